@@ -11,7 +11,7 @@ BUN := 1.4.5
 # Which axe the tests of the page look for barriers with.
 AXE := 4.14.1
 
-.PHONY: gate gate-llm test test-slow compiled-tests check engine-schema schema constraints install install-llm install-bun install-axe clean
+.PHONY: gate gate-llm test test-slow search check engine-schema schema constraints install install-llm install-bun install-axe clean
 
 gate: install
 	$(BIN)/passgate run ci_merge
@@ -28,7 +28,12 @@ test: install
 test-slow: install
 	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) --dist worksteal -m slow
 
+# The searches of hypothesis, which marks them, with other examples each time and many more than at a merge.
+search: install
+	$(BIN)/python -m pytest -n $$(nproc) --dist worksteal -m hypothesis --hypothesis-profile=search --timeout=3600
+
 # Otherwise each process of the tests compiles all of them. What is wrong with them is told by the tests themselves.
+.PHONY: compiled-tests
 compiled-tests: install
 	$(BIN)/python -m pytest --collect-only --quiet > /dev/null || true
 

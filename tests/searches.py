@@ -10,7 +10,7 @@ _ANYWHERE: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 }
-settings.register_profile("merge", derandomize=True, max_examples=20, database=None, **_ANYWHERE)
+settings.register_profile("merge", derandomize=True, max_examples=50, database=None, **_ANYWHERE)
 settings.register_profile("search", max_examples=1000, **_ANYWHERE)
 settings.load_profile("merge")
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from tests.provider_streams import DONE, Json, documents, event, named
 
@@ -17,7 +16,6 @@ from passgate.tasks.providers.exchange import AskedCall
 
 CHAT, RESPONSES = OPENAI_APIS
 (MESSAGES,) = ANTHROPIC_APIS
-QUIET = settings(deadline=None, max_examples=80)
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
 
 scalars = st.none() | st.booleans() | st.integers(-5, 10**14) | st.floats(allow_nan=False) | st.text(max_size=5)

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.property.test_documents import PATIENT, changed, holds, paths_of, values, yaml_like
+from tests.property.test_documents import changed, holds, paths_of, values, yaml_like
 
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.formats.agents_file import read_agents
@@ -72,20 +72,17 @@ def read_everything(tmp_path: Path, content: bytes) -> None:
 
 
 @given(content=st.binary() | yaml_like.map(str.encode))
-@settings(PATIENT, max_examples=150)
 def test_any_bytes_are_values_or_problems(tmp_path: Path, content: bytes) -> None:
     read_everything(tmp_path, content)
 
 
 @given(data=st.data(), document=st.sampled_from([AGENTS, PRICES, PINS, TARGETS]), value=values)
-@settings(PATIENT, max_examples=300)
 def test_one_wrong_value_anywhere_is_no_crash(tmp_path: Path, data: st.DataObject, document: Any, value: Any) -> None:
     path = data.draw(st.sampled_from(paths_of(document)))
     read_everything(tmp_path, json.dumps(changed(document, path, value)).encode())
 
 
 @given(text=st.text(), key=st.sampled_from(["command", "cwd", "files_format", "provider"]))
-@settings(PATIENT, max_examples=200)
 @example(text="\0", key="cwd")
 @example(text="${{ NAME }}\0", key="command")
 @example(text="${{ BLANK }}", key="command")

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.property.api_sides import CHAT, MESSAGES, QUIET, RESPONSES, USAGE, Plan, Side, each_side, plans, scalars
+from tests.property.api_sides import CHAT, MESSAGES, RESPONSES, USAGE, Plan, Side, each_side, plans, scalars
 from tests.provider_streams import Json, Refusing, documents, event
 
 from passgate.tasks.providers.exchange import ApiFormatError
@@ -93,7 +93,6 @@ def one_change(value: Json, data: st.DataObject) -> Any:
 
 @each_side
 @given(data=st.data())
-@QUIET
 def test_a_reply_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataObject) -> None:
     body = one_change(REPLIES[side.api.name], data)
     original = copy.deepcopy(body)
@@ -109,7 +108,6 @@ def test_a_reply_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataObj
 
 @each_side
 @given(data=st.data())
-@QUIET
 def test_a_request_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataObject) -> None:
     body = one_change(REQUESTS[side.api.name], data)
     original = copy.deepcopy(body)
@@ -127,7 +125,6 @@ def test_a_request_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataO
 
 @each_side
 @given(plan=plans.filter(bool), data=st.data())
-@QUIET
 def test_a_stream_of_any_shape_is_read_or_unreadable(side: Side, plan: Plan, data: st.DataObject) -> None:
     sent = documents(side.stream(plan, []))
     number = data.draw(st.integers(0, len(sent) - 1))
@@ -140,7 +137,6 @@ def test_a_stream_of_any_shape_is_read_or_unreadable(side: Side, plan: Plan, dat
 
 @each_side
 @given(pieces=st.lists(st.binary(max_size=20) | st.sampled_from([b"data: ", b"{}", b"[DONE]", b"\n\n", b"\r"])))
-@QUIET
 def test_any_bytes_are_passed_on_or_unreadable(side: Side, pieces: list[bytes]) -> None:
     stream = side.api.stream({}, Refusing())
     try:

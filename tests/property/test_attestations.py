@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.signing import a_sign_off, awaiting, write_keys
 
@@ -24,8 +24,6 @@ from passgate.tasks.commands.verify import verify
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import verdict_text
 from passgate.tasks.model.verdict import signed_off
-
-OF_A_FOLDER = settings(deadline=None)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +56,6 @@ def flipped(content: bytes, position: int, bit: int) -> bytes:
     return content[:place] + bytes([content[place] ^ (1 << bit)]) + content[place + 1 :]
 
 
-@OF_A_FOLDER
 @given(position=st.integers(0, 2**20), bit=st.integers(0, 7))
 def test_any_bit_of_the_verdict(signed: Path, position: int, bit: int) -> None:
     file = signed / "verdict.json"
@@ -70,7 +67,6 @@ def test_any_bit_of_the_verdict(signed: Path, position: int, bit: int) -> None:
         file.write_bytes(content)
 
 
-@OF_A_FOLDER
 @given(where=st.sampled_from(["payload", "sig"]), position=st.integers(0, 2**20), bit=st.integers(0, 7))
 def test_any_bit_of_what_is_signed_and_of_the_signature(signed: Path, where: str, position: int, bit: int) -> None:
     file = signed / "verdict.intoto.json"
@@ -85,7 +81,6 @@ def test_any_bit_of_what_is_signed_and_of_the_signature(signed: Path, where: str
         file.write_text(text)
 
 
-@OF_A_FOLDER
 @given(position=st.integers(0, 2**20), value=st.integers(0, 255))
 def test_any_byte_of_the_envelope(signed: Path, position: int, value: int) -> None:
     """A byte that changes no bit of payload, type and signature may change: white space, the name of the key, or how

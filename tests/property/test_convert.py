@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
@@ -15,11 +15,6 @@ from passgate.tasks.formats.loading import SourceTask, tasks_of_paths
 from passgate.tasks.formats.normalise import Origin
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import TaskFile
-
-PATIENT = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 
 
 def short(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -353,7 +348,6 @@ def plain(task: TaskFile) -> Any:
     return json.loads(without_texts(task).model_dump_json(exclude_defaults=True))
 
 
-@PATIENT
 @pytest.mark.parametrize("dialect", list(Dialect))
 @given(said=SAID)
 def test_reading_what_was_written_gives_the_same_tasks(

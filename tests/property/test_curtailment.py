@@ -7,9 +7,10 @@ from datetime import date
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_trial
+from tests.searches import costly
 
 from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.execution.run_state import RunState
@@ -189,7 +190,7 @@ def with_and_without(rng: random.Random) -> tuple[Run, Run]:
     return stopped, run_of(gate, turns, at_once, stops=False) if stopped.left_out else stopped
 
 
-@settings(max_examples=100, deadline=None)
+@costly
 @given(st.randoms(use_true_random=False))
 def test_a_gate_decides_the_same_with_and_without(rng: random.Random) -> None:
     stopped, whole = with_and_without(rng)

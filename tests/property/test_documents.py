@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, task_document
@@ -19,10 +19,6 @@ from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import MOST_TRIALS, EvalTask, TaskFile
 
-PATIENT = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 FLOOR = json.loads((REPOSITORY / "schema/four_suite.schema.json").read_text(encoding="utf-8"))
 """What a task file could be before passgate was there; whoever has such files keeps them."""
 
@@ -54,13 +50,11 @@ def holds(answer: object, kind: type) -> None:
 
 
 @given(content=st.binary() | st.text().map(str.encode) | yaml_like.map(str.encode))
-@settings(PATIENT, max_examples=400)
 def test_any_bytes_are_a_task_or_problems(tmp_path: Path, content: bytes) -> None:
     holds(read(tmp_path, content), EvalTask)
 
 
 @given(document=values)
-@settings(PATIENT, max_examples=100)
 def test_any_document_is_a_task_or_problems(tmp_path: Path, document: Any) -> None:
     holds(read(tmp_path, json.dumps(document).encode()), EvalTask)
 
@@ -83,7 +77,6 @@ EVERYTHING = yaml.safe_load((REPOSITORY / "tests/examples/valid/four_suite/open_
 
 
 @given(path=st.sampled_from(paths_of(EVERYTHING)), value=values)
-@settings(PATIENT, max_examples=400)
 @example(path=("trials", "k"), value=1e30)
 @example(path=("environment", "sandbox"), value="\0")
 @example(path=("graders", 0, "tests", 0), value="\0")
@@ -93,7 +86,6 @@ def test_one_wrong_value_anywhere_is_no_crash(tmp_path: Path, path: tuple[str | 
 
 
 @given(content=st.binary() | yaml_like.map(str.encode))
-@settings(PATIENT, max_examples=100)
 def test_any_bytes_are_a_policy_or_problems(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "gates.yaml"
     file.write_bytes(content)
@@ -101,7 +93,6 @@ def test_any_bytes_are_a_policy_or_problems(tmp_path: Path, content: bytes) -> N
 
 
 @given(path=st.sampled_from(paths_of(SHIPPED.model_dump(mode="json", exclude_none=True))), value=values)
-@settings(PATIENT, max_examples=200)
 def test_one_wrong_value_in_a_policy_is_no_crash(tmp_path: Path, path: tuple[str | int, ...], value: Any) -> None:
     file = tmp_path / "gates.yaml"
     document = changed(SHIPPED.model_dump(mode="json", exclude_none=True), path, value)
@@ -110,7 +101,6 @@ def test_one_wrong_value_in_a_policy_is_no_crash(tmp_path: Path, path: tuple[str
 
 
 @given(document=values)
-@settings(PATIENT, max_examples=200)
 def test_json_is_read_as_it_is_written(tmp_path: Path, document: Any) -> None:
     """JSON without the few things in which YAML 1.1 differs from it."""
     file = tmp_path / "file.yaml"
@@ -130,7 +120,6 @@ def as_yaml_1_1(value: Any) -> Any:
 
 
 @given(document=values)
-@settings(PATIENT, max_examples=200)
 def test_every_value_has_a_place_inside_the_file(tmp_path: Path, document: Any) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(yaml.safe_dump(document), encoding="utf-8", newline="\n")
@@ -192,7 +181,6 @@ accepted = st.fixed_dictionaries(
 
 
 @given(document=accepted)
-@settings(PATIENT, max_examples=300)
 def test_what_the_original_schema_accepts_is_accepted(
     tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
 ) -> None:
@@ -202,7 +190,6 @@ def test_what_the_original_schema_accepts_is_accepted(
 
 
 @given(document=accepted)
-@settings(PATIENT, max_examples=200)
 def test_a_task_file_gives_its_task(tmp_path: Path, document: dict[str, Any]) -> None:
     (tmp_path / "_shared/sandboxes/notes").mkdir(parents=True, exist_ok=True)
     task = read(tmp_path, yaml.safe_dump(document).encode())

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from passgate.tasks.formats.evals.read.compose import raw_tests
@@ -17,10 +17,6 @@ from passgate.tasks.formats.evals.read.paths import ground_of
 from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
 
-PATIENT = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 TEXTS = (
     *(
         "",
@@ -116,7 +112,6 @@ def holds(folder: Path, name: str) -> None:
 
 
 @given(document=documents)
-@settings(PATIENT, max_examples=300)
 @example(document={"tests": [{"include": "./EVAL.yaml", "type": "tests"}]})
 @example(document={"prompts": [[]], "default_test": {"assert": [1]}, "tests": [{"assert": 3, "vars": [1]}]})
 def test_any_document_is_tests_or_problems(tmp_path: Path, document: Any) -> None:
@@ -128,7 +123,6 @@ def test_any_document_is_tests_or_problems(tmp_path: Path, document: Any) -> Non
 
 
 @given(lines=st.lists(st.dictionaries(keys, values) | values | texts, max_size=4), sidecar=documents)
-@settings(PATIENT, max_examples=150)
 def test_any_lines_are_tests_or_problems(tmp_path: Path, lines: list[Any], sidecar: Any) -> None:
     surroundings(tmp_path)
     text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
@@ -141,7 +135,6 @@ def test_any_lines_are_tests_or_problems(tmp_path: Path, lines: list[Any], sidec
     content=st.binary() | st.text().map(str.encode) | yaml_like.map(str.encode),
     name=st.sampled_from(["EVAL.yaml", "EVAL.jsonl", "a.eval.json"]),
 )
-@settings(PATIENT, max_examples=300)
 def test_any_bytes_are_tests_or_problems(tmp_path: Path, content: bytes, name: str) -> None:
     surroundings(tmp_path)
     (tmp_path / name).write_bytes(content)
@@ -149,7 +142,6 @@ def test_any_bytes_are_tests_or_problems(tmp_path: Path, content: bytes, name: s
 
 
 @given(content=st.binary() | st.text().map(str.encode))
-@settings(PATIENT, max_examples=100)
 def test_any_table_is_tests_or_problems(tmp_path: Path, content: bytes) -> None:
     surroundings(tmp_path)
     (tmp_path / "table.csv").write_bytes(content)
@@ -166,7 +158,6 @@ def paths_of(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
     value=st.recursive(scalars | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
     indent=st.sampled_from([None, 1]),
 )
-@settings(PATIENT, max_examples=200)
 def test_every_value_of_a_json_text_is_found(value: Any, indent: int | None) -> None:
     text = json.dumps(value, indent=indent)
     try:
@@ -190,7 +181,6 @@ def refusal(text: str) -> JsonError | None:
 
 
 @given(text=st.text())
-@settings(PATIENT, max_examples=200)
 def test_any_text_is_json_or_is_told_where_not(text: str) -> None:
     problem = refusal(text)
     assert problem is None or 0 <= problem.offset <= len(text)
@@ -198,7 +188,6 @@ def test_any_text_is_json_or_is_told_where_not(text: str) -> None:
 
 
 @given(value=values, variables=st.dictionaries(st.text(), st.text()))
-@settings(PATIENT, max_examples=100)
 def test_what_has_no_placeholder_stays_as_it_is(value: Any, variables: dict[str, str]) -> None:
     if "{{" not in json.dumps(value):
         assert interpolate(value, variables, WITH_TEMPLATES) == (value, ())
@@ -211,7 +200,6 @@ def test_what_has_no_placeholder_stays_as_it_is(value: Any, variables: dict[str,
         st.sampled_from([*"ab{}%#|.()[]'\" 1*", "{{", "}}", "{%", "%}", "if ", "for x in a", "endif", "| upper"])
     ).map("".join)
 )
-@settings(PATIENT, max_examples=300)
 def test_any_template_is_a_text_or_is_told(text: str) -> None:
     try:
         rendered = render_template(text, {"a": [1, 2], "b": {"a": 1}})

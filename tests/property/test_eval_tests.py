@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
@@ -25,10 +25,6 @@ from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
 
-PATIENT = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 WORDS = st.sampled_from(
     [
         *("", " ", "hi", "golden", "agentv", "conversation", "min", "stop", "user", "system", "assistant", "tool"),
@@ -82,7 +78,6 @@ def read(folder: Path, document: Any):
     return EvalReader(folder, SHIPPED, {}, lambda path: path.name).read(file)
 
 
-@PATIENT
 @given(document=FILES)
 def test_a_file_is_tasks_or_has_problems(tmp_path: Path, document: dict[str, Any]) -> None:
     answer = read(tmp_path, document)
@@ -95,7 +90,6 @@ def test_a_file_is_tasks_or_has_problems(tmp_path: Path, document: dict[str, Any
         assert said["task_id"] == task.task_id
 
 
-@PATIENT
 @given(test=TESTS)
 def test_every_sound_test_is_among_the_tasks(tmp_path: Path, test: dict[str, Any]) -> None:
     sound = {"id": "sound", "input": "hi", "criteria": "kind"}

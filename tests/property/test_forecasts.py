@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import a_policy
 
@@ -54,7 +54,6 @@ def test_who_passes_more_often_fails_less_often(rule: TrialRule, one: float, oth
     assert first_trials(rule, TrialShares(high)).failed <= first_trials(rule, TrialShares(low)).failed + 1e-9
 
 
-@settings(deadline=None)
 @given(
     rules, rates, st.integers(1, 6), st.one_of(st.none(), st.builds(Admission, passes=st.integers(1, 5), of=st.just(5)))
 )
@@ -72,7 +71,6 @@ def a_test() -> RegressionTest:
     return regression_test(58, 60, k=3, red_from=1, most=30, alpha=0.01)
 
 
-@settings(deadline=None)
 @given(rates, rates)
 def test_who_has_fallen_deeper_is_caught_more_often(one: float, other: float) -> None:
     low, high = sorted((one, other))

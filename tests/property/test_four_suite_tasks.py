@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from jsonschema import Draft202012Validator
 from tests.builders import REPOSITORY, SHIPPED
 from tests.property.four_suite_tasks import invalid_tasks, valid_tasks
-from tests.property.test_documents import PATIENT
 
 from passgate.tasks.formats.four_suite import ReadTaskFile, TaskReader
 from passgate.tasks.formats.schema_check import schema_validator
@@ -46,7 +45,6 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
 
 
 @given(document=valid_tasks)
-@settings(PATIENT, max_examples=500, derandomize=True)
 @example(document=MINIMAL)
 @example(document=MINIMAL | {"environment": {"reset": {"database": "seed.sql"}, "budgets": {"gpu_minutes": 5}}})
 @example(document=MINIMAL | {"tracked_metrics": [{"type": "x", "metrics": [3, "cost"]}, {"type": "x", "y": 1}]})
@@ -67,7 +65,6 @@ def test_every_task_of_the_format_loads(load: Load, document: dict[str, Any]) ->
 
 
 @given(document=invalid_tasks())
-@settings(PATIENT, max_examples=500, derandomize=True)
 def test_every_other_task_is_refused_with_its_place(load: Load, document: dict[str, Any]) -> None:
     assert not FORMAT.is_valid(document)
     task, said = load(document)

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import a_finished, a_task
 
@@ -49,7 +49,6 @@ def read(file: Path) -> dict[tuple[str, int], FinishedTrial]:
     cut=st.floats(0, 1),
     noise=st.binary(max_size=8).filter(lambda noise: b"\n" not in noise),
 )
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_cut_loses_the_torn_line_alone(
     tmp_path: Path, before: list[FinishedTrial], after: list[FinishedTrial], cut: float, noise: bytes
 ) -> None:
@@ -66,7 +65,6 @@ def test_a_cut_loses_the_torn_line_alone(
 
 
 @given(content=st.binary(max_size=200))
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_no_journal_holds_no_trial(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "journal.jsonl"
     file.write_bytes(content.replace(b"\n", b" "))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import a_task
 
@@ -51,7 +51,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("quarantine") / "quarantine.yaml"
 
 
-@settings(deadline=None, max_examples=300)
 @given(document=documents | right_documents)
 def test_a_file_is_a_quarantine_or_has_problems(file: Path, document: Any) -> None:
     file.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
@@ -67,7 +66,6 @@ def test_a_file_is_a_quarantine_or_has_problems(file: Path, document: Any) -> No
         assert all(entry.expires <= TODAY + timedelta(days=with_tasks.most_days) for entry in with_tasks.tasks)
 
 
-@settings(deadline=None)
 @given(document=right_documents, today=st.dates(date(2025, 1, 1), date(2027, 1, 1)))
 def test_every_entry_is_in_force_or_expired_and_told_in_short_lines(file: Path, document: Any, today: date) -> None:
     file.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 from bench.load_tasks import CALLS, TASK, TOOLS
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.builders import REPOSITORY
-from tests.property.test_documents import EVERYTHING, PATIENT, paths_of, values, yaml_like
+from tests.property.test_documents import EVERYTHING, paths_of, values, yaml_like
 
 from passgate.tasks.formats.document import MAX_DEPTH, YAML_LOADER, read_document
 from passgate.tasks.formats.schema_check import schema_validator, surely_valid
@@ -54,7 +54,6 @@ def changed_tasks(draw: st.DrawFn) -> Any:
 
 
 @given(document=changed_tasks())
-@settings(PATIENT, max_examples=600)
 def test_what_the_model_surely_accepts_the_schema_accepts_and_it_is_the_same_task(document: Any) -> None:
     task = surely_valid(TaskFile, document)
     if task is not None and task.tracked_metrics:
@@ -96,7 +95,6 @@ repeated = st.tuples(openers, st.integers(1, MAX_DEPTH + 2)).map(lambda both: bo
 
 
 @given(text=nested() | repeated | yaml_like | st.lists(repeated, max_size=3).map("\n".join))
-@settings(PATIENT, max_examples=600)
 @example(text="".join(f"{' ' * level}a:\n{' ' * level}- b:\n" for level in range(40)))
 @example(text="a:\n" + "\n".join(f"{' ' * level}-" for level in range(MAX_DEPTH + 1)))
 def test_what_is_nested_too_deep_is_refused(tmp_path: Path, text: str) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.metering.cost_cap import CostCap
@@ -14,7 +14,6 @@ from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.exchange import ModelRequest
 
-UNTIMED = settings(deadline=None)
 PRICE = Price(input=1000, output=4000)
 unpriced = PriceTable().price_of
 price_of_all = PriceTable(models={"*": PRICE}).price_of
@@ -117,7 +116,6 @@ def run(plan: list[Planned | int], ledger: Ledger, check: Callable[[Flight], Non
     asyncio.run(fly())
 
 
-@UNTIMED
 @given(steps, st.integers(1, 5000))
 def test_no_order_of_calls_uses_more_tokens_than_could_be_known(plan: list[Planned | int], most: int) -> None:
     def check(flight: Flight) -> None:
@@ -126,7 +124,6 @@ def test_no_order_of_calls_uses_more_tokens_than_could_be_known(plan: list[Plann
     run(plan, Ledger(Budgets(max_tokens=most), unpriced, CostCap(), needs_price=None), check)
 
 
-@UNTIMED
 @given(steps, st.floats(0.001, 20))
 def test_no_order_of_calls_costs_more_than_could_be_known(plan: list[Planned | int], most: float) -> None:
     def check(flight: Flight) -> None:
@@ -139,7 +136,6 @@ def test_no_order_of_calls_costs_more_than_could_be_known(plan: list[Planned | i
     )
 
 
-@UNTIMED
 @given(steps, st.floats(0.001, 20))
 def test_no_order_of_calls_costs_the_run_more_than_could_be_known(plan: list[Planned | int], cap: float) -> None:
     cost_cap = CostCap(cap)

@@ -3,8 +3,9 @@
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.searches import costly
 
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import SequentialTest
@@ -31,7 +32,6 @@ def decided_after(course: tuple[bool, ...], rule: SequentialTest) -> tuple[TaskS
     raise AssertionError("the last trial must end it")
 
 
-@settings(max_examples=30, deadline=None)
 @given(rules(), st.integers(1, 8), rates)
 def test_the_operating_characteristic_is_that_of_all_courses_together(
     rule: SequentialTest, k: int, rate: float
@@ -71,7 +71,7 @@ def test_what_is_decided_stays_decided_whatever_was_not_measured(
         assert found == ({TaskState.PASSED, TaskState.FAILED} if answer is TaskState.UNDECIDED else {answer})
 
 
-@settings(max_examples=20, deadline=None)
+@costly
 @given(st.sampled_from([(0.95, 0.7), (0.99, 0.8), (0.9, 0.6)]), st.floats(0.01, 0.2), st.floats(0.01, 0.2))
 def test_with_trials_enough_both_risks_are_held(pair: tuple[float, float], alpha: float, beta: float) -> None:
     """Wald's bounds: a good task fails with at most alpha / (1 - beta), a bad one passes with beta / (1 - alpha)."""

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.property.api_sides import QUIET, USAGE, Plan, Side, asked_of, each_side, plans, text_of, turns
+from tests.property.api_sides import USAGE, Plan, Side, asked_of, each_side, plans, text_of, turns
 from tests.provider_streams import Refusing, event, passed
 
 from passgate.tasks.providers.apis.interface import ReplyStream
@@ -28,7 +28,6 @@ def fed(stream: ReplyStream, sent: bytes, places: list[int]) -> bytes:
     end=line_ends,
     shows=st.booleans(),
 )
-@QUIET
 def test_any_way_of_cutting_a_stream_is_the_same(
     side: Side, plan: Plan, mixed: list[int], refused: frozenset[str], places: list[int], end: bytes, shows: bool
 ) -> None:
@@ -45,7 +44,6 @@ def test_any_way_of_cutting_a_stream_is_the_same(
 
 @each_side
 @given(plan=plans, mixed=turns, end=line_ends, shows=st.booleans())
-@QUIET
 def test_a_stream_that_nothing_is_taken_out_of_is_not_changed(
     side: Side, plan: Plan, mixed: list[int], end: bytes, shows: bool
 ) -> None:
@@ -62,7 +60,6 @@ def test_a_stream_that_nothing_is_taken_out_of_is_not_changed(
 
 @each_side
 @given(plan=plans, mixed=turns, refused=refusals)
-@QUIET
 def test_what_is_left_is_exactly_the_other_calls(
     side: Side, plan: Plan, mixed: list[int], refused: frozenset[str]
 ) -> None:
@@ -77,7 +74,6 @@ def test_what_is_left_is_exactly_the_other_calls(
 
 @each_side
 @given(plan=plans, mixed=turns, refused=refusals, place=st.integers(0, 10**6))
-@QUIET
 def test_a_stream_that_is_cut_off_anywhere_is_a_whole_reply(
     side: Side, plan: Plan, mixed: list[int], refused: frozenset[str], place: int
 ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from itertools import permutations
 from typing import Any, cast
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import a_task
 
@@ -61,7 +61,6 @@ def test_no_order_beats_the_one_that_is_found(fits: list[list[int]]) -> None:
     assert all(thing in fits[row] for row, thing in pairs.items())
 
 
-@settings(max_examples=60, deadline=None)
 @given(TOOLS.filter(bool), TOOLS)
 def test_a_stricter_mode_never_gives_more(expected: list[str], called: list[str]) -> None:
     exact, in_order, any_order, subset = (
@@ -75,7 +74,6 @@ def test_a_stricter_mode_never_gives_more(expected: list[str], called: list[str]
     assert (any_order == 1) is all(called.count(tool) >= expected.count(tool) for tool in expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(TOOLS.filter(bool), TOOLS)
 def test_passgate_passes_nothing_that_agentv_fails_in_a_mode_that_both_have(
     expected: list[str], called: list[str]

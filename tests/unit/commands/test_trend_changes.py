@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 from bench.change_points import Planted, found_by_passgate, measured
 from bench.generated_history import commit_of, night_id, tables, task_names
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.commands.trend import By, TrendRequest, trend_of, trend_part
@@ -17,6 +17,7 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.history.summaries import summarised
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trend import Quantity, Trend
+from tests.searches import costly
 
 NIGHTS = 60
 REGRESSION = Planted("", "passed", 12, 50, 0.7)
@@ -116,8 +117,8 @@ def test_the_trend_is_of_the_gate_and_agent_of_the_newest_run(changed: pa.Table)
         trend(mixed, TrendRequest(model="large"))
 
 
+@costly
 @given(seed=st.integers(0, 10_000), portions=st.integers(2, 6), by=st.sampled_from(By))
-@settings(max_examples=15, deadline=None)
 def test_the_trend_of_portions_is_that_of_the_whole(changed: pa.Table, seed: int, portions: int, by: By) -> None:
     """In whatever order they come: a suite of a run is in one of them."""
     luck, request = random.Random(seed), TrendRequest(by=by)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.history.baseline import baseline_of, error_rates_of
@@ -21,6 +21,7 @@ from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of
+from tests.searches import costly
 
 ONE, TWO, OTHER = a_task(task_id="one"), a_task(task_id="two"), a_task(task_id="of-another-plan")
 OWN, NOP = AgentSpec(kind=AgentKind.CLI, target="my-agent"), AgentSpec(kind=AgentKind.NOP)
@@ -64,8 +65,8 @@ def told_by(plan: Plan, table: pa.Table, trials: pd.DataFrame, where: dict[str, 
     return telling_trials(plan, summaries, lambda runs: of_tasks[of_tasks["run_id"].isin(runs)], RECENT)
 
 
+@costly
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 3), st.booleans())
-@settings(max_examples=12, deadline=None)
 def test_the_trials_that_are_read_say_what_all_say(seed: int, nights: int, pooled: int, of_agent: bool) -> None:
     luck = random.Random(seed)
     table = pa.concat_tables([a_drawn_run(number, luck) for number in range(nights)])

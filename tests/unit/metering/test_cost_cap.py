@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.metering.cost_cap import CostCap, Reservation, Spent
@@ -92,7 +92,6 @@ def test_money_that_was_spent_before_counts() -> None:
     assert not CostCap(1.0, spent=0.5).exhausted
 
 
-@settings(deadline=None)
 @given(
     st.floats(0.01, 10),
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=60),

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import xmlschema
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.reports.provenance import a_confirmation
 
@@ -219,7 +219,6 @@ def test_an_awaited_sign_off_is_an_error_and_a_refused_one_a_failure(
     assert tags == [["error"], ["failure"], []]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100)
 @given(st.text(st.characters(), max_size=100))
 def test_any_text_gives_the_same_well_formed_document(
     make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict, text: str
@@ -234,7 +233,6 @@ def test_any_text_gives_the_same_well_formed_document(
     assert document == junit(verdict)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100)
 @given(st.text(st.characters(), max_size=100))
 def test_any_text_of_a_person_or_a_file_gives_a_well_formed_document(
     make_failed_task: MakeTask, make_verdict: MakeVerdict, text: str

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.model.measurement import TaskMeasurement, TrialViolation
@@ -108,7 +108,6 @@ def test_a_thousand_small_failures_fit(make_failed_task: MakeTask, make_verdict:
     assert "... and 950 more, which verdict.json holds" in shown
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 @given(
     st.text(max_size=150)
     | st.lists(st.sampled_from(["</details>", "<details>", "|", "`", "```", "\n", "@all", "#1", "http://", "x"])).map(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.reports.provenance import a_confirmation, a_sign_off, an_integrity
 
@@ -145,7 +145,6 @@ def test_sections_hold_their_limit(limit: int, filler: str, make_verdict: MakeVe
     assert bool(shown) == (limit > 1_500)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 @given(
     st.text(max_size=150)
     | st.lists(st.sampled_from(["</details>", "<details>", "|", "`", "```", "\n", "@all", "#1", "http://", "x"])).map(

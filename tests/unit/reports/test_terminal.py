@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -266,7 +266,6 @@ STEERING = st.lists(
 ).map("".join)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 @given(st.text(max_size=200) | STEERING, st.integers(min_value=30, max_value=120))
 def test_no_text_of_an_agent_steers_a_terminal_or_a_runner(
     make_failed_task: Callable[..., TaskMeasurement],

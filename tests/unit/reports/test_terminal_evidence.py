@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.reports.provenance import a_confirmation, a_sign_off, an_integrity
 
@@ -188,7 +188,6 @@ def test_a_hostile_sign_off_forges_no_line(rejected_verdict: Verdict) -> None:
         assert "ci_merge PASS" not in shown[-2]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 @given(
     st.text(max_size=150)
     | st.lists(st.sampled_from(["\x1b[2J", "\x1b", "[red]", "::error::", "##[x]", "\r", "\n", "y" * 40, "\x9b"])).map(

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from bench.change_points import LONG, NIGHTS, PLANTED, Planted, by_passgate, found_by_passgate, generated, hits
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from passgate.tasks.stats.change_points import FALSE_ALARMS, RUNS, change_points, threshold
 from passgate.tasks.stats.change_series import Family, Floats
 from passgate.tasks.stats.levels import Levels
 from passgate.tasks.stats.pass_counts import PassCounts
+from tests.searches import costly
 
 NO_GROUPS = np.zeros((0, 1))
 
@@ -100,8 +101,8 @@ def test_runs_that_are_like_the_ones_before_them_need_more_evidence() -> None:
     assert len(change_points([Levels(noise, 0.1)])[0]) <= 2
 
 
+@costly
 @given(st.integers(1, 40), st.integers(1, 40), st.floats(0.02, 0.98), st.integers(1, 12))
-@settings(max_examples=40, deadline=None)
 def test_the_bound_holds_whatever_the_rate(before: int, after: int, rate: float, trials: int) -> None:
     """Minus the logarithm of how often chance alone makes such a difference is at least the evidence of it."""
     random = np.random.default_rng(before * 1000 + after)
@@ -123,7 +124,6 @@ def alarms_of(family: Family, least: float, above: float) -> list[tuple[float, .
 @given(st.integers(0, 1000), st.floats(0.0, 0.6), st.sampled_from([4.0, 8.0, 16.0]))
 @example(seed=298, absent=0.10546875, least=4.0)  # splits whose windows begin at runs 0, 0 and 2
 @example(seed=405, absent=0.3125, least=8.0)
-@settings(max_examples=60, deadline=None)
 def test_a_higher_threshold_excludes_the_alarms_below_it_and_no_other(seed: int, absent: float, least: float) -> None:
     random = np.random.default_rng(seed)
     n = np.where(random.random((9, 60)) < absent, 0, random.choice([1, 3, 10], (9, 1))).astype(float)

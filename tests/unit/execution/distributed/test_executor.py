@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
@@ -123,7 +123,6 @@ def test_a_call_that_only_all_of_the_money_pays_for_is_made() -> None:
     assert len(machines.ran) == 1
 
 
-@settings(deadline=None)
 @given(
     costs=st.lists(st.sampled_from([0.0, 0.25, 1.0, 3.0]), min_size=3, max_size=15),
     money=st.sampled_from([0.0, 0.5, 2.0, 10.0, 100.0]),

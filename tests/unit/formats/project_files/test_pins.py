@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import UsageError
@@ -59,7 +59,6 @@ def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: list[s
     pins=st.builds(Pins, commit=texts, reason=texts, by=texts)
     | st.builds(Pins, runs=st.lists(texts, min_size=1, max_size=3).map(tuple), reason=texts, by=texts)
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_what_is_written_is_what_is_read(tmp_path: Path, pins: Pins) -> None:
     file = tmp_path / "baseline.yaml"
     write_pins(file, pins)
