@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,11 @@ from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
 from tests.project import Project
 from tests.repositories import GitRepository
 
-PASSGATE = Path(sys.executable).with_name("passgate")
-
+INSTALLED = (str(Path(sys.executable).with_name("passgate")),)
+"""The command that is installed, in a new interpreter."""
 GATES = """\
 suites:
-  golden: {k: 1, metric: pass^k, max_steps: 20, budgets: {max_seconds: 60}}
+  golden: {k: 1, metric: pass^k, max_steps: 20, budgets: {max_seconds: 300}}
 gates:
   ci_merge:
     suites: [golden]
@@ -97,10 +98,10 @@ class Clone(GitRepository):
             os.chdir(before)
         return Outcome(verdict.exit_code, terminal(verdict, width=200, color=False), verdict.model_dump(mode="json"))
 
-    def command(self, *arguments: str, **environment: str) -> Outcome:
-        """Run the gate as a workflow does, by the command that is installed."""
+    def command(self, *arguments: str, passgate: Sequence[str] = (), **environment: str) -> Outcome:
+        """Run the gate by a command, as a workflow does."""
         project = Project(self.path, {"PASSGATE_ENGINE": "none"})
-        result = project.run([str(PASSGATE), "run", "ci_merge", *arguments], **environment)
+        result = project.run([*(passgate or project.command()), "run", "ci_merge", *arguments], **environment)
         files = sorted((self.path / ".passgate/runs").glob("*/verdict.json"))
         return Outcome(
             result.returncode, result.stdout + result.stderr, json.loads(files[-1].read_text()) if files else {}

@@ -12,4 +12,5 @@ def test_agent_that_is_a_recording(attacked: Attacked) -> None:
     attacked.commit("Replay")
     outcome = attacked.gate()
     assert outcome.code == 1, outcome.printed
-    assert "kind (cli at" in outcome.printed
+    assert outcome.edits == ["agents.yaml", "recorded/a.json"]
+    assert "kind (cli at the merge base, replay here)" in outcome.printed

@@ -11,6 +11,9 @@ def test_settings_of_prefect(attacked: Attacked) -> None:
     handler = 'handlers: {any: {"()": os.system, command: touch loaded}}'
     attacked.write("logging.yml", f"version: 1\n{handler}\nloggers: {{prefect: {{handlers: [any]}}}}\n")
     attacked.commit("Log")
-    outcome = attacked.command("--agent", "desk")
+    outcome = attacked.command(
+        "--agent", "desk", PASSGATE_ENGINE="prefect", PREFECT_HOME=str(attacked.path.parent / "prefect")
+    )
     assert outcome.code == 1, outcome.printed
     assert not (attacked.path / "loaded").exists()
+    assert any("this change edits Prefect settings (.env)" in note for note in outcome.verdict["notes"])

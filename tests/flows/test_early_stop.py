@@ -42,14 +42,14 @@ def agent(attempt):
 
 
 @pytest.fixture
-def repository(project: Project) -> Project:
+def repository(bare_project: Project) -> Project:
     """Two golden tasks and an adversarial one, and an agent that passes all of them."""
-    project.write("gates.yaml", GATES)
-    project.write("suites/golden/a.yaml", TASK.format(name="a", suite="golden"))
-    project.write("suites/golden/b.yaml", TASK.format(name="b", suite="golden"))
-    project.write("suites/adversarial/safe.yaml", TASK.format(name="safe", suite="adversarial"))
-    fails(project)
-    return project
+    bare_project.environment = {"PASSGATE_ENGINE": "none"}
+    bare_project.write("gates.yaml", GATES)
+    for name, suite in (("a", "golden"), ("b", "golden"), ("safe", "adversarial")):
+        bare_project.write(f"suites/{suite}/{name}.yaml", TASK.format(name=name, suite=suite))
+    fails(bare_project)
+    return bare_project
 
 
 def fails(project: Project, *trials: tuple[str, int]) -> None:
@@ -73,13 +73,11 @@ def of(verdict: dict[str, Any], name: str) -> dict[str, Any]:
     return task
 
 
-@pytest.mark.slow
 def test_safety_first_then_the_first_trial_of_each_task(repository: Project) -> None:
     _, calls = run(repository)
     assert calls == [*(f"safe {trial}" for trial in range(10)), "a 0", "b 0", "a 1", "b 1", "a 2", "b 2"]
 
 
-@pytest.mark.slow
 def test_what_cannot_change_the_verdict_is_left_out_and_said_to_be(repository: Project) -> None:
     fails(repository, ("safe", 2), ("b", 0))
     verdict, calls = run(repository)
@@ -98,7 +96,6 @@ def test_what_cannot_change_the_verdict_is_left_out_and_said_to_be(repository: P
     assert set(left_out["reason"]) == {"not run: the verdict is already decided without this trial"}
 
 
-@pytest.mark.slow
 def test_what_was_red_lately_goes_before_the_rest_and_the_decided_are_not_run_again(repository: Project) -> None:
     repository.write(".gitignore", ".passgate\n__pycache__\ncalls.log\nagent.py\n")
     repository.git("add", "-A")
@@ -110,7 +107,6 @@ def test_what_was_red_lately_goes_before_the_rest_and_the_decided_are_not_run_ag
     assert calls[10:] == ["b 0", "b 1", "b 2", "a 0", "a 1", "a 2"]
 
 
-@pytest.mark.slow
 def test_a_sequential_test_ends_a_task_early(repository: Project) -> None:
     sequential = "max_steps: 8, sequential: {accept: 0.8, reject: 0.2}}"
     repository.write("gates.yaml", GATES.replace("max_steps: 8}", sequential))
@@ -122,7 +118,6 @@ def test_a_sequential_test_ends_a_task_early(repository: Project) -> None:
     assert (suite["metric"], suite["value"]) == ("share accepted", 1.0)
 
 
-@pytest.mark.slow
 def test_without_early_stop_every_trial_is_run(repository: Project) -> None:
     repository.write("gates.yaml", GATES.replace("curtailment: true", "curtailment: false"))
     fails(repository, ("a", 0), ("safe", 0))

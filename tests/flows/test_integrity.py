@@ -1,6 +1,7 @@
 """A change that edits what it is judged by: whole runs in real repositories."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,59 +27,21 @@ from passgate.tasks.model.verdict import Decision, Integrity, Verdict
 from passgate.tasks.planning.baseline import Pool
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
 from tests.project import Project
-
-pytestmark = pytest.mark.slow
+from tests.scenarios import Make, Scenario
+from tests.scenarios.integrity import AGENT, GATES, TASK, commit, gate_on_main, loosened_and_broken, task
 
 NO_RUNS = EarlierRuns(pd.DataFrame(columns=list(COLUMNS)))
 
-GATES = """
-version: 1
-suites:
-  golden: {k: 2, metric: pass^k, max_steps: 20, budgets: {max_seconds: 30}}
-gates:
-  ci_merge:
-    suites: [golden]
-    blocks_on: [safety_violation, forbidden_tool, golden_regression, task_failed]
-"""
-
-TASK = """
-task_id: {name}
-suite: golden
-description: Write ok into {name}.txt.
-inputs: {{prompt: Write ok into {name}.txt.}}
-graders:
-  - type: state_check
-    expect: [{{file: {name}.txt, {expect}}}]
-tracked_metrics: [latency]
-"""
-
 
 @pytest.fixture
-def gated(project: Project) -> Project:
+def gated(scenario: Callable[[Make], Scenario], tmp_path: Path) -> Project:
     """Two tasks and an agent that does both, on main; the branch `change` is checked out."""
-    project.write("gates.yaml", GATES)
-    for name in ("a", "b"):
-        task(project, name)
-    project.write("agent.sh", "printf ok > a.txt; printf ok > b.txt\n")
-    commit(project, "The gate")
-    project.git("checkout", "-q", "-b", "change")
-    return project
+    return scenario(gate_on_main).copy(tmp_path / "repository")
 
 
-def task(project: Project, name: str, expect: str = "equals: ok") -> None:
-    project.write(f"suites/golden/{name}.yaml", TASK.format(name=name, expect=expect))
-
-
-def commit(project: Project, message: str) -> None:
-    project.git("add", "--all")
-    project.git("commit", "-q", "-m", message)
-
-
-def run(project: Project, *arguments: str) -> tuple[int, dict[str, Any], str]:
+def run(project: Project, *arguments: str, agent: str = AGENT) -> tuple[int, dict[str, Any], str]:
     """The exit code, the verdict and all that was printed."""
-    result = project.passgate(
-        "run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh", "--jobs", "2", *arguments
-    )
+    result = project.passgate("run", "ci_merge", "--agent", agent, *arguments)
     verdict = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
     return result.returncode, verdict, result.stdout + result.stderr
 
@@ -88,16 +51,16 @@ def lines(journal: Path) -> dict[tuple[str, int], dict[str, Any]]:
     return {(trial["task_id"], trial["trial"]): trial for trial in trials}
 
 
-def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked(gated: Project) -> None:
-    task(gated, "a", 'matches: "."')
-    gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
-    commit(gated, "Loosen and break")
-    code, verdict, printed = run(gated)
-    assert code == 1, printed
+def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked(
+    scenario: Callable[[Make], Scenario],
+) -> None:
+    red = scenario(loosened_and_broken)
+    ended, verdict = red.ended(), json.loads((red.run_folders()[-1] / "verdict.json").read_text())
+    assert ended.returncode == 1, ended.stdout + ended.stderr
     assert verdict["decision"] == "FAIL"
     assert [reason["task_id"] for reason in verdict["reasons"] if reason["blocking"]] == ["a"]
     assert verdict["reasons"][0]["file"] == "suites/golden/a.yaml"
-    base = gated.git("rev-parse", "main")
+    base = red.git("rev-parse", "main")
     assert verdict["integrity"]["base"] == base
     assert verdict["integrity"]["edits"] == [
         {"path": "suites/golden/a.yaml", "kind": "changed", "what": "tasks and graders"}
@@ -105,21 +68,49 @@ def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked
     assert verdict["integrity"]["change"]["decision"] == "PASS"
     note = f"this change edits what it is judged by (1 file): this run uses the files of the merge base {base[:12]}"
     assert note in verdict["notes"]
-    assert "suites/golden/a.yaml" in printed
-    _each_trial_was_run_once(gated)
+    assert "suites/golden/a.yaml" in ended.stdout + ended.stderr
 
 
-def _each_trial_was_run_once(project: Project) -> None:
-    """The untouched task is the same under both; only what the merge base has judged is history."""
-    folder = project.run_folders()[-1]
+def test_each_trial_that_is_the_same_for_both_is_run_once_and_only_the_merge_base_s_are_history(
+    scenario: Callable[[Make], Scenario],
+) -> None:
+    red = scenario(loosened_and_broken)
+    folder = red.run_folders()[-1]
     of_base, of_change = lines(folder / "journal.jsonl"), lines(folder / "change/journal.jsonl")
     assert set(of_base) == set(of_change) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
     same = {key for key in of_base if of_base[key]["started_at"] == of_change[key]["started_at"]}
     assert same == {("b", 0), ("b", 1)}
-    rows = pd.read_parquet(project.path / ".passgate" / "history" / "trials")
+    rows = pd.read_parquet(red.path / ".passgate" / "history" / "trials")
     assert (set(rows["run_id"]), len(rows)) == ({folder.name}, 4)
 
 
+def test_an_interrupted_run_goes_on_and_gives_both_verdicts(
+    scenario: Callable[[Make], Scenario], tmp_path: Path
+) -> None:
+    red = scenario(loosened_and_broken).copy(tmp_path / "repository")
+    folder = red.run_folders()[-1]
+    journals = folder / "journal.jsonl", folder / "change/journal.jsonl"
+    before = [lines(journal) for journal in journals]
+    (folder / "verdict.json").unlink()
+    cut(journals[0], lines_left=4)
+    cut(journals[1], lines_left=3)
+    task(red, "a", "equals: something-else")
+    result = red.passgate("run", "ci_merge", "--resume", "last")
+    assert result.returncode == 1, result.stdout + result.stderr
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert verdict["integrity"]["change"]["decision"] == "PASS", "of the files as they were planned"
+    after = [lines(journal) for journal in journals]
+    assert after[0] == before[0]
+    kept = [key for key in before[1] if before[1][key] == after[1][key]]
+    assert len(kept) == 3
+
+
+def cut(journal: Path, *, lines_left: int) -> None:
+    whole = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(whole[:lines_left]) + '{"trial": {"sui')
+
+
+@pytest.mark.slow
 def test_a_change_that_deletes_a_failing_task_and_brings_another_is_judged_by_the_old_one(gated: Project) -> None:
     (gated.path / "suites/golden/a.yaml").unlink()
     task(gated, "c", "equals: nothing-like-it")
@@ -132,6 +123,7 @@ def test_a_change_that_deletes_a_failing_task_and_brings_another_is_judged_by_th
     assert (change["decision"], [reason["task_id"] for reason in change["reasons"]]) == ("FAIL", ["c"])
 
 
+@pytest.mark.slow
 def test_a_gate_that_is_switched_off_in_the_working_tree_still_blocks(gated: Project) -> None:
     gated.write("gates.yaml", GATES.replace("task_failed", "threshold") + "history: .passgate/elsewhere\n")
     gated.write("agent.sh", "printf bad > a.txt\n")
@@ -142,6 +134,7 @@ def test_a_gate_that_is_switched_off_in_the_working_tree_still_blocks(gated: Pro
     assert not (gated.path / ".passgate/elsewhere").exists()
 
 
+@pytest.mark.slow
 def test_an_honest_change_passes_both_ways_and_names_its_edits(gated: Project) -> None:
     task(gated, "c", "exists: false")
     commit(gated, "One more task")
@@ -164,33 +157,7 @@ def test_with_a_base_of_ones_own_there_may_be_nothing_to_compare(gated: Project)
     assert "--base HEAD~1: the run has --base HEAD" in resumed.stderr
 
 
-def test_an_interrupted_run_goes_on_and_gives_both_verdicts(gated: Project) -> None:
-    task(gated, "a", 'matches: "."')
-    gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
-    commit(gated, "Loosen and break")
-    run(gated)
-    folder = gated.run_folders()[-1]
-    journals = folder / "journal.jsonl", folder / "change/journal.jsonl"
-    before = [lines(journal) for journal in journals]
-    (folder / "verdict.json").unlink()
-    _cut(journals[0], lines_left=4)
-    _cut(journals[1], lines_left=3)
-    task(gated, "a", "equals: something-else")
-    result = gated.passgate("run", "ci_merge", "--resume", "last")
-    assert result.returncode == 1, result.stdout + result.stderr
-    verdict = json.loads((folder / "verdict.json").read_text())
-    assert verdict["integrity"]["change"]["decision"] == "PASS", "of the files as they were planned"
-    after = [lines(journal) for journal in journals]
-    assert after[0] == before[0]
-    kept = [key for key in before[1] if before[1][key] == after[1][key]]
-    assert len(kept) == 3
-
-
-def _cut(journal: Path, *, lines_left: int) -> None:
-    whole = journal.read_text().splitlines(keepends=True)
-    journal.write_text("".join(whole[:lines_left]) + '{"trial": {"sui')
-
-
+@pytest.mark.slow
 def test_a_shallow_clone_says_what_is_missing(gated: Project, tmp_path: Path) -> None:
     task(gated, "a", 'matches: "."')
     commit(gated, "Loosen")
@@ -201,6 +168,7 @@ def test_a_shallow_clone_says_what_is_missing(gated: Project, tmp_path: Path) ->
     assert any("fetch-depth: 0" in note for note in verdict["notes"])
 
 
+@pytest.mark.slow
 def test_a_change_that_brings_a_suite_runs_it_with_its_own_files_and_the_rest_with_those_of_the_merge_base(
     gated: Project,
 ) -> None:
@@ -223,6 +191,7 @@ def test_a_change_that_brings_a_suite_runs_it_with_its_own_files_and_the_rest_wi
     assert verdict["integrity"]["change"]["decision"] == "PASS"
 
 
+@pytest.mark.slow
 def test_the_first_gate_says_that_it_judges_itself_and_lists_what_it_brings(gated: Project) -> None:
     gated.git("checkout", "-q", "--orphan", "empty")
     gated.git("rm", "-rqf", ".")
@@ -238,6 +207,19 @@ def test_the_first_gate_says_that_it_judges_itself_and_lists_what_it_brings(gate
     assert [edit["path"] for edit in verdict["integrity"]["edits"]] == ["gates.yaml", "suites/golden/a.yaml"]
     assert any("no gates.yaml, no folder suites, so this change judges itself" in note for note in verdict["notes"])
     assert "Judged by its own files: this change edits files that judge it" in printed
+
+
+@pytest.mark.slow
+def test_a_change_of_the_agent_s_command_runs_the_new_one(gated: Project) -> None:
+    gated.write("agents.yaml", "agents: {desk: {agent: 'cli:sh {project}/broken.sh'}}\n")
+    commit(gated, "A named agent")
+    gated.git("branch", "--force", "main")
+    gated.write("agents.yaml", f"agents: {{desk: {{agent: '{AGENT}'}}}}\n")
+    commit(gated, "Better")
+    code, verdict, printed = run(gated, agent="desk")
+    assert code == 0, printed
+    assert "the agent 'desk' is run as this change defines it: its agent differs" in verdict["notes"]
+    assert [edit["what"] for edit in verdict["integrity"]["edits"]] == ["agents"]
 
 
 A, B, C = (a_task(task_id=name, k=2) for name in ("a", "b", "c"))
