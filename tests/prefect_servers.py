@@ -52,6 +52,9 @@ def started_server(home: Path, port: int | None = None, **settings: str) -> Iter
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
         "PREFECT_LOGGING_TO_API_ENABLED": "false",
+        # What tests wait for: a worker looks for flow runs, and the server for slots that nobody holds any more.
+        "PREFECT_WORKER_QUERY_SECONDS": "1",
+        "PREFECT_SERVER_SERVICES_REPOSSESSOR_LOOP_SECONDS": "1",
         "DO_NOT_TRACK": "1",
         **PATIENT,
         **settings,
