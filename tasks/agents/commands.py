@@ -8,14 +8,14 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from passgate.tasks.agents.transcripts import as_text, ended, first_problem, read_json, read_left_file, transcript_of
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.sandbox import SANDBOXES
-from passgate.tasks.model.transcript import EndReason, Tokens, ToolCall, Transcript, Usage
+from passgate.tasks.model.transcript import MOST, EndReason, Tokens, ToolCall, Transcript, Usage
 
 PLACEHOLDERS: Final = (
     *("prompt", "prompt_file", "inputs_file", "history_file", "transcript_file"),
@@ -204,19 +204,23 @@ def _formatted(file: Path, files_format: str) -> str:
     return _OF_A_FILE.sub(lambda match: words[match[1]], files_format)
 
 
+_Amount = Annotated[float, Field(le=MOST, allow_inf_nan=False)]
+"""AgentV takes a negative one for an unknown one."""
+
+
 class _ReportedCall(BaseModel):
     tool: str
     input: Any = None
     output: Any = None
     status: Literal["ok", "error", "timeout", "cancelled", "unknown"] | None = None
-    duration_ms: float | None = None
+    duration_ms: _Amount | None = None
 
 
 class _Message(BaseModel):
     role: str
     content: Any = None
     tool_calls: tuple[_ReportedCall, ...] | None = None
-    duration_ms: float | None = None
+    duration_ms: _Amount | None = None
 
 
 class _Tokens(BaseModel):
@@ -230,7 +234,7 @@ class _Answer(BaseModel):
     text: Any = None
     error: str | None = None
     token_usage: _Tokens | None = None
-    cost_usd: float | None = None
+    cost_usd: _Amount | None = None
 
 
 def transcript_of_agentv(content: str) -> Transcript:
@@ -294,5 +298,4 @@ def _call(call: _ReportedCall) -> ToolCall:
 
 
 def _amount(value: float | None) -> float | None:
-    """AgentV takes a negative amount for an unknown one."""
     return None if value is None or value < 0 else value

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from passgate.tasks.model.base import Frozen
 
-_MOST = 10**12  # Of dollars, milliseconds and tokens: sums of what is larger may be no number
-Amount = Annotated[float, Field(ge=0, le=_MOST, allow_inf_nan=False)]
-Tokens = Annotated[int, Field(ge=0, le=_MOST)]
+MOST: Final = 10**12  # Of dollars, milliseconds and tokens: sums of what is larger may be no number
+Amount = Annotated[float, Field(ge=0, le=MOST, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(ge=0, le=MOST)]
 
 
 class ToolCall(Frozen):
@@ -44,7 +44,7 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
 
     def total(name: str) -> Any:
         amounts = [getattr(usage, name) for usage in usages]
-        return None if None in amounts else min(sum(amounts), _MOST)
+        return None if None in amounts else min(sum(amounts), MOST)
 
     return Usage(**{name: total(name) for name in Usage.model_fields})
 

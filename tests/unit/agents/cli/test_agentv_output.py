@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from passgate.tasks.agents.commands import transcript_of_agentv
@@ -150,6 +150,9 @@ def test_an_error_that_the_agent_reports_is_a_crash() -> None:
         ({"text": "yes", "token_usage": {"input": -1, "output": 0}}, r"token_usage\.input: "),
         ({"text": "yes", "token_usage": {"input": 1}}, r"token_usage\.output: "),
         ({"text": "yes", "cost_usd": "cheap"}, r"cost_usd: "),
+        ({"text": "yes", "cost_usd": 10**12 + 1}, r"cost_usd: "),
+        ({"output": [says("yes", duration_ms=10**13)]}, r"messages\.0\.duration_ms: "),
+        ({"output": [says("yes", tool_calls=[{"tool": "a", "duration_ms": 10**13}])]}, r"tool_calls\.0\.duration_ms: "),
     ],
 )
 def test_what_is_meant_for_agentv_and_wrong_cannot_be_measured(document: dict[str, Any], where: str) -> None:
@@ -169,6 +172,7 @@ documents = st.fixed_dictionaries({"output": st.lists(messages) | values}, optio
 
 
 @given(documents)
+@example({"output": [{"role": "user"}], "cost_usd": 1000000000001.0})
 def test_whatever_it_is_it_can_be_recorded_or_not_measured(document: dict[str, Any]) -> None:
     try:
         transcript = transcript_of_agentv(json.dumps(document))
