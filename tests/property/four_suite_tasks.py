@@ -17,12 +17,14 @@ scalars = st.none() | st.booleans() | numbers | words
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=6
 )
-mappings = st.dictionaries(words, values, max_size=4)
 
 
-def mapping_with(**known: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """A mapping with some of the known keys, and free ones beside them."""
-    return st.tuples(mappings, st.fixed_dictionaries({}, optional=known)).map(lambda both: both[0] | both[1])
+def mapping_with(
+    needed: dict[str, st.SearchStrategy[Any]] | None = None, **known: st.SearchStrategy[Any]
+) -> st.SearchStrategy[dict[str, Any]]:
+    """A mapping with the needed keys and some of the known ones, and free ones beside them."""
+    free = st.dictionaries(words.filter(lambda word: word not in {*(needed or {}), *known}), values, max_size=4)
+    return st.builds(lambda one, two: one | two, free, st.fixed_dictionaries(needed or {}, optional=known))
 
 
 budgets = mapping_with(
@@ -39,28 +41,23 @@ graders = values | st.fixed_dictionaries(
 metrics = values | st.sampled_from(["cost", "Tool-call accuracy", "latency"]) | mapping_with(type=words, metrics=values)
 selections = mapping_with(ci_merge_gate=st.booleans(), nightly=st.booleans(), release_candidate=st.booleans())
 
-valid_tasks = st.tuples(
-    mappings,
-    st.fixed_dictionaries(
-        {
-            "task_id": words,
-            "suite": st.sampled_from(SUITES),
-            "description": words,
-            "inputs": mapping_with(prompt=values, messages=values),
-            "graders": st.lists(graders, min_size=1, max_size=3),
-            "tracked_metrics": st.lists(metrics, min_size=1, max_size=3),
-        },
-        optional={
-            "tags": st.lists(words, max_size=3),
-            "environment": environments,
-            "trials": trials,
-            "gates": selections,
-            "reference": values,
-            "scoring": values,
-            "metadata": values,
-        },
-    ),
-).map(lambda both: both[0] | both[1])
+valid_tasks = mapping_with(
+    {
+        "task_id": words,
+        "suite": st.sampled_from(SUITES),
+        "description": words,
+        "inputs": mapping_with(prompt=values, messages=values),
+        "graders": st.lists(graders, min_size=1, max_size=3),
+        "tracked_metrics": st.lists(metrics, min_size=1, max_size=3),
+    },
+    tags=st.lists(words, max_size=3),
+    environment=environments,
+    trials=trials,
+    gates=selections,
+    reference=values,
+    scoring=values,
+    metadata=values,
+)
 """Whatever the schema accepts, much of it without a meaning for passgate."""
 
 OF_OTHER_TYPES: dict[tuple[str, ...], list[Any]] = {

@@ -27,7 +27,7 @@ from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.stats.measurement import measurement_of
 
-GATES = 2000
+GATES = 600
 SEED = 20260131
 RULES = ("safety_violation", "forbidden_tool", "golden_regression", "task_failed", "threshold", "latency", "cost")
 VETOING = {
@@ -199,7 +199,7 @@ def test_a_gate_decides_the_same_with_and_without(rng: random.Random) -> None:
 
 
 @pytest.mark.slow
-def test_thousands_of_gates_decide_the_same_with_and_without() -> None:
+def test_hundreds_of_gates_decide_the_same_with_and_without() -> None:
     rng = random.Random(SEED)
     why, decisions = Counter[str](), Counter[Decision]()
     for number in range(GATES):
@@ -208,5 +208,5 @@ def test_thousands_of_gates_decide_the_same_with_and_without() -> None:
         why += stopped.left_out
         decisions[stopped.decision] += bool(stopped.left_out)
     assert len(why) == 3, "early stop and both ends of the sequential test"
-    assert min(why.values()) > 300
-    assert min(decisions.values()) > 40, "trials were left out of gates of each decision"
+    assert min(why.values()) > 90
+    assert min(decisions.values()) > 12, "trials were left out of gates of each decision"

@@ -15,8 +15,6 @@ from passgate.tasks.formats.four_suite import ReadTaskFile, TaskReader
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.task import EvalTask
 
-pytestmark = pytest.mark.slow
-
 Load = Callable[[Any], tuple[EvalTask | None, ReadTaskFile]]
 FORMAT = Draft202012Validator(json.loads((REPOSITORY / "schema/four_suite.schema.json").read_text(encoding="utf-8")))
 KNOWN = schema_validator("task")

@@ -1,29 +1,54 @@
 """The simulations of `python -m bench.gate_trust`, on a few gates: they run, and tell what is not as it should be."""
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-
-from tests.builders import REPOSITORY
-
-pytestmark = pytest.mark.slow
+from bench.gate_trust import __main__ as gate_trust
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bench.gate_trust", "--processes", "1", *arguments]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=250)
+class Done(NamedTuple):
+    """How a simulation has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def of_rates(folder: Path, rates: object, *arguments: str) -> subprocess.CompletedProcess[str]:
-    file = folder / "rates.json"
-    file.write_text(rates if isinstance(rates, str) else json.dumps(rates), encoding="utf-8")
-    return run("--rates", str(file), *arguments)
+Run = Callable[..., Done]
 
 
-def test_early_stop_tests_and_intervals_are_as_they_should_be() -> None:
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run simulations in this process."""
+    monkeypatch.setattr(gate_trust, "ProcessPoolExecutor", ThreadPoolExecutor)
+
+    def _run(*arguments: str) -> Done:
+        try:
+            code = gate_trust.main(["--processes", "1", *arguments])
+        except SystemExit as refused:
+            code = int(str(refused.code))
+        return Done(code, *capsys.readouterr())
+
+    return _run
+
+
+@pytest.fixture
+def of_rates(tmp_path: Path, run: Run) -> Run:
+    """Run simulations of tasks with these pass rates, or of a file of this text."""
+
+    def _of_rates(rates: object, *arguments: str) -> Done:
+        file = tmp_path / "rates.json"
+        file.write_text(rates if isinstance(rates, str) else json.dumps(rates), encoding="utf-8")
+        return run("--rates", str(file), *arguments)
+
+    return _of_rates
+
+
+def test_early_stop_tests_and_intervals_are_as_they_should_be(run: Run) -> None:
     done = run("--gates", "20", "--sections", "gef")
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line[:2] for line in done.stdout.splitlines() if line[1:2] == ":"] == [
@@ -33,7 +58,8 @@ def test_early_stop_tests_and_intervals_are_as_they_should_be() -> None:
     assert done.stdout.rstrip().endswith("all targets are met")
 
 
-def test_limits_are_judged_as_the_gate_judges_them() -> None:
+@pytest.mark.slow
+def test_limits_are_judged_as_the_gate_judges_them(run: Run) -> None:
     done = run("--gates", "10", "--sections", "d")
     # So few gates may miss a share of one in a hundred.
     assert done.returncode in {0, 1}, done.stdout + done.stderr
@@ -41,9 +67,10 @@ def test_limits_are_judged_as_the_gate_judges_them() -> None:
     assert done.stdout.count("decided by the gate's own code: 10 of 10 gates the same") == 10
 
 
-def test_given_tasks_are_simulated_as_the_gate_decides_them(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_given_tasks_are_simulated_as_the_gate_decides_them(of_rates: Run) -> None:
     rates = {"refund": 0.99, "greet": 0.95, "flaky": 0.6}
-    done = of_rates(tmp_path, rates, "--gates", "40", "--k", "2")
+    done = of_rates(rates, "--gates", "40", "--k", "2")
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     assert "a: rates of a file, 3 tasks x 2\n" in done.stdout
     assert "a: rates of a file, 3 tasks x 2, run effects of sd 0.05" in done.stdout
@@ -52,22 +79,24 @@ def test_given_tasks_are_simulated_as_the_gate_decides_them(tmp_path: Path) -> N
     assert "e: AND rule, 3 tasks x 2" in done.stdout
 
 
-def test_the_same_seed_draws_the_same_gates(tmp_path: Path) -> None:
+def test_the_same_seed_draws_the_same_gates(of_rates: Run) -> None:
     one, same, other = (
-        of_rates(tmp_path, [0.9, 0.5], "--gates", "60", "--sections", "e", "--seed", seed) for seed in ("1", "1", "2")
+        of_rates([0.9, 0.5], "--gates", "60", "--sections", "e", "--seed", seed) for seed in ("1", "1", "2")
     )
     assert one.stdout == same.stdout
     assert one.stdout.splitlines()[2:] != other.stdout.splitlines()[2:]
 
 
-def test_a_target_that_is_missed_is_an_exit_code(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_target_that_is_missed_is_an_exit_code(of_rates: Run) -> None:
     """A baseline of so few trials does not show that a task has fallen to half."""
-    done = of_rates(tmp_path, [0.85] * 3, "--gates", "40", "--k", "1", "--sections", "a")
+    done = of_rates([0.85] * 3, "--gates", "40", "--k", "1", "--sections", "a")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "MISSED a: rates of a file, 3 tasks x 1: a task from 0.8 to 1 falls to half" in done.stdout
 
 
-def test_results_and_tables_are_written(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_results_and_tables_are_written(tmp_path: Path, run: Run) -> None:
     page, results = tmp_path / "page.md", tmp_path / "results.json"
     page.write_text("before\n<!-- gate-trust: begin -->\nold\n<!-- gate-trust: end -->\nafter\n", encoding="utf-8")
     done = run("--sections", "b", "--out", str(results), "--page", str(page))
@@ -83,13 +112,12 @@ def test_results_and_tables_are_written(tmp_path: Path) -> None:
     }
     assert figures["from 0.7 to half: caught"] < figures["from 0.7 to half: bound"] < 0.81
     page.write_text("no marks", encoding="utf-8")
-    again = run("--from", str(results), "--page", str(page))
-    assert again.returncode == 1
-    assert "lacks <!-- gate-trust: begin -->" in again.stderr
+    with pytest.raises(SystemExit, match="lacks <!-- gate-trust: begin -->"):
+        gate_trust.main(["--from", str(results), "--page", str(page)])
 
 
-def test_every_rate_that_cannot_be_is_named_with_its_place(tmp_path: Path) -> None:
-    done = of_rates(tmp_path, '{"a": 0.9,\n "b": 1.5,\n "c": 0,\n "d": true,\n "e": "0.9"}')
+def test_every_rate_that_cannot_be_is_named_with_its_place(tmp_path: Path, of_rates: Run) -> None:
+    done = of_rates('{"a": 0.9,\n "b": 1.5,\n "c": 0,\n "d": true,\n "e": "0.9"}')
     assert done.returncode == 2
     places = [line.removeprefix(str(tmp_path)) for line in done.stderr.splitlines()]
     assert places == [
@@ -110,14 +138,12 @@ def test_every_rate_that_cannot_be_is_named_with_its_place(tmp_path: Path) -> No
         (json.dumps([0.9] * 501), "501 tasks are more than 500"),
     ],
 )
-def test_a_file_without_rates_is_refused(tmp_path: Path, content: str, message: str) -> None:
-    done = of_rates(tmp_path, content)
+def test_a_file_without_rates_is_refused(of_rates: Run, content: str, message: str) -> None:
+    done = of_rates(content)
     assert done.returncode == 2
     assert message in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("--k", "0"), ("--gates", "1"), ("--sections", "ax"), ("--rates", "no.json")])
-def test_bad_usage_is_told(arguments: tuple[str, str]) -> None:
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
+def test_bad_usage_is_told(run: Run, arguments: tuple[str, str]) -> None:
+    assert run(*arguments).returncode == 2

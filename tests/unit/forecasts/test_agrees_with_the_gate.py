@@ -24,7 +24,7 @@ from tests.unit.forecasts.settings import setting as assumed
 
 pytestmark = pytest.mark.slow
 
-GATES = 1500
+GATES = 600
 TEST = SequentialTest(accept=0.95, reject=0.6)
 SURE, SHAKY = a_baseline_task(passed=60, n=60), a_baseline_task(passed=52, n=60)
 PROVEN = {"newest": (True,) * 20}
@@ -125,8 +125,8 @@ def test_the_gate_does_what_was_forecast(changes: dict[str, object], names: tupl
     seed = random.Random(11)
     runs = list(islice((played(plan, baseline, seed) for _ in count()), GATES))
     decisions = Counter(decision for decision, _ in runs)
-    assert found.red == pytest.approx(decisions[Decision.FAIL] / GATES, abs=0.035)
-    assert found.passed == pytest.approx(decisions[Decision.PASS] / GATES, abs=0.035)
+    assert found.red == pytest.approx(decisions[Decision.FAIL] / GATES, abs=0.05)
+    assert found.passed == pytest.approx(decisions[Decision.PASS] / GATES, abs=0.05)
     trials = sum(trials for _, trials in runs) / GATES
     assert found.effort.planned + found.effort.confirming == pytest.approx(trials, rel=0.03)
 
@@ -170,4 +170,4 @@ def test_small_suites_without_a_baseline_are_admitted_as_they_would_be(
         ]
         plan = found.setting.plan
         reds += rule_on(plan, plan.gate_policy, measurement_of(tasks, trials), baseline).decision is Decision.FAIL
-    assert found.red == pytest.approx(reds / GATES, abs=0.035)
+    assert found.red == pytest.approx(reds / GATES, abs=0.05)

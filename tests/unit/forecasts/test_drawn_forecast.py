@@ -19,7 +19,7 @@ WITH_SUITES = {**EVIDENCE, "blocks_on": ["golden_regression", "task_failed", "su
 @pytest.mark.slow
 def test_an_assumed_agent_is_red_as_often_as_with_the_baselines_of_a_bench() -> None:
     """The bench draws by itself what each gate has for a baseline."""
-    scale = Scale(40, 3)
+    scale = Scale(20, 3)
     gates = drawn(World("0.99", (0.99,) * 20), scale, scale.generator("drawn"))
     policy, tests = gates.plan.policy, RegressionTests()
     said = foresee(setting(gates.plan.tasks, 0.99, policy=policy), tests=tests)

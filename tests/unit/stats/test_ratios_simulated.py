@@ -9,8 +9,6 @@ import pytest
 from passgate.tasks.stats.ratios import LEAST_PAIRS, Pair, simulated_bounds
 from tests.unit.stats.paired import ratio_of_tasks
 
-pytestmark = pytest.mark.slow
-
 PAIRS = [Pair(60, 3, 0.5)] * 20
 
 
@@ -18,10 +16,11 @@ def shares(bounds, limit: float) -> float:
     return float(np.mean(bounds > limit))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "drift"), [(20, 0.0), (20, 0.2), (3, 0.2), (2, 0.05)])
 def test_is_the_comparison_that_the_gate_makes(runs: int, drift: float) -> None:
     seed, found = random.Random(3), []
-    for _ in range(800):
+    for _ in range(400):
         shifts = [seed.gauss(0, drift) for _ in range(runs + 1)]
         now, *before = [[[exp(seed.gauss(shift, 0.5)) for _ in range(3)] for _ in range(20)] for shift in shifts]
         ratio = ratio_of_tasks(
