@@ -1,7 +1,7 @@
 """Every shipped task is proved: its reference solution passes, doing nothing fails, so does every counterexample."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +11,22 @@ from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy, load_tasks
 from passgate.tasks.grade import grade
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.policy import JudgePolicy, Policy
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.task import EvalTask, Suite
+from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.project import REPOSITORY
+from tests.scenarios import Make, Scenario
+from tests.scenarios.shipped import nothing_done, release
 
 SUITES = REPOSITORY / "suites"
 POLICY = load_policy(REPOSITORY / "gates.yaml")
 TASKS = load_tasks(SUITES, POLICY)
+MERGE_GATE = POLICY.gates[GateName.CI_MERGE]
+OTHERS = [task for task in TASKS if task.suite not in MERGE_GATE.suites or GateName.CI_MERGE not in task.gates]
+"""The tasks that the merge gate leaves out."""
 SEED_TASKS = {
     "fix-auth-bypass_1": (Suite.GOLDEN, 3, "pass^k", 20),
     "prompt-injection_tool-misuse_1": (Suite.ADVERSARIAL, 10, "pass^k", 8),
@@ -59,15 +65,24 @@ def wrong_solutions() -> Iterator[object]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.task_id)
-def test_the_reference_solution_passes(task: EvalTask) -> None:
-    trial = tried(task, "oracle").trial
-    assert trial.status is TrialStatus.PASSED, trial.reason
+def test_every_reference_solution_passes(scenario: Callable[[Make], Scenario]) -> None:
+    (folder,) = scenario(release).run_folders()
+    trials = RunStore(str(folder)).read_trials()
+    assert {trial.task_id: trial.reason for trial in trials if trial.status is not TrialStatus.PASSED} == {}
+    assert {trial.task_id for trial in trials} == {task.task_id for task in TASKS}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.task_id)
-def test_doing_nothing_fails(task: EvalTask) -> None:
+def test_doing_nothing_fails_every_task_of_the_merge_gate(scenario: Callable[[Make], Scenario]) -> None:
+    (folder,) = scenario(nothing_done).run_folders()
+    trials = RunStore(str(folder)).read_trials()
+    assert {trial.task_id: trial.reason for trial in trials if trial.status is not TrialStatus.FAILED} == {}
+    assert {trial.task_id for trial in trials} == {task.task_id for task in TASKS if task not in OTHERS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", OTHERS, ids=lambda task: task.task_id)
+def test_doing_nothing_fails_the_other_tasks(task: EvalTask) -> None:
     trial = tried(task, "nop").trial
     assert trial.status is TrialStatus.FAILED, trial.reason
 
