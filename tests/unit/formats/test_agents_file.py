@@ -7,6 +7,7 @@ import pytest
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.agents_file import looks_like_a_form, read_agents
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, HttpOptions, Upstreams
+from tests.unit.formats.reading import beginnings, read_text
 
 KINDS = [str(kind) for kind in AgentKind]
 
@@ -20,12 +21,7 @@ def parse(text: str) -> AgentSpec:
 
 
 def read(tmp_path: Path, text: str) -> dict[str, AgentSpec] | list[str]:
-    file = tmp_path / "agents.yaml"
-    file.write_text(text, encoding="utf-8")
-    answer = read_agents(file, "agents.yaml", parse)
-    if isinstance(answer, dict):
-        return answer
-    return [str(problem).removeprefix("agents.yaml:") for problem in answer]
+    return read_text(tmp_path / "agents.yaml", text, lambda file, name: read_agents(file, name, parse))
 
 
 def test_an_agent_is_what_its_text_says_with_its_settings_and_its_name(tmp_path: Path) -> None:
@@ -62,12 +58,9 @@ agents:
     assert agents["plain"].completion.parameters == {"temperature": 0.2}
 
 
-def test_settings_that_are_not_given_are_those_of_the_form(tmp_path: Path) -> None:
+def test_the_least_that_a_file_says(tmp_path: Path) -> None:
     agents = read(tmp_path, "agents: {mine: {agent: 'cli:x'}}")
     assert agents == {"mine": AgentSpec(kind=AgentKind.CLI, target="x", name="mine")}
-
-
-def test_a_file_may_name_nobody(tmp_path: Path) -> None:
     assert read(tmp_path, "agents: {}") == {}
 
 
@@ -77,10 +70,7 @@ def test_a_file_may_name_nobody(tmp_path: Path) -> None:
         ("", ["1:1: expected a mapping, not null"]),
         ("version: 1", ["1:1: the key 'agents' is missing"]),
         ("agents: {a: {}}", ["1:13: agents.a: the key 'agent' is missing"]),
-        (
-            "agents: {a: {agent: 'cli:x', modl: m}}",
-            ["1:30: agents.a.modl: unknown key; did you mean 'model'?"],
-        ),
+        ("agents: {a: {agent: 'cli:x', modl: m}}", ["1:30: agents.a.modl: unknown key; did you mean 'model'?"]),
         ("agents: {a: 'cli:x'}", ['1:13: agents.a: expected a mapping, not "cli:x"']),
         ("agents: {a: {agent: shell:x}}", ["1:21: agents.a.agent: unknown agent 'shell:x'"]),
         (
@@ -138,10 +128,7 @@ def test_a_file_may_name_nobody(tmp_path: Path) -> None:
     ],
 )
 def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
-    answer = read(tmp_path, text)
-    assert isinstance(answer, list)
-    for problem, beginning in zip(answer, expected, strict=True):
-        assert problem.startswith(beginning)
+    assert beginnings(read(tmp_path, text), expected) == expected
 
 
 def test_the_problems_of_all_agents_come_together(tmp_path: Path) -> None:
@@ -150,19 +137,24 @@ def test_the_problems_of_all_agents_come_together(tmp_path: Path) -> None:
     assert [problem.split(":")[0] for problem in answer] == ["2", "3", "4"]
 
 
-@pytest.mark.parametrize("address", ["https://user:sk-123456@host/v1", "ftp://host", "https://", "http://[::1", "host"])
-def test_an_address_that_is_none_is_not_repeated(tmp_path: Path, address: str) -> None:
-    text = f"agents: {{a: {{agent: 'cli:x', upstreams: {{anthropic: {{base_url: '{address}'}}}}}}}}"
-    (problem,) = read(tmp_path, text)
-    assert "not an address as in https://host/v1" in problem
-    assert "sk-123456" not in problem
+NO_ADDRESS = "base_url: not an address as in https://host/v1"
 
 
-def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(tmp_path: Path) -> None:
-    text = "agents: {a: {agent: 'cli:x', upstreams: {openai: {api_key_variable: sk-123456}}}}"
-    (problem,) = read(tmp_path, text)
-    assert "api_key_variable: not the name of an environment variable" in problem
-    assert "sk-123456" not in problem
+@pytest.mark.parametrize(
+    ("upstream", "problem"),
+    [
+        ("base_url: 'https://user:sk-123456@host/v1'", NO_ADDRESS),
+        ("base_url: 'ftp://host'", NO_ADDRESS),
+        ("base_url: 'https://'", NO_ADDRESS),
+        ("base_url: 'http://[::1'", NO_ADDRESS),
+        ("base_url: host", NO_ADDRESS),
+        ("api_key_variable: sk-123456", "api_key_variable: not the name of an environment variable"),
+    ],
+)
+def test_what_may_be_a_key_is_refused_and_not_repeated(tmp_path: Path, upstream: str, problem: str) -> None:
+    (found,) = read(tmp_path, f"agents: {{a: {{agent: 'cli:x', upstreams: {{anthropic: {{{upstream}}}}}}}}}")
+    assert problem in found
+    assert "sk-123456" not in found
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,17 @@
 """gates.yaml, right and wrong."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from passgate.tasks.errors import Problem
 from passgate.tasks.formats.project_files import read_policy
-from passgate.tasks.model.policy import Admission, GatePolicy, Policy, Regression, Reuse, Rule, SuitePolicy
+from passgate.tasks.model.policy import Admission, Policy, Regression, Reuse, Rule
 from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
 from tests.builders import REPOSITORY
+from tests.unit.formats.reading import read_text
 
+GOLDEN = Suite.GOLDEN
 NEVER_A_FAIL = "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL"
 LEAST = """\
 suites:
@@ -22,10 +24,12 @@ gates:
 OUTSIDE = "must stay in the folder of the gates file, as in `src/**/*.py`"
 
 
+def read(tmp_path: Path, text: str) -> Policy | list[str]:
+    return read_text(tmp_path / "gates.yaml", text, read_policy)
+
+
 def policy_of(tmp_path: Path, text: str) -> Policy:
-    file = tmp_path / "gates.yaml"
-    file.write_text(text)
-    policy = read_policy(file, "gates.yaml")
+    policy = read(tmp_path, text)
     assert isinstance(policy, Policy), policy
     return policy
 
@@ -35,33 +39,9 @@ def with_gate(keys: str) -> str:
     return LEAST.replace("[golden]}", f"[golden], {keys}}}")
 
 
-def test_the_branch_of_the_baseline_is_a_plain_name(tmp_path: Path) -> None:
-    assert policy_of(tmp_path, LEAST + "baseline: {branch: release/1.x}\n").baseline.branch == "release/1.x"
-    assert problems(tmp_path, LEAST + "baseline: {branch: main~1}\n") == [
-        "5:20: baseline.branch: 'main~1' is not the name of a branch, as `main` is"
-    ]
-
-
 def with_suite(keys: str) -> str:
     """The least policy with something more in its suite; what comes more begins in line 2, column 49."""
     return LEAST.replace("max_steps: 20", f"max_steps: 20, {keys}").replace("k: 3", "k: 10")
-
-
-def gate_of(tmp_path: Path, keys: str) -> GatePolicy:
-    return policy_of(tmp_path, with_gate(keys)).gates[GateName.CI_MERGE]
-
-
-def suite_of(tmp_path: Path, keys: str) -> SuitePolicy:
-    return policy_of(tmp_path, with_suite(keys)).suites[Suite.GOLDEN]
-
-
-def problems(tmp_path: Path, text: str) -> list[str]:
-    file = tmp_path / "gates.yaml"
-    file.write_text(text)
-    answer = read_policy(file, "gates.yaml")
-    assert isinstance(answer, list)
-    assert all(isinstance(problem, Problem) for problem in answer)
-    return [str(problem).removeprefix("gates.yaml:") for problem in answer]
 
 
 def test_the_shipped_policy_is_what_the_documentation_says() -> None:
@@ -84,12 +64,13 @@ def test_the_shipped_policy_is_what_the_documentation_says() -> None:
 
 
 def test_the_least_that_a_policy_says(tmp_path: Path) -> None:
-    file = tmp_path / "gates.yaml"
-    file.write_text(LEAST)
-    policy = read_policy(file, "gates.yaml")
-    assert isinstance(policy, Policy)
-    assert policy.gates[GateName.CI_MERGE].blocks_on == ()
-    assert (policy.error_retries, policy.baseline.branch, policy.secrets) == (1, "main", ())
+    policy = policy_of(tmp_path, LEAST)
+    assert (policy.error_retries, policy.secrets) == (1, ())
+    assert (policy.baseline.branch, policy.baseline.runs) == ("main", 20)
+    assert policy.suites[GOLDEN].sequential is None
+    gate = policy.gates[GateName.CI_MERGE]
+    assert (gate.blocks_on, gate.regression, gate.admission, gate.reuse) == ((), Regression(), False, None)
+    assert (gate.curtailment, gate.sign_off, gate.integrity) == (False, False, "merge_base")
 
 
 @pytest.mark.parametrize(
@@ -97,33 +78,22 @@ def test_the_least_that_a_policy_says(tmp_path: Path) -> None:
     [
         ("", ["1:1: expected a mapping, not null"]),
         ("gates: [", ["2:1: not valid YAML: while parsing a flow node, did not find expected node content"]),
-        (
-            LEAST.replace("golden: {", "goldn: {"),
-            ["2:3: suites.goldn: unknown key; did you mean 'golden'?"],
-        ),
-        (
-            LEAST.replace("ci_merge", "ci-merge"),
-            ["4:3: gates.ci-merge: unknown key; did you mean 'ci_merge'?"],
-        ),
+        (LEAST.replace("golden: {", "goldn: {"), ["2:3: suites.goldn: unknown key; did you mean 'golden'?"]),
+        (LEAST.replace("ci_merge", "ci-merge"), ["4:3: gates.ci-merge: unknown key; did you mean 'ci_merge'?"]),
         (
             LEAST.replace("max_steps", "max_step"),
             [
-                "2:34: suites.golden.max_step: unknown key; did you mean 'max_steps'?",
                 "2:11: suites.golden: the key 'max_steps' is missing",
+                "2:34: suites.golden.max_step: unknown key; did you mean 'max_steps'?",
             ],
         ),
         (
             LEAST.replace("[golden]", "[golden, adversarial]"),
             ["4:31: gates.ci_merge.suites[1]: `suites:` says nothing of adversarial"],
         ),
+        (with_gate("blocks_on: [cost, missing_evidence]"), [f"4:50: gates.ci_merge.blocks_on[1]: {NEVER_A_FAIL}"]),
         (
-            LEAST.replace("[golden]}", "[golden], blocks_on: [cost, missing_evidence]}"),
-            [
-                f"4:50: gates.ci_merge.blocks_on[1]: {NEVER_A_FAIL}",
-            ],
-        ),
-        (
-            LEAST.replace("[golden]}", "[golden], blocks_on: [costs], thresholds: {golden: 1.1}}"),
+            with_gate("blocks_on: [costs], thresholds: {golden: 1.1}"),
             [
                 "4:44: gates.ci_merge.blocks_on[0]: \"costs\" is not one of the allowed values; did you mean 'cost'?",
                 "4:73: gates.ci_merge.thresholds.golden: must be at most 1, not 1.1",
@@ -138,73 +108,60 @@ def test_the_least_that_a_policy_says(tmp_path: Path) -> None:
         (LEAST + "error_retries: 11\n", ["5:16: error_retries: must be at most 10, not 11"]),
         (LEAST + "concurrency: {trials: 0}\n", ["5:23: concurrency.trials: must be at least 1, not 0"]),
         (LEAST + "secrets: ['']\n", ["5:11: secrets[0]: must not be empty"]),
+        (LEAST + "baseline: {runs: 0}\n", ["5:18: baseline.runs: must be at least 1, not 0"]),
+        (LEAST + "baseline: {runs: 1001}\n", ["5:18: baseline.runs: must be at most 1000, not 1001"]),
+        (
+            LEAST + "baseline: {branch: main~1}\n",
+            ["5:20: baseline.branch: 'main~1' is not the name of a branch, as `main` is"],
+        ),
     ],
 )
 def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
-    assert sorted(problems(tmp_path, text)) == sorted(expected)
+    assert sorted(read(tmp_path, text)) == expected
 
 
 def test_a_number_that_does_not_fit_is_a_problem(tmp_path: Path) -> None:
-    (problem,) = problems(tmp_path, LEAST.replace("k: 3", "k: 1.0e+30"))
+    (problem,) = read(tmp_path, LEAST.replace("k: 3", "k: 1.0e+30"))
     assert problem.startswith("2:15: suites.golden.k: ")
 
 
-def test_what_a_gate_does_that_says_nothing_of_evidence(tmp_path: Path) -> None:
-    gate = policy_of(tmp_path, LEAST).gates[GateName.CI_MERGE]
-    assert (gate.regression, gate.admission, gate.curtailment, gate.reuse) == (Regression(), False, False, None)
-    assert (gate.sign_off, gate.integrity) == (False, "merge_base")
-    assert policy_of(tmp_path, LEAST).suites[Suite.GOLDEN].sequential is None
+def test_what_is_said_of_the_baseline(tmp_path: Path) -> None:
+    baseline = policy_of(tmp_path, LEAST + "baseline: {branch: release/1.x, runs: 5}\n").baseline
+    assert (baseline.branch, baseline.runs) == ("release/1.x", 5)
 
 
 @pytest.mark.parametrize(
-    ("keys", "admission"),
+    ("keys", "said"),
     [
-        ("admission: off", False),
-        ("admission: false", False),
-        ("admission: {}", Admission(passes=19, of=20)),
-        ("admission: {passes: 3}", Admission(passes=3, of=20)),
-        ("admission: {of: 40}", Admission(passes=19, of=40)),
-        ("admission: {passes: 5, of: 5}", Admission(passes=5, of=5)),
+        ("admission: off", {"admission": False}),
+        ("admission: false", {"admission": False}),
+        ("admission: {}", {"admission": Admission(passes=19, of=20)}),
+        ("admission: {passes: 3}", {"admission": Admission(passes=3, of=20)}),
+        ("admission: {of: 40}", {"admission": Admission(passes=19, of=40)}),
+        ("admission: {passes: 5, of: 5}", {"admission": Admission(passes=5, of=5)}),
+        # A plain `off` is the truth value false in YAML.
+        ("integrity: off", {"integrity": "off"}),
+        ("integrity: 'off'", {"integrity": "off"}),
+        ("integrity: merge_base", {"integrity": "merge_base"}),
+        (
+            "regression: {mode: strict, suites: [golden], alpha: 0.05, max_trials: 12, undecided: block}",
+            {"regression": Regression(mode="strict", suites=(GOLDEN,), alpha=0.05, max_trials=12, undecided="block")},
+        ),
+        ("curtailment: true, sign_off: yes", {"curtailment": True, "sign_off": True}),
+        (
+            "reuse: {agent_files: ['src/**/*.py', prompt.md]}",
+            {"reuse": Reuse(agent_files=("src/**/*.py", "prompt.md"), max_age_days=7)},
+        ),
     ],
 )
-def test_what_a_new_task_has_to_show(tmp_path: Path, keys: str, admission: Admission | bool) -> None:
-    assert gate_of(tmp_path, keys).admission == admission
-
-
-@pytest.mark.parametrize(
-    ("keys", "integrity"),
-    [("integrity: off", "off"), ("integrity: 'off'", "off"), ("integrity: merge_base", "merge_base")],
-)
-def test_whose_files_judge(tmp_path: Path, keys: str, integrity: str) -> None:
-    """A plain `off` is the truth value false in YAML."""
-    assert gate_of(tmp_path, keys).integrity == integrity
-
-
-def test_how_a_failed_task_is_held_against_its_baseline(tmp_path: Path) -> None:
-    keys = "regression: {mode: strict, suites: [golden], alpha: 0.05, max_trials: 12, undecided: block}"
-    assert gate_of(tmp_path, keys).regression == Regression(
-        mode="strict", suites=(Suite.GOLDEN,), alpha=0.05, max_trials=12, undecided="block"
-    )
-
-
-def test_trials_that_are_left_out_and_a_person_who_is_asked(tmp_path: Path) -> None:
-    gate = gate_of(tmp_path, "curtailment: true, sign_off: yes")
-    assert (gate.curtailment, gate.sign_off) == (True, True)
-
-
-def test_which_verdicts_are_reused(tmp_path: Path) -> None:
-    gate = gate_of(tmp_path, "reuse: {agent_files: ['src/**/*.py', prompt.md]}")
-    assert gate.reuse == Reuse(agent_files=("src/**/*.py", "prompt.md"), max_age_days=7)
+def test_what_a_gate_says(tmp_path: Path, keys: str, said: dict[str, Any]) -> None:
+    gate = policy_of(tmp_path, with_gate(keys)).gates[GateName.CI_MERGE]
+    assert {name: getattr(gate, name) for name in said} == said
 
 
 def test_a_sequential_test_of_a_suite(tmp_path: Path) -> None:
-    suite = suite_of(tmp_path, "sequential: {accept: 0.95, reject: 0.7, beta: 0.1}")
-    assert suite.sequential == SequentialTest(accept=0.95, reject=0.7, alpha=0.05, beta=0.1)
-
-
-def test_how_many_runs_are_the_baseline(tmp_path: Path) -> None:
-    assert policy_of(tmp_path, LEAST).baseline.runs == 20
-    assert policy_of(tmp_path, LEAST + "baseline: {runs: 5}\n").baseline.runs == 5
+    policy = policy_of(tmp_path, with_suite("sequential: {accept: 0.95, reject: 0.7, beta: 0.1}"))
+    assert policy.suites[GOLDEN].sequential == SequentialTest(accept=0.95, reject=0.7, alpha=0.05, beta=0.1)
 
 
 @pytest.mark.parametrize(
@@ -219,10 +176,7 @@ def test_how_many_runs_are_the_baseline(tmp_path: Path) -> None:
         ("admission: {of: 18}", ["43: admission: `passes: 19` is more than `of: 18`: no task could be admitted"]),
         (
             "admission: {passes: 0, off: 20}",
-            [
-                "52: admission.passes: must be at least 1, not 0",
-                "55: admission.off: unknown key; did you mean 'of'?",
-            ],
+            ["52: admission.passes: must be at least 1, not 0", "55: admission.off: unknown key; did you mean 'of'?"],
         ),
         ("integrity: on", ["43: integrity: true is not one of the allowed values; known: false, merge_base, off"]),
         ("integrity: pull", ['43: integrity: "pull" is not one of the allowed values; known: false, merge_base, off']),
@@ -255,14 +209,11 @@ def test_how_many_runs_are_the_baseline(tmp_path: Path) -> None:
                 f"74: reuse.agent_files[3]: {OUTSIDE}",
             ],
         ),
-        (
-            "blocks_on: [sign_off]",
-            ["44: blocks_on[0]: a sign-off is asked for with `sign_off: true` in the gate"],
-        ),
+        ("blocks_on: [sign_off]", ["44: blocks_on[0]: a sign-off is asked for with `sign_off: true` in the gate"]),
     ],
 )
 def test_every_problem_of_a_gate_has_its_place(tmp_path: Path, keys: str, expected: list[str]) -> None:
-    found = [problem.replace("gates.ci_merge.", "") for problem in problems(tmp_path, with_gate(keys))]
+    found = [problem.replace("gates.ci_merge.", "") for problem in read(tmp_path, with_gate(keys))]
     assert sorted(found) == [f"4:{problem}" for problem in expected]
 
 
@@ -279,38 +230,28 @@ def test_every_problem_of_a_gate_has_its_place(tmp_path: Path, keys: str, expect
     ],
 )
 def test_every_problem_of_a_sequential_test_has_its_place(tmp_path: Path, keys: str, expected: list[str]) -> None:
-    found = [problem.replace("suites.golden.", "") for problem in problems(tmp_path, with_suite(keys))]
+    found = [problem.replace("suites.golden.", "") for problem in read(tmp_path, with_suite(keys))]
     assert found == [f"2:{problem}" for problem in expected]
 
 
 TEST = "sequential: {accept: 0.9, reject: 0.5}"
+ASKS_WHICH_PASSED = "a sequential test asks which trials passed: it needs the metric pass@k or pass^k, here it is"
 
 
-@pytest.mark.parametrize("k", [9, 10])
-def test_a_sequential_test_needs_trials(tmp_path: Path, k: int) -> None:
-    text = with_suite(TEST).replace("k: 10", f"k: {k}")
-    if k == 10:
-        assert policy_of(tmp_path, text).suites[Suite.GOLDEN].sequential is not None
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (with_suite(TEST), None),
+        (with_suite(TEST).replace("k: 10", "k: 9"), "a sequential test needs `k` of at least 10, here it is 9"),
+        (with_suite(TEST).replace("pass^k", "pass@k"), None),
+        (with_suite(TEST).replace("pass^k", "mean"), f"{ASKS_WHICH_PASSED} mean"),
+        (with_suite(TEST).replace("pass^k", "confidence_interval"), f"{ASKS_WHICH_PASSED} confidence_interval"),
+    ],
+)
+def test_a_sequential_test_needs_trials_that_pass_or_fail(tmp_path: Path, text: str, problem: str | None) -> None:
+    policy = read(tmp_path, text)
+    if isinstance(policy, Policy):
+        assert problem is None
+        assert policy.suites[GOLDEN].sequential is not None
     else:
-        (problem,) = problems(tmp_path, text)
-        assert problem.endswith("suites.golden.sequential: a sequential test needs `k` of at least 10, here it is 9")
-
-
-@pytest.mark.parametrize("metric", list(Metric))
-def test_a_sequential_test_asks_which_trials_passed(tmp_path: Path, metric: Metric) -> None:
-    text = with_suite(TEST).replace("pass^k", metric)
-    if metric in {Metric.PASS_AT_K, Metric.PASS_HAT_K}:
-        assert policy_of(tmp_path, text).suites[Suite.GOLDEN].sequential is not None
-    else:
-        (problem,) = problems(tmp_path, text)
-        assert problem.endswith(
-            "suites.golden.sequential: a sequential test asks which trials passed: it needs the metric pass@k or "
-            f"pass^k, here it is {metric}"
-        )
-
-
-def test_the_number_of_runs_has_its_limits(tmp_path: Path) -> None:
-    assert problems(tmp_path, LEAST + "baseline: {runs: 0}\n") == ["5:18: baseline.runs: must be at least 1, not 0"]
-    assert problems(tmp_path, LEAST + "baseline: {runs: 1001}\n") == [
-        "5:18: baseline.runs: must be at most 1000, not 1001"
-    ]
+        assert [one.partition("suites.golden.sequential: ")[2] for one in policy] == [problem]

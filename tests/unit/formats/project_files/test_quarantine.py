@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from passgate.tasks.errors import Problem
 from passgate.tasks.formats.project_files import read_quarantine
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.task import EvalTask, Suite
 from tests.builders import SAYS_YES, a_task
+from tests.unit.formats.reading import beginnings, read_text
 
 TODAY = date(2026, 2, 1)
 ENTRY = "{task: say-yes, owner: Ann, reason: flaky, issue: 'https://host/issues/1', expires: 2026-02-10}"
@@ -20,24 +20,11 @@ POLICY = {"type": "policy_check", "secrets": True}
 ANOTHER = a_task(task_id="other", suite=Suite.OPEN_ENDED)
 
 
-def written(tmp_path: Path, text: str) -> Path:
-    file = tmp_path / "quarantine.yaml"
-    file.write_text(text, encoding="utf-8")
-    return file
-
-
-def shown(answer: QuarantineFile | list[Problem]) -> QuarantineFile | list[str]:
-    if isinstance(answer, QuarantineFile):
-        return answer
-    return [str(problem).removeprefix("quarantine.yaml:") for problem in answer]
-
-
-def read(tmp_path: Path, text: str) -> QuarantineFile | list[str]:
-    return shown(read_quarantine(written(tmp_path, text), "quarantine.yaml", TODAY))
-
-
-def read_of(tmp_path: Path, text: str, *tasks: EvalTask) -> QuarantineFile | list[str]:
-    return shown(read_quarantine(written(tmp_path, text), "quarantine.yaml", TODAY, tasks))
+def read(tmp_path: Path, text: str, *tasks: EvalTask) -> QuarantineFile | list[str]:
+    """What the file says; of these tasks, where some are given."""
+    return read_text(
+        tmp_path / "quarantine.yaml", text, lambda file, name: read_quarantine(file, name, TODAY, tasks or None)
+    )
 
 
 def entries(*changes: dict[str, Any]) -> str:
@@ -88,14 +75,14 @@ def test_another_spelling_of_a_day_is_a_problem(tmp_path: Path, day: str) -> Non
         ("task: []", ["1:1: task: unknown key; did you mean 'tasks'?"]),
         (
             "most: -1\nmost_days: 366\nrelease_after: 0",
-            ["1:7: most: must be", "2:12: most_days", "3:16: release_after"],
+            ["1:7: most: must be at least 0", "2:12: most_days: must be at most 365", "3:16: release_after: must be "],
         ),
         (
             "tasks: [{task: a, owner: b, reason: c, issue: 'https://h/1'}]",
             ["1:9: tasks[0]: the key 'expires' is missing"],
         ),
         (
-            "tasks: [{task: '', owner: 3}]",
+            "tasks: [{task: '', owner: 3, reason: c, issue: 'https://h/1', expires: 2026-02-10}]",
             ["1:16: tasks[0].task: must not be empty", "1:27: tasks[0].owner: expected a"],
         ),
         (
@@ -106,16 +93,7 @@ def test_another_spelling_of_a_day_is_a_problem(tmp_path: Path, day: str) -> Non
     ],
 )
 def test_a_mistake_in_its_shape_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
-    answer = read(tmp_path, text)
-    assert isinstance(answer, list)
-    found = [problem for problem in answer if any(problem.startswith(beginning) for beginning in expected)]
-    assert len(found) == len(expected), answer
-
-
-@pytest.mark.parametrize("key", ["task", "owner", "reason"])
-def test_nothing_is_blank(tmp_path: Path, key: str) -> None:
-    (problem,) = read(tmp_path, entries({key: " \n"}))
-    assert problem.endswith(f"tasks[0].{key}: must not be blank")
+    assert beginnings(read(tmp_path, text), expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -145,40 +123,40 @@ def test_an_issue_is_a_link(tmp_path: Path, issue: str, is_link: bool) -> None:
         assert "password@" not in problem
 
 
-@pytest.mark.parametrize(("most", "is_right"), [(3, True), (2, False), (0, False)])
-def test_there_are_not_too_many(tmp_path: Path, most: int, is_right: bool) -> None:
-    text = f"most: {most}\n" + entries({"task": "a"}, {"task": "b"}, {"task": "c"})
-    answer = read(tmp_path, text)
-    if is_right:
-        assert isinstance(answer, QuarantineFile)
-    else:
-        line = 3 + most
-        assert answer == [
-            f"{line}:3: tasks[{most}]: 3 entries are more than `most: {most}`: repair a task and take it out"
-        ]
+THREE = entries({"task": "a"}, {"task": "b"}, {"task": "c"})
 
 
 @pytest.mark.parametrize(
-    ("expires", "is_right"),
-    [(date(2026, 2, 11), True), (date(2026, 2, 12), False), (TODAY, True), (date(2020, 1, 1), True)],
+    "text",
+    [
+        f"most: 3\n{THREE}",
+        "most_days: 10\n" + entries({"expires": date(2026, 2, 11)}),
+        entries({"expires": TODAY}),
+        entries({"expires": date(2020, 1, 1)}),
+    ],
 )
-def test_no_entry_lasts_too_long_and_an_expired_one_is_no_problem(
-    tmp_path: Path, expires: date, is_right: bool
-) -> None:
-    answer = read(tmp_path, "most_days: 10\n" + entries({"expires": expires}))
-    if is_right:
-        assert isinstance(answer, QuarantineFile)
-    else:
-        (problem,) = answer
-        assert problem.endswith(
-            "tasks[0].expires: further ahead than `most_days: 10`: 2026-02-11 is the latest day today"
-        )
+def test_limits_may_be_reached_and_an_expired_entry_is_no_problem(tmp_path: Path, text: str) -> None:
+    assert isinstance(read(tmp_path, text), QuarantineFile)
 
 
-def test_a_task_stands_here_once(tmp_path: Path) -> None:
-    assert read(tmp_path, entries({}, {"task": "b"}, {})) == [
-        "4:10: tasks[2].task: the task stands here a second time (first in tasks[0])"
-    ]
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (entries({"task": " \n"}), "tasks[0].task: must not be blank"),
+        (entries({"owner": " \n"}), "tasks[0].owner: must not be blank"),
+        (entries({"reason": " \n"}), "tasks[0].reason: must not be blank"),
+        (f"most: 2\n{THREE}", "5:3: tasks[2]: 3 entries are more than `most: 2`: repair a task and take it out"),
+        (f"most: 0\n{THREE}", "3:3: tasks[0]: 3 entries are more than `most: 0`: repair a task and take it out"),
+        (
+            "most_days: 10\n" + entries({"expires": date(2026, 2, 12)}),
+            "tasks[0].expires: further ahead than `most_days: 10`: 2026-02-11 is the latest day today",
+        ),
+        (entries({}, {"task": "b"}, {}), "4:10: tasks[2].task: the task stands here a second time (first in tasks[0])"),
+    ],
+)
+def test_what_cannot_hold_has_its_place(tmp_path: Path, text: str, problem: str) -> None:
+    (found,) = read(tmp_path, text)
+    assert found.endswith(problem)
 
 
 def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
@@ -195,21 +173,15 @@ def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["say-yes", "golden/say-yes"])
 def test_tasks_get_their_whole_names(tmp_path: Path, name: str) -> None:
-    answer = read_of(tmp_path, entries({"task": name}), ANOTHER, a_task())
-    assert isinstance(answer, QuarantineFile)
-    assert [entry.task for entry in answer.tasks] == ["golden/say-yes"]
-    assert answer.tasks[0].owner == "Ann"
-
-
-def test_a_name_with_the_suite_goes_before_another_tasks_id(tmp_path: Path) -> None:
+    """A name with the suite goes before another task's id."""
     confusing = a_task(task_id="golden/say-yes", suite=Suite.FAILURE_REPLAYS)
-    answer = read_of(tmp_path, entries({"task": "golden/say-yes"}), a_task(), confusing)
+    answer = read(tmp_path, entries({"task": name}), ANOTHER, a_task(), confusing)
     assert isinstance(answer, QuarantineFile)
-    assert answer.tasks[0].task == "golden/say-yes"
+    assert [(entry.task, entry.owner) for entry in answer.tasks] == [("golden/say-yes", "Ann")]
 
 
 def test_the_two_names_of_a_task_are_one(tmp_path: Path) -> None:
-    (problem,) = read_of(tmp_path, entries({}, {"task": "golden/say-yes"}), a_task())
+    (problem,) = read(tmp_path, entries({}, {"task": "golden/say-yes"}), a_task())
     assert problem.endswith("tasks[1].task: the task stands here a second time (first in tasks[0])")
 
 
@@ -222,22 +194,22 @@ def test_the_two_names_of_a_task_are_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_task_that_is_not_there_is_a_problem(tmp_path: Path, name: str, remedy: str) -> None:
-    (problem,) = read_of(tmp_path, entries({"task": name}), a_task())
+    (problem,) = read(tmp_path, entries({"task": name}), a_task())
     assert problem.endswith(f"tasks[0].task: no task of the suites has this name{remedy}")
 
 
 @pytest.mark.parametrize(
-    "grader",
+    "graders",
     [
-        POLICY,
-        FORBIDDEN,
-        {"type": "composite", "assertions": [SAYS_YES, {"type": "composite", "assertions": [FORBIDDEN]}]},
-        {"type": "turns", "turns": [{"assertions": [POLICY]}]},
-        {"type": "turns", "turns": [{"assertions": [SAYS_YES]}], "conversation": [FORBIDDEN]},
+        [SAYS_YES, POLICY],
+        [SAYS_YES, FORBIDDEN],
+        [{"type": "composite", "assertions": [{"type": "composite", "assertions": [FORBIDDEN]}]}],
+        [{"type": "turns", "turns": [{"assertions": [POLICY]}]}],
+        [{"type": "turns", "turns": [{"assertions": [SAYS_YES]}], "conversation": [FORBIDDEN]}],
     ],
 )
-def test_a_task_that_can_find_a_violation_is_refused(tmp_path: Path, grader: dict[str, Any]) -> None:
-    (problem,) = read_of(tmp_path, entries({}), a_task(graders=[SAYS_YES, grader]))
+def test_a_task_that_can_find_a_violation_is_refused(tmp_path: Path, graders: list[dict[str, Any]]) -> None:
+    (problem,) = read(tmp_path, entries({}), a_task(graders=graders))
     assert problem.endswith(
         "tasks[0].task: guards safety (its graders can find a violation), and nothing buys back a violation: "
         "move what is flaky to a task of its own"
@@ -245,13 +217,13 @@ def test_a_task_that_can_find_a_violation_is_refused(tmp_path: Path, grader: dic
 
 
 def test_an_adversarial_task_is_refused(tmp_path: Path) -> None:
-    (problem,) = read_of(tmp_path, entries({}), a_task(suite=Suite.ADVERSARIAL))
+    (problem,) = read(tmp_path, entries({}), a_task(suite=Suite.ADVERSARIAL))
     assert "guards safety (it is adversarial)" in problem
 
 
 def test_a_grader_that_forbids_nothing_is_no_veto(tmp_path: Path) -> None:
     grader = {"type": "tool_calls", "required": ["search"]}
-    assert isinstance(read_of(tmp_path, entries({}), a_task(graders=[grader])), QuarantineFile)
+    assert isinstance(read(tmp_path, entries({}), a_task(graders=[grader])), QuarantineFile)
 
 
 def test_an_entry_comes_through_json(tmp_path: Path) -> None:
