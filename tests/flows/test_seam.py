@@ -2,15 +2,16 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -42,6 +43,7 @@ from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 from tests.waiting import wait_until
+from tests.warm import CODE, popen
 
 GATES = """
 version: 1
@@ -59,18 +61,16 @@ def agent(attempt):
     with (folder / "calls.log").open("a") as log:
         log.write(f"{attempt.task_id} {attempt.trial}\\n")
     if (folder / "slow").exists():
-        time.sleep(0.5)
+        time.sleep(0.1)
     return "no" if (attempt.task_id, attempt.trial) == ("b", 1) else "yes"
 """
-CHILD = (
-    "import cloudpickle, sys; work = cloudpickle.load(sys.stdin.buffer); cloudpickle.dump(work(), sys.stdout.buffer)"
-)
-
-CHILD_THAT_FAILS = """import cloudpickle, sys
+CHILD = """
+import cloudpickle, sys
 try:
-    cloudpickle.load(sys.stdin.buffer)()
+    outcome = cloudpickle.load(sys.stdin.buffer)()
 except Exception as error:
-    cloudpickle.dump(error, sys.stdout.buffer)
+    outcome = error
+cloudpickle.dump(outcome, sys.stdout.buffer)
 """
 
 
@@ -127,12 +127,24 @@ def elsewhere(run_one: Callable[[str, Batch], Any], workers: int = 2) -> OpenExe
     return opened
 
 
+def started(store: str, batch: Batch, code: str = CHILD) -> "subprocess.Popen[bytes]":
+    """A batch in a child process."""
+    child = popen([*CODE, code], cwd=Path.cwd(), env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin is not None
+    child.stdin.write(cloudpickle.dumps(partial(run_batch, store, batch, grade)))
+    child.stdin.close()
+    return child
+
+
+def outcome_of(child: "subprocess.Popen[bytes]") -> Any:
+    """What a child process hands on, as a task runner does: an outcome, or what was raised."""
+    with child:
+        assert child.stdout is not None
+        return cloudpickle.load(child.stdout)
+
+
 async def in_child_process(store: str, batch: Batch) -> BatchOutcome:
-    child = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CHILD, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    output, _ = await child.communicate(cloudpickle.dumps(partial(run_batch, store, batch, grade)))
-    outcome: BatchOutcome = cloudpickle.loads(output)
+    outcome: BatchOutcome = await asyncio.to_thread(outcome_of, started(store, batch))
     return outcome
 
 
@@ -147,12 +159,8 @@ def test_child_processes_come_to_the_same_verdict_and_the_same_rows(repository: 
 
 def test_a_worker_whose_disk_is_full_raises_a_storage_error_and_no_group(repository: Project) -> None:
     plan = planned()
-    work = cloudpickle.dumps(partial(run_batch, RunStore.of(plan.run_id).location, batches_of(plan.tasks)[0], grade))
-    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)); "
-    child = subprocess.run(
-        [sys.executable, "-c", full + CHILD_THAT_FAILS], input=work, stdout=subprocess.PIPE, check=True
-    )
-    error = cloudpickle.loads(child.stdout)  # as a task runner hands it on
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))\n"
+    error = outcome_of(started(RunStore.of(plan.run_id).location, batches_of(plan.tasks)[0], full + CHILD))
     assert (type(error), "cannot write the journal " in str(error)) == (StorageError, True)
 
 
@@ -191,10 +199,9 @@ def test_a_batch_whose_process_was_killed_goes_on_elsewhere(repository: Project)
     store = RunStore.of(plan.run_id)
     (batch, *_) = batches_of(plan.tasks)
     batch = batch.model_copy(update={"trials_at_once": 1})
-    child = started(store, batch)
-    wait_until(lambda: bool(store.read_journal()))
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+    with started(store.location, batch) as child:
+        wait_until(lambda: bool(store.read_journal()))
+        child.send_signal(signal.SIGKILL)
     before = calls(repository)[: len(store.read_journal())]
     outcome = asyncio.run(in_child_process(store.location, batch))
     assert {(one.task_id, one.trial) for one in outcome.trials} == set(batch.trials)
@@ -208,11 +215,10 @@ def test_a_batch_ends_when_another_coordinator_has_the_run(repository: Project) 
     plan = planned()
     store = RunStore.of(plan.run_id)
     trials = tuple((task.task_id, number) for task in plan.tasks for number in range(200))
-    child = started(store, Batch(name="all", trials=trials, trials_at_once=1, coordinator="first"))
+    child = started(store.location, Batch(name="all", trials=trials, trials_at_once=1, coordinator="first"))
     wait_until(lambda: bool(store.read_journal()))
     write_orders(store, BatchOrders(coordinator="second"))
-    child.wait(timeout=60)
-    assert child.returncode != 0
+    assert isinstance(outcome_of(child), Exception)
     assert len(store.read_journal()) < len(trials)
 
 
@@ -233,14 +239,3 @@ def test_the_cost_cap_is_exact_over_four_workers(
     assert {one.reason for one in trials if one.status is TrialStatus.NOT_RUN} == {
         "the run's cost cap of $0.415 is spent"
     }
-
-
-def started(store: RunStore, batch: Batch) -> subprocess.Popen[bytes]:
-    """A batch in a child process."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    assert child.stdin is not None
-    child.stdin.write(cloudpickle.dumps(partial(run_batch, store.location, batch, grade)))
-    child.stdin.close()
-    return child
