@@ -31,9 +31,10 @@ TASK, TALK, ATTACK = (
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository to work in, with a suites folder and the shipped gates."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
-    return tmp_path
+    return begin_project(tmp_path)
 
 
 def add_eval(name: str, *tests: dict[str, str]) -> Path:
@@ -53,15 +54,10 @@ def test_files_of_every_dialect_are_read(folder: Path) -> None:
     assert [source.origin.file for source in found.tasks] == ["suites/golden/a.yaml", "suites/golden/b/EVAL.yaml"]
 
 
-def test_a_file_outside_of_suites_is_its_own_world(folder: Path) -> None:
-    found = tasks_of_paths([add_eval("evals/x.yaml", TEST)], SHIPPED, {})
+def test_a_file_outside_of_suites_is_its_own_world_and_read_once(folder: Path) -> None:
+    file = add_eval("evals/x.yaml", TEST)
+    found = tasks_of_paths([file, file], SHIPPED, {})
     assert [source.root for source in found.tasks] == [folder / "evals"]
-
-
-def test_a_file_that_is_named_twice_is_read_once() -> None:
-    add_eval("evals/x.yaml", TEST)
-    found = tasks_of_paths([Path("evals/x.yaml"), Path("evals/x.yaml")], SHIPPED, {})
-    assert len(found.tasks) == 1
 
 
 def test_problems_of_all_files_come_together() -> None:
@@ -69,20 +65,10 @@ def test_problems_of_all_files_come_together() -> None:
     assert {problem.file for problem in tasks_of_paths(paths, SHIPPED, {}).problems} == {"a.yaml", "b.yaml"}
 
 
-@pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with a suites folder and the shipped gates."""
-    monkeypatch.chdir(tmp_path)
-    return begin_project(tmp_path)
-
-
 def test_every_task_of_a_folder_is_read() -> None:
+    assert load_tasks(Path("suites"), SHIPPED) == ()
     add_all("golden/a", "adversarial/b", "golden/c")
     assert [task.task_id for task in load_tasks(Path("suites"), SHIPPED)] == ["b", "a", "c"]
-
-
-def test_an_empty_folder_has_no_tasks() -> None:
-    assert load_tasks(Path("suites"), SHIPPED) == ()
 
 
 def test_the_problems_of_all_files_come_together() -> None:
@@ -108,12 +94,9 @@ def test_a_task_id_that_stands_twice_is_a_problem_of_the_second_file() -> None:
     assert problem.message == f"'a' is also the task_id of suites/adversarial/a.yaml:{problem.line}"
 
 
-def test_a_suites_folder_that_is_not_there_is_refused() -> None:
+def test_what_is_not_there_is_refused() -> None:
     with pytest.raises(UsageError, match="no suites folder gone: name one with --suites"):
         load_tasks(Path("gone"), SHIPPED)
-
-
-def test_a_gates_file_that_is_not_there_is_refused() -> None:
     with pytest.raises(UsageError, match=r"no gates file gone\.yaml: name one with --gates"):
         load_policy(Path("gone.yaml"))
 
@@ -168,18 +151,18 @@ def test_without_a_file_of_ones_own_the_shipped_prices_hold() -> None:
     assert price.input > 0
 
 
-def test_prices_beside_the_gates_file_go_before_the_shipped_ones(project: Path) -> None:
-    (project / "policies").mkdir()
-    (project / "policies/prices.yaml").write_text(
+def test_prices_beside_the_gates_file_go_before_the_shipped_ones(folder: Path) -> None:
+    (folder / "policies").mkdir()
+    (folder / "policies/prices.yaml").write_text(
         "models: {gpt-5*: {input: 7, output: 8}, mine: {input: 0, output: 0}}\n"
     )
-    prices = load_prices(project / "policies/gates.yaml")
+    prices = load_prices(folder / "policies/gates.yaml")
     assert [price and price.input for price in map(prices.price_of, ("gpt-5-mini", "mine"))] == [7, 0]
     assert prices.price_of("gpt-4o") == load_prices(Path("gates.yaml")).price_of("gpt-4o")
 
 
-def test_a_broken_file_of_prices_is_refused_with_its_places(project: Path) -> None:
-    (project / "prices.yaml").write_text("models: {a: {input: 1}, b: {output: 1}}\n")
+def test_a_broken_file_of_prices_is_refused_with_its_places(folder: Path) -> None:
+    (folder / "prices.yaml").write_text("models: {a: {input: 1}, b: {output: 1}}\n")
     with pytest.raises(InputError) as caught:
         load_prices(Path("gates.yaml"))
     assert [str(problem) for problem in caught.value.problems] == [
@@ -188,30 +171,20 @@ def test_a_broken_file_of_prices_is_refused_with_its_places(project: Path) -> No
     ]
 
 
-def test_without_pins_nothing_is_pinned(project: Path) -> None:
+def test_pins_stand_beside_the_gates_file(folder: Path) -> None:
+    (folder / "policies").mkdir()
+    (folder / "policies/baseline.yaml").write_text("commit: abc\nreason: why\n")
+    assert load_pins(folder / "policies/gates.yaml") == Pins(commit="abc", reason="why")
     assert load_pins(Path("gates.yaml")) is None
 
 
-def test_pins_stand_beside_the_gates_file(project: Path) -> None:
-    (project / "policies").mkdir()
-    (project / "policies/baseline.yaml").write_text("commit: abc\nreason: why\n")
-    assert load_pins(project / "policies/gates.yaml") == Pins(commit="abc", reason="why")
-    assert load_pins(Path("gates.yaml")) is None
-
-
-def test_broken_pins_are_refused_with_their_places(project: Path) -> None:
-    (project / "baseline.yaml").write_text("commit: abc\nruns: [a]\nreason: why\n")
+def test_broken_pins_are_refused_with_their_places(folder: Path) -> None:
+    (folder / "baseline.yaml").write_text("commit: abc\nruns: [a]\nreason: why\n")
     with pytest.raises(InputError) as caught:
         load_pins(Path("gates.yaml"))
     assert [str(problem) for problem in caught.value.problems] == [
         "baseline.yaml:2:1: runs: give `commit` or `runs`, not both"
     ]
-
-
-def test_a_folder_in_the_place_of_pins_is_refused(project: Path) -> None:
-    (project / "baseline.yaml").mkdir()
-    with pytest.raises(InputError, match="no regular file"):
-        load_pins(Path("gates.yaml"))
 
 
 EVAL = """
@@ -273,12 +246,6 @@ def test_a_folder_outside_of_suites_is_what_its_files_are_named_in() -> None:
     assert (one.task_id, alone.task_id) == ("deep/chat/one", "chat/one")
 
 
-@pytest.fixture(autouse=True)
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def quarantine_of(file: Path, *tasks: str, days: int = 7) -> None:
     day = datetime.now(UTC).date() + timedelta(days=days)
     entry = f"owner: Ann, reason: flaky, issue: 'https://host/1', expires: {day}"
@@ -289,9 +256,9 @@ def test_without_a_file_nobody_is_in_quarantine() -> None:
     assert load_quarantine(Path("gates.yaml"), [TASK]) == QuarantineFile()
 
 
-def test_it_stands_beside_the_gates_file(desk: Path) -> None:
-    (desk / "policies").mkdir()
-    quarantine_of(desk / "policies/quarantine.yaml", "say-yes", "open_ended/talk")
+def test_it_stands_beside_the_gates_file(folder: Path) -> None:
+    (folder / "policies").mkdir()
+    quarantine_of(folder / "policies/quarantine.yaml", "say-yes", "open_ended/talk")
     quarantine = load_quarantine(Path("policies/gates.yaml"), [ATTACK, TALK, TASK])
     assert [(entry.task, entry.owner) for entry in quarantine.tasks] == [
         ("golden/say-yes", "Ann"),
@@ -317,7 +284,10 @@ def test_it_is_refused_with_every_problem_in_its_place() -> None:
     assert "guards safety (it is adversarial)" in caught.value.problems[2].message
 
 
-def test_a_folder_of_that_name_is_refused() -> None:
-    Path("quarantine.yaml").mkdir()
+def test_folders_in_the_place_of_files_are_refused(folder: Path) -> None:
+    for name in ("baseline.yaml", "quarantine.yaml"):
+        (folder / name).mkdir()
+    with pytest.raises(InputError, match="no regular file"):
+        load_pins(Path("gates.yaml"))
     with pytest.raises(InputError, match="no regular file"):
         load_quarantine(Path("gates.yaml"), [])

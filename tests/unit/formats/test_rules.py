@@ -15,6 +15,7 @@ WEIGHTED = {"rule": "weighted_average"}
 @pytest.fixture
 def found(tmp_path: Path):
     """The findings of a task, as `path: message`."""
+    (tmp_path / "template").mkdir()
 
     def _found(**changes: Any) -> list[tuple[tuple[str | int, ...], str]]:
         task = TaskFile.model_validate(task_document(**changes))
@@ -286,18 +287,6 @@ def test_the_schema_of_the_answer_is_one(found, schema: Any) -> None:
     assert found(inputs={"prompt": "Answer.", "output_schema": {"type": "object"}}) == []
 
 
-@pytest.fixture
-def found_in_scoring(tmp_path: Path):
-    """The findings of a task, as `path: message`."""
-    (tmp_path / "template").mkdir()
-
-    def _found(**changes: Any) -> list[tuple[tuple[str | int, ...], str]]:
-        task = TaskFile.model_validate(task_document(**changes))
-        return list(findings(task, tmp_path / "t", tmp_path, SHIPPED))
-
-    return _found
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -307,8 +296,8 @@ def found_in_scoring(tmp_path: Path):
         {"graders": [{"type": "composite", "assertions": [YES | {"weight": 3}]}]},
     ],
 )
-def test_scores_with_a_rule_are_fine(found_in_scoring, changes: dict[str, Any]) -> None:
-    assert found_in_scoring(**changes) == []
+def test_scores_with_a_rule_are_fine(found, changes: dict[str, Any]) -> None:
+    assert found(**changes) == []
 
 
 @pytest.mark.parametrize(
@@ -326,9 +315,9 @@ def test_scores_with_a_rule_are_fine(found_in_scoring, changes: dict[str, Any]) 
     ],
 )
 def test_scores_that_mean_nothing_are_found(
-    found_in_scoring, changes: dict[str, Any], path: tuple[str | int, ...], message: str
+    found, changes: dict[str, Any], path: tuple[str | int, ...], message: str
 ) -> None:
-    ((where, what),) = found_in_scoring(**changes)
+    ((where, what),) = found(**changes)
     assert where == path
     assert message in what
 
@@ -344,14 +333,14 @@ def test_scores_that_mean_nothing_are_found(
     ],
 )
 def test_a_workspace_that_cannot_be_made_is_found(
-    found_in_scoring, workspace: dict[str, Any], path: tuple[str | int, ...], message: str
+    found, workspace: dict[str, Any], path: tuple[str | int, ...], message: str
 ) -> None:
-    ((where, what),) = found_in_scoring(environment={"workspace": workspace})
+    ((where, what),) = found(environment={"workspace": workspace})
     assert where == ("environment", "workspace", *path)
     assert message in what
 
 
-def test_a_workspace_goes_instead_of_a_sandbox(found_in_scoring, tmp_path: Path) -> None:
+def test_a_workspace_goes_instead_of_a_sandbox(found, tmp_path: Path) -> None:
     (tmp_path / "_shared/sandboxes/notes").mkdir(parents=True)
-    ((where, what),) = found_in_scoring(environment={"sandbox": "notes", "workspace": {"template": "template"}})
+    ((where, what),) = found(environment={"sandbox": "notes", "workspace": {"template": "template"}})
     assert (where, what) == (("environment", "workspace"), "give either `sandbox` or `workspace`")

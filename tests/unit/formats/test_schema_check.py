@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from passgate.tasks.formats.document import Document, read_document
-from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, validated
+from passgate.tasks.formats.schema_check import Kind, check_schema, is_kind, nearest, schema_validator, shown, validated
 from tests.builders import SHIPPED
 
 
@@ -149,3 +149,26 @@ def test_what_only_the_model_refuses_is_a_problem_too(document) -> None:
 
 def test_the_shipped_policy_is_valid_as_json() -> None:
     assert schema_validator("gates").is_valid(SHIPPED.model_dump(mode="json", exclude_none=True))
+
+
+@pytest.mark.parametrize(
+    ("value", "kinds"),
+    [
+        (1, {Kind.NUMBER, Kind.WHOLE}),
+        (2.0, {Kind.NUMBER, Kind.WHOLE}),
+        (0.5, {Kind.NUMBER}),
+        (10**400, {Kind.NUMBER, Kind.WHOLE}),
+        (True, {Kind.TRUTH}),
+        ("a", {Kind.TEXT}),
+        ([], {Kind.LIST}),
+        ({}, {Kind.MAPPING}),
+        (None, set()),
+    ],
+)
+def test_the_kinds_of_values(value: Any, kinds: set[Kind]) -> None:
+    assert {kind for kind in Kind if is_kind(value, kind)} == kinds
+
+
+def test_long_values_are_shown_cut_short() -> None:
+    assert shown("a") == '"a"'
+    assert len(shown("a" * 100)) == 60

@@ -6,17 +6,25 @@ from tests.unit.formats.evals.schema_answers import CORPUS, answers, described_e
 
 TEST = {"id": "a", "criteria": "b", "input": "c"}
 OLD = {"id": "a", "expected_outcome": "b", "input_messages": [{"role": "user", "content": "c"}]}
-AGENTV_TEST = {"id": "a", "criteria": "b", "input": "c"}
 
 
 def problems(**said: Any) -> list[str]:
     return answers("eval", {"name": "my-eval", **said})
 
 
+def agentv_problems(**said: Any) -> list[str]:
+    return answers("agentv", {"tests": [TEST], **said})
+
+
 @pytest.mark.parametrize("key", ["tests", "evalcases", "eval_cases", "cases"])
 def test_the_tests_have_several_names(key: str) -> None:
     assert problems(**{key: [TEST, OLD, "./more.yaml"]}) == []
     assert problems(**{key: "./cases.jsonl"}) == []
+
+
+def test_graders_of_the_file_are_enough_for_a_test() -> None:
+    assert problems(tests=[{"id": "a", "input": "b"}], **{"assert": [{"type": "is_json"}]}) == []
+    assert agentv_problems(tests=[{"id": "a", "input": "b"}], assertions=["It is kind."]) == []
 
 
 def test_graders_of_both_generations_are_known() -> None:
@@ -80,30 +88,14 @@ def test_mistakes_are_refused(said: dict[str, Any], problem: str) -> None:
     assert found.startswith(problem)
 
 
-def test_graders_of_the_file_are_enough_for_a_test() -> None:
-    assert problems(tests=[{"id": "a", "input": "b"}], **{"assert": [{"type": "is_json"}]}) == []
-
-
-def test_every_key_of_a_file_and_a_test_says_what_it_means() -> None:
-    assert described_everywhere("eval") == []
-
-
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of eval files is not here")
-def test_the_files_of_the_corpus_are_accepted() -> None:
-    files = [file for file in files_below("agentevals*") if file.parent.name != "tests"]
-    refused = {file.name: found for file in files if (found := answers("eval", file))}
-    assert len(files) > 20
-    assert set(refused) == {"patterns__multi-turn__09.yaml"}, refused
-    assert refused["patterns__multi-turn__09.yaml"] == [": the key 'name' is missing"]
-
-
-def agentv_problems(**said: Any) -> list[str]:
-    return answers("agentv", {"tests": [AGENTV_TEST], **said})
+@pytest.mark.parametrize("name", ["eval", "agentv"])
+def test_every_key_of_a_file_and_a_test_says_what_it_means(name: str) -> None:
+    assert described_everywhere(name) == []
 
 
 def test_a_suite_is_accepted() -> None:
     test = {
-        **AGENTV_TEST,
+        **TEST,
         "input": [{"role": "user", "content": [{"type": "file", "value": "a.md"}]}],
         "expected_output": {"a": 1},
         "assertions": [
@@ -138,6 +130,7 @@ def test_a_wrapper_is_accepted() -> None:
     include = {"include": "a.eval.yaml", "type": "suite", "select": {"test_ids": ["a*"]}, "run": {"threshold": 0.5}}
     assert agentv_problems(tests=[include], experiment={"name": "x", "repeat": {"count": 2}}) == []
     assert agentv_problems(tests="./cases/") == []
+    assert agentv_problems(**{"x-owner": {"a": 1}, "$schema": "a"}) == []
 
 
 @pytest.mark.parametrize(
@@ -164,33 +157,31 @@ def test_mistakes_are_refused_of_agentv(said: dict[str, Any], problem: str) -> N
     assert found.startswith(problem)
 
 
-def test_graders_of_the_file_are_enough_for_a_test_of_agentv() -> None:
-    assert agentv_problems(tests=[{"id": "a", "input": "b"}], assertions=["It is kind."]) == []
-
-
-def test_keys_of_the_files_own_begin_with_x() -> None:
-    assert agentv_problems(**{"x-owner": {"a": 1}, "$schema": "a"}) == []
-
-
-def test_every_key_of_a_file_and_a_test_says_what_it_means_of_agentv() -> None:
-    assert described_everywhere("agentv") == []
-
-
+EXAMPLE = "patterns__multi-turn__09.yaml"
 REFUSED = {
+    EXAMPLE: ": the key 'name' is missing",
     "trace-file-demo.eval.yaml": "input: unknown key",
     "docs__graders__custom-assertions__02.yaml": '"word-count" is not one of',
     "docs__guides__agent-eval-layers__05.yaml": "sidebar: unknown key",
     "docs__guides__eval-authoring__04.yaml": "one of these keys is needed",
 }
-"""What AgentV's own files get wrong: keys that nothing reads, a program that is not there, a test without a goal."""
+"""What is wrong in files of others: keys that nothing reads, a program that is not there, a test without a goal."""
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of eval files is not here")
-@pytest.mark.parametrize("part", ["agentv/v4.42.4", "agentv/seed-9022d87", "agentv-docs-seed/files"])
-def test_the_files_of_the_corpus_are_accepted_of_agentv(part: str) -> None:
-    files = list(files_below(part))
-    refused = {file.name: found for file in files if (found := answers("agentv", file))}
-    assert len(files) > 25
-    assert set(refused) <= set(REFUSED), refused
-    for name, found in refused.items():
-        assert REFUSED[name] in found[0]
+@pytest.mark.parametrize(
+    ("name", "part", "refused"),
+    [
+        ("eval", "agentevals*", {EXAMPLE}),
+        ("agentv", "agentv/v4.42.4", {*REFUSED} - {EXAMPLE}),
+        ("agentv", "agentv/seed-9022d87", {*REFUSED} - {EXAMPLE}),
+        ("agentv", "agentv-docs-seed/files", {*REFUSED} - {EXAMPLE}),
+    ],
+)
+def test_the_files_of_the_corpus_are_accepted(name: str, part: str, refused: set[str]) -> None:
+    files = [file for file in files_below(part) if name == "agentv" or file.parent.name != "tests"]
+    found = {file.name: said for file in files if (said := answers(name, file))}
+    assert len(files) > 20
+    assert set(found) <= refused, found
+    for file, said in found.items():
+        assert REFUSED[file] in said[0]
