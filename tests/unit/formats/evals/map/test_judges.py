@@ -23,13 +23,6 @@ def test_a_prompt_that_is_a_path_is_read(tmp_path: Path, path: str) -> None:
     assert graders.cannot_run == []
 
 
-@pytest.mark.parametrize("path", ["./missing.md", "missing.md", "file://missing"])
-def test_a_missing_prompt_keeps_the_test_from_running(tmp_path: Path, path: str) -> None:
-    graders = read(tmp_path, {"type": "llm_judge", "prompt": path, "name": "q"})
-    assert graders.one == LlmGrader(type="llm_grader", name="q")
-    assert graders.cannot_run == [f"[0].prompt: no file {path.removeprefix('file://')!r}"]
-
-
 @pytest.mark.parametrize("prompt", ["See the file a.md", "Rate it from 1/5 to 5/5.", "{{output}}.md"])
 def test_other_texts_are_prompts(tmp_path: Path, prompt: str) -> None:
     graders = read(tmp_path, {"type": "llm_judge", "prompt": prompt})
@@ -37,22 +30,52 @@ def test_other_texts_are_prompts(tmp_path: Path, prompt: str) -> None:
     assert graders.cannot_run == []
 
 
-def test_a_prompt_outside_of_the_repository_is_refused(tmp_path: Path) -> None:
-    graders = read(tmp_path, {"type": "llm_judge", "prompt": "../../etc/a.md"})
-    assert graders.problems == ["[0].prompt: '../../etc/a.md' leaves the repository"]
+BY_A_PROGRAM = "[0].prompt: a prompt that a program makes is not to be had"
 
 
-@pytest.mark.parametrize("prompt", [{"command": ["bun", "p.ts"], "config": {}}, "./prompt.ts", "file://prompt.py:make"])
-def test_a_prompt_that_a_program_makes_keeps_the_test_from_running(tmp_path: Path, prompt: Any) -> None:
-    graders = read(tmp_path, {"type": "llm-grader", "prompt": prompt})
-    assert graders.one == LlmGrader(type="llm_grader")
-    assert len(graders.cannot_run) == 1
-    assert graders.cannot_run[0].startswith("[0].prompt: a prompt that a program makes is not to be had")
+@pytest.mark.parametrize(
+    ("said", "cannot_run"),
+    [
+        ({"prompt": "./missing.md"}, "[0].prompt: no file './missing.md'"),
+        ({"prompt": "missing.md"}, "[0].prompt: no file 'missing.md'"),
+        ({"prompt": "file://missing"}, "[0].prompt: no file 'missing'"),
+        ({"prompt": "./p"}, "[0].prompt: './p' is no file"),
+        ({"prompt": {"command": ["bun", "p.ts"], "config": {}}}, BY_A_PROGRAM),
+        ({"prompt": "./prompt.ts"}, BY_A_PROGRAM),
+        ({"prompt": "file://prompt.py:make"}, BY_A_PROGRAM),
+        ({"preprocessors": "file://x.ts"}, "[0].preprocessors: passgate has no 'preprocessors' for judges"),
+        ({"transform": "file://x.ts"}, "[0].transform: passgate has no 'transform' for judges"),
+    ],
+)
+def test_what_is_not_to_be_had_keeps_the_test_from_running(
+    tmp_path: Path, said: dict[str, Any], cannot_run: str
+) -> None:
+    graders = read(tmp_path, {"type": "llm_judge", "name": "q", **said}, files={"evals/p/a": ""})
+    assert graders.one == LlmGrader(type="llm_grader", name="q")
+    assert [found[: len(cannot_run)] for found in graders.cannot_run] == [cannot_run]
 
 
-def test_a_folder_is_no_prompt(tmp_path: Path) -> None:
-    graders = read(tmp_path, {"type": "llm-grader", "prompt": "./p"}, files={"evals/p/a": ""})
-    assert graders.cannot_run == ["[0].prompt: './p' is no file"]
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"type": "llm_judge", "prompt": "../../etc/a.md"}, ".prompt: '../../etc/a.md' leaves the repository"),
+        (
+            {"type": "llm-grader", "rubrics": ["a"], "criteria": ["b"]},
+            ".rubrics: 'criteria' holds the items of the rubric too; keep one",
+        ),
+        (
+            {"type": "code-grader", "command": ["true"], "requred": True},
+            ".requred: unknown key; did you mean 'required'?",
+        ),
+        ({"type": "rubrics", "criteria": []}, ".criteria: invalid rubric: must not be empty"),
+        (
+            {"type": "rubrics", "criteria": [{"id": "rubric-2", "outcome": "a"}, "b"]},
+            ".criteria[1]: invalid rubric: the id 'rubric-2' stands here a second time",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, said: dict[str, Any], problem: str) -> None:
+    assert read(tmp_path, said).problems == [f"[0]{problem}"]
 
 
 def test_the_value_of_a_rubric_is_its_criteria(tmp_path: Path) -> None:
@@ -75,21 +98,9 @@ def test_items_make_a_rubric(tmp_path: Path) -> None:
         )
 
 
-def test_items_stand_in_one_place(tmp_path: Path) -> None:
-    graders = read(tmp_path, {"type": "llm-grader", "rubrics": ["a"], "criteria": ["b"]})
-    assert graders.problems == ["[0].rubrics: 'criteria' holds the items of the rubric too; keep one"]
-
-
 def test_the_settings_of_a_judge_are_kept(tmp_path: Path) -> None:
     said = {"type": "llm_judge", "prompt": "a b", "config": {"temperature": 0}, "max_steps": 5, "model": "m"}
     assert read(tmp_path, said).one.config == {"temperature": 0, "max_steps": 5, "model": "m"}
-
-
-@pytest.mark.parametrize("key", ["preprocessors", "transform"])
-def test_what_passgate_has_not_for_judges_keeps_the_test_from_running(tmp_path: Path, key: str) -> None:
-    graders = read(tmp_path, {"type": "llm-grader", key: "file://x.ts"})
-    assert graders.cannot_run == [f"[0].{key}: passgate has no {key!r} for judges"]
-    assert isinstance(graders.one, LlmGrader)
 
 
 def test_a_code_grader_is_a_command_with_its_config(tmp_path: Path) -> None:
@@ -99,17 +110,9 @@ def test_a_code_grader_is_a_command_with_its_config(tmp_path: Path) -> None:
         type="code_grader", command=("python", "./judge.py"), config={"expected_tools": ["a"], "limit": 3}
     )
     assert graders.cannot_run == []
-
-
-def test_a_misspelt_key_of_a_code_grader_is_not_for_its_config(tmp_path: Path) -> None:
-    graders = read(tmp_path, {"type": "code-grader", "command": ["true"], "requred": True})
-    assert graders.problems == ["[0].requred: unknown key; did you mean 'required'?"]
-
-
-def test_a_proxy_for_model_calls_is_not_to_be_had(tmp_path: Path) -> None:
-    graders = read(tmp_path, {"type": "code-grader", "command": ["true"], "target": {"max_calls": 3}})
-    assert graders.one == CodeGrader(type="code_grader", command=("true",))
-    assert graders.cannot_run == ["[0].target: a proxy for the model calls of a grader is not to be had"]
+    with_target = read(tmp_path, {"type": "code-grader", "command": ["true"], "target": {"max_calls": 3}})
+    assert with_target.one == CodeGrader(type="code_grader", command=("true",))
+    assert with_target.cannot_run == ["[0].target: a proxy for the model calls of a grader is not to be had"]
 
 
 FIRST = "[0].criteria[0]"
@@ -126,17 +129,12 @@ def item(root: Path, said: Any) -> Criterion:
 
 @pytest.mark.parametrize("key", ["outcome", "criteria", "expected_outcome", "description", "expectedOutcome"])
 def test_what_must_be_so_has_several_names(tmp_path: Path, key: str) -> None:
-    assert item(tmp_path, {"id": "a", key: "b"}) == Criterion(id="a", outcome="b")
-
-
-def test_an_item_may_be_a_text_and_go_without_an_id(tmp_path: Path) -> None:
-    criteria = rubric(tmp_path, "a", {"outcome": "b"}, {"id": "c", "outcome": "d"}).one.criteria
-    assert [criterion.id for criterion in criteria] == ["rubric-1", "rubric-2", "c"]
-
-
-def test_an_item_is_not_required_unless_it_says_so(tmp_path: Path) -> None:
-    assert item(tmp_path, {"outcome": "b"}).required is False
-    assert item(tmp_path, {"outcome": "b", "required": True}).required is True
+    criteria = rubric(tmp_path, "a", {key: "b", "required": True}, {"id": "c", key: "d"}).one.criteria
+    assert criteria == (
+        Criterion(id="rubric-1", outcome="a"),
+        Criterion(id="rubric-2", outcome="b", required=True),
+        Criterion(id="c", outcome="d", required=False),
+    )
 
 
 def test_points_that_meet_an_item_are_a_share_and_required(tmp_path: Path) -> None:
@@ -239,12 +237,3 @@ def test_spans_must_cover_the_points_without_overlap(tmp_path: Path, ranges: Any
 )
 def test_a_wrong_item_is_refused(tmp_path: Path, said: Any, problem: str) -> None:
     assert rubric(tmp_path, said).problems == [problem]
-
-
-def test_an_id_is_there_once(tmp_path: Path) -> None:
-    graders = rubric(tmp_path, {"id": "rubric-2", "outcome": "a"}, "b")
-    assert graders.problems == ["[0].criteria[1]: invalid rubric: the id 'rubric-2' stands here a second time"]
-
-
-def test_a_rubric_has_items(tmp_path: Path) -> None:
-    assert rubric(tmp_path).problems == ["[0].criteria: invalid rubric: must not be empty"]

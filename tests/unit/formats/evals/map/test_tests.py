@@ -43,10 +43,42 @@ def test_every_dialect_says_the_same(tmp_path: Path) -> None:
     assert len({(task.task_digest, task.grader_digest) for task in tasks}) == 1
 
 
-def test_a_test_without_an_id_is_a_problem(tmp_path: Path) -> None:
-    for said in ({}, {"id": " "}, {"id": None}):
-        answer = read_tests(tmp_path, {"input": "x", "criteria": "c", **said})
-        assert answer.problems == ["tests[0]: the key 'id' is missing"]
+NEEDS_A_GOAL = "something that tells a good answer (`criteria`, `expected_output` or `assert`)"
+
+
+@pytest.mark.parametrize(
+    ("test", "problem"),
+    [
+        ({"input": "x", "criteria": "c"}, ": the key 'id' is missing"),
+        (SOUND | {"id": " "}, ": the key 'id' is missing"),
+        (SOUND | {"id": None}, ": the key 'id' is missing"),
+        ({"id": "t", "criteria": "c"}, ": incomplete test: it needs `input`"),
+        (SOUND | {"input": "  "}, ": incomplete test: it needs `input`"),
+        (SOUND | {"input": []}, ": incomplete test: it needs `input`"),
+        ({"id": "t", "input": "x"}, f": incomplete test: it needs {NEEDS_A_GOAL}"),
+        ({"id": "t", "assert": []}, f": incomplete test: it needs `input` and {NEEDS_A_GOAL}"),
+        (
+            SOUND | {"expected_outcome": "Is rude."},
+            ".expected_outcome: 'criteria' and 'expected_outcome' mean the same and differ; keep one of them",
+        ),
+        (SOUND | {"critera": "x"}, ".critera: unknown key; did you mean 'criteria'?"),
+        (
+            SOUND | {"assert": [{"type": "contans", "value": "x"}]},
+            ".assert[0].type: unknown evaluator 'contans'; did you mean 'contains'?",
+        ),
+        (SOUND | {"mode": "conversation"}, ".mode: a conversation needs `turns`"),
+        (
+            {"id": "t", "mode": "conversation", "turns": [{"input": "x"}]},
+            f": incomplete test: it needs {NEEDS_A_GOAL}",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_test_is_told_and_it_is_no_task(
+    tmp_path: Path, test: dict[str, Any], problem: str
+) -> None:
+    answer = read_tests(tmp_path, test)
+    assert answer.problems == [f"tests[0]{problem}"]
+    assert answer.tasks == ()
 
 
 def test_an_id_that_stands_twice_is_a_problem_that_names_both(tmp_path: Path) -> None:
@@ -54,29 +86,6 @@ def test_an_id_that_stands_twice_is_a_problem_that_names_both(tmp_path: Path) ->
     (problem,) = answer.complaints.problems
     assert str(problem) == "EVAL.yaml:8:3: tests[2]: the test 't' has the id of the one in EVAL.yaml:2"
     assert answer.ids == ["t", "other"]
-
-
-def test_a_number_is_an_id_too(tmp_path: Path) -> None:
-    assert read_test(tmp_path, id=7).one.task_id == "7"
-
-
-@pytest.mark.parametrize(
-    ("test", "missing"),
-    [
-        ({"id": "t", "criteria": "c"}, "`input`"),
-        ({"id": "t", "criteria": "c", "input": "  "}, "`input`"),
-        ({"id": "t", "criteria": "c", "input": []}, "`input`"),
-        ({"id": "t", "input": "x"}, "something that tells a good answer (`criteria`, `expected_output` or `assert`)"),
-        (
-            {"id": "t", "assert": []},
-            "`input` and something that tells a good answer (`criteria`, `expected_output` or `assert`)",
-        ),
-    ],
-)
-def test_an_incomplete_test_is_a_problem_that_says_what_is_missing(
-    tmp_path: Path, test: dict[str, Any], missing: str
-) -> None:
-    assert read_tests(tmp_path, test).problems == [f"tests[0]: incomplete test: it needs {missing}"]
 
 
 def test_criteria_that_a_missing_variable_makes_empty_keep_the_test_from_running(tmp_path: Path) -> None:
@@ -91,29 +100,21 @@ def test_criteria_that_a_missing_variable_makes_empty_keep_the_test_from_running
 def test_criteria_or_an_expected_answer_alone_are_graded_by_a_judge(tmp_path: Path) -> None:
     messages = [{"role": "assistant", "content": "Yes"}]
     for said in ({"criteria": "c"}, {"expected_output": "Yes"}, {"expected_messages": messages}):
-        assert read_tests(tmp_path, {"id": "t", "input": "x", **said}).one.graders == (LlmGrader(type="llm_grader"),)
-
-
-def test_two_goals_that_differ_are_a_problem(tmp_path: Path) -> None:
+        task = read_tests(tmp_path, {"id": 7, "input": "x", **said}).one
+        assert (task.task_id, task.graders) == ("7", (LlmGrader(type="llm_grader"),))
     assert read_test(tmp_path, expected_outcome="Is kind.").one.criteria == "Is kind."
-    (problem,) = read_test(tmp_path, expected_outcome="Is rude.").problems
-    assert problem == (
-        "tests[0].expected_outcome: 'criteria' and 'expected_outcome' mean the same and differ; keep one of them"
-    )
-
-
-def test_an_unknown_key_is_a_problem_with_the_nearest_name(tmp_path: Path) -> None:
-    (problem,) = read_test(tmp_path, critera="x").problems
-    assert problem == "tests[0].critera: unknown key; did you mean 'criteria'?"
 
 
 def test_the_problems_of_all_tests_come_together(tmp_path: Path) -> None:
-    answer = read_tests(tmp_path, SOUND | {"note": 3}, SOUND | {"id": "good"}, SOUND | {"id": "x", "threshold": 2})
+    tests = SOUND | {"note": 3}, SOUND | {"id": "good"}, SOUND | {"id": "x", "threshold": 2}
+    answer = read_tests(tmp_path, *tests)
     assert answer.problems == [
         "tests[0].note: expected a text, not 3",
         "tests[2].threshold: must be from 0 to 1, not 2",
     ]
     assert answer.ids == ["good"]
+    broken = read_tests(tmp_path, *tests[1:2], SOUND, top={"assert": [{"type": "contains"}]})
+    assert (broken.problems, broken.tasks) == (["assert[0]: the key 'value' is missing"], ())
 
 
 def test_graders_are_the_rubric_then_the_tests_own_then_those_of_the_file(tmp_path: Path) -> None:
@@ -122,11 +123,7 @@ def test_graders_are_the_rubric_then_the_tests_own_then_those_of_the_file(tmp_pa
     assert labels(read_test(tmp_path, top, **own).one) == ["rubrics", "own", "rubrics", "of file"]
     alone = read_test(tmp_path, top, execution={"skip_defaults": True}, **own).one
     assert labels(alone) == ["rubrics", "own"]
-
-
-def test_a_test_with_the_graders_of_its_file_needs_no_criteria(tmp_path: Path) -> None:
-    test = {"id": "t", "input": "x"}
-    assert labels(read_tests(tmp_path, test, top={"assertions": [CONTAINS]}).one) == ["contains"]
+    assert labels(read_tests(tmp_path, {"id": "t", "input": "x"}, top=top).one) == ["rubrics", "of file"]
 
 
 @pytest.mark.parametrize("place", ["assert", "assertions", "evaluators"])
@@ -135,18 +132,6 @@ def test_graders_in_two_places_must_be_the_same(tmp_path: Path, place: str) -> N
     assert labels(read_test(tmp_path, **same).one) == ["contains"]
     (problem,) = read_test(tmp_path, **(same | {place: [CONTAINS | {"value": "y"}]})).problems
     assert problem == (f"tests[0].execution.evaluators: says something else than tests[0].{place}; keep one of them")
-
-
-def test_a_wrong_grader_is_not_replaced_by_a_judge(tmp_path: Path) -> None:
-    answer = read_test(tmp_path, **{"assert": [{"type": "contans", "value": "x"}]})
-    assert answer.tasks == ()
-    assert "unknown evaluator 'contans'; did you mean 'contains'?" in answer.problems[0]
-
-
-def test_a_broken_grader_of_the_file_is_told_once_and_no_test_is_a_task(tmp_path: Path) -> None:
-    answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={"assert": [{"type": "contains"}]})
-    assert answer.problems == ["assert[0]: the key 'value' is missing"]
-    assert answer.tasks == ()
 
 
 @pytest.mark.parametrize(
@@ -167,14 +152,11 @@ def test_what_passgate_cannot_do_keeps_the_test_from_running(
     assert len(answer.one.cannot_run) == 1
 
 
-@pytest.mark.parametrize("key", ["preprocessors", "extensions"])
-def test_what_a_file_asks_for_in_vain_keeps_all_its_tests_from_running(tmp_path: Path, key: str) -> None:
-    answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={key: ["agentv:agent-rules"]})
-    assert len(answer.cannot_run) == 1
-    assert [task.cannot_run for task in answer.tasks] == [tuple(map(str, answer.complaints.cannot_run))] * 2
-
-
-def test_a_missing_file_keeps_only_its_own_test_from_running(tmp_path: Path) -> None:
+def test_what_is_missing_keeps_those_from_running_that_ask_for_it(tmp_path: Path) -> None:
+    for key in ("preprocessors", "extensions"):
+        answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={key: ["agentv:agent-rules"]})
+        assert len(answer.cannot_run) == 1
+        assert [task.cannot_run for task in answer.tasks] == [tuple(map(str, answer.complaints.cannot_run))] * 2
     judge = {"type": "code_judge", "script": ["python", "./gone.py"]}
     first, second = read_tests(tmp_path, SOUND | {"assert": [judge]}, SOUND | {"id": "u"}).tasks
     assert len(first.cannot_run) == 1
@@ -182,34 +164,27 @@ def test_a_missing_file_keeps_only_its_own_test_from_running(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("top", "said", "suite"),
+    ("top", "said", "name", "suite"),
     [
-        ({"suite": "adversarial"}, {}, Suite.ADVERSARIAL),
-        ({"metadata": {"suite": "open_ended"}}, {}, Suite.OPEN_ENDED),
-        ({"tags": ["x", "failure_replays"]}, {}, Suite.FAILURE_REPLAYS),
-        ({"suite": "adversarial"}, {"metadata": {"suite": "golden"}}, Suite.GOLDEN),
+        ({"suite": "adversarial"}, {}, "EVAL.yaml", Suite.ADVERSARIAL),
+        ({"metadata": {"suite": "open_ended"}}, {}, "EVAL.yaml", Suite.OPEN_ENDED),
+        ({"tags": ["x", "failure_replays"]}, {}, "EVAL.yaml", Suite.FAILURE_REPLAYS),
+        ({"suite": "adversarial"}, {"metadata": {"suite": "golden"}}, "EVAL.yaml", Suite.GOLDEN),
+        ({}, {}, "adversarial/chat/EVAL.yaml", Suite.ADVERSARIAL),
     ],
 )
-def test_a_file_or_a_test_names_its_suite(
-    tmp_path: Path, top: dict[str, Any], said: dict[str, Any], suite: Suite
+def test_a_file_or_a_test_names_its_suite_else_the_folder_does(
+    tmp_path: Path, top: dict[str, Any], said: dict[str, Any], name: str, suite: Suite
 ) -> None:
-    task = read_test(tmp_path, top, **said).one
-    assert (task.suite, task.suite_assumed) == (suite, False)
-
-
-def test_else_the_folder_does(tmp_path: Path) -> None:
-    task = read_tests(tmp_path, SOUND, name="adversarial/chat/EVAL.yaml").one
-    assert (task.suite, task.suite_assumed, task.k) == (Suite.ADVERSARIAL, False, 10)
+    task = read_tests(tmp_path, SOUND | said, top=top, name=name).one
+    assert (task.suite, task.suite_assumed, task.k) == (suite, False, SHIPPED.suites[suite].k)
 
 
 def test_without_any_it_is_assumed_to_be_golden(tmp_path: Path) -> None:
-    task = read_test(tmp_path).one
-    assert (task.suite, task.suite_assumed) == (Suite.GOLDEN, True)
-
-
-def test_a_suite_of_another_name_is_the_other_tools(tmp_path: Path) -> None:
-    task = read_test(tmp_path, {"suite": "math-tests"}).one
-    assert (task.suite_assumed, task.metadata) == (True, {"suite": "math-tests"})
+    """A suite of another name is the other tool's."""
+    for top, metadata in (({}, {}), ({"suite": "math-tests"}, {"suite": "math-tests"})):
+        task = read_test(tmp_path, top).one
+        assert (task.suite, task.suite_assumed, task.metadata) == (Suite.GOLDEN, True, metadata)
 
 
 def test_a_file_in_the_folder_of_another_suite_is_a_problem(tmp_path: Path) -> None:
@@ -269,9 +244,6 @@ def test_metadata_of_the_file_lies_under_that_of_the_test(tmp_path: Path) -> Non
         "governance": {"risk_tier": "high", "owner": "me"},
     }
     assert task.tags == ("top", "a", "b", "c")
-
-
-def test_tags_may_have_values(tmp_path: Path) -> None:
     assert read_test(tmp_path, {"tags": {"experiment": "x", "n": 1}}).one.tags == ("experiment=x", "n=1")
 
 
@@ -292,12 +264,10 @@ def test_the_first_turn_is_asked_and_the_others_are_what_the_user_says_then(tmp_
     assert task.prompt == "I am Alice."
     assert task.user is not None
     assert task.user.says == ("Who am I?",)
-
-
-def test_the_input_goes_before_the_first_turn(tmp_path: Path) -> None:
     system = [{"role": "system", "content": "Be short."}]
-    task = read_tests(tmp_path, CHAT | {"input": system}).one
-    assert [message.role for message in task.messages] == ["system", "user"]
+    one = read_tests(tmp_path, CHAT | {"input": system, "turns": CHAT["turns"][:1]}).one
+    assert [message.role for message in one.messages] == ["system", "user"]
+    assert one.user is None
 
 
 def test_a_conversation_has_one_grader_with_those_of_its_turns(tmp_path: Path) -> None:
@@ -310,10 +280,6 @@ def test_a_conversation_has_one_grader_with_those_of_its_turns(tmp_path: Path) -
     assert [inner.type for inner in grader.conversation] == ["is_json"]
 
 
-def test_a_conversation_of_one_turn_has_no_further_user(tmp_path: Path) -> None:
-    assert read_tests(tmp_path, CHAT | {"turns": CHAT["turns"][:1]}).one.user is None
-
-
 def test_variables_are_filled_into_turns(tmp_path: Path) -> None:
     turns = [{"input": "I am {{name}}.", "expected_output": "Hi {{name}}"}, {"input": "{{name}}?", "assert": [ALICE]}]
     task = read_tests(tmp_path, CHAT | {"turns": turns, "vars": {"name": "Alice"}}).one
@@ -321,11 +287,6 @@ def test_variables_are_filled_into_turns(tmp_path: Path) -> None:
     assert isinstance(grader, Turns)
     assert (task.prompt, task.user and task.user.says) == ("I am Alice.", ("Alice?",))
     assert grader.turns[0].expected_output == "Hi Alice"
-
-
-def test_a_conversation_without_graders_is_incomplete(tmp_path: Path) -> None:
-    (problem,) = read_tests(tmp_path, CHAT | {"turns": [{"input": "x"}]}).problems
-    assert problem.startswith("tests[0]: incomplete test: it needs something that tells a good answer")
 
 
 def test_what_is_wrong_with_turns_is_a_problem(tmp_path: Path) -> None:
@@ -336,8 +297,3 @@ def test_what_is_wrong_with_turns_is_a_problem(tmp_path: Path) -> None:
         "tests[0].aggregation: \"median\" is not one of the allowed values; did you mean 'mean'?",
         "tests[0]: incomplete test: it needs `input`",
     ]
-
-
-def test_a_conversation_needs_turns(tmp_path: Path) -> None:
-    (problem,) = read_tests(tmp_path, {"id": "t", "input": "x", "criteria": "c", "mode": "conversation"}).problems
-    assert problem == "tests[0].mode: a conversation needs `turns`"
