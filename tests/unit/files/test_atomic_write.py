@@ -16,7 +16,7 @@ def test_a_file_is_written_over_what_was_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> None:
+def test_what_cannot_be_written_leaves_everything_as_it_was_and_is_told(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("before")
     with pytest.raises(UnicodeEncodeError):
@@ -27,8 +27,5 @@ def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> N
     with pytest.raises(StorageError, match=f"cannot write {folder}: "):
         write_atomically(folder, "text")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.txt", "folder"]
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="No such file or directory"):
         write_atomically(tmp_path / "missing" / "a.txt", "text")

@@ -77,10 +77,6 @@ def test_a_folder_is_for_its_owner_only_and_says_whose_it_is(place: Path) -> Non
     finally:
         os.umask(before)
     assert list(folder.parent.iterdir()) == []
-
-
-def test_a_label_with_a_slash_is_one_name() -> None:
-    """The run of a change's own files has one."""
     with temporary_folder("run-1/change") as folder:
         assert folder.name.startswith(f"run-1-change-{os.getpid()}-")
 

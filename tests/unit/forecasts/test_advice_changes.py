@@ -78,7 +78,7 @@ def test_a_task_may_be_put_into_quarantine_unless_it_guards_safety() -> None:
     assert not any(what.startswith("quarantine") for what in whats(safe))
 
 
-def test_a_new_k_makes_the_rule_milder() -> None:
+def test_a_new_k_makes_the_rule_milder_for_tasks_without_one_of_their_own() -> None:
     strict = setting(tasks(2), 0.9, **STRICT)
     candidate = only(strict, "k of golden")
     assert candidate.change.what == "k of golden: 3 -> 2"
@@ -86,20 +86,14 @@ def test_a_new_k_makes_the_rule_milder() -> None:
     assert foresee(candidate.setting).red == pytest.approx(1 - 0.9**4)
     open_ended = [a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K, k=5)]
     assert only(setting(open_ended, 0.3, **STRICT), "k of").change.what == "k of open_ended: 5 -> 6"
-
-
-def test_a_task_with_a_k_of_its_own_keeps_it() -> None:
     own = setting([*tasks(1), a_task(task_id="own", k=7)], 0.9, **STRICT)
     assert [task.k for task in only(own, "k of").setting.plan.tasks] == [2, 7]
 
 
-def test_admission_may_be_turned_on() -> None:
+def test_admission_may_be_turned_on_and_a_threshold_lowered() -> None:
     candidate = only(setting(tasks(2), 0.9, **STRICT), "admission")
     assert candidate.change.what == "admission: off -> {passes: 19, of: 20}"
     assert candidate.setting.plan.gate_policy.admission == Admission()
-
-
-def test_a_threshold_may_be_lower() -> None:
     one = setting(tasks(4), 0.9, **{**STRICT, "thresholds": {"golden": 0.9}, "blocks_on": ["threshold"]})
     assert only(one, "thresholds").change.what == "thresholds.golden: 0.9 -> 0.8"
 

@@ -24,18 +24,16 @@ def members(*task_chances: TaskChances, suite: Suite = Suite.GOLDEN) -> list[Gat
     return [GateTask(suite, ChancesByAdmission(chances)) for chances in task_chances]
 
 
-def test_twenty_tasks_at_99_percent_are_red_45_percent_of_the_time() -> None:
+def test_twenty_tasks_at_99_percent_are_red_45_percent_of_the_time_and_none_never() -> None:
     chances = GateChances(gate(), members(*[of(1 - 0.99**3)] * 20), {})
     assert chances.red == pytest.approx(0.453, abs=0.001)
     assert chances.passed == pytest.approx(1 - chances.red)
+    assert GateChances(gate(), [], {}).red == 0
 
 
-def test_limits_are_further_chances() -> None:
+def test_limits_and_what_is_missing_are_further_chances() -> None:
     chances = GateChances(gate(), members(of(0.1)), {Rule.LATENCY: 0.2, Rule.COST: 0.5})
     assert chances.red == pytest.approx(1 - 0.9 * 0.8 * 0.5)
-
-
-def test_what_is_missing_is_neither_red_nor_a_pass() -> None:
     chances = GateChances(gate(), members(of(0.1, missing=0.2), of(0.0, missing=0.5)), {})
     assert chances.red == pytest.approx(0.1)
     assert chances.passed == pytest.approx(0.7 * 0.5)
@@ -59,12 +57,9 @@ def test_a_threshold_counts_the_tasks_that_fail(least: float) -> None:
     assert chances.threshold_missed(Suite.GOLDEN) == pytest.approx(missed / n, abs=0.015)
 
 
-def test_a_threshold_that_does_not_block_changes_nothing() -> None:
+def test_a_threshold_counts_where_it_blocks_and_tasks_that_are_not_withheld() -> None:
     chances = GateChances(gate(thresholds={"golden": 1.0}), members(of(0.0, 0.5)), {})
     assert (chances.red, chances.threshold_missed(Suite.GOLDEN)) == (0, 0)
-
-
-def test_withheld_tasks_do_not_count_for_a_threshold() -> None:
     rules = gate(thresholds={"golden": 0.5}, blocks_on=["threshold"])
     assert GateChances(rules, members(of(0.0, 1.0), of()), {}).red == pytest.approx(0)
     assert GateChances(rules, members(of(0.0, 1.0), of(withheld=1.0)), {}).red == pytest.approx(1)
@@ -126,7 +121,3 @@ def test_a_threshold_counts_all_tasks_where_none_is_admitted(least: float, allow
     missed = 1 - 0.7**2 if allowed == 0 else 0.3**2
     assert chances.red == pytest.approx(missed)
     assert chances.threshold_missed(Suite.GOLDEN) == pytest.approx(missed)
-
-
-def test_a_gate_without_tasks_is_never_red() -> None:
-    assert GateChances(gate(), [], {}).red == 0

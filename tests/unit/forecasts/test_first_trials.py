@@ -38,9 +38,12 @@ def test_is_how_gates_decide(rule: TrialRule, trial: TrialShares) -> None:
         assert chance == pytest.approx(counts[name] / n, abs=0.03), name
 
 
-def test_the_seeds_rule() -> None:
+def test_the_seeds_rule_and_that_of_scores() -> None:
     assert first_trials(AND, TrialShares(0.99)) == (pytest.approx(0.99**3), pytest.approx(1 - 0.99**3), 0, 0)
     assert first_trials(OR, TrialShares(0.4)).failed == pytest.approx(0.6**3)
+    found = first_trials(TrialRule(5, Metric.MEAN), TrialShares(0.9 * 0.98, 0.0, 0.02))
+    assert found.passed == pytest.approx(0.9 * 0.98**5)
+    assert found.undecided == pytest.approx(1 - 0.98**5)
 
 
 @pytest.mark.parametrize("rule", [AND, OR], ids=["and", "or"])
@@ -49,12 +52,6 @@ def test_sure_things(rule: TrialRule) -> None:
     assert first_trials(rule, TrialShares(0.0)) == FirstTrials(0.0, 1.0, 0.0, 0.0)
     assert first_trials(rule, TrialShares(0.0, 0.0, 1.0)) == FirstTrials(0.0, 0.0, 1.0, 0.0)
     assert first_trials(rule, TrialShares(0.0, 1.0)) == FirstTrials(0.0, 0.0, 0.0, 1.0)
-
-
-def test_scores_count_as_runs() -> None:
-    found = first_trials(TrialRule(5, Metric.MEAN), TrialShares(0.9 * 0.98, 0.0, 0.02))
-    assert found.passed == pytest.approx(0.9 * 0.98**5)
-    assert found.undecided == pytest.approx(1 - 0.98**5)
 
 
 def test_a_sequential_test_does_what_it_does() -> None:

@@ -41,19 +41,18 @@ def test_is_what_many_histories_are(rule: TrialRule, rate: float) -> None:
     assert share(found, lambda entry: sum(entry.newest[:10]) >= 9) == pytest.approx(admitted / n, abs=0.03)
 
 
-def test_the_chances_sum_to_1_and_every_run_counts() -> None:
+def test_the_chances_sum_to_1_and_every_run_counts_up_to_a_bound() -> None:
     found = assumed_baseline(AND, 0.9, 20, None)
     assert sum(chance for _, chance in found) == pytest.approx(1)
     assert {entry.n for entry, _ in found} == {60}
+    found = assumed_baseline(AND, 0.999, 1000, None)
+    assert {entry.n for entry, _ in found} == {MOST_TRIALS}
 
 
-def test_an_agent_that_never_fails_is_green() -> None:
+def test_an_agent_that_never_fails_is_green_and_one_that_never_passes_red() -> None:
     ((entry, chance),) = assumed_baseline(AND, 1.0, 20, Admission())
     assert (entry.state, entry.passed, entry.n, chance) == (BaselineState.GREEN, 60, 60, 1.0)
     assert entry.newest == (True,) * 20
-
-
-def test_an_agent_that_never_passes_is_red() -> None:
     ((entry, _),) = assumed_baseline(OR, 0.0, 2, None)
     assert (entry.state, entry.passed) == (BaselineState.RED, 0)
 
@@ -70,19 +69,11 @@ def test_too_few_trials_admit_nobody() -> None:
     assert len(entry.newest) == 9
 
 
-def test_a_task_that_goes_by_its_scores_is_as_green_as_its_rate() -> None:
+def test_scores_and_sequential_tests_are_as_green_as_they_pass() -> None:
     found = assumed_baseline(TrialRule(5, Metric.MEAN), 0.9, 1, None)
     assert share(found, lambda entry: entry.state is BaselineState.GREEN) == pytest.approx(0.9, abs=1e-5)
-
-
-def test_a_sequential_test_is_as_green_as_it_accepts() -> None:
     rule = TrialRule(20, Metric.PASS_HAT_K, SequentialTest(accept=0.95, reject=0.7))
     found = assumed_baseline(rule, 0.95, 1, None)
     assert share(found, lambda entry: entry.state is BaselineState.GREEN) == pytest.approx(
         rule.green_chance(0.95), abs=1e-5
     )
-
-
-def test_long_histories_are_cut() -> None:
-    found = assumed_baseline(AND, 0.999, 1000, None)
-    assert {entry.n for entry, _ in found} == {MOST_TRIALS}

@@ -23,9 +23,6 @@ def test_runs_that_differ_are_told() -> None:
     found = [spread_of(history(0.9, 0.1, seed)) for seed in range(10)]
     assert all(found)
     assert np.mean(found) == pytest.approx(0.1, abs=0.03)
-
-
-def test_one_run_shows_nothing() -> None:
     assert spread_of(history(0.9, 0.3, 1, runs=1)) == 0.0
     assert spread_of([]) == 0.0
 

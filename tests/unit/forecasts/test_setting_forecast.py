@@ -66,9 +66,6 @@ def test_causes_share_the_red() -> None:
     assert first.share + second.share == pytest.approx(1)
     (rule,) = found.rules()
     assert (rule.rule, rule.share) == (Rule.GOLDEN_REGRESSION, pytest.approx(1))
-
-
-def test_a_threshold_is_a_cause_of_its_suite() -> None:
     rules = {**STRICT, "thresholds": {"golden": 1.0}, "blocks_on": ["threshold"]}
     (cause,) = foresee(setting(tasks(2), 0.9, known=GREEN, **rules)).causes()
     assert (cause.rule, cause.suite, cause.task) == (Rule.THRESHOLD, Suite.GOLDEN, "")
@@ -84,7 +81,7 @@ def test_the_curve_goes_through_the_false_red_and_rises() -> None:
     assert points[-1].red == pytest.approx(1, abs=0.01)
 
 
-def test_a_gate_that_blocks_on_nothing_has_a_flat_curve() -> None:
+def test_a_gate_that_blocks_on_nothing_is_never_red() -> None:
     found = foresee(setting(tasks(2), 0.9, **{**STRICT, "blocks_on": []}))
     assert [point.red for point in found.curve(found, [1.0, 0.5])] == [0, 0]
     assert found.causes() == found.rules() == []

@@ -18,24 +18,18 @@ def effort(*of, rate: float = 0.9, known: BaselineTask | list | None = GREEN, **
     return foresee(setting(of, rate, known=known, **gate)).effort
 
 
-def test_planned_trials_are_all_k() -> None:
+def test_planned_trials_are_all_k_and_confirming_ones_come_beside_them() -> None:
     found = effort(*tasks(2), a_task(task_id="x", k=5), **STRICT)
     assert (found.planned, found.confirming, found.saved, found.trials) == (11, 0, 0, 11)
-
-
-def test_confirming_trials_come_beside_them() -> None:
     found = effort(*tasks(3), **EVIDENCE)
     assert found.confirming > 0
     assert found.trials == 9 + found.confirming
 
 
-def test_curtailment_saves_what_comes_after_a_failure_that_blocks() -> None:
+def test_curtailment_saves_what_comes_after_what_decides() -> None:
     expected = 1 + 0.9 + 0.81
     assert effort(*tasks(2), **{**STRICT, "curtailment": True}).saved == pytest.approx(2 * (3 - expected))
     assert effort(*tasks(2), **{**EVIDENCE, "curtailment": True}).saved == 0
-
-
-def test_curtailment_saves_what_comes_after_a_pass_under_the_or_rule() -> None:
     task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
     gate = {**STRICT, "suites": ["open_ended"], "curtailment": True}
     assert effort(task, **gate).saved == pytest.approx(3 - (1 + 0.1 + 0.01))
@@ -51,14 +45,8 @@ def test_money_and_time_are_those_of_the_baselines_means() -> None:
     found = effort(*tasks(2), **STRICT)
     assert found.cost == pytest.approx(6 * 0.2)
     assert found.seconds == pytest.approx(6 * 6.0 / 8)
-
-
-def test_with_other_jobs_the_time_is_another() -> None:
     one = setting(tasks(2), 0.9, known=GREEN, plan={"request": RunRequest(jobs=2)}, **STRICT)
     assert foresee(one).effort.seconds == pytest.approx(6 * 6.0 / 2)
-
-
-def test_a_task_of_unknown_cost_has_the_mean_of_the_others() -> None:
     unknown = a_baseline_task(passed=59, n=60)
     assert effort(*tasks(2), known=[GREEN, unknown], **STRICT).cost == pytest.approx(6 * 0.2)
     assert effort(*tasks(2), known=unknown, **STRICT).cost is None

@@ -76,12 +76,9 @@ def test_a_rule_that_does_not_block_is_no_red_and_gets_no_confirming_trials() ->
     assert (found.blocks, found.confirming, found.quiet) == (0, 0, pytest.approx(RED_CHANCE))
 
 
-def test_suites_that_are_not_weighed_are_strict() -> None:
+def test_rules_that_do_not_weigh_are_strict() -> None:
     task = a_task(suite=Suite.OPEN_ENDED)
     assert chances(setting([task], 0.9, known=GREEN, **EVIDENCE)).blocks == pytest.approx(RED_CHANCE)
-
-
-def test_an_or_task_is_red_when_all_trials_fail() -> None:
     task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
     found = chances(setting([task], 0.4, known=GREEN, **STRICT))
     assert found.red == {Rule.TASK_FAILED: pytest.approx(0.6**3)}
@@ -113,9 +110,6 @@ def test_an_assumed_baseline_is_admitted_as_often_as_it_would_be() -> None:
     found = chances(setting(tasks(20), 0.95, **rules))
     assert found.withheld == pytest.approx(1 - (0.95**20 + 20 * 0.05 * 0.95**19), abs=1e-4)
     assert found.blocks == pytest.approx((1 - found.withheld) * (1 - 0.95**3), rel=1e-3)
-
-
-def test_a_task_that_is_not_admitted_blocks_where_no_other_is() -> None:
     rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
     unadmitted = 1 - (0.95**20 + 20 * 0.05 * 0.95**19)
     for count in (1, 2, 5):

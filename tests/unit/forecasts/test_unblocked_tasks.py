@@ -31,12 +31,9 @@ def test_agrees_with_every_course_of_the_trials(rate: float) -> None:
     assert found.layers[0].failures == pytest.approx([later[failed] / unblocked for failed in range(2)])
 
 
-def test_failures_before_a_layer_go_with_fewer_in_it() -> None:
+def test_layers_know_the_failures_before_them_and_the_trials_of_the_tasks_own_test() -> None:
     assert all(layer.covariance < 0 for layer in unblocked_task(TEST, 0.8, SIZES).layers)
     assert all(layer.covariance == 0 for layer in untested(0.8, SIZES).layers)
-
-
-def test_the_trials_of_its_own_test_are_told() -> None:
     own = [layer.own for layer in unblocked_task(TEST, 0.8, SIZES).layers]
     assert own[0] <= 1 - 0.8**3
     assert own == sorted(own, reverse=True)

@@ -20,20 +20,14 @@ def test_files_are_not_there_before_they_are_published(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["one.yaml", "two.yaml"]
 
 
-def test_nothing_is_left_of_what_is_not_published(tmp_path: Path) -> None:
+def test_nothing_is_left_of_what_is_not_published_or_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(KeyError), staging({tmp_path / "a/b/one.yaml": "1"}):
         raise KeyError
     assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path) -> None:
     texts = {tmp_path / "a/one.yaml": "1", tmp_path / "a/two.yaml": "\ud800"}
     with pytest.raises(UnicodeEncodeError), staging(texts):
         pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with staging({tmp_path / "a/one.yaml": "1"}):
         pass
@@ -72,13 +66,16 @@ def test_a_task_file_cannot_name_what_lies_outside(root: Path) -> None:
     assert [loss.path for loss in output.losses[0]] == ["graders[0]"]
 
 
-def test_paths_of_eval_files_are_relative_to_their_own_folder(root: Path) -> None:
+def test_paths_of_eval_files_are_relative_to_their_own_folder_unless_they_lead_nowhere(root: Path) -> None:
     file = root / "golden/shop/EVAL.yaml"
     output = eval_output([a_source(root)], file)
     assert output.root == root
     assert output.expected[0]["graders"][0]["cwd"] == "graders"
     assert "cwd: ../../graders\n" in output.texts[file]
     assert output.texts[file].startswith("name: shop\n")
+    grader = {"type": "code_grader", "command": ["judge"], "cwd": "nowhere"}
+    file = root / "golden/EVAL.yaml"
+    assert "cwd: nowhere\n" in eval_output([a_source(root, graders=[grader])], file).texts[file]
 
 
 def test_lines_and_sidecar_stand_beside_each_other(root: Path) -> None:
@@ -86,9 +83,3 @@ def test_lines_and_sidecar_stand_beside_each_other(root: Path) -> None:
     output = lines_output([a_source(root)], file)
     assert [*output.texts] == [file, root / "golden/shop.yaml"]
     assert '"cwd": "../graders"' in output.texts[file]
-
-
-def test_a_path_that_leads_nowhere_stays_as_it_is(root: Path) -> None:
-    grader = {"type": "code_grader", "command": ["judge"], "cwd": "nowhere"}
-    file = root / "golden/EVAL.yaml"
-    assert "cwd: nowhere\n" in eval_output([a_source(root, graders=[grader])], file).texts[file]

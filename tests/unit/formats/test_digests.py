@@ -285,13 +285,16 @@ def test_a_template_of_the_suites_is_the_copys(folders: tuple[Path, Path], templ
     assert after is task
 
 
-def test_a_template_outside_of_the_suites_is_the_originals(folders: tuple[Path, Path]) -> None:
+def test_a_template_outside_of_the_suites_is_the_originals_where_it_has_it(folders: tuple[Path, Path]) -> None:
     """There the agent's own files may lie, and the agent under test is the change's."""
     copy, original = folders
     task, after = moved(folders, template="../app")
     assert after.workspace is not None
     assert (copy / str(after.workspace.template)).resolve() == (original / "../app").resolve()
     assert after.task_digest == task.task_digest
+    (folders[0].parent / "old").mkdir()
+    task, after = moved(folders, template="../old")
+    assert after == task
 
 
 def test_with_another_template_the_task_is_another_one(folders: tuple[Path, Path]) -> None:
@@ -300,12 +303,6 @@ def test_with_another_template_the_task_is_another_one(folders: tuple[Path, Path
     assert after.task_digest != task.task_digest
     (folders[1].parent / "app/main.py").write_text("3")
     assert moved(folders, template="../app")[1].task_digest != after.task_digest
-
-
-def test_a_template_that_the_original_does_not_have_is_the_copys(folders: tuple[Path, Path]) -> None:
-    (folders[0].parent / "old").mkdir()
-    task, after = moved(folders, template="../old")
-    assert after == task
 
 
 def test_repositories_of_folders_are_the_originals_wherever_they_lie(folders: tuple[Path, Path]) -> None:

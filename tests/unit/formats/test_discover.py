@@ -58,7 +58,7 @@ def test_the_innermost_folder_with_a_suites_name_is_the_suite(file: str, suite: 
     assert suite_of(Path(file)) is suite
 
 
-def test_the_suites_folder_holds_the_suites(tmp_path: Path) -> None:
+def test_the_suites_folder_holds_the_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "suites/golden/deep/a.yaml", "suites/golden/b.yaml", "lonely/c.yaml")
     suites = tmp_path / "suites"
     assert suites_folder_of(suites / "golden/deep/a.yaml") == suites
@@ -66,9 +66,6 @@ def test_the_suites_folder_holds_the_suites(tmp_path: Path) -> None:
     assert suites_folder_of(suites / "golden") == suites
     assert suites_folder_of(tmp_path / "lonely/c.yaml") == tmp_path / "lonely"
     assert suites_folder_of(tmp_path / "lonely") == tmp_path / "lonely"
-
-
-def test_relative_paths_are_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "golden/a.yaml")
     monkeypatch.chdir(tmp_path / "golden")
     assert suites_folder_of(Path("a.yaml")) == tmp_path

@@ -88,6 +88,8 @@ def test_every_key_and_value_has_its_place(read) -> None:
         ("beta", 1): Place(4, 5),
         ("beta", 1, "c"): Place(4, 9),
     }
+    document = read("base: &base {a: 1}\none:\n  <<: *base\n")
+    assert document.keys[("one", "a")] == Place(1, 14)
 
 
 def test_a_problem_stands_at_the_nearest_part_that_is_there(read) -> None:
@@ -120,10 +122,13 @@ def test_dates_and_versions_stay_text(read) -> None:
 def test_keys_are_text_whatever_they_look_like(read) -> None:
     document = read("on: 1\n2: 2\n3.5: 3\nnull: 4\n? 2026-01-31\n: 5\n")
     assert data_of(document) == {"on": 1, "2": 2, "3.5": 3, "null": 4, "2026-01-31": 5}
+    assert data_of(read('"<<": 1')) == {"<<": 1}
 
 
-def test_the_truths_of_yaml_1_1_are_truths(read) -> None:
+def test_the_truths_of_yaml_1_1_are_truths_and_large_numbers_numbers(read) -> None:
     assert data_of(read("[yes, No, on, OFF, y, n, 'no']")) == [True, False, True, False, "y", "n", "no"]
+    assert data_of(read("a: 123456789012345678901234567890")) == {"a": 123456789012345678901234567890}
+    assert data_of(read('a: "\\x07\\0"')) == {"a": "\x07\x00"}
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# only a comment\n", "---\n", "null\n"])
@@ -151,24 +156,12 @@ def test_merges_give_a_mapping_what_it_does_not_say_itself(read) -> None:
     assert data["first_wins"] == {"a": 1, "b": 2, "c": 4}
     assert data["chained"] == {"b": 3, "c": 4, "d": 5, "e": 6}
     assert data["behind"] == {"a": "own", "b": 2}
-
-
-def test_a_merged_value_stands_where_it_was_written(read) -> None:
-    document = read("base: &base {a: 1}\none:\n  <<: *base\n")
-    assert document.keys[("one", "a")] == Place(1, 14)
-
-
-def test_a_mapping_that_merges_itself_ends(read) -> None:
     assert data_of(read("a: &a {b: 1, <<: *a}\n")) == {"a": {"b": 1}}
 
 
 @pytest.mark.parametrize("content", ["<<: 3", "<<: [{a: 1}, 3]", "a: &a [1]\n<<: *a"])
 def test_what_is_no_mapping_cannot_be_merged(read, content: str) -> None:
     assert problem_of(read(content)).endswith("`<<` takes a mapping or a list of mappings")
-
-
-def test_a_quoted_merge_is_a_key(read) -> None:
-    assert data_of(read('"<<": 1')) == {"<<": 1}
 
 
 def test_the_same_value_may_be_used_again(read) -> None:
@@ -245,10 +238,6 @@ def test_a_number_may_not_be_endless(read, value: str) -> None:
     assert problem_of(read(f"a: {value}\n")) == "1:4: a: a number of more than 100 characters"
 
 
-def test_a_large_number_is_a_number(read) -> None:
-    assert data_of(read("a: 123456789012345678901234567890")) == {"a": 123456789012345678901234567890}
-
-
 @pytest.mark.parametrize(
     ("content", "place"),
     [
@@ -266,10 +255,6 @@ def test_what_is_not_utf_8_is_a_problem_at_its_place(read, content: bytes, place
 def test_a_control_character_is_a_problem_at_its_place(read, character: str) -> None:
     problem = problem_of(read(f"a: ü1\nb: ü{character}\n"))
     assert problem == "2:5: not valid YAML: control characters are not allowed"
-
-
-def test_escaped_control_characters_are_data(read) -> None:
-    assert data_of(read('a: "\\x07\\0"')) == {"a": "\x07\x00"}
 
 
 @pytest.mark.parametrize(
@@ -299,11 +284,8 @@ def test_nesting_is_bounded(read, content: str) -> None:
     assert "nested deeper than 64 levels" in problem_of(read(content))
 
 
-def test_nesting_up_to_the_bound_is_read(read) -> None:
+def test_nesting_up_to_the_bound_is_read_and_aliases_do_not_get_around_it(read) -> None:
     assert read("[" * MAX_DEPTH + "]" * MAX_DEPTH).problems == []
-
-
-def test_aliases_do_not_get_around_the_bound(read) -> None:
     nested = "[" * 40 + "1" + "]" * 40
     assert "nested deeper than 64 levels" in problem_of(read(f"a: &a {nested}\nb: {nested.replace('1', '*a')}\n"))
 
@@ -340,12 +322,9 @@ def test_a_file_is_bounded(read) -> None:
     assert read(b"a" * MAX_FILE_BYTES).problems == []
 
 
-def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+def test_what_is_not_there_or_a_folder_is_a_problem(tmp_path: Path) -> None:
     document = read_document(tmp_path / "gone.yaml", "gone.yaml")
     assert "No such file" in str(document.problems[0])
-
-
-def test_a_folder_is_a_problem(tmp_path: Path) -> None:
     assert "cannot be read" in str(read_document(tmp_path, "folder").problems[0])
 
 

@@ -109,24 +109,26 @@ def test_what_a_task_does_not_say_is_what_its_suite_says(read, suite: Suite) -> 
     assert (task.sandbox, task.reset, task.reference) == (None, (), None)
 
 
-def test_a_budget_of_the_task_goes_before_the_suites(read) -> None:
+def test_budgets_of_the_task_go_before_the_suites_up_to_its_limit(read) -> None:
     task = read(environment={"budgets": {"max_steps": 0, "max_seconds": 1.5}})
     assert task.budgets == Budgets(max_steps=0, max_seconds=1.5)
-
-
-def test_the_suites_cap_on_steps_is_the_last_that_is_allowed(read) -> None:
     assert isinstance(read(environment={"budgets": {"max_steps": 20}}), EvalTask)
     (problem,) = read(environment={"budgets": {"max_steps": 21}})
     assert problem.message == "21 steps are more than the limit of 20 of the suite golden"
 
 
-def test_a_suite_that_the_policy_does_not_know_is_a_problem(read) -> None:
+def test_a_suite_that_the_policy_does_not_know_or_the_wrong_place_is_a_problem(read) -> None:
     only_golden = SHIPPED.model_copy(
         update={"suites": {Suite.GOLDEN: SuitePolicy(k=1, metric=Metric.PASS_HAT_K, max_steps=1)}}
     )
     (problem,) = read(only_golden, suite="adversarial")
     assert problem.path == "suite"
     assert "says nothing of the suite adversarial" in problem.message
+    assert isinstance(read(name="golden/deep/down/task.yaml"), EvalTask)
+    (problem,) = read(name="golden/adversarial/task.yaml")
+    assert problem.path == "suite"
+    problems = read(suite="no", environment={"sandbox": "gone"})
+    assert [problem.path for problem in problems] == ["suite"]
 
 
 def test_metrics_are_named_once(read) -> None:
@@ -139,17 +141,6 @@ def test_metrics_are_named_once(read) -> None:
     )
 
 
-def test_a_task_out_of_place_is_a_problem(read) -> None:
-    assert isinstance(read(name="golden/deep/down/task.yaml"), EvalTask)
-    (problem,) = read(name="golden/adversarial/task.yaml")
-    assert problem.path == "suite"
-
-
-def test_a_wholly_wrong_file_has_no_problems_of_detail(read) -> None:
-    problems = read(suite="no", environment={"sandbox": "gone"})
-    assert [problem.path for problem in problems] == ["suite"]
-
-
 def test_a_broken_sandbox_is_a_problem_of_every_task_that_uses_it(read, tmp_path: Path) -> None:
     (tmp_path / "_shared/sandboxes/broken").mkdir(parents=True)
     (tmp_path / "_shared/sandboxes/broken/sandbox.yaml").write_text("setup: 3\n")
@@ -159,9 +150,6 @@ def test_a_broken_sandbox_is_a_problem_of_every_task_that_uses_it(read, tmp_path
         "_shared/sandboxes/broken/sandbox.yaml:1:8: setup: expected a list, not 3"
     ]
     assert first == second
-
-
-def test_a_sandbox_without_a_description_is_a_folder_of_files(read, tmp_path: Path) -> None:
     (tmp_path / "_shared/sandboxes/bare/files").mkdir(parents=True)
     assert read(environment={"sandbox": "bare"}).sandbox == "bare"
 

@@ -106,6 +106,10 @@ def test_the_problems_of_a_gates_file_have_its_name() -> None:
     with pytest.raises(InputError) as caught:
         load_policy(Path("gates.yaml"))
     assert {problem.file for problem in caught.value.problems} == {"gates.yaml"}
+    loaded = load_paths([Path("gone.yaml")], SHIPPED)
+    (problem,) = loaded.problems
+    assert loaded.tasks == ()
+    assert "cannot be read" in problem.message
 
 
 def test_the_shipped_policy_stands_in_where_no_gates_file_is_named() -> None:
@@ -126,29 +130,13 @@ def test_files_and_folders_can_be_validated_alone() -> None:
     assert ([task.task_id for task in both.tasks], [problem.file for problem in both.problems]) == (["a"], [str(bad)])
 
 
-def test_a_file_that_is_named_twice_is_one_file() -> None:
+def test_a_file_that_is_named_twice_is_one_and_files_of_two_worlds_may_have_the_same_id() -> None:
     file = add("golden/a")
     loaded = load_paths([file, Path("suites"), file], SHIPPED)
     assert (len(loaded.tasks), loaded.problems, loaded.files) == (1, (), 1)
-
-
-def test_files_of_two_worlds_may_have_the_same_id() -> None:
     first, second = write_task(Path("one/golden/a.yaml")), write_task(Path("two/golden/a.yaml"))
     loaded = load_paths([first, second], SHIPPED)
     assert (len(loaded.tasks), loaded.problems) == (2, ())
-
-
-def test_a_file_that_is_not_there_is_a_problem() -> None:
-    loaded = load_paths([Path("gone.yaml")], SHIPPED)
-    (problem,) = loaded.problems
-    assert loaded.tasks == ()
-    assert "cannot be read" in problem.message
-
-
-def test_without_a_file_of_ones_own_the_shipped_prices_hold() -> None:
-    price = load_prices(Path("gates.yaml")).price_of("gpt-5-mini")
-    assert price is not None
-    assert price.input > 0
 
 
 def test_prices_beside_the_gates_file_go_before_the_shipped_ones(folder: Path) -> None:
@@ -159,6 +147,9 @@ def test_prices_beside_the_gates_file_go_before_the_shipped_ones(folder: Path) -
     prices = load_prices(folder / "policies/gates.yaml")
     assert [price and price.input for price in map(prices.price_of, ("gpt-5-mini", "mine"))] == [7, 0]
     assert prices.price_of("gpt-4o") == load_prices(Path("gates.yaml")).price_of("gpt-4o")
+    price = load_prices(Path("gates.yaml")).price_of("gpt-5-mini")
+    assert price is not None
+    assert price.input > 0
 
 
 def test_a_broken_file_of_prices_is_refused_with_its_places(folder: Path) -> None:
@@ -252,11 +243,7 @@ def quarantine_of(file: Path, *tasks: str, days: int = 7) -> None:
     file.write_text("tasks:\n" + "".join(f"- {{task: {task}, {entry}}}\n" for task in tasks))
 
 
-def test_without_a_file_nobody_is_in_quarantine() -> None:
-    assert load_quarantine(Path("gates.yaml"), [TASK]) == QuarantineFile()
-
-
-def test_it_stands_beside_the_gates_file(folder: Path) -> None:
+def test_quarantine_stands_beside_the_gates_file(folder: Path) -> None:
     (folder / "policies").mkdir()
     quarantine_of(folder / "policies/quarantine.yaml", "say-yes", "open_ended/talk")
     quarantine = load_quarantine(Path("policies/gates.yaml"), [ATTACK, TALK, TASK])
@@ -264,9 +251,7 @@ def test_it_stands_beside_the_gates_file(folder: Path) -> None:
         ("golden/say-yes", "Ann"),
         ("open_ended/talk", "Ann"),
     ]
-
-
-def test_an_expired_entry_is_no_problem() -> None:
+    assert load_quarantine(Path("gates.yaml"), [TASK]) == QuarantineFile()
     quarantine_of(Path("quarantine.yaml"), "say-yes", days=-400)
     assert len(load_quarantine(Path("gates.yaml"), [TASK]).tasks) == 1
 

@@ -170,7 +170,7 @@ def recorded(tmp_path: Path, *tools: str) -> dict[str, Any]:
     return {"transcript": "recorded.json"}
 
 
-def test_tools_of_a_task_are_fine(found, tmp_path: Path) -> None:
+def test_tools_of_a_task_are_fine_unless_two_have_the_same_name(found, tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text("def add(a): ...\nasync def wait(): ...\n")
     tools = [
         a_tool(),
@@ -178,9 +178,6 @@ def test_tools_of_a_task_are_fine(found, tmp_path: Path) -> None:
         a_tool(name="wait", command=None, function="tools.py:wait", parameters={"type": "object"}),
     ]
     assert found(environment={"tools": tools}) == []
-
-
-def test_tools_of_the_same_name_are_refused(found) -> None:
     ((where, message),) = found(environment={"tools": [a_tool(), a_tool(name="see"), a_tool()]})
     assert where == ("environment", "tools", 2, "name")
     assert "another name" in message
@@ -235,12 +232,6 @@ def test_a_function_of_a_tool_is_defined_in_a_file_of_the_suites(
     assert message in said
 
 
-def test_a_recording_is_fine(found, tmp_path: Path) -> None:
-    replay = recorded(tmp_path, "look", "look")
-    assert found(environment={"tools": [a_tool()], "replay": replay}) == []
-    assert found(environment={"tools": [a_tool()], "replay": replay, "user": {"says": ["And now?"]}}) == []
-
-
 def test_a_recording_answers_declared_tools(found, tmp_path: Path) -> None:
     replay = recorded(tmp_path, "look", "lok", "lok")
     ((where, message),) = found(environment={"tools": [a_tool()], "replay": replay})
@@ -249,13 +240,13 @@ def test_a_recording_answers_declared_tools(found, tmp_path: Path) -> None:
     ((where, message),) = found(environment={"replay": replay})
     assert where == ("environment", "replay")
     assert "declare them under `environment.tools`" in message
-
-
-def test_a_recording_needs_a_user_who_says_the_same_every_time(found, tmp_path: Path) -> None:
     environment = {"tools": [a_tool()], "replay": recorded(tmp_path, "look"), "user": {"persona": "A customer."}}
     ((where, message),) = found(environment=environment)
     assert where == ("environment", "user", "persona")
     assert "under `says`" in message
+    replay = recorded(tmp_path, "look", "look")
+    assert found(environment={"tools": [a_tool()], "replay": replay}) == []
+    assert found(environment={"tools": [a_tool()], "replay": replay, "user": {"says": ["And now?"]}}) == []
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"messages": [{"role": "robot"}]}', '{"mesages": []}', "\xff"])

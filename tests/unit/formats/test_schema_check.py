@@ -80,10 +80,12 @@ def test_of_several_forms_the_one_that_was_meant_speaks(document, text: str, mes
     assert messages(document(text), FORMS) == [message]
 
 
-def test_forms_of_one_type_are_named_once(document) -> None:
+def test_forms_of_one_type_are_named_once_and_those_that_a_key_tells_apart_by_it(document) -> None:
     forms = {"anyOf": [{"type": "string", "enum": ["ruff"]}, {"type": "string", "minLength": 1}]}
     assert messages(document("3"), forms) == ["1:1: expected a text, not 3"]
     assert messages(document("''"), forms) == ["1:1: must not be empty"]
+    forms = {"anyOf": [{"required": ["file"]}, {"required": ["command"]}]}
+    assert messages(document("{fil: a}"), forms) == ["1:1: one of these keys is needed: file, command"]
 
 
 @pytest.mark.parametrize(
@@ -100,17 +102,6 @@ def test_forms_of_one_type_are_named_once(document) -> None:
 def test_a_form_with_one_value_is_named_by_it(document, text: str, expected: list[str]) -> None:
     mapping = {"type": "object", "properties": {"passes": {"type": "integer"}}}
     assert messages(document(text), {"anyOf": [mapping, {"const": False, "type": "boolean"}]}) == expected
-
-
-def test_forms_that_a_key_tells_apart(document) -> None:
-    forms = {"anyOf": [{"required": ["file"]}, {"required": ["command"]}]}
-    assert messages(document("{fil: a}"), forms) == ["1:1: one of these keys is needed: file, command"]
-
-
-def test_a_long_value_is_shown_in_part(document) -> None:
-    (message,) = messages(document("x" * 500), {"type": "integer"})
-    assert len(message) < 120
-    assert message.endswith("x...")
 
 
 @pytest.mark.parametrize(
@@ -135,14 +126,11 @@ class Number(BaseModel):
     number: int
 
 
-def test_a_document_becomes_a_model(document) -> None:
+def test_a_document_becomes_a_model_or_has_problems(document) -> None:
     validator = Draft202012Validator({"properties": {"number": {"type": "integer"}}})
     assert validated(Number, document("number: 3.0"), validator) == Number(number=3)
     (problem,) = validated(Number, document("\nnumber: x"), validator)
     assert (problem.line, problem.column, problem.message) == (2, 9, 'expected a whole number, not "x"')
-
-
-def test_what_only_the_model_refuses_is_a_problem_too(document) -> None:
     (problem,) = validated(Number, document("number: 1.0e+30"), Draft202012Validator({}))
     assert (problem.line, problem.column, problem.path) == (1, 9, "number")
 
@@ -169,6 +157,9 @@ def test_the_kinds_of_values(value: Any, kinds: set[Kind]) -> None:
     assert {kind for kind in Kind if is_kind(value, kind)} == kinds
 
 
-def test_long_values_are_shown_cut_short() -> None:
+def test_long_values_are_shown_cut_short(document) -> None:
     assert shown("a") == '"a"'
     assert len(shown("a" * 100)) == 60
+    (message,) = messages(document("x" * 500), {"type": "integer"})
+    assert len(message) < 120
+    assert message.endswith("x...")

@@ -30,20 +30,16 @@ class TestTaskFailed:
         assert (reason.suite, reason.task_id, reason.trials) == (Suite.GOLDEN, "say-yes", (2,))
         assert (reason.file, reason.line) == ("suites/golden/say-yes.yaml", 1)
 
-    def test_one_passed_trial_is_enough_where_one_is_wanted(self) -> None:
+    def test_one_pass_is_enough_where_one_is_wanted(self) -> None:
         assert rule(of("ffp", OPEN)).decision is Decision.PASS
-
-    def test_none_passed_fails_where_one_is_wanted(self) -> None:
         assert only(rule(of("fff", OPEN))).message == (
             "pass@3 requires one trial to pass; 0 of 3 passed, trials 0-2 failed: it failed"
         )
 
-    def test_consecutive_trials_are_a_range(self) -> None:
+    def test_consecutive_trials_are_a_range_and_not_every_one_of_many_is_named(self) -> None:
         task = a_task(k=10)
         assert "0 of 10 passed, trials 0-9 failed: " in only(rule(of("f" * 10, task))).message
         assert "5 of 10 passed, trials 0-2, 5-6 failed: " in only(rule(of("fffppffppp", task))).message
-
-    def test_not_every_one_of_many_trials_is_named(self) -> None:
         task = a_task(k=30)
         shown = "trials 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, ... failed: "
         assert f"15 of 30 passed, {shown}" in only(rule(of("fp" * 15, task))).message
@@ -69,11 +65,9 @@ class TestVetoes:
         assert rule(violating(broken, 1), blocks_on=[str(broken)]).decision is Decision.FAIL
         assert rule(violating(broken, 1), blocks_on=others).decision is Decision.PASS
 
-    def test_one_pass_in_k_does_not_buy_it_back(self) -> None:
+    def test_no_pass_and_no_missing_evidence_buys_it_back(self) -> None:
         ruling = rule(violating(ViolationRule.SAFETY_VIOLATION, 0, task=OPEN, statuses="fpp"))
         assert ruling.decision is Decision.FAIL
-
-    def test_it_goes_before_missing_evidence(self) -> None:
         ruling = rule(violating(ViolationRule.SAFETY_VIOLATION, 0, statuses="fee"))
         assert ruling.decision is Decision.FAIL
 
@@ -100,10 +94,8 @@ class TestThresholds:
     def rule(self, least: float, *statuses: str) -> Ruling:
         return rule(*self.results(*statuses), blocks_on=["threshold"], thresholds={"golden": least})
 
-    def test_at_the_threshold_is_enough(self) -> None:
+    def test_at_the_threshold_is_enough_and_below_it_is_not(self) -> None:
         assert self.rule(0.75, "ppp", "ppp", "ppp", "ppf").decision is Decision.PASS
-
-    def test_below_it_is_not(self) -> None:
         ruling = self.rule(0.76, "ppp", "ppp", "ppp", "ppf")
         assert ruling.decision is Decision.FAIL
         reason = next(reason for reason in ruling.reasons if reason.blocking)
@@ -150,12 +142,10 @@ class TestMissingEvidence:
         assert ruling.decision is Decision.FAIL
         assert {reason.rule for reason in ruling.reasons} == {Rule.TASK_FAILED, Rule.MISSING_EVIDENCE}
 
-    def test_not_one_trial_is_no_pass(self) -> None:
+    def test_not_one_trial_or_task_is_no_pass(self) -> None:
         ruling = rule(of("---"))
         assert ruling.decision is Decision.INCONCLUSIVE
         assert "no trial was measured" in [reason.message for reason in ruling.reasons]
-
-    def test_not_one_task_is_no_pass(self) -> None:
         ruling = rule()
         assert ruling.decision is Decision.INCONCLUSIVE
         assert {reason.message for reason in ruling.reasons} == {
@@ -171,22 +161,18 @@ class TestMissingEvidence:
             "the suite adversarial has no tasks in this gate",
         )
 
-    def test_tasks_that_name_no_suite_need_no_other_suites(self) -> None:
+    def test_tasks_that_name_no_suite_need_no_other_suites_unless_one_does(self) -> None:
         ruling = rule(of("ppp", a_task(suite_assumed=True)), suites=["golden", "adversarial"])
         assert ruling.decision is Decision.PASS
         assert any("1 of 1 tasks have no suite" in note for note in ruling.notes)
-
-    def test_one_task_that_names_its_suite_makes_them_needed(self) -> None:
         group = of("ppp", a_task(suite_assumed=True)), of("ppp", a_task(task_id="other"))
         ruling = rule(*group, suites=["golden", "adversarial"])
         assert ruling.decision is Decision.INCONCLUSIVE
 
-    def test_a_part_of_a_gate_is_no_pass(self) -> None:
+    def test_a_part_of_a_gate_can_fail_and_not_pass(self) -> None:
         ruling = rule(of("ppp"), unselected=7, suites=["golden", "adversarial"])
         assert ruling.decision is Decision.INCONCLUSIVE
         assert only(ruling).message == "--task left out 7 tasks of the gate: a partial run cannot pass"
-
-    def test_a_part_of_a_gate_can_fail(self) -> None:
         assert rule(of("ppf"), unselected=7).decision is Decision.FAIL
 
 

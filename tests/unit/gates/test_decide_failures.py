@@ -40,19 +40,15 @@ class TestStrict:
         reason = only(rule(of("ppf"), baseline=green_before(state=state)))
         assert (reason.rule, reason.blocking) == (Rule.TASK_FAILED, True)
 
-    def test_without_a_baseline_it_is_a_failed_task(self) -> None:
-        assert only(rule(of("ppf"))).rule is Rule.TASK_FAILED
-
-    def test_only_golden_tasks_regress(self) -> None:
+    def test_only_golden_tasks_with_a_baseline_regress(self) -> None:
         task = a_task(suite=Suite.ADVERSARIAL)
         assert only(rule(of("ppf", task), baseline=green_before(task))).rule is Rule.TASK_FAILED
+        assert only(rule(of("ppf"))).rule is Rule.TASK_FAILED
 
-    def test_a_gate_may_block_on_regressions_alone(self) -> None:
+    def test_a_gate_may_block_on_regressions_alone_and_open_is_none(self) -> None:
         blocks_on = ["golden_regression"]
         assert rule(of("ppf"), baseline=green_before(), blocks_on=blocks_on).decision is Decision.FAIL
         assert rule(of("ppf"), blocks_on=blocks_on).decision is Decision.PASS
-
-    def test_green_before_and_open_now_is_no_regression(self) -> None:
         assert rule(of("ppe"), baseline=green_before()).decision is Decision.INCONCLUSIVE
 
 
@@ -81,15 +77,13 @@ class TestEvidence:
         assert reason.message.startswith("fits its baseline: 12 of 13 trials passed now, 60 of 60 before; ")
         assert ruling.confirmations[0].confirming == 20
 
-    def test_trials_that_are_still_wanted_leave_the_gate_open(self) -> None:
+    def test_trials_that_are_still_wanted_leave_the_gate_open_and_so_do_errors_in_them(self) -> None:
         ruling = evidence("ppf")
         assert ruling.decision is Decision.INCONCLUSIVE
         assert ruling.confirmations[0].finding is Finding.UNFINISHED
         assert [reason.message for reason in ruling.reasons if reason.blocking] == [
             "confirming trials are missing: they were not run"
         ]
-
-    def test_confirming_trials_that_end_in_errors_leave_it_open_too(self) -> None:
         ruling = evidence("ppfee")
         assert ruling.decision is Decision.INCONCLUSIVE
         assert "confirming trials are missing: 2 ended in errors" in [reason.message for reason in ruling.reasons]

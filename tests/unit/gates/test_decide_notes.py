@@ -13,16 +13,12 @@ from tests.unit.gates.rulings import green_before, of, rule
 
 
 class TestNotes:
-    def test_another_k_is_noted(self) -> None:
+    def test_another_k_and_tasks_without_a_baseline_are_noted(self) -> None:
         notes = rule(of("ppp"), request=RunRequest(k=3), baseline=green_before()).notes
         assert "--k 3 replaces the tasks' own k" in notes
-
-    def test_tasks_without_a_baseline_are_noted(self) -> None:
         other = a_task(task_id="other")
         (note,) = (note for note in rule(of("ppp"), of("ppp", other), baseline=green_before()).notes if "base" in note)
         assert note.startswith("no baseline for 1 of 2 tasks: the history has no run on main with the same agent")
-
-    def test_a_baseline_of_every_task_needs_no_note(self) -> None:
         assert rule(of("ppp", steps=3), baseline=green_before()).notes == ()
 
     def test_budgets_that_were_not_held_are_noted(self) -> None:
@@ -106,13 +102,10 @@ class TestNotes:
         assert rule(of("ppp", steps=3), baseline=green_before(), limits=limits).notes == ()
 
 
-def test_a_run_without_a_gates_file_says_whose_policy_it_is() -> None:
+def test_a_policy_that_is_not_the_projects_and_warnings_of_files_are_noted() -> None:
     assert not any("ships" in note for note in rule(of("ppp")).notes)
     note = "gates.yaml does not exist: this run uses the policy that passgate ships"
     assert note in rule(of("ppp"), shipped_policy=True).notes
-
-
-def test_what_there_is_to_say_of_the_files_is_said() -> None:
     warning = "evals/EVAL.yaml:3:9: tests[0].input: the variable MISSING is not set"
     assert warning in rule(of("ppp"), warnings=(warning,)).notes
 

@@ -96,12 +96,10 @@ class TestFailed:
 
 
 class TestPassed:
-    def test_once_it_has_passed_for_certain(self) -> None:
+    def test_once_it_has_passed_for_certain_also_where_failures_do_not_block(self) -> None:
         assert stopped("fp", ANY)
         assert not stopped("ff", ANY)
         assert stopped("p", a_task(suite=Suite.ADVERSARIAL, metric=Metric.PASS_AT_K))
-
-    def test_also_where_failures_do_not_block(self) -> None:
         assert stopped("p", ANY, blocks_on=[])
 
     def test_not_where_a_later_trial_may_be_vetoed(self) -> None:

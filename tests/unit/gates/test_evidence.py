@@ -31,17 +31,14 @@ def wanted(
     return wanted_trials(gate or policy(), measured((task, trials_of(task, statuses))), entries, settled)
 
 
-def test_a_red_task_that_was_green_gets_as_many_as_its_test_needs_before_it_can_decide() -> None:
-    (first,) = wanted("ppf")
-    assert first.task == NAME
-    assert first.trials > 0
-    assert wanted("ppf" + "p" * first.trials) != first
-
-
 def test_so_many_at_once_as_would_clear_it() -> None:
     (asked,) = wanted("ppf")
     assert wanted("ppf" + "p" * asked.trials) == ()
     assert wanted("ppf" + "p" * (asked.trials - 1)) == (Wanted(NAME, 1),)
+    (first,) = wanted("ppf")
+    assert first.task == NAME
+    assert first.trials > 0
+    assert wanted("ppf" + "p" * first.trials) != first
 
 
 def test_a_task_that_goes_on_failing_now_and_then_comes_to_an_end() -> None:
@@ -70,13 +67,10 @@ def test_a_flaky_task_gets_some_when_it_fails_more_than_before() -> None:
     assert wanted("fff", state=BaselineState.RED, passed=0) == ()
 
 
-def test_first_the_trials_that_errors_left_out_of_k() -> None:
-    assert wanted("fee") == (Wanted(NAME, 2),)
-
-
 def test_errors_do_not_count_as_trials_and_come_to_an_end() -> None:
     assert wanted("ppf" + "e" * (MOST_ERRORS - 1)) == wanted("ppf") != ()
     assert wanted("ppf" + "e" * MOST_ERRORS) == ()
+    assert wanted("fee") == (Wanted(NAME, 2),)
 
 
 def test_nothing_is_wanted_of_a_task_that_does_not_block_anyway() -> None:
@@ -97,8 +91,5 @@ def test_the_policys_most_trials_are_the_end() -> None:
     gate = policy(regression={"max_trials": 4})
     assert wanted("ppf", gate=gate) == (Wanted(NAME, 1),)
     assert wanted("ppff", gate=gate) == ()
-
-
-def test_a_task_of_more_trials_than_that_gets_none() -> None:
     task = a_task(k=5)
     assert wanted("ppppf", task, gate=policy(regression={"max_trials": 4})) == ()

@@ -67,11 +67,14 @@ def test_without_admission_every_task_blocks(newest: str) -> None:
     assert why(policy(False), newest) is None
 
 
-def test_a_task_that_the_baseline_does_not_know_is_not_admitted() -> None:
+def test_a_task_or_suite_that_the_baseline_does_not_know() -> None:
     exempt = not_admitted(NINETEEN_OF_TWENTY, MEASURED, a_baseline(OTHER, newest=(True,) * 20))
     assert exempt == Exemption(
         task="golden/say-yes", why="not admitted yet: no trial was measured on main, 19 of 20 are required"
     )
+    # Ten trials a run admit after two runs, three after seven.
+    adversarial = a_task(suite=Suite.ADVERSARIAL)
+    assert not_admitted(NINETEEN_OF_TWENTY, MEASURED, a_baseline(adversarial, newest=(True,) * 20)) is None
 
 
 @pytest.mark.parametrize(
@@ -87,9 +90,3 @@ def test_a_task_that_the_baseline_does_not_know_is_not_admitted() -> None:
 def test_in_a_history_that_has_just_begun_every_task_blocks(known: Baseline, in_force: bool) -> None:
     assert admission_in_force(Admission(), known, Suite.GOLDEN) is in_force
     assert (not_admitted(NINETEEN_OF_TWENTY, MEASURED, known) is not None) is in_force
-
-
-def test_a_suite_whose_tasks_need_more_runs_than_anothers_blocks_until_it_has_them() -> None:
-    """Ten trials a run admit after two runs, three after seven."""
-    adversarial = a_task(suite=Suite.ADVERSARIAL)
-    assert not_admitted(NINETEEN_OF_TWENTY, MEASURED, a_baseline(adversarial, newest=(True,) * 20)) is None

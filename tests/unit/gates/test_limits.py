@@ -167,12 +167,9 @@ def test_an_increase_below_a_second_blocks_nothing(level: float, exceeded: int) 
     assert len(latency(PERCENT, steady(level * 4 / 3), steady(level))) == exceeded
 
 
-def test_an_increase_by_less_than_a_tenth_of_a_cent_blocks_nothing() -> None:
+def test_an_increase_below_a_floor_blocks_nothing() -> None:
     assert cost(COSTS, steady(0.0015), steady(0.001)) == []
     assert len(cost(Limits(cost_increase_pct=10, cost_floor_usd=0), steady(0.0015), steady(0.001))) == 1
-
-
-def test_a_limit_in_milliseconds_has_no_floor() -> None:
     assert len(latency(Limits(latency_p95_increase_ms=100), steady(0.3), steady(0.1))) == 1
 
 
@@ -211,25 +208,19 @@ def test_runs_that_differ_anyway_prove_less() -> None:
     assert list(limit_reasons(PERCENT, (comparison,), now([]))) == []
 
 
-def test_only_tasks_with_figures_on_both_sides_are_pairs() -> None:
+def test_only_tasks_with_figures_above_0_on_both_sides_are_pairs() -> None:
     now_without_one, before_without_another = [[], *steady(10.0, 7)], [*steady(10.0, 7), []]
     (comparison,) = compare_with_baseline(PERCENT, now(now_without_one), before(before_without_another))
     assert comparison.pairs == 6
-
-
-def test_figures_of_0_make_no_pairs() -> None:
     free = [[0.0] * 3, *steady(1.0, 7)]
     for current, earlier in ((free, steady(1.0)), (steady(1.0), free)):
         (comparison,) = compare_with_baseline(COSTS, now(current, "cost"), before(earlier, "costs"))
         assert (comparison.pairs, comparison.ratio) == (7, None)
 
 
-def test_without_a_baseline_nothing_is_compared() -> None:
+def test_without_limits_or_a_baseline_nothing_is_compared() -> None:
     every = Limits(latency_p95_increase_pct=1, latency_p95_increase_ms=1, cost_increase_pct=1)
     assert compare_with_baseline(every, now(steady(1.0)), Baseline(branch="main")) == ()
-
-
-def test_without_limits_nothing_is_compared() -> None:
     assert compare_with_baseline(Limits(), now(steady(1.0)), before(steady(1.0))) == ()
 
 

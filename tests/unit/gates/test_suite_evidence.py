@@ -32,9 +32,6 @@ def test_a_suite_whose_tasks_all_fail_a_little_has_fallen() -> None:
 def test_a_suite_as_before_fits() -> None:
     found = ruling("p" * 30, 1)
     assert (found.decision, found.suite_confirmations[0].finding) == (Decision.PASS, Finding.FITS)
-
-
-def test_a_suite_that_stands_out_wants_confirming_trials() -> None:
     found = ruling("", 4, failing="ppp")
     assert found.decision is Decision.PASS
     found = ruling("p" * 30, 3)

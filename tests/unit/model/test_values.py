@@ -12,12 +12,9 @@ from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.verdict import Decision
 
 
-def test_values_cannot_be_changed() -> None:
+def test_values_cannot_be_changed_and_have_no_unknown_fields() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         a_task().k = 5  # type: ignore[misc]
-
-
-def test_values_have_no_unknown_fields() -> None:
     with pytest.raises(ValidationError, match="Extra inputs"):
         Budgets.model_validate({"max_step": 3})
 
@@ -42,11 +39,6 @@ def test_digests_are_of_values_not_of_their_order() -> None:
     assert len(digest_of("\ud800 é")) == 64
 
 
-def test_a_grader_is_called_by_its_name_or_its_type() -> None:
-    assert OutputCheck(type="output_check").label == "output_check"
-    assert OutputCheck(type="output_check", name="greeting").label == "greeting"
-
-
 def test_steps_and_tool_calls_of_a_transcript() -> None:
     first, second = ToolCall(tool="a"), ToolCall(tool="b")
     said, asked = Message(role="assistant", tool_calls=(first, second)), Message(role="user")
@@ -65,19 +57,18 @@ def test_usage_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
         Usage.model_validate(wrong)
 
 
-def test_the_violations_of_a_trial_are_those_of_its_grades() -> None:
+def test_what_plans_and_trials_know() -> None:
+    plan = a_plan()
+    assert plan.gate_policy is plan.policy.gates[plan.gate]
     grades = (a_grade(violations=(a_violation(),)), a_grade(), a_grade(violations=(a_violation(message="again"),)))
     assert [violation.message for violation in a_trial(a_task(), grades=grades).violations] == ["it leaked", "again"]
 
 
-def test_a_plan_knows_its_gates_policy() -> None:
-    plan = a_plan()
-    assert plan.gate_policy is plan.policy.gates[plan.gate]
-
-
-def test_how_an_agent_is_written() -> None:
+def test_how_agents_and_graders_are_called() -> None:
     assert str(AgentSpec(kind=AgentKind.NOP)) == "nop"
     assert str(AgentSpec(kind=AgentKind.CLI, target="a b")) == "cli:a b"
+    assert OutputCheck(type="output_check").label == "output_check"
+    assert OutputCheck(type="output_check", name="greeting").label == "greeting"
 
 
 @pytest.mark.parametrize(("decision", "code"), [(Decision.PASS, 0), (Decision.FAIL, 1), (Decision.INCONCLUSIVE, 3)])
@@ -85,14 +76,11 @@ def test_the_exit_code_of_a_decision(decision: Decision, code: int) -> None:
     assert decision.exit_code == code
 
 
-def test_what_one_vote_does_not_say_is_not_known_of_all() -> None:
+def test_what_was_used_by_all_votes_together() -> None:
     known = Usage(tokens_in=5, tokens_out=2, tokens_cached=1, cost_usd=0.5)
     assert total_usage([known, known]) == Usage(tokens_in=10, tokens_out=4, tokens_cached=2, cost_usd=1)
     assert total_usage([known, Usage(tokens_in=1, tokens_out=1)]) == Usage(tokens_in=6, tokens_out=3)
     assert total_usage([known]) == known
-
-
-def test_a_sum_of_what_was_used_is_at_most_what_one_may_say() -> None:
     large = Usage(tokens_in=10**12, cost_usd=1e12)
     assert total_usage([large, large]) == large
     with pytest.raises(ValidationError):

@@ -17,11 +17,8 @@ def headline(decision: Decision, *reasons: Reason, waits: bool = False) -> str:
     return awaiting(decision=decision, reasons=reasons, awaiting_sign_off=waits).headline
 
 
-def test_a_pass_counts_trials() -> None:
+def test_a_pass_counts_trials_and_the_failures_it_does_not_block_on() -> None:
     assert headline(Decision.PASS, REPORTED) == "release_candidate PASS: 3 of 3 trials passed"
-
-
-def test_a_pass_says_which_failures_it_does_not_block_on() -> None:
     tasks = tuple(a_failed_task(task_id=f"t{number}") for number in range(2))
     verdict = a_verdict(Decision.PASS, (a_task(), *tasks))
     assert verdict.headline.endswith(" PASS: 5 of 9 trials passed, 2 failed tasks do not block")
@@ -41,13 +38,10 @@ def test_only_what_awaits_nothing_but_a_sign_off_says_so() -> None:
     assert headline(Decision.INCONCLUSIVE, MISSING) == incomplete
 
 
-def test_what_is_approved_says_by_whom() -> None:
+def test_what_is_approved_or_rejected_says_by_whom() -> None:
     verdict = signed_off(awaiting(), a_sign_off(by="Ada"))
 
     assert verdict.headline == "release_candidate PASS: approved by Ada, 3 of 3 trials passed"
-
-
-def test_what_is_rejected_says_by_whom_and_counts_what_else_blocks() -> None:
     rejected = signed_off(awaiting(), a_sign_off("reject", by="Ada"))
     more = rejected.model_copy(update={"reasons": (*rejected.reasons, FAILED)})
 

@@ -55,18 +55,12 @@ def test_a_slow_change_has_a_beginning_and_an_end() -> None:
     assert change.after - change.before == pytest.approx(0.6, abs=0.1)
 
 
-def test_what_falls_and_rises_again_has_two_changes() -> None:
+def test_what_falls_and_rises_again_has_two_changes_and_the_newest_is_told() -> None:
     (changes,) = change_points([PassCounts(*counts((0.95, 40), (0.3, 6), (0.95, 40)), NO_GROUPS)])
     assert [change.at for change in changes] == [40, 46]
     assert changes[0].after < 0.5 < changes[1].after
-
-
-def test_a_change_in_the_newest_run_is_told_by_it() -> None:
     (changes,) = change_points([PassCounts(*counts((1.0, 30), (0.0, 1)), NO_GROUPS)])
     assert [(change.at, change.told) for change in changes] == [(30, 30)]
-
-
-def test_a_flaky_task_has_not_changed() -> None:
     assert change_points([PassCounts(*counts((0.5, 200)), NO_GROUPS)]) == [[]]
 
 

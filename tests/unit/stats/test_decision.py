@@ -94,13 +94,13 @@ def test_the_state_of_a_task_by_its_trials() -> None:
     assert decide_by(task, trials_of(task, "ppe")) is UNDECIDED
     assert decide_by(task, trials_of(task, "fll")) is FAILED
     assert decide_by(task, []) is UNDECIDED
-
-
-def test_confirming_trials_do_not_change_the_state() -> None:
     task = a_task()
     confirming = [a_trial(task, number, TrialStatus.FAILED) for number in (3, 4)]
     assert decide_by(task, [*trials_of(task, "ppp"), *confirming]) is PASSED
     assert decide_by(task, [*trials_of(task, "pp"), a_trial(task, 3)]) is UNDECIDED
+    task = a_task(metric=Metric.MEAN, k=2, scoring={"rule": "weighted_average", "threshold": 0.7})
+    trials = [a_trial(task, number, score=score) for number, score in enumerate((0.6, 0.8))]
+    assert decide_by(task, trials) is PASSED
 
 
 def test_the_trials_of_a_sequential_test_count_in_their_order() -> None:
@@ -109,9 +109,3 @@ def test_the_trials_of_a_sequential_test_count_in_their_order() -> None:
     assert decide_by(task, trials) is PASSED
     assert decide_by(task, trials[::-1]) is PASSED
     assert decide_by(task, trials[3:]) is UNDECIDED
-
-
-def test_the_scores_of_trials_are_held_against_the_tasks_threshold() -> None:
-    task = a_task(metric=Metric.MEAN, k=2, scoring={"rule": "weighted_average", "threshold": 0.7})
-    trials = [a_trial(task, number, score=score) for number, score in enumerate((0.6, 0.8))]
-    assert decide_by(task, trials) is PASSED

@@ -60,17 +60,11 @@ def test_the_last_trial_ends_it_at_the_nearer_hypothesis(letters: str, answer: T
     assert sprt(outcomes(letters), STEEP, 5) is answer
 
 
-def test_halfway_between_the_two_is_rejected() -> None:
-    assert sprt(outcomes("pfpf"), STEEP, 4) is REJECT
-
-
 def test_it_is_decided_once_the_trials_to_come_cannot_turn_it() -> None:
     """Nine passes do not reach the bound, but with a failure as the tenth the task is nearer to `accept` too."""
     assert (sprt([True] * 8, RULE, 10), sprt([True] * 9, RULE, 10)) == (OPEN, ACCEPT)
     assert sprt(outcomes("pppppppff"), RULE, 10) is REJECT
-
-
-def test_trials_beyond_the_last_do_not_count() -> None:
+    assert sprt(outcomes("pfpf"), STEEP, 4) is REJECT
     assert sprt(outcomes("ppfpfffff"), STEEP, 5) is ACCEPT
 
 

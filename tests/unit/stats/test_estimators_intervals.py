@@ -23,13 +23,15 @@ def test_wilsons_interval_has_the_known_ends(n: int, c: int, low: float, high: f
     assert wilson_interval(n, c) == pytest.approx((low, high), abs=5e-5)
 
 
-def test_no_trial_leaves_everything_open() -> None:
+def test_nothing_known_leaves_everything_open() -> None:
     assert wilson_interval(0, 0) == (0.0, 1.0)
+    assert suite_interval(0.0, 0) == (0.0, 1.0)
 
 
-def test_more_confidence_is_wider() -> None:
+def test_more_confidence_is_wider_and_more_tasks_are_narrower() -> None:
     narrow, wide = wilson_interval(20, 15, 0.8), wilson_interval(20, 15, 0.99)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    assert suite_interval(1.0, 5)[0] < suite_interval(1.0, 50)[0] < 1.0
 
 
 @pytest.mark.parametrize(("n", "c"), [(3, 4), (3, -1)])
@@ -38,8 +40,9 @@ def test_impossible_counts_have_no_interval(n: int, c: int) -> None:
         wilson_interval(n, c)
 
 
-def test_a_suites_interval_lies_on_both_sides_of_its_value() -> None:
+def test_a_suites_interval_is_that_of_a_sample_of_its_tasks() -> None:
     assert suite_interval(0.9, 10) == pytest.approx((0.5958, 0.9821), abs=5e-5)
+    assert suite_interval(7 / 12, 12) == pytest.approx(wilson_interval(12, 7))
 
 
 @pytest.mark.parametrize(("value", "tasks", "low", "high"), [(1.0, 5, 0.5655, 1.0), (0.0, 5, 0.0, 0.4345)])
@@ -47,18 +50,6 @@ def test_a_suite_that_passed_or_failed_as_a_whole_is_not_certain(
     value: float, tasks: int, low: float, high: float
 ) -> None:
     assert suite_interval(value, tasks) == pytest.approx((low, high), abs=5e-5)
-
-
-def test_more_tasks_are_narrower() -> None:
-    assert suite_interval(1.0, 5)[0] < suite_interval(1.0, 50)[0] < 1.0
-
-
-def test_a_suite_of_tasks_that_are_passed_or_failed_is_a_sample_of_them() -> None:
-    assert suite_interval(7 / 12, 12) == pytest.approx(wilson_interval(12, 7))
-
-
-def test_no_task_leaves_everything_open() -> None:
-    assert suite_interval(0.0, 0) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("value", [-0.01, 1.01, float("nan")])

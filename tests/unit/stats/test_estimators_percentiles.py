@@ -13,14 +13,8 @@ def test_the_nearest_rank(count: int, percent: float, rank: int) -> None:
     assert percentile([float(value) for value in range(1, count + 1)], percent) == rank
 
 
-def test_the_order_does_not_matter() -> None:
-    assert percentile([30.0, 10.0, 20.0], 50) == 20.0
-
-
-def test_the_ends() -> None:
+def test_the_ends_and_any_order() -> None:
     assert percentile([3.0, 1.0, 2.0], 0) == 1.0
     assert percentile([3.0, 1.0, 2.0], 100) == 3.0
-
-
-def test_no_values_have_none() -> None:
+    assert percentile([30.0, 10.0, 20.0], 50) == 20.0
     assert percentile([], 95) is None

@@ -13,9 +13,6 @@ SHARES = st.floats(min_value=0, max_value=1)
 
 def test_the_weighted_mean() -> None:
     assert weighted_mean([1.0, 0.0], [3, 1]) == 0.75
-
-
-def test_weights_that_are_all_0_say_nothing() -> None:
     assert weighted_mean([1.0, 0.0], [0, 0]) is None
 
 
@@ -38,13 +35,7 @@ def test_quantiles_of_students_t_as_tables_have_them(degrees: int, quantile: flo
 def test_the_lower_bound_of_a_mean() -> None:
     # mean 0.8333, s 0.2887, t(2) 4.3027
     assert mean_lower_bound([0.5, 1.0, 1.0]) == pytest.approx(0.1162245, abs=1e-6)
-
-
-def test_equal_scores_bound_their_mean_by_itself() -> None:
     assert mean_lower_bound([0.5, 0.5, 0.5]) == 0.5
-
-
-def test_one_score_has_no_interval() -> None:
     with pytest.raises(ValueError, match="at least two"):
         mean_lower_bound([1.0])
 

@@ -11,30 +11,24 @@ def test_tasks_that_never_failed_share_one_half_failure() -> None:
     assert 1 - rates[0] ** 60 == pytest.approx(0.025, abs=0.001)
 
 
-def test_a_task_alone_has_jeffreys_mean() -> None:
-    assert shrunk_rates([(3, 3)]) == [pytest.approx(3.5 / 4)]
-    assert shrunk_rates([(0, 3)]) == [pytest.approx(0.5 / 4)]
-
-
 def test_tasks_that_differ_by_chance_alone_have_one_rate() -> None:
     rates = shrunk_rates([(59, 60)] * 10 + [(60, 60)] * 10)
     assert len(set(rates)) == 1
     assert rates[0] == pytest.approx(1190.5 / 1201)
 
 
-def test_a_task_that_stands_out_keeps_most_of_its_own_rate() -> None:
+def test_a_task_that_stands_out_keeps_most_of_its_own_rate_and_none_is_0_or_1() -> None:
     worst, *others = shrunk_rates([(30, 60), *[(60, 60)] * 19])
     assert 0.5 < worst < 0.53
     assert all(0.999 < rate < 1 for rate in others)
+    assert all(0.01 < rate < 0.99 for rate in shrunk_rates([(0, 10), (10, 10)]))
 
 
-def test_a_task_without_trials_has_the_rate_of_all() -> None:
+def test_a_task_without_trials_has_the_rate_of_all_and_one_alone_jeffreys_mean() -> None:
     known, unknown = shrunk_rates([(60, 60), (0, 0)])
     assert unknown == known
-
-
-def test_no_rate_is_0_or_1() -> None:
-    assert all(0.01 < rate < 0.99 for rate in shrunk_rates([(0, 10), (10, 10)]))
+    assert shrunk_rates([(3, 3)]) == [pytest.approx(3.5 / 4)]
+    assert shrunk_rates([(0, 3)]) == [pytest.approx(0.5 / 4)]
 
 
 @pytest.mark.parametrize(

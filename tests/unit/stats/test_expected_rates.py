@@ -28,27 +28,21 @@ def test_without_older_runs_nothing_has_dropped() -> None:
     assert not has_dropped([])
 
 
-def test_like_tasks_tell_as_much_as_a_task_itself_at_the_most() -> None:
+def test_like_tasks_tell_as_much_as_a_task_itself_at_the_most_and_others_less() -> None:
     others = other_tasks([Counts(57, 60)] * 20)
     passed, n = others.with_own(Counts(57, 60))
     assert 60 < n <= 120
     assert passed / n == pytest.approx(0.95, abs=0.01)
-
-
-def test_tasks_that_differ_keep_their_own_rate() -> None:
     others = other_tasks([Counts(passed, 60) for passed in range(3, 60, 3)])
     passed, n = others.with_own(Counts(30, 60))
     assert n <= 75
     assert passed / n == pytest.approx(0.5, abs=0.03)
+    assert other_tasks([Counts(57, 60)] * 20).with_own(Counts(9, 9)) == Counts(9, 9)
 
 
 @pytest.mark.parametrize("counts", [[], [Counts(57, 60)] * 4, [Counts(9, 9)] * 20])
 def test_few_tasks_or_thin_baselines_tell_nothing(counts: list[Counts]) -> None:
     assert other_tasks(counts).with_own(Counts(50, 60)) == Counts(50, 60)
-
-
-def test_a_thin_baseline_stays_as_it_is() -> None:
-    assert other_tasks([Counts(57, 60)] * 20).with_own(Counts(9, 9)) == Counts(9, 9)
 
 
 def history(drift: float, seed: int, rate: float = 0.9) -> list[dict[str, Counts]]:
@@ -61,17 +55,11 @@ def history(drift: float, seed: int, rate: float = 0.9) -> list[dict[str, Counts
     ]
 
 
-def test_runs_that_differ_drift() -> None:
+def test_runs_that_differ_drift_and_noise_or_nothing_does_not() -> None:
     found = [drift_of(history(0.08, seed)) for seed in range(20)]
     assert min(found) >= 0.05
     assert max(found) <= 0.15
-
-
-def test_the_noise_of_trials_is_no_drift() -> None:
     assert [drift_of(history(0.0, seed)) for seed in range(40)].count(0.0) >= 36
-
-
-def test_without_noise_or_runs_there_is_none() -> None:
     assert drift_of([]) == 0.0
     assert drift_of([{"r": Counts(3, 3)}]) == 0.0
     assert drift_of([{"r": Counts(3, 3), "s": Counts(3, 3)}]) == 0.0

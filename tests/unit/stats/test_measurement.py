@@ -44,9 +44,6 @@ def test_errors_are_missing_data() -> None:
 def test_trials_that_are_not_there_are_missing_data() -> None:
     one = task("p-p")
     assert (one.n, one.errors, one.planned, one.state) == (2, 0, 3, TaskState.UNDECIDED)
-
-
-def test_a_task_without_trials_has_no_numbers() -> None:
     one = task("---")
     assert (one.n, one.pass_rate, one.pass_rate_interval) == (0, None, Interval(low=0.0, high=1.0))
 
@@ -95,16 +92,13 @@ def test_means_are_over_the_trials_in_which_a_metric_was_measured() -> None:
     assert (one.wall_times, one.costs) == ((1.0, 2.0), (0.5, 0.25))
 
 
-def test_a_suite_is_the_mean_of_its_tasks() -> None:
+def test_a_suite_is_the_mean_of_its_tasks_if_all_are_measured() -> None:
     one = suite("ppp", "ppf", "ppp", "fff")
     assert (one.tasks, one.tasks_passed, one.tasks_undecided) == (4, 2, 0)
     assert (one.trials_passed, one.trials_measured, one.trials_error) == (8, 12, 0)
     assert (one.value, one.metric, one.k) == (0.5, "pass^k", "3")
     assert one.interval is not None
     assert 0.1 < one.interval.low < 0.5 < one.interval.high < 0.9
-
-
-def test_a_suite_with_an_unmeasured_task_has_no_value() -> None:
     one = suite("ppp", "pe-")
     assert (one.value, one.interval) == (None, None)
     assert (one.tasks_passed, one.tasks_undecided, one.trials_error) == (1, 1, 2)
@@ -155,11 +149,9 @@ class TestWithoutMoney:
         assert (one.not_run, one.stopped_early, one.errors) == (2, False, 0)
         assert (one.error, one.error_trials, one.pass_rate) == ("it not_run", (), 1.0)
 
-    def test_an_error_says_why_before_them(self) -> None:
-        assert task("ne-").error == "it error"
-
     def test_what_is_decided_all_the_same_is(self) -> None:
         assert (task("fnn").value, task("pnn", metric=Metric.PASS_AT_K).value) == (0.0, 1.0)
+        assert task("ne-").error == "it error"
 
     def test_the_suite_does_not_call_them_errors(self) -> None:
         one = suite("ppp", "pnn", "pe-")
@@ -226,9 +218,11 @@ class TestConfirming:
         assert (run.cost, run.latency_p95_seconds) == (1.25, 1.0)
 
 
-def test_the_models_that_answered_are_named_once() -> None:
+def test_models_and_isolations_are_named_once() -> None:
     trials = [a_trial(TASK, number, model=model) for number, model in enumerate(["b, a", "a", ""])]
     assert measurement_of([TASK], trials).tasks[0].models == ("a", "b")
+    trials = [a_trial(TASK, number, isolation=name) for number, name in enumerate(["process_group", "bubblewrap", ""])]
+    assert measurement_of([TASK], trials).isolation == ("bubblewrap", "process_group")
 
 
 def test_trials_of_an_earlier_run_say_so() -> None:
@@ -255,9 +249,6 @@ def test_the_figures_of_a_run() -> None:
     run = figures(0.5)
     assert (run.latency_p95_seconds, run.cost, run.isolation) == (3.0, 1.5, ("bubblewrap",))
     assert (run.suites[0].cost, run.suites[0].wall_time_seconds, run.suites[0].steps) == (1.5, 6.0, 1.0)
-
-
-def test_an_unknown_cost_is_not_zero() -> None:
     assert (figures(None).cost, figures(None).suites[0].cost) == (None, None)
     assert figures(0.0).cost == 0.0
 
@@ -266,15 +257,7 @@ def test_suites_come_in_their_order_and_only_those_that_are_there() -> None:
     replay, golden = a_task(task_id="r", suite=Suite.FAILURE_REPLAYS), TASK
     run = measured((replay, trials_of(replay, "ppp")), (golden, trials_of(golden, "ppp")))
     assert [one.suite for one in run.suites] == [Suite.GOLDEN, Suite.FAILURE_REPLAYS]
-
-
-def test_nothing_planned_is_nothing_measured() -> None:
     assert measurement_of([], []) == Measurement(suites=(), tasks=(), latency_p95_seconds=None, cost=None, isolation=())
-
-
-def test_isolations_are_named_once() -> None:
-    trials = [a_trial(TASK, number, isolation=name) for number, name in enumerate(["process_group", "bubblewrap", ""])]
-    assert measurement_of([TASK], trials).isolation == ("bubblewrap", "process_group")
 
 
 class TestScores:

@@ -34,15 +34,12 @@ def test_an_unchanged_run_is_hardly_ever_more(statistic: str, drift: float) -> N
     assert (compared(figures(drift=drift), statistic).bounds > 1.1).mean() <= 1 / GATES
 
 
-def test_a_dear_task_is_seen_in_the_total() -> None:
+def test_dear_tasks_are_seen_in_the_total_and_trials_that_hang_in_the_p95() -> None:
     dear = figures()
     dear.now[:, -1] += np.log(8)
     found = compared(dear, "total")
     assert (found.bounds > 1.1).mean() > 0.9
     assert (found.bounds < found.ratios).all()
-
-
-def test_trials_that_hang_are_seen_in_the_p95() -> None:
     slow = figures()
     slow.now[:, ::4, 0] += np.log(20)
     assert (compared(slow, "p95").bounds > 1.15).mean() > 0.9

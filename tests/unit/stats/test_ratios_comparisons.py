@@ -33,12 +33,14 @@ def test_an_unchanged_agent_is_about_as_dear_and_its_bound_is_below_one() -> Non
     assert answer.pairs == 12
 
 
-def test_the_very_same_figures_are_one() -> None:
+def test_the_very_same_figures_are_one_and_give_the_same_bound() -> None:
     same = figures(9, seed=1)
     answer = paired_ratio(same, same)
     assert answer is not None
     assert answer.ratio == pytest.approx(1.0)
     assert 0.95 < answer.lower_bound <= 1.0
+    sides = figures(10, seed=3), figures(10, seed=4)
+    assert paired_ratio(*sides) == paired_ratio(*sides)
 
 
 def test_a_dearer_agent_is_found() -> None:
@@ -88,44 +90,30 @@ def test_one_slow_task_is_no_proof() -> None:
     assert answer.lower_bound < 1.01
 
 
-def test_the_same_figures_give_the_same_bound() -> None:
-    sides = figures(10, seed=3), figures(10, seed=4)
-    assert paired_ratio(*sides) == paired_ratio(*sides)
-
-
 @pytest.mark.parametrize("tasks", [0, 1, 7])
 def test_fewer_than_eight_pairs_are_not_compared(tasks: int) -> None:
     assert paired_ratio(figures(tasks, seed=1), figures(tasks, seed=2)) is None
 
 
-def test_eight_pairs_are() -> None:
-    assert paired_ratio(figures(8, seed=1), figures(8, seed=2)) is not None
-
-
-def test_tasks_without_a_figure_on_both_sides_are_no_pairs() -> None:
+def test_fewer_than_eight_pairs_are_none() -> None:
     now, before = figures(10, seed=1), figures(10, seed=2)
     now[0], before[1], now[2] = [], [], [0.0, 0.0]
     assert paired_ratio(now, before) is None
-
-
-def test_a_single_trial_that_cost_nothing_breaks_nothing() -> None:
-    now = [[0.0, 1.0, 1.0], *figures(8, seed=1)]
-    answer = paired_ratio(now, figures(9, seed=2))
-    assert answer is not None
-    assert np.isfinite(answer.lower_bound)
-
-
-def test_unlike_numbers_of_trials_can_be_compared() -> None:
-    answer = paired_ratio(figures(9, seed=1, trials=2), figures(9, seed=2, trials=30))
-    assert answer is not None
-    assert answer.ratio == pytest.approx(1.0, abs=0.15)
-
-
-def test_tasks_of_one_side_alone_are_no_pairs() -> None:
     assert paired_ratio(figures(8, seed=1), figures(7, seed=2)) is None
     answer = paired_ratio(figures(8, seed=1), figures(12, seed=2))
     assert answer is not None
     assert answer.pairs == 8
+    assert paired_ratio(figures(8, seed=1), figures(8, seed=2)) is not None
+
+
+def test_a_single_trial_that_cost_nothing_breaks_nothing_and_numbers_may_differ() -> None:
+    now = [[0.0, 1.0, 1.0], *figures(8, seed=1)]
+    answer = paired_ratio(now, figures(9, seed=2))
+    assert answer is not None
+    assert np.isfinite(answer.lower_bound)
+    answer = paired_ratio(figures(9, seed=1, trials=2), figures(9, seed=2, trials=30))
+    assert answer is not None
+    assert answer.ratio == pytest.approx(1.0, abs=0.15)
 
 
 class TestWholeRuns:
@@ -147,9 +135,11 @@ class TestWholeRuns:
         assert answer is not None
         assert answer.drift < 0.03
 
-    def test_of_which_there_is_only_one_cannot_be_compared(self) -> None:
+    def test_of_which_there_is_one_or_that_share_no_task_cannot_be_compared(self) -> None:
         now = {f"t{place}": [2.0] for place in range(12)}
         assert ratio_of_tasks(now, {task: {"r": [1.0]} for task in now}) is None
+        now = {f"t{place}": [2.0, 2.0] for place in range(12)}
+        assert ratio_of_tasks(now, {task: {f"r{task}": [1.0, 1.0]} for task in now}) is None
 
     def test_in_which_a_task_is_missing_count_for_the_others(self) -> None:
         now, first, second = self.drifting(1.0, 1.0, 1.2)
@@ -158,10 +148,6 @@ class TestWholeRuns:
         assert answer is not None
         assert answer.pairs == 12
         assert answer.drift == pytest.approx(np.std(np.log([1.0, 1.2]), ddof=1), rel=0.1)
-
-    def test_that_share_no_task_cannot_be_compared(self) -> None:
-        now = {f"t{place}": [2.0, 2.0] for place in range(12)}
-        assert ratio_of_tasks(now, {task: {f"r{task}": [1.0, 1.0]} for task in now}) is None
 
     def test_that_share_some_tasks_rarely_make_an_unchanged_agent_dearer(self) -> None:
         """Every task is in two of twenty runs, which differ by a fifth; so does the run under test."""

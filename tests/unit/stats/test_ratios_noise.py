@@ -32,18 +32,12 @@ def test_spread_and_drift_are_told_apart(spread: float, drift: float) -> None:
     assert noise.drift == pytest.approx(drift, rel=0.2, abs=0.02)
 
 
-def test_one_run_has_no_drift_and_one_figure_no_spread() -> None:
+def test_what_has_no_drift_or_no_spread() -> None:
     one = noise_of({"a": {"r": [1.0, 2.0]}, "b": {"r": [9.0]}})
     assert (one.drift, one.runs, one.spreads.keys()) == (0, 0, {"a"})
     assert noise_of({"a": {"r": [1.0], "s": [2.0]}}).spreads == {}
-
-
-def test_runs_of_one_figure_each_drift() -> None:
     noise = noise_of({"a": {"r": [1.0], "s": [exp(1.0)]}})
     assert (noise.drift, noise.runs) == (pytest.approx(0.5**0.5), 2)
-
-
-def test_figures_that_are_not_positive_are_left_out() -> None:
     assert noise_of({"a": {"r": [0.0, -1.0], "s": []}}) == Noise({}, 0.0, 0)
 
 

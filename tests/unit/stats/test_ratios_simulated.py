@@ -48,12 +48,9 @@ def test_the_same_seed_gives_the_same_gates() -> None:
     assert not np.array_equal(first, other)
 
 
-def test_too_few_tasks_are_not_compared() -> None:
+def test_too_few_tasks_and_a_single_run_are_not_compared() -> None:
     assert simulated_bounds(PAIRS[: LEAST_PAIRS - 1], 10, 1) is None
     assert simulated_bounds(PAIRS[:LEAST_PAIRS], 10, 1) is not None
-
-
-def test_a_single_run_is_not_compared() -> None:
     assert simulated_bounds(PAIRS, 10, 1, runs=1) is None
     assert simulated_bounds(PAIRS, 10, 1, runs=2) is not None
 

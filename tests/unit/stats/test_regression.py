@@ -26,12 +26,9 @@ def played(test: RegressionTest, pass_rate: float, seed: random.Random) -> tuple
     return course.finding, len(passed)
 
 
-def test_green_fits_and_nothing_more_is_wanted() -> None:
+def test_green_fits_and_one_failure_is_no_proof_and_many_are() -> None:
     assert of().conclude(3, 0) is Finding.FITS
     assert of().next_trials(3, 0) == 0
-
-
-def test_one_failure_is_no_proof_and_many_are() -> None:
     test = of()
     assert test.conclude(3, 1) is Finding.UNFINISHED
     assert test.conclude(3, 3) is Finding.FALLEN
@@ -45,14 +42,11 @@ def test_under_the_or_rule_only_all_failures_are_red() -> None:
     assert test.conclude(5, 5) is Finding.FALLEN
 
 
-def test_its_end_is_at_the_most_trials() -> None:
+def test_its_end_is_at_the_most_trials_which_are_at_least_k() -> None:
     test = of(3, 3, most=10)
     assert test.conclude(10, 4) is Finding.UNDECIDED
     assert test.conclude(12, 4) is Finding.UNDECIDED
     assert test.next_trials(10, 4) == 0
-
-
-def test_fewer_most_trials_than_k_are_k() -> None:
     test = of(k=5, most=3)
     assert test.most == 5
     assert test.conclude(5, 2) is not Finding.UNFINISHED
@@ -133,14 +127,11 @@ def test_every_course_of_a_short_test_is_counted() -> None:
     assert test.operation(rate).fallen == pytest.approx(fallen)
 
 
-def test_so_many_passes_clear_and_one_fewer_do_not() -> None:
+def test_so_many_passes_or_failures_decide_and_one_fewer_do_not() -> None:
     test = of()
     more = test.next_trials(3, 1)
     assert test.conclude(3 + more, 1) is Finding.FITS
     assert test.conclude(3 + more - 1, 1) is Finding.UNFINISHED
-
-
-def test_a_task_that_fails_is_not_tried_on_as_if_it_were_to_be_cleared() -> None:
     test = of(18, 18)
     more = test.next_trials(3, 3)
     assert test.conclude(3 + more, 3 + more) is not Finding.UNFINISHED
@@ -160,9 +151,6 @@ def test_where_neither_end_is_to_be_hoped_for_no_trial_is_spent() -> None:
     assert of(3, 3).conclude(6, 6) is Finding.UNDECIDED
     assert of(3, 3).operation(0.0).trials < 6
     assert of(60, 60).operation(0.0).undecided == 0
-
-
-def test_giving_up_early_misses_next_to_no_end() -> None:
     operation = of(57, 60).operation(0.95)
     assert operation.undecided < 0.001
 

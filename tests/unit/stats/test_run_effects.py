@@ -36,13 +36,9 @@ def test_the_variance_of_runs_is_found(drift: float) -> None:
     assert found.runs == 20
 
 
-def test_effects_that_persist_are_told_from_those_that_do_not() -> None:
+def test_effects_that_persist_are_told_and_say_less() -> None:
     persistence = [run_effects(cells(20, persistence=one, drift=0.2)).persistence.mean() for one in (0.0, 0.5, 0.8)]
     assert persistence[0] < 0.4 < persistence[1] < 0.75 < persistence[2]
-
-
-def test_effects_that_persist_say_less() -> None:
-    """Their variance looks smaller than it is, and fewer of the runs count."""
     short, long = (run_effects(cells(20, persistence=one, drift=0.2)) for one in (0.0, 0.8))
     assert long.degrees.mean() < short.degrees.mean() / 1.5
     assert np.median(long.of_comparison / long.variance) > 1.2 * np.median(short.of_comparison / short.variance)
@@ -65,15 +61,12 @@ def test_the_same_is_found_of_the_shifts_alone() -> None:
         assert np.allclose(one, other)
 
 
-def test_a_slower_task_is_found_beside_runs_that_differ_by_a_third() -> None:
+def test_a_slower_task_is_found_and_a_faster_run_makes_none_slower() -> None:
     figures = unchanged(20, persistence=0.5, drift=0.3)
     figures.now[:, 4] += np.log(10)
     found = task_ratios(figures, cells_of(figures.before))
     assert (found.bounds[:, 4] > 2).mean() > 0.95
     assert found.bounds.shape == (GATES, TASKS)
-
-
-def test_a_run_that_is_faster_makes_no_task_slower() -> None:
     figures = unchanged(20, persistence=0.0, drift=0.0)
     figures.now[:, 1:] -= np.log(5)
     assert (task_ratios(figures, cells_of(figures.before)).bounds <= 1).all()

@@ -35,9 +35,6 @@ def test_an_unchanged_suite_is_hardly_ever_found_fallen_and_a_worse_one_is() -> 
     test = a_test()
     assert shares(test, 0.95) < 0.02
     assert shares(test, 0.85) > 0.94
-
-
-def test_a_small_fall_of_a_good_agent_is_found_more_often_than_not() -> None:
     assert shares(suite_regression_test((Member(594, 600, 3),) * 20, alpha=0.01, drift=0.0, most=60), 0.95) > 0.6
 
 
@@ -47,12 +44,9 @@ def test_the_order_of_the_tasks_does_not_matter() -> None:
     assert one == other
 
 
-def test_a_small_suite_does_not_always_get_further_trials() -> None:
-    """Though it would show a fall of ten points with none of its planned trials failed."""
+def test_how_soon_a_suite_fits() -> None:
+    """A small one not always at once, and a large one only well below a fall of ten points."""
     assert suite_regression_test([Member(57, 60, 3)] * 5, alpha=0.01, drift=0.0, most=60).fits_below[0] == 1
-
-
-def test_a_large_suite_goes_on_for_a_fall_of_less_than_ten_points() -> None:
     test = suite_regression_test([Member(57, 60, 10)] * 60, alpha=0.01, drift=0.0, most=60)
     # A fall of ten points gives 90 failures of 600, an unchanged suite 30.
     assert 30 < test.fits_below[0] < 40

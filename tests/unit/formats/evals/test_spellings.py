@@ -91,9 +91,6 @@ def test_a_field_says_how_it_is_matched_in_either_words(tmp_path: Path) -> None:
     assert grader.fields == (FieldCheck(path="total", match="numeric_tolerance", tolerance=0.01),)
     twice = read_test(tmp_path, expected_output={"total": 1}, **{"assert": fields(match="exact", match_type="date")})
     assert "'match' and 'match_type' mean the same and differ; keep one of them" in twice.problems[0]
-
-
-def test_a_match_of_all_fields_is_refused_with_where_to_write_it(tmp_path: Path) -> None:
     said = [{**fields()[0], "match_type": "date"}]
     (problem,) = read_test(tmp_path, expected_output={"total": 1}, **{"assert": said}).problems
     assert problem.startswith("tests[0].assert[0].match_type: is said of each field: write fields: [{path: PATH, match")

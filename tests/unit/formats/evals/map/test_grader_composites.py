@@ -25,13 +25,10 @@ def test_members_have_several_names(tmp_path: Path, key: str) -> None:
     assert one.aggregator == Aggregator()
 
 
-def test_composites_nest_and_members_need_no_names(tmp_path: Path) -> None:
+def test_composites_nest_and_sets_pass_from_their_threshold(tmp_path: Path) -> None:
     inner = {"type": "composite", "evaluators": [{"type": "contains", "value": "a", "weight": 3}]}
     one = read(tmp_path, {"type": "composite", "evaluators": [inner, {"type": "is-json"}]}).one
     assert one.assertions[0].assertions == (TextAssertion(type="contains", value="a", weight=3),)
-
-
-def test_a_set_passes_from_its_threshold(tmp_path: Path) -> None:
     one = read(tmp_path, {"type": "assert-set", "threshold": 0.5, "assert": [A], "metric": "m"}).one
     assert (one.threshold, one.name) == (0.5, "m")
 
@@ -84,9 +81,6 @@ def test_a_wrong_aggregator_is_refused(tmp_path: Path, said: dict[str, Any], pro
 def test_a_safety_gate_may_go_by_what_its_members_require(tmp_path: Path) -> None:
     graders = composite(tmp_path, {"type": "safety_gate"}, {**A, "required": True}, B)
     assert graders.one.aggregator == Aggregator(type="safety_gate")
-
-
-def test_a_name_that_an_aggregator_goes_by_is_there_once(tmp_path: Path) -> None:
     twice = composite(tmp_path, {"type": "safety_gate", "required": ["a"]}, A, A)
     assert twice.problems == ["[0].aggregator.required[0]: 'a' is the name of 2 members"]
     assert composite(tmp_path, {"type": "minimum"}, A, A).problems == []

@@ -19,9 +19,11 @@ def test_an_include_stands_for_what_its_template_holds(tmp_path: Path) -> None:
     assert [grader.type for grader in graders.graders] == ["cost", "contains", "is_json", "cost"]
 
 
-def test_the_nearest_template_of_a_name_counts(tmp_path: Path) -> None:
+def test_the_nearest_template_of_a_name_counts_and_may_be_included_twice(tmp_path: Path) -> None:
     files = {".agentv/templates/a.yaml": IS_JSON, "evals/.agentv/templates/a.yml": "- {type: cost, budget: 1}\n"}
     assert read(tmp_path, {"include": "a"}, files=files).one.type == "cost"
+    graders = read(tmp_path, {"include": "a"}, {"include": "a"}, files=files)
+    assert [grader.type for grader in graders.graders] == ["cost", "cost"]
 
 
 @pytest.mark.parametrize("text", [IS_JSON, "assert: [{type: is-json}]\n", "- type: is-json\n", "name: a\n" + IS_JSON])
@@ -51,25 +53,17 @@ def chain(length: int) -> dict[str, str]:
     return files | {f".agentv/templates/t{length}.yaml": IS_JSON}
 
 
-def test_templates_nest_three_deep(tmp_path: Path) -> None:
+def test_templates_nest_three_deep_and_not_in_a_circle(tmp_path: Path) -> None:
     assert read(tmp_path, {"include": "t1"}, files=chain(3)).one.type == "is_json"
     deeper = read(tmp_path, {"include": "t1"}, files=chain(4))
     assert [str(problem) for problem in deeper.complaints.problems] == [
         ".agentv/templates/t3.yaml:1:3: [0]: templates are nested deeper than 3"
     ]
-
-
-def test_templates_that_include_each_other_are_refused(tmp_path: Path) -> None:
     files = {".agentv/templates/a.yaml": "- include: b\n", ".agentv/templates/b.yaml": "- include: a\n"}
     graders = read(tmp_path, {"include": "a"}, files=files)
     assert [str(problem) for problem in graders.complaints.problems] == [
         ".agentv/templates/b.yaml:1:3: [0]: the templates include each other: a.yaml -> b.yaml -> a.yaml"
     ]
-
-
-def test_one_template_may_be_included_twice(tmp_path: Path) -> None:
-    graders = read(tmp_path, {"include": "a"}, {"include": "a"}, files={".agentv/templates/a.yaml": IS_JSON})
-    assert [grader.type for grader in graders.graders] == ["is_json", "is_json"]
 
 
 @pytest.mark.parametrize(

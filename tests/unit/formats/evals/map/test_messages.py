@@ -16,12 +16,9 @@ def asked(root: Path, value: Any, **files: str) -> Answer:
     return read_tests(root, {"id": "t", "input": value, "criteria": "c"}, files=named)
 
 
-def test_a_text_is_what_the_user_says(tmp_path: Path) -> None:
+def test_a_text_or_one_user_message_is_what_the_user_says(tmp_path: Path) -> None:
     task = asked(tmp_path, "What is 2 + 2?").one
     assert (task.prompt, task.inputs, task.messages) == ("What is 2 + 2?", {"prompt": "What is 2 + 2?"}, ())
-
-
-def test_one_user_message_with_a_text_is_the_same(tmp_path: Path) -> None:
     for value in ({"role": "user", "content": "Hi"}, [{"role": "user", "content": "Hi"}]):
         assert asked(tmp_path, value).one.inputs == {"prompt": "Hi"}
 
@@ -75,14 +72,11 @@ def test_files_are_found_from_the_file_upwards_and_from_the_repository_on(tmp_pa
     ]
 
 
-def test_a_file_that_is_not_there_keeps_the_test_from_running(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_outside_of_the_repository(tmp_path: Path) -> None:
     answer = asked(tmp_path, [{"role": "user", "content": [{"type": "file", "value": "gone.md"}]}])
     assert answer.cannot_run == ["tests[0].input[0].content[0].value: no file 'gone.md'"]
     (reason,) = answer.one.cannot_run
     assert reason.startswith("EVAL.yaml:7:14: tests[0].input[0].content[0].value: no file")
-
-
-def test_a_file_outside_of_the_repository_is_a_problem(tmp_path: Path) -> None:
     answer = asked(tmp_path, [{"role": "user", "content": [{"type": "file", "value": "../../etc/passwd"}]}])
     assert answer.problems == ["tests[0].input[0].content[0].value: '../../etc/passwd' leaves the repository"]
 
@@ -211,7 +205,7 @@ def test_two_spellings_of_the_input_must_say_the_same(tmp_path: Path) -> None:
     assert problem == "tests[0].input_messages: 'input' and 'input_messages' mean the same and differ; keep one of them"
 
 
-def test_attached_files_go_before_a_text(tmp_path: Path) -> None:
+def test_attached_files_go_before_a_text_alone(tmp_path: Path) -> None:
     files = {"a.md": "A", "b.md": "B"}
     top = {"input_files": ["./a.md"]}
     of_file, own, alone, messages = read_tests(
@@ -226,9 +220,6 @@ def test_attached_files_go_before_a_text(tmp_path: Path) -> None:
     assert texts(of_file) == ['user: <file path="a.md">\nA\n</file>\n\nHi']
     assert texts(own) == ['user: <file path="b.md">\nB\n</file>\n\nHi']
     assert (alone.prompt, messages.prompt) == ("Hi", "Hi")
-
-
-def test_own_files_beside_messages_are_not_dropped_but_a_problem(tmp_path: Path) -> None:
     test = SOUND | {"input": [{"role": "user", "content": "Hi"}], "input_files": ["a.md"]}
     (problem,) = read_tests(tmp_path, test, files={"a.md": ""}).problems
     assert problem == "tests[0].input_files: `input_files` are for a text as input; write them as content blocks"
@@ -240,14 +231,11 @@ def test_a_test_without_input_has_the_prompt_file_among_its_files(tmp_path: Path
     assert texts(task) == ['user: <file path="log.txt">\nL\n</file>\n\nDo it.']
 
 
-def test_else_the_prompt_file_beside_the_eval_file(tmp_path: Path) -> None:
+def test_without_an_input_the_prompt_file_beside_the_eval_file_counts(tmp_path: Path) -> None:
     files = {"one/PROMPT.md": "Do it.", "one/log.txt": "L"}
     assert read_tests(tmp_path, BARE, name="one/EVAL.yaml", files=files).one.prompt == "Do it."
     task = read_tests(tmp_path, BARE | {"input_files": ["log.txt"]}, name="one/EVAL.yaml", files=files).one
     assert texts(task) == ['user: <file path="one/log.txt">\nL\n</file>\n\nDo it.']
-
-
-def test_an_input_goes_before_every_prompt_file(tmp_path: Path) -> None:
     assert read_test(tmp_path).one.prompt == "Hi"
     assert read_tests(tmp_path, SOUND, files={"PROMPT.md": "Not this."}).one.prompt == "Hi"
 
@@ -266,7 +254,7 @@ def test_the_folder_of_a_case_has_a_prompt_file_and_a_workspace(tmp_path: Path) 
     assert (task.workspace.template, len(task.workspace.repos)) == ("cases/fix/workspace", 1)
 
 
-def test_variables_are_filled_into_all_that_a_test_says(tmp_path: Path) -> None:
+def test_variables_are_filled_into_all_that_a_test_says_for_each_test_anew(tmp_path: Path) -> None:
     test = {
         "id": "t",
         "vars": {"who": {"name": "Ann"}, "n": 3, "file": "a.md", "answer": {"a": [1]}},
@@ -278,9 +266,6 @@ def test_variables_are_filled_into_all_that_a_test_says(tmp_path: Path) -> None:
     task = read_tests(tmp_path, test, top={"input": "To {{who.name}}"}, files={"a.md": "A"}).one
     assert texts(task) == ["user: To Ann", 'user: <file path="a.md">\nA\n</file>\n\nHello Ann, {{unknown}}']
     assert (task.criteria, task.expected_output) == ("Greets Ann 3 times", {"a": [1]})
-
-
-def test_the_input_of_a_file_is_filled_for_each_test_anew(tmp_path: Path) -> None:
     tests = [SOUND | {"id": name, "vars": {"name": name}} for name in ("ann", "bob")]
     first, second = read_tests(tmp_path, *tests, top={"input": "For {{name}}"}).tasks
     assert (texts(first)[0], texts(second)[0]) == ("user: For ann", "user: For bob")
@@ -297,17 +282,16 @@ def templated(root: Path, variables: dict[str, Any], *prompts: Any, **test: Any)
 def test_a_prompt_template_gets_the_variables(tmp_path: Path) -> None:
     variables = {"name": "Ann", "question": "Who is {{ vars.name }}?"}
     assert templated(tmp_path, variables, "{{ question }} {{ missing }}!").one.prompt == "Who is Ann? !"
+    (problem,) = templated(tmp_path, {"q": "x"}, "{% if %}").problems
+    assert problem.startswith("prompts[0]: not a template that can be rendered")
 
 
-def test_a_prompt_that_is_one_variable_may_be_messages(tmp_path: Path) -> None:
-    said = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}]
-    assert texts(templated(tmp_path, {"input": said}, "{{ input }}").one) == ["system: Be short.", "user: Hi"]
-
-
-def test_a_prompt_may_be_messages_with_variables(tmp_path: Path) -> None:
+def test_a_prompt_may_be_messages_with_variables_or_one_variable(tmp_path: Path) -> None:
     chat = [{"role": "system", "content": "Help."}, {"role": "user", "content": "{{ a }} + {{ b }}?"}]
     for prompt in (chat, '[{"role": "system", "content": "Help."}, {"role": "user", "content": "{{ a }} + {{ b }}?"}]'):
         assert texts(templated(tmp_path, {"a": 1, "b": 2}, prompt).one) == ["system: Help.", "user: 1 + 2?"]
+    said = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}]
+    assert texts(templated(tmp_path, {"input": said}, "{{ input }}").one) == ["system: Be short.", "user: Hi"]
 
 
 def test_every_prompt_makes_a_test_of_its_own(tmp_path: Path) -> None:
@@ -331,8 +315,3 @@ def test_graders_get_the_variables_there_but_not_what_a_judge_is_told(tmp_path: 
     contains, judge = templated(tmp_path, variables, "{{ q }}", **{"assert": said}).one.graders
     assert contains.value == "Rome"
     assert judge.criteria == "Rome in {{ output }}"
-
-
-def test_a_template_that_cannot_be_rendered_is_a_problem(tmp_path: Path) -> None:
-    (problem,) = templated(tmp_path, {"q": "x"}, "{% if %}").problems
-    assert problem.startswith("prompts[0]: not a template that can be rendered")

@@ -14,11 +14,8 @@ def code(root: Path, command: Any, *files: str, **more: Any) -> Graders:
     return read(root, assertion, files=dict.fromkeys(files, ""))
 
 
-def test_a_text_is_for_a_shell(tmp_path: Path) -> None:
+def test_a_text_is_for_a_shell_and_it_runs_in_the_folder_of_its_file(tmp_path: Path) -> None:
     assert code(tmp_path, "grep a | wc -l").one.command == ("sh", "-c", "grep a | wc -l")
-
-
-def test_it_runs_in_the_folder_of_its_file(tmp_path: Path) -> None:
     one = code(tmp_path, ["node", "../scripts/a.js"], "scripts/a.js").one
     assert (one.command, one.cwd) == (("node", "../scripts/a.js"), ".")
 

@@ -89,12 +89,17 @@ def test_a_time_limit_is_a_budget(tmp_path: Path) -> None:
     assert read_test(tmp_path, top, execution={"timeout_seconds": 60}).one.budgets.max_seconds == 60
 
 
-def test_a_budget_of_the_run_is_a_warning(tmp_path: Path) -> None:
+def test_what_is_not_for_one_test_is_a_warning(tmp_path: Path) -> None:
     answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={"experiment": {"budget_usd": 1}})
     assert answer.warnings == [
         "experiment.budget_usd: what a run may cost is said on the command line, with --max-cost"
     ]
     assert answer.tasks[0].budgets.max_cost_usd is None
+    answer = read_test(tmp_path, {"execution": {"targets": ["a", "b", "c"]}})
+    assert answer.warnings == ["execution.targets: a run has one agent, that of --agent: it is not run with b, c too"]
+    answer = read(tmp_path, depends_on=["other"], on_dependency_failure="skip")
+    assert answer.warnings == ["tests[0].depends_on: every trial stands alone: it is run whatever comes of other tests"]
+    assert answer.one.cannot_run == ()
 
 
 @pytest.mark.parametrize(
@@ -107,11 +112,6 @@ def test_a_budget_of_the_run_is_a_warning(tmp_path: Path) -> None:
 )
 def test_the_first_target_is_kept(tmp_path: Path, top: dict[str, Any]) -> None:
     assert read_test(tmp_path, top).one.target == "gpt"
-
-
-def test_other_targets_are_a_warning(tmp_path: Path) -> None:
-    answer = read_test(tmp_path, {"execution": {"targets": ["a", "b", "c"]}})
-    assert answer.warnings == ["execution.targets: a run has one agent, that of --agent: it is not run with b, c too"]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_workspace_may_stand_in_a_file_of_its_own_whose_paths_are_its_own(tmp_
     assert workspace == Workspace(template="template", before_all=Hook(command=("ls",)))
 
 
-def test_what_a_test_says_goes_before_what_its_file_says(tmp_path: Path) -> None:
+def test_what_a_test_says_goes_before_what_its_file_says_and_hooks_may_be_off(tmp_path: Path) -> None:
     top = {"workspace": {"template": "../template", "hooks": {"before_all": "a", "after_all": "b"}}}
     workspace = read(tmp_path, top, workspace={"template": "./own", "hooks": {"before_all": "c"}}).one.workspace
     assert workspace is not None
@@ -221,9 +221,6 @@ def test_what_a_test_says_goes_before_what_its_file_says(tmp_path: Path) -> None
         Hook(command=("sh", "-c", "c"), cwd="evals"),
         Hook(command=("sh", "-c", "b"), cwd="evals"),
     )
-
-
-def test_hooks_that_are_not_enabled_are_none(tmp_path: Path) -> None:
     top = {"workspace": {"template": "../template", "hooks": {"before_all": "a"}}}
     assert read(tmp_path, top, workspace={"hooks": {"enabled": False}}).one.workspace == Workspace(template="template")
 
@@ -267,12 +264,6 @@ def test_what_passgate_does_not_do_keeps_the_test_from_running(
     answer = read(tmp_path, **said)
     assert answer.problems == []
     assert answer.cannot_run == [f"tests[0].{message}"]
-
-
-def test_a_dependency_alone_is_a_warning(tmp_path: Path) -> None:
-    answer = read(tmp_path, depends_on=["other"], on_dependency_failure="skip")
-    assert answer.warnings == ["tests[0].depends_on: every trial stands alone: it is run whatever comes of other tests"]
-    assert answer.one.cannot_run == ()
 
 
 @pytest.mark.parametrize(

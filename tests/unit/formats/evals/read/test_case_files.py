@@ -70,9 +70,6 @@ def test_a_line_that_is_no_json_is_told_and_the_others_are_read(tmp_path: Path) 
         "d.jsonl:2:8: not valid JSON: Expecting value",
         "d.jsonl:4:1: expected a test: a mapping, or the path of a file with tests",
     ]
-
-
-def test_a_file_without_lines_is_a_problem(tmp_path: Path) -> None:
     write(tmp_path, {"d.jsonl": "\n  \n"})
     assert read(tmp_path, "d.jsonl").problems == ["d.jsonl:1:1: there are no tests in this file"]
 
@@ -182,7 +179,7 @@ def test_each_folder_is_a_test_named_as_it_is(tmp_path: Path) -> None:
     assert answer.warnings == ["EVAL.yaml:2:8: tests: the folder 'notes' has no case.yaml: skipped"]
 
 
-def test_a_folder_without_cases_is_a_problem(tmp_path: Path) -> None:
+def test_a_folder_without_cases_or_with_two_is_a_problem(tmp_path: Path) -> None:
     write(tmp_path, {"EVAL.yaml": "tests: ./cases/\n", "cases/a.yaml": "[{id: x}]"})
     assert read(tmp_path, "EVAL.yaml").problems == [
         (
@@ -190,9 +187,6 @@ def test_a_folder_without_cases_is_a_problem(tmp_path: Path) -> None:
             "for files of tests write a pattern, as './cases/*.yaml'"
         )
     ]
-
-
-def test_two_case_files_in_a_folder_are_a_problem(tmp_path: Path) -> None:
     write(tmp_path, {"EVAL.yaml": "tests: ./c\n", "c/x/case.yaml": "input: a", "c/x/case.yml": "input: b"})
     assert read(tmp_path, "EVAL.yaml").problems == [
         "EVAL.yaml:1:8: tests: the folder 'x' has both case.yaml and case.yml"

@@ -17,14 +17,11 @@ def test_the_list_of_tests_may_have_any_of_its_names(tmp_path: Path, key: str) -
     assert answer.tests[0].context is answer.tests[0].runtime
 
 
-def test_two_names_with_different_tests_are_a_problem_that_names_both(tmp_path: Path) -> None:
+def test_two_names_of_the_tests_must_say_the_same(tmp_path: Path) -> None:
     write(tmp_path, {"EVAL.yaml": "tests: [{id: x}]\ncases: [{id: y}]\n"})
     assert read(tmp_path, "EVAL.yaml").problems == [
         "EVAL.yaml:2:1: cases: 'tests' and 'cases' are two names of one key, and differ"
     ]
-
-
-def test_two_names_with_the_same_tests_are_fine(tmp_path: Path) -> None:
     write(tmp_path, {"EVAL.yaml": "tests: [{id: x}]\nevalcases: [{id: x}]\n"})
     answer = read(tmp_path, "EVAL.yaml")
     assert (answer.problems, answer.ids) == ([], ["x"])

@@ -51,9 +51,6 @@ def test_variables_are_filled_in(text: Any, value: Any) -> None:
 def test_what_is_missing_is_named_once_with_its_place() -> None:
     _, missing = interpolate({"a": [1, "${{ X }} ${{ X }} ${{ Y }} ${{ Z }}"]}, {"Z": ""})
     assert missing == ((("a", 1), "X"), (("a", 1), "Y"))
-
-
-def test_templates_have_a_spelling_of_their_own() -> None:
     assert interpolate("{{ env.A }}${{ A }}{{ a }}", {"A": "x"}, WITH_TEMPLATES) == ("xx{{ a }}", ())
 
 
@@ -129,12 +126,9 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_with_prompts_may_set_its_own(tmp_path: Path) -> None:
+def test_a_file_with_prompts_may_set_its_own_and_names_them_in_templates(tmp_path: Path) -> None:
     write(tmp_path, {"p.yaml": "env: {A: own}\nprompts: [x]\ntests: ./c.yaml\n", "c.yaml": "[{id: '{{ env.A }}'}]"})
     assert read(tmp_path, "p.yaml", {"A": "process"}).ids == ["own"]
-
-
-def test_templates_name_them_in_files_with_prompts_only(tmp_path: Path) -> None:
     write(tmp_path, {"p.yaml": "prompts: ['{{ env.A }}']\ntests: [./c.yaml]\n", "c.yaml": "[{id: '{{env.A}}'}]"})
     answer = read(tmp_path, "p.yaml", {"A": "x"})
     assert answer.ids == ["x"]

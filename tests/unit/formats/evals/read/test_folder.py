@@ -133,9 +133,11 @@ def test_what_an_eval_file_takes_in_is_not_read_again(tmp_path: Path) -> None:
     assert files["others"] == []
 
 
-def test_cases_that_nobody_takes_in_are_read(tmp_path: Path) -> None:
+def test_cases_that_nobody_takes_in_are_read_and_paths_are_as_the_folder_is_given(tmp_path: Path) -> None:
     write(tmp_path, {"lonely.yaml": "[{id: a, input: x}]\n", "rows.jsonl": '{"id": "c", "input": "x"}\n'})
     assert grouped(tmp_path)["evals"] == ["lonely.yaml", "rows.jsonl"]
+    write(tmp_path, {"evals/EVAL.yaml": "tests: [{id: a}]\n"})
+    assert files_of_folder(tmp_path / "evals", {}).evals == (tmp_path / "evals/EVAL.yaml",)
 
 
 def test_lines_and_their_sidecar_are_read_once(tmp_path: Path) -> None:
@@ -173,11 +175,6 @@ def test_a_task_or_eval_file_is_never_swallowed_by_a_folder_that_is_named(tmp_pa
     assert files["evals"] == ["EVAL.yaml", "inner/EVAL.yaml"]
     assert files["tasks"] == ["inner/task.yaml"]
     assert files["others"] == ["x.yaml"]
-
-
-def test_paths_are_as_the_folder_is_given(tmp_path: Path) -> None:
-    write(tmp_path, {"evals/EVAL.yaml": "tests: [{id: a}]\n"})
-    assert files_of_folder(tmp_path / "evals", {}).evals == (tmp_path / "evals/EVAL.yaml",)
 
 
 def test_a_suite_of_which_tests_are_selected_is_read_for_the_others_too(tmp_path: Path) -> None:

@@ -53,14 +53,8 @@ def test_a_value_is_found_or_its_nearest_parent(path: tuple[Any, ...], found: st
     assert TEXT[offset_of(TEXT, path) :].startswith(found)
 
 
-def test_a_key_is_found() -> None:
+def test_a_key_is_found_and_a_problem_has_line_and_column() -> None:
     assert TEXT[offset_of(TEXT, ("a", "d\n"), at_key=True) :].startswith('"d\\n"')
-
-
-def test_a_problem_has_line_and_column() -> None:
     problem = TextPlaces("f.jsonl", TEXT, line=7).problem(("e", 1), "wrong")
     assert (problem.line, problem.column, problem.path) == (9, 16, "e[1]")
-
-
-def test_places_of_a_text_that_is_no_json_are_its_beginning() -> None:
     assert offset_of('{"a": ', ("a", "b")) in range(7)

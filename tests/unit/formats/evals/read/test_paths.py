@@ -29,25 +29,19 @@ def found(file: Path, name: str, suites: Path | None = None) -> tuple[Path | Non
     return find_path(node, name, ground_of(file, suites or file.parent), complaints), complaints
 
 
-def test_the_repository_is_the_nearest_with_a_git_folder(elsewhere: Path) -> None:
+def test_the_repository_is_the_nearest_with_a_git_folder_or_file(elsewhere: Path) -> None:
     (elsewhere / "outer/.git").mkdir(parents=True)
     (elsewhere / "outer/inner/.git").mkdir(parents=True)
     file = a_file(elsewhere / "outer/inner/a/b/EVAL.yaml")
     assert ground_of(file, file.parent).repository == elsewhere / "outer/inner"
-
-
-def test_a_worktree_has_a_file_in_its_place(elsewhere: Path) -> None:
     a_file(elsewhere / "tree/.git")
     file = a_file(elsewhere / "tree/evals/EVAL.yaml")
     assert ground_of(file, file.parent).repository == elsewhere / "tree"
 
 
-def test_without_one_it_is_the_folder_above_the_files_own(elsewhere: Path) -> None:
+def test_without_one_it_is_the_folder_above_the_files_own_or_the_suites_folder(elsewhere: Path) -> None:
     file = a_file(elsewhere / "project/evals/EVAL.yaml")
     assert ground_of(file, file.parent).repository == elsewhere / "project"
-
-
-def test_or_the_suites_folder_where_that_is_further_out(elsewhere: Path) -> None:
     file = a_file(elsewhere / "suites/a/b/c/EVAL.yaml")
     assert ground_of(file, elsewhere / "suites").repository == elsewhere / "suites"
 

@@ -65,16 +65,6 @@ def test_what_is_no_prompt_is_a_problem(tmp_path: Path, prompts: str, problem: s
     assert answer.problems[0].startswith(problem)
 
 
-def test_a_prompt_that_is_a_program_keeps_the_test_from_running(tmp_path: Path) -> None:
-    write(tmp_path, {"make.py": ""})
-    answer = prompted(tmp_path, "[file://make.py]")
-    assert answer.problems == []
-    assert len(answer.tests) == 1
-    assert [str(problem) for problem in answer.complaints.cannot_run] == [
-        "p.yaml:1:11: prompts[0]: 'file://make.py' is a program; passgate takes texts and messages"
-    ]
-
-
 def test_every_test_goes_with_every_prompt(tmp_path: Path) -> None:
     write(tmp_path, {"p.yaml": """\
         prompts:
@@ -99,6 +89,13 @@ def test_a_single_prompt_needs_no_label(tmp_path: Path) -> None:
     assert test.prompt_label is None
     assert test.prompt is not None
     assert str(test.prompt.problem("here")) == "p.yaml:1:11: prompts[0]: here"
+    write(tmp_path, {"make.py": ""})
+    answer = prompted(tmp_path, "[file://make.py]")
+    assert answer.problems == []
+    assert len(answer.tests) == 1
+    assert [str(problem) for problem in answer.complaints.cannot_run] == [
+        "p.yaml:1:11: prompts[0]: 'file://make.py' is a program; passgate takes texts and messages"
+    ]
 
 
 def test_a_test_may_choose_its_prompts(tmp_path: Path) -> None:

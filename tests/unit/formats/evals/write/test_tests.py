@@ -71,10 +71,6 @@ def test_turns_that_nobody_says_are_a_grader() -> None:
     ]
 
 
-def test_a_test_that_says_all_without_it_has_no_such_key() -> None:
-    assert only_passgates(TASK, is_conversation=False) == {}
-
-
 def test_everything_that_other_tools_do_not_know_is_in_it() -> None:
     own = {
         "tracked_metrics": ["tokens"],
@@ -108,9 +104,6 @@ def test_a_workspace_has_its_hooks_and_its_requirements_apart() -> None:
         "env": {"required_commands": ["git"]},
     }
     assert test["environment"] == {"type": "host", "env": {"A": "b"}}
-
-
-def test_a_workspace_of_which_nothing_is_said_is_one_all_the_same() -> None:
     assert written_test({**TASK, "environment": {"workspace": {}}})["workspace"] == {"repos": []}
 
 
@@ -121,9 +114,13 @@ def test_what_is_not_said_is_not_written() -> None:
         "input": "Hi",
         "assert": [{"type": "contains", "value": "x"}],
     }
+    assert only_passgates(TASK, is_conversation=False) == {}
+    judge = [{"type": "llm_grader"}]
+    assert "assert" not in written_test({**TASK, "criteria": "Is kind.", "graders": judge})
+    assert written_test({**TASK, "graders": judge})["assert"] == [{"type": "llm_judge"}]
 
 
-def test_target_time_and_threshold_stand_under_execution() -> None:
+def test_target_time_and_threshold_stand_under_execution_and_other_times_under_run() -> None:
     said = {
         **TASK,
         "target": "azure",
@@ -131,18 +128,15 @@ def test_target_time_and_threshold_stand_under_execution() -> None:
         "scoring": {"rule": "weighted_average", "threshold": 0.5},
     }
     assert written_test(said)["execution"] == {"target": "azure", "timeout_seconds": 30, "threshold": 0.5}
+    for seconds in (0.5, 7200):
+        written = written_test({**TASK, "environment": {"budgets": {"max_seconds": seconds}}})
+        assert (written["run"], "execution" in written) == ({"timeout_seconds": seconds}, False)
 
 
 def test_trials_are_repeats() -> None:
     assert written_test({**TASK, "trials": {"k": 3}})["run"] == {"repeat": 3}
     both = written_test({**TASK, "trials": {"k": 3, "metric": "pass^k"}})
     assert both["run"] == {"repeat": {"count": 3, "strategy": "pass_all"}}
-
-
-def test_the_judge_of_the_criteria_need_not_be_said() -> None:
-    judge = [{"type": "llm_grader"}]
-    assert "assert" not in written_test({**TASK, "criteria": "Is kind.", "graders": judge})
-    assert written_test({**TASK, "graders": judge})["assert"] == [{"type": "llm_judge"}]
 
 
 def test_a_rubric_that_comes_first_is_that_of_the_test() -> None:
@@ -152,12 +146,6 @@ def test_a_rubric_that_comes_first_is_that_of_the_test() -> None:
     assert [grader["type"] for grader in test["assert"]] == ["contains"]
     weighted = written_test({**TASK, "graders": [{**rubric, "weight": 2}]})
     assert "rubrics" not in weighted
-
-
-def test_a_time_that_execution_cannot_say_stands_under_run() -> None:
-    for seconds in (0.5, 7200):
-        written = written_test({**TASK, "environment": {"budgets": {"max_seconds": seconds}}})
-        assert (written["run"], "execution" in written) == ({"timeout_seconds": seconds}, False)
 
 
 @pytest.mark.parametrize(
@@ -289,12 +277,12 @@ def test_reading_a_document_gives_what_was_written(tmp_path_factory: pytest.Temp
     assert document.data == {"a": value}
 
 
-def test_texts_of_several_lines_are_literal_blocks() -> None:
+def test_texts_are_literal_blocks_or_one_line_and_values_stand_as_they_are(tmp_path: Path) -> None:
     assert yaml_text({"a": ["one\n\n  two\n"]}) == "a:\n  - |\n    one\n\n      two\n"
-
-
-def test_a_long_line_stays_one_line() -> None:
     assert yaml_text({"a": "word " * 100 + "end"}).count("\n") == 1
+    shared = {"x": [1]}
+    assert yaml_text({"a": shared, "b": shared}) == "a:\n  x:\n    - 1\nb:\n  x:\n    - 1\n"
+    assert list(yaml.safe_load(yaml_text({"b": 1, "a": 2}))) == ["b", "a"]
 
 
 @pytest.mark.parametrize("text", ["yes", "y", "null", "1e3", "0o17", "0x1f", "1_000", ".5", "12:30", "2026-01-31", "~"])
@@ -302,29 +290,17 @@ def test_what_looks_like_something_else_is_quoted(text: str) -> None:
     assert yaml_text({"a": text}) == f"a: '{text}'\n"
 
 
-def test_the_same_value_twice_is_written_twice() -> None:
-    shared = {"x": [1]}
-    assert yaml_text({"a": shared, "b": shared}) == "a:\n  x:\n    - 1\nb:\n  x:\n    - 1\n"
-
-
-def test_keys_stay_in_their_order(tmp_path: Path) -> None:
-    assert list(yaml.safe_load(yaml_text({"b": 1, "a": 2}))) == ["b", "a"]
-
-
 def a_task(task_id: str, **said: Any) -> dict[str, Any]:
     return {**TASK, "task_id": task_id, **said}
 
 
-def test_what_all_tests_say_stands_above_them() -> None:
+def test_what_all_tests_say_stands_above_them_and_what_some_say_with_them() -> None:
     trials = {"trials": {"k": 2}}
     document = eval_document("Some Suite", [a_task("a", **trials), a_task("b", **trials)])
     assert document["name"] == "some-suite"
     assert document["suite"] == "golden"
     assert document["run"] == {"repeat": 2}
     assert [list(test) for test in document["tests"]] == [["id", "input", "assert"]] * 2
-
-
-def test_what_some_tests_say_stands_with_them() -> None:
     document = eval_document("x", [a_task("a", trials={"k": 2}), a_task("b")])
     assert "run" not in document
     assert document["tests"][0]["run"] == {"repeat": 2}
