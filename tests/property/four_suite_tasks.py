@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.property.documents import nested
 
 SUITES = ["golden", "open_ended", "adversarial", "failure_replays"]
 NEEDED = ["task_id", "suite", "description", "inputs", "graders", "tracked_metrics"]
@@ -14,9 +15,7 @@ words = st.text(
 )
 numbers = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False).filter(math.isfinite)
 scalars = st.none() | st.booleans() | numbers | words
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=6
-)
+values = nested(scalars, words, most=6)
 
 
 def mapping_with(

@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.property.test_documents import changed, holds, paths_of, values, yaml_like
+from tests.property.documents import changed, paths_of
+from tests.property.test_documents import holds, values, yaml_like
 
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.formats.agents_file import read_agents

@@ -7,15 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.api_sides import CHAT, MESSAGES, RESPONSES, USAGE, Plan, Side, each_side, plans, scalars
+from tests.property.documents import changed, nested, paths_of
 from tests.provider_streams import Json, Refusing, documents, event
 
 from passgate.tasks.providers.exchange import ApiFormatError
 
-values = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
+values = nested(scalars, st.text(max_size=5), most=6)
 
 CALL = {"id": "call_0", "type": "function", "function": {"name": "read", "arguments": "{}"}}
 REPLIES: dict[str, Json] = {
@@ -72,23 +69,9 @@ REQUESTS: dict[str, Json] = {
 }
 
 
-def places_in(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of everything in a JSON value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [here, *[place for key, held in inner for place in places_in(held, (*here, key))]]
-
-
-def changed_at(value: Any, place: tuple[Any, ...], other: Any) -> Any:
-    if not place:
-        return other
-    copied = copy.copy(value)
-    copied[place[0]] = changed_at(value[place[0]], place[1:], other)
-    return copied
-
-
 def one_change(value: Json, data: st.DataObject) -> Any:
-    place = data.draw(st.sampled_from(places_in(value)[1:]))
-    return changed_at(value, place, data.draw(values))
+    place = data.draw(st.sampled_from(paths_of(value)[1:]))
+    return changed(value, place, data.draw(values))
 
 
 @each_side

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.property.documents import nested
 from tests.searches import costly
 
 from passgate.tasks.graders import Evidence, grade
@@ -23,11 +24,7 @@ from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
 
 texts = st.text(max_size=30)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9) | texts,
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(texts, values, max_size=3),
-    max_leaves=8,
-)
+json_values = nested(st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9) | texts, texts)
 names = st.text(alphabet="abcde", min_size=1, max_size=3)
 documents = st.dictionaries(names, json_values, min_size=1, max_size=5)
 compats = st.sampled_from([None, "agentv"])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.property.documents import nested
 from tests.signing import a_sign_off, awaiting, write_keys
 
 from passgate.tasks.attestations.keys import signing_key
@@ -119,18 +120,12 @@ def test_what_is_signed_is_of_one_payload_and_one_type(first: tuple[bytes, str],
     assert (signed_bytes(*first) == signed_bytes(*second)) == (first == second)
 
 
-ANY_JSON = st.recursive(
+KEYS = ["payload", "payloadType", "signatures", "sig", "keyid", "_type", "predicate", "subject"]
+ANY_JSON = nested(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(["payload", "payloadType", "signatures", "sig", "keyid", "_type", "predicate", "subject"])
-            | st.text(),
-            inner,
-            max_size=6,
-        )
-    ),
-    max_leaves=20,
+    st.sampled_from(KEYS) | st.text(),
+    size=5,
+    most=20,
 )
 
 

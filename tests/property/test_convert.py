@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
+from tests.property.documents import nested
 
 from passgate.tasks.commands.convert import Converted, Destination, Dialect, write_tasks
 from passgate.tasks.formats.evals.map.judges import names_file
@@ -29,21 +30,26 @@ def short(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 TRICKY = (
     *("yes", "~", "null", "1e3", "0o17", "0x1F", "1_000", "12:30", "2026-01-31", "3", "1.0", "<<", "=", "- x", "a: b"),
+    *("#x", "a\nb\n", "  in\n\n  out \n", "\n\nx", "x\n\n\n", "tab\tb\n", "{{ x }}", "%a", "@b", "`c`", "é\u2028x"),
     *(
-        "#x",
-        "a\nb\n",
-        "  in\n\n  out \n",
-        "\n\nx",
-        "x\n\n\n",
-        "tab\tb\n",
-        "{{ x }}",
-        "%a",
-        "@b",
-        "`c`",
-        "é\u2028x",
         "\x07",
+        "'",
+        '"',
+        "\\",
+        "|",
+        ">",
+        "!tag",
+        "&a",
+        "*a",
+        "[",
+        "{",
+        "? k",
+        "a #b",
+        "x:",
+        "\ufeff",
+        "golden",
+        "./a.md",
     ),
-    *("'", '"', "\\", "|", ">", "!tag", "&a", "*a", "[", "{", "? k", "a #b", "x:", "\ufeff", "golden", "./a.md"),
 )
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 TEXTS = short(
@@ -55,15 +61,7 @@ PROMPTS = short(TEXTS.filter(lambda text: not names_file(text) and not text.ends
 NUMBERS = st.integers(0, 10) | st.floats(0, 10)
 SHARES = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 JSON_VALUES: st.SearchStrategy[Any] = short(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.integers(-(10**20), 10**20)
-        | st.floats(allow_nan=False, allow_infinity=False)
-        | TEXTS,
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-        max_leaves=6,
-    )
+    nested(st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(-1e300, 1e300) | TEXTS, TEXTS, most=6)
 )
 MAPPINGS = short(st.dictionaries(TEXTS, JSON_VALUES, max_size=3))
 BASE = {"name": TEXTS, "weight": NUMBERS, "required": st.booleans(), "min_score": SHARES, "negate": st.booleans()}

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, task_document
+from tests.property.documents import changed, nested, paths_of
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import read_document
@@ -23,9 +24,7 @@ FLOOR = json.loads((REPOSITORY / "schema/four_suite.schema.json").read_text(enco
 """What a task file could be before passgate was there; whoever has such files keeps them."""
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12
-)
+values = nested(scalars, size=4, most=12)
 pieces = [*"ab01:-?![]{}&*<>|%@`\"'#,.~= \n\t\\\x00\x07é", "<<", "&a", "*a", "!!", "---", "\r\n", "\ufeff"]
 yaml_like = st.lists(st.sampled_from(pieces)).map("".join)
 
@@ -57,20 +56,6 @@ def test_any_bytes_are_a_task_or_problems(tmp_path: Path, content: bytes) -> Non
 @given(document=values)
 def test_any_document_is_a_task_or_problems(tmp_path: Path, document: Any) -> None:
     holds(read(tmp_path, json.dumps(document).encode()), EvalTask)
-
-
-def changed(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """A copy of a document with another value at a path."""
-    if not path:
-        return value
-    copy = dict(document) if isinstance(document, dict) else list(document)
-    copy[path[0]] = changed(document[path[0]], path[1:], value)
-    return copy
-
-
-def paths_of(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(deeper for key, item in inner for deeper in paths_of(item, (*path, key)))]
 
 
 EVERYTHING = yaml.safe_load((REPOSITORY / "tests/examples/valid/four_suite/open_ended/everything.yml").read_text())

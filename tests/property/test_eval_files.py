@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.property.documents import nested, paths_of
 
 from passgate.tasks.formats.evals.read.compose import raw_tests
 from passgate.tasks.formats.evals.read.documents import WITH_TEMPLATES, interpolate
@@ -32,43 +33,16 @@ TEXTS = (
         "/",
         "\0",
     ),
-    *(
-        "./EVAL.yaml",
-        "./EVAL.eval.yaml",
-        "suite",
-        "tests",
-        "${{ X }}",
-        "{{ x }}",
-        "{{ env.X }}",
-        "[",
-        "{% if",
-        "~",
-        "a" * 300,
-    ),
+    *("./EVAL.yaml", "./EVAL.eval.yaml", "suite", "tests", "${{ X }}", "{{ x }}", "{{ env.X }}", "[", "{% if", "~"),
+    "a" * 300,
 )
 OTHERS = (
-    "id",
-    "include",
-    "type",
-    "select",
-    "run",
-    "vars",
-    "config",
-    "label",
-    "raw",
-    "prompt",
-    "file",
-    "test_ids",
-    "tags",
+    *("id", "include", "type", "select", "run", "vars", "config", "label", "raw", "prompt", "file", "test_ids", "tags"),
 )
 keys = st.sampled_from((*TOP_LEVEL_KEYS, *OTHERS)) | st.text(max_size=3)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.sampled_from(TEXTS) | st.text(max_size=8)
-values = st.recursive(
-    scalars | texts,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5),
-    max_leaves=20,
-)
+values = nested(scalars | texts, keys, size=4, most=20)
 tests_like = st.lists(texts | st.dictionaries(st.sampled_from(OTHERS), values, max_size=5), max_size=4) | texts
 eval_like = st.dictionaries(
     st.sampled_from(("tests", "cases", "prompts", "scenarios", "default_test")), tests_like | values
@@ -149,13 +123,8 @@ def test_any_table_is_tests_or_problems(tmp_path: Path, content: bytes) -> None:
     holds(tmp_path, "EVAL.yaml")
 
 
-def paths_of(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(deeper for key, item in inner for deeper in paths_of(item, (*path, key)))]
-
-
 @given(
-    value=st.recursive(scalars | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
+    value=nested(scalars | st.text(), most=100),
     indent=st.sampled_from([None, 1]),
 )
 def test_every_value_of_a_json_text_is_found(value: Any, indent: int | None) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.property.documents import nested
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
@@ -25,9 +26,7 @@ texts = st.text(max_size=12) | st.sampled_from(
     ["a", "./a.md", "a.py", "../../a", "file://a", "any", "exact", "\x00", "/"]
 )
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=8
-)
+values = nested(scalars, texts)
 of_kind = {
     Kind.TEXT: texts,
     Kind.NUMBER: st.integers(-1, 12) | st.floats(-1, 2) | st.just(10**400),

@@ -7,6 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
+from tests.property.documents import nested
 
 from passgate.tasks.formats.evals.map.messages import AGENTV_CALL_KEYS, FUNCTION_KEYS, MESSAGE_KEYS, OPENAI_CALL_KEYS
 from passgate.tasks.formats.evals.map.reader import EvalReader
@@ -53,11 +54,7 @@ KEYS = sorted(
         *("type", "value", "text", "x", "y", "suite", "transform"),
     }
 )
-VALUES: st.SearchStrategy[Any] = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
-    max_leaves=12,
-)
+VALUES = nested(SCALARS, st.sampled_from(KEYS), most=12)
 SOUND = {"id": "t", "input": "x", "criteria": "c"}
 TESTS = st.dictionaries(
     st.sampled_from([*TEST_KEYS, "input_messages", "expected_outcome"]), VALUES, max_size=3

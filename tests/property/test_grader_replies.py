@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.property.documents import nested
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.agentv.judges import read_code_reply_as_agentv
@@ -15,11 +16,7 @@ from passgate.tasks.graders.judges.llm_grader import ItemMark, combined_mark, ma
 from passgate.tasks.graders.programs.code_grader import read_code_reply
 from passgate.tasks.model.assertions import Criterion, ScoreRange
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
+VALUES = nested(st.none() | st.booleans() | st.integers() | st.floats() | st.text())
 ENTRIES = st.lists(
     st.dictionaries(st.sampled_from(["text", "passed", "pass", "evidence", "id", "satisfied", "score"]), VALUES)
     | VALUES,

@@ -5,17 +5,14 @@ from typing import Any
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.property.documents import nested
 
 from passgate.tasks.history.masking import MASK, Masker
 
 letters = st.characters(codec="utf-8") | st.sampled_from('"\\\n\t/ntb')
 texts = st.text(letters)
 secrets = st.text(letters, min_size=6, max_size=12).filter(lambda secret: "*" not in secret)
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=6,
-)
+values = nested(st.none() | st.booleans() | st.integers() | texts, texts, most=6)
 
 
 def strings(value: Any) -> list[str]:

@@ -10,7 +10,8 @@ from bench.load_tasks import CALLS, TASK, TOOLS
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.builders import REPOSITORY
-from tests.property.test_documents import EVERYTHING, paths_of, values, yaml_like
+from tests.property.documents import paths_of
+from tests.property.test_documents import EVERYTHING, values, yaml_like
 
 from passgate.tasks.formats.document import MAX_DEPTH, YAML_LOADER, read_document
 from passgate.tasks.formats.schema_check import schema_validator, surely_valid

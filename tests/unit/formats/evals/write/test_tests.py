@@ -20,6 +20,7 @@ from passgate.tasks.formats.evals.write.tests import (
     written_test,
     yaml_text,
 )
+from tests.property.documents import nested
 
 TASK: dict[str, Any] = {
     "task_id": "t",
@@ -229,10 +230,8 @@ CHARACTERS = st.sampled_from(list(" \n\t'\"#:-?|>&*!%@`{}[],.x0~é\u2028\x85\r\x
     exclude_categories=["Cs"]
 )
 TEXTS = st.text(CHARACTERS, max_size=10)
-VALUES: st.SearchStrategy[Any] = st.recursive(
-    TEXTS | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=8,
+VALUES = nested(
+    TEXTS | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False, allow_infinity=False), TEXTS
 )
 
 
