@@ -15,9 +15,10 @@ def nested(
     most: int = 8,
 ) -> st.SearchStrategy[Any]:
     """Leaves, and lists and mappings (with keys of any text) of up to `size` values, with at most so many leaves."""
+    keys = st.text() if keys is None else keys
     return st.recursive(
         leaves,
-        lambda inner: st.lists(inner, max_size=size) | st.dictionaries(keys or st.text(), inner, max_size=size),
+        lambda inner: st.lists(inner, max_size=size) | st.dictionaries(keys, inner, max_size=size),
         max_leaves=most,
     )
 

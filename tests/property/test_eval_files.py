@@ -19,22 +19,9 @@ from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
 
 TEXTS = (
-    *(
-        "",
-        "hi",
-        "x",
-        "./raw.yaml",
-        "./rows.jsonl",
-        "file://table.csv",
-        "./cases/",
-        "*.yaml",
-        "**/*",
-        "../..",
-        "/",
-        "\0",
-    ),
+    *("", "hi", "x", "./raw.yaml", "./rows.jsonl", "file://table.csv", "./cases/", "*.yaml", "**/*", "../..", "/"),
     *("./EVAL.yaml", "./EVAL.eval.yaml", "suite", "tests", "${{ X }}", "{{ x }}", "{{ env.X }}", "[", "{% if", "~"),
-    "a" * 300,
+    *("\0", "a" * 300),
 )
 OTHERS = (
     *("id", "include", "type", "select", "run", "vars", "config", "label", "raw", "prompt", "file", "test_ids", "tags"),

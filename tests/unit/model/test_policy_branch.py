@@ -7,21 +7,8 @@ import pytest
 from passgate.tasks.model.policy import is_branch_name
 
 NAMES = [
-    *(
-        "main",
-        "release/1.x",
-        "feature/a-b_c",
-        "naïve",
-        "a@b",
-        "a.b",
-        "a.lockx",
-        "@a",
-        "HEADS",
-        "a{b}",
-        "#1",
-        "a$b",
-        "@",
-    ),
+    *("main", "release/1.x", "feature/a-b_c", "naïve", "HEADS", "#1", "a$b"),
+    *("a@b", "a.b", "a.lockx", "@a", "a{b}", "@"),
 ]
 NO_NAMES = [
     *("", "-x", "HEAD", "main~1", "main^", "main^{/text}", "@{-1}", "main@{1}", "a..b", "a b", "a\tb", "a\x7f"),
