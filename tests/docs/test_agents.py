@@ -2,14 +2,12 @@
 
 import json
 import re
-from dataclasses import fields
 
 import pytest
 
 from passgate.tasks.agents import agent_class, http, http_templates, openai
 from passgate.tasks.agents.cli import _ANNOUNCED
 from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS, transcript_of_agentv
-from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import RECORDINGS
 from passgate.tasks.agents.tools import RecordedTools
 from passgate.tasks.formats.loading import load_prices
@@ -62,10 +60,6 @@ def test_the_placeholders_and_the_output_of_agentv() -> None:
         assert (transcript.end, transcript.output) == (EndReason.CRASHED, "c")
         assert (transcript.usage.tokens_cached, transcript.usage.cost_usd) == (1, 0.5)
         assert set(call) <= code_in(text)
-
-
-def test_what_a_function_gets() -> None:
-    assert cells(section(PAGE, "python")) == [field.name for field in fields(Attempt)]
 
 
 def test_the_placeholders_of_requests_and_headers() -> None:

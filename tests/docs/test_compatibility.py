@@ -36,15 +36,12 @@ def test_every_hole_is_numbered_and_has_its_tests() -> None:
 DIFFERENCES = rows(table(section(PAGE, "Differences that stay"), "difference"))[2:]
 
 
-def test_the_differences_are_those_that_the_conformance_run_knows() -> None:
+def test_the_differences_and_words_are_those_of_the_conformance_run() -> None:
     assert [row[0] for row in DIFFERENCES] == [explanation.name for explanation in EXPLANATIONS]
+    assert set(Finding) <= code_in(section(PAGE, "Conformance"))
 
 
 @pytest.mark.parametrize("named", [row[2].strip("`") for row in DIFFERENCES])
 def test_what_passgate_does_instead_is_tested(named: str) -> None:
     file, _, name = named.partition("::")
     assert name in named_in(REPOSITORY / file)
-
-
-def test_the_words_of_the_conformance_run() -> None:
-    assert set(Finding) <= code_in(section(PAGE, "Conformance"))

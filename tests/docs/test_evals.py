@@ -39,16 +39,13 @@ def test_where_a_file_says_how_it_is_run_and_what_it_asks_for_in_vain() -> None:
     assert {*_NOT_HAD} <= code_in(section(PAGE, "What cannot be run"))
 
 
-def test_the_catalogue_has_every_schema_of_files_that_people_write() -> None:
+def test_the_catalogue_has_every_schema_of_files_that_people_write_and_finds_them() -> None:
     schemas = json.loads(CATALOGUE.read_text(encoding="utf-8"))["schemas"]
     files = {(CATALOGUE.parent / entry["url"]).resolve().name for entry in schemas}
     # `task` says all that editors need, and more than the format does.
     written = {f"{name}.schema.json" for name in ("transcript", "trial", "summary", "verdict", "four_suite")}
     assert files == {file.name for file in (REPOSITORY / "schema").glob("*.json")} - written
     assert all({"name", "description", "fileMatch", "url"} == set(entry) for entry in schemas)
-
-
-def test_the_catalogue_finds_the_shipped_files() -> None:
     schemas = json.loads(CATALOGUE.read_text(encoding="utf-8"))["schemas"]
     patterns = {pattern.removeprefix("**/"): entry["url"] for entry in schemas for pattern in entry["fileMatch"]}
     for name, schema in (("gates.yaml", "gates"), ("suites/golden/a.yaml", "task"), ("EVAL.yaml", "eval")):

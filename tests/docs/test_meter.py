@@ -14,7 +14,7 @@ from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers import retries
 from passgate.tasks.providers.endpoints import PROVIDERS, resolved_endpoint
 from passgate.tasks.providers.retries import RetryPolicy
-from tests.docs.pages import PAGES, cells, code_in, rows, section
+from tests.docs.pages import PAGES, code_in, rows, section
 from tests.meters import open_served_meter
 from tests.upstream import ScriptedUpstream
 
@@ -35,10 +35,6 @@ async def test_what_agents_get_and_what_the_meter_takes() -> None:
         prefix, taken = provider.upper(), resolved_endpoint(provider, Endpoint(), outside)
         assert (taken.base_url, taken.key) == (f"http://{prefix}_BASE_URL", f"http://{prefix}_API_KEY")
         assert f"`{resolved_endpoint(provider, Endpoint(), {}).base_url}`" in variables[f"{prefix}_BASE_URL"][1]
-
-
-def test_every_budget() -> None:
-    assert cells(section(PAGE, "Budgets")) == list(Budgets.model_fields)
 
 
 async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: ScriptedUpstream) -> None:

@@ -45,6 +45,7 @@ def test_the_readme_is_short_and_every_page_is_in_it() -> None:
     assert len(README.splitlines()) <= 120
     for page in PAGES:
         assert page == "README.md" or f"]({page})" in README, page
+    assert f"## [{__version__}]" in PAGES["CHANGELOG.md"]
 
 
 def test_the_shipped_suites_are_as_the_pages_count_them() -> None:
@@ -62,6 +63,10 @@ def test_the_shipped_suites_are_as_the_pages_count_them() -> None:
     ]
     assert f"{len(merge)} tasks, {sum(task.k for task in merge)} trials" in README
     assert f"{len(tasks)} tasks" in PAGES["CHANGELOG.md"]
+    for suite, policy in SHIPPED.suites.items():
+        seconds = policy.budgets.max_seconds
+        row = f"| `{suite}` | {policy.k} | `{policy.metric}` | {policy.max_steps} | {seconds:g} |"
+        assert row in section("docs/tasks.md", "Suites")
 
 
 def test_the_first_suites_are_as_the_readme_counts_them() -> None:
@@ -71,17 +76,6 @@ def test_the_first_suites_are_as_the_readme_counts_them() -> None:
     merge = [task for task in tasks if task.suite in gate.suites]
     assert len(merge) == 3
     assert f"runs three of them, {sum(task.k for task in merge)} trials in total" in " ".join(README.split())
-
-
-def test_the_suites_defaults() -> None:
-    for suite, policy in SHIPPED.suites.items():
-        seconds = policy.budgets.max_seconds
-        row = f"| `{suite}` | {policy.k} | `{policy.metric}` | {policy.max_steps} | {seconds:g} |"
-        assert row in section("docs/tasks.md", "Suites")
-
-
-def test_the_changelog_has_this_version() -> None:
-    assert f"## [{__version__}]" in PAGES["CHANGELOG.md"]
 
 
 def test_what_is_wrong_is_noticed() -> None:
