@@ -58,6 +58,22 @@ def _is_of(flow_run: dict[str, Any], run_id: str) -> bool:
     return run_id in str(given) or UUID(flow_run["id"]).hex.endswith(run_id.split("-")[2])
 
 
+def why_failed(project: Project, name: str) -> str:
+    """The message of the failed task run of this name, of the only run of a project, once the server has it."""
+    wanted = {
+        "flow_runs": {"id": {"any_": [flow_run_of(project)["id"]]}},
+        "task_runs": {"name": {"any_": [name]}, "state": {"name": {"any_": ["TaskFailed"]}}},
+    }
+    found: list[dict[str, Any]] = []
+
+    def is_recorded() -> bool:
+        found[:] = api(project, "POST", "task_runs/filter", wanted)
+        return bool(found)
+
+    wait_until(is_recorded)
+    return str(found[0]["state"]["message"])
+
+
 def prefect(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
     return project.run([*PREFECT, *arguments])
 

@@ -1,112 +1,97 @@
 """Runs that share a global concurrency limit of Prefect: all their trials together hold no more than its slots."""
 
-import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.cli.test_killed import AGENTS, SAYS_YES, kill_tree
-from tests.flows.test_runners import GATES, finished
-from tests.flows.test_work_pool import asked
+from tests.flows.counting import begun, finished, said, wait_for_trials, write_counting
+from tests.flows.prefect_api import api, kill_tree
 from tests.prefect_servers import PATIENT, free_port, started_server
 from tests.project import Project
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
 from tests.waiting import wait_until
+from tests.warm import CODE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-TASKS, K = 2, 12
-LIMIT = "provider"
+TASKS, K = 2, 8
+# Slots come back a minute after their holder was killed, the least that Prefect has, and who waits soon says so.
+SHORT_LEASES = """
+import sys
+from passgate.flows import concurrency_limit, slot_pool
+from passgate.flows.process.supervisor import main
+concurrency_limit.LEASE_SECONDS = slot_pool.LEASE_SECONDS = 60.0
+slot_pool._RENEW_SECONDS = slot_pool._ASK_SECONDS = slot_pool._TELL_SECONDS = 0.5
+sys.exit(main())
+"""
 
 
-def set_up(folder: Path, agent: AgentServer, environment: dict[str, str], limit: str = LIMIT) -> Project:
-    """A gate of 24 trials whose agent names a limit."""
+def set_up(folder: Path, agent: AgentServer, environment: dict[str, str], limit: str, slots: int = 0) -> Project:
+    """A gate of 16 trials whose agent names a limit, which is made with so many slots."""
     folder.mkdir()
     project = Project(folder, dict(environment))
-    project.write("gates.yaml", GATES % (K, 4))
-    for number in range(TASKS):
-        project.write(f"suites/golden/t{number}.yaml", SAYS_YES.format(name=f"t{number}"))
-    project.write("agents.yaml", AGENTS.format(url=agent.url) + f"    concurrency_limit: {limit}\n")
+    write_counting(project, agent, tasks=TASKS, k=K, jobs=4, limit=limit)
+    if slots:
+        api(project, "POST", "v2/concurrency_limits/", {"name": limit, "limit": slots})
     return project
 
 
-def make_limit(environment: dict[str, str], slots: int, name: str = LIMIT) -> None:
-    asked(environment, "POST", "v2/concurrency_limits/", {"name": name, "limit": slots})
-
-
-def taken(environment: dict[str, str], name: str = LIMIT) -> int:
-    slots: int = asked(environment, "GET", f"v2/concurrency_limits/{name}")["active_slots"]
+def taken(project: Project, limit: str) -> int:
+    slots: int = api(project, "GET", f"v2/concurrency_limits/{limit}")["active_slots"]
     return slots
-
-
-@contextmanager
-def begun(project: Project, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """A run, until its end; what it says is in a file."""
-    command = project.command("run", "ci_merge", "--agent", "counting", *options)
-    with (
-        (project.path / "stderr.txt").open("w") as messages,
-        project.started(command, stdout=messages, stderr=messages) as process,
-    ):
-        try:
-            yield process
-        finally:
-            kill_tree(process.pid)
-
-
-def said(project: Project) -> str:
-    return (project.path / "stderr.txt").read_text()
 
 
 def test_two_runs_at_once_never_hold_more_slots_than_the_limit_has(
     tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:
-    make_limit(prefect_server, 3, "of-two-runs")
+    limit = "of-two-runs"
     with running_agent() as agent, ExitStack() as stack:
         agent.replies = [Says(pause=0.3)]
-        runs = []
-        for name, options in (("one", ()), ("other", ("--runner", "process", "--workers", "2"))):
-            project = set_up(tmp_path / name, agent, prefect_server, "of-two-runs")
-            runs.append((project, stack.enter_context(begun(project, *options))))
-        for project, process in runs:
-            assert process.wait(timeout=400) == 0, said(project)
+        one = set_up(tmp_path / "one", agent, prefect_server, limit, slots=3)
+        other = set_up(tmp_path / "other", agent, prefect_server, limit)
+        runs = {
+            one.path: stack.enter_context(begun(one)),
+            other.path: stack.enter_context(begun(other, "--runner", "process", "--workers", "2")),
+        }
+        for project in (one, other):
+            assert runs[project.path].wait(timeout=400) == 0, said(project)
             assert len(finished(project)) == TASKS * K
-        assert agent.most_at_once == 3
-    assert taken(prefect_server, "of-two-runs") == 0
+        assert 1 < agent.most_at_once <= 3
+    assert taken(one, limit) == 0
 
 
 def test_slots_of_a_killed_run_come_back_and_another_run_waits_for_them(
     tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:
-    make_limit(prefect_server, 2, "of-a-killed-run")
+    limit, passgate = "of-a-killed-run", (*CODE, SHORT_LEASES)
     with running_agent() as agent:
-        agent.replies = [Says(pause=0.3)]
-        killed = set_up(tmp_path / "killed", agent, prefect_server, "of-a-killed-run")
-        with begun(killed) as process:
-            wait_until(lambda: process.poll() is not None or len(finished(killed)) > 2, seconds=200)
-            kill_tree(process.pid)
-        assert taken(prefect_server, "of-a-killed-run") == 2
-        project = set_up(tmp_path / "other", agent, prefect_server, "of-a-killed-run")
-        with begun(project) as process:
-            assert process.wait(timeout=500) == 0, said(project)
-    assert "the concurrency limit of-a-killed-run is full" in said(project)
-    assert taken(prefect_server, "of-a-killed-run") == 0
+        # Until it is killed, the first run holds both slots.
+        agent.replies = [Says(pause=300), Says(pause=300), Says()]
+        killed = set_up(tmp_path / "killed", agent, prefect_server, limit, slots=2)
+        other = set_up(tmp_path / "other", agent, prefect_server, limit)
+        with begun(killed, command=passgate) as holder:
+            wait_until(lambda: len(agent.asked) == 2)
+            with begun(other, command=passgate) as waiting:
+                wait_until(lambda: "the concurrency limit of-a-killed-run is full" in said(other))
+                kill_tree(holder.pid)
+                assert taken(killed, limit) == 2
+                assert waiting.wait(timeout=300) == 0, said(other)
+    assert taken(other, limit) == 0
 
 
 def test_a_server_that_restarts_in_mid_run_keeps_no_slots_and_lets_no_more_trials_run(tmp_path: Path) -> None:
-    port = free_port()
+    port, home, limit = free_port(), tmp_path / "home", "provider"
     with running_agent() as agent, ExitStack() as stack:
-        agent.replies = [Says(pause=2.0)]
-        home = tmp_path / "home"
+        agent.replies = [Says(pause=3.0)]
         with started_server(home, port) as server:
-            make_limit(server.environment, 2)
-            project = set_up(tmp_path / "project", agent, server.environment)
-            process = stack.enter_context(begun(project))
-            wait_until(lambda: process.poll() is not None or len(finished(project)) > 2, seconds=200)
-        with started_server(home, port) as server:
-            assert process.wait(timeout=500) == 0, said(project)
-            assert taken(server.environment) == 0
+            project = set_up(tmp_path / "project", agent, server.environment, limit, slots=2)
+            run = stack.enter_context(begun(project))
+            wait_for_trials(project, run, 1)
+        with started_server(home, port):
+            agent.replies = [Says(pause=0.1)]
+            assert run.wait(timeout=500) == 0, said(project)
+            assert taken(project, limit) == 0
         assert agent.most_at_once == 2
 
 
