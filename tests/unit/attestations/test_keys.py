@@ -27,7 +27,7 @@ def private_pem(key: ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey, pas
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, how)
 
 
-def test_what_one_half_signs_the_other_knows(tmp_path: Path) -> None:
+def test_what_one_half_signs_the_other_knows_and_no_other_key(tmp_path: Path) -> None:
     private, public = (file.read_bytes() for file in write_keys(tmp_path))
     signature = signing_key(private, "").sign(MESSAGE)
     assert len(signature) == 64
@@ -35,9 +35,6 @@ def test_what_one_half_signs_the_other_knows(tmp_path: Path) -> None:
     assert not verifying_key(public).has_signed(MESSAGE + b".", signature)
     assert not verifying_key(public).has_signed(MESSAGE, signature[:-1])
     assert not verifying_key(public).has_signed(MESSAGE, b"")
-
-
-def test_another_key_has_not_signed(tmp_path: Path) -> None:
     private, _ = write_keys(tmp_path)
     signature = signing_key(private.read_bytes(), "").sign(MESSAGE)
     _, other = write_keys(tmp_path)
@@ -52,16 +49,13 @@ def test_both_halves_have_one_name_which_is_the_digest_of_the_public_one(tmp_pat
     assert signing_key(private, "").keyid == verifying_key(public).keyid
 
 
-def test_an_encrypted_key_wants_its_passphrase() -> None:
+def test_an_encrypted_key_wants_its_passphrase_and_another_none() -> None:
     pem = private_pem(ed25519.Ed25519PrivateKey.generate(), "open sesame")
     assert signing_key(pem, "open sesame").sign(MESSAGE)
     with pytest.raises(UnreadableError, match="is encrypted: set PASSGATE_SIGNING_PASSPHRASE"):
         signing_key(pem, "")
     with pytest.raises(UnreadableError, match="cannot be read with PASSGATE_SIGNING_PASSPHRASE"):
         signing_key(pem, "open barley")
-
-
-def test_a_passphrase_does_no_harm_to_a_key_without_one() -> None:
     assert signing_key(private_pem(ed25519.Ed25519PrivateKey.generate()), "not needed").sign(MESSAGE)
 
 
@@ -77,15 +71,12 @@ def test_what_is_no_public_key_is_refused_with_the_remedy(pem: bytes) -> None:
         verifying_key(pem)
 
 
-def test_a_key_of_another_kind_is_refused() -> None:
+def test_keys_of_another_kind_and_other_halves_are_refused(tmp_path: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     with pytest.raises(UnreadableError, match="no ed25519 key"):
         signing_key(private_pem(key), "")
     with pytest.raises(UnreadableError, match="no ed25519 key"):
         verifying_key(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
-
-
-def test_the_halves_are_not_taken_for_each_other(tmp_path: Path) -> None:
     private, public = (file.read_bytes() for file in write_keys(tmp_path))
     with pytest.raises(UnreadableError, match="no private key"):
         signing_key(public, "")

@@ -28,13 +28,7 @@ def test_every_trial_has_the_digest_of_its_transcript() -> None:
     recorded = recorded_trials([a_line(0) + a_line(1, "Zoë \u2028\x00")])
     assert keys(recorded) == [("say-yes", 0), ("say-yes", 1)]
     assert len({trial["transcript_digest"] for trial in recorded}) == 2
-
-
-def test_of_a_trial_that_stands_twice_the_later_line_counts() -> None:
     assert recorded_trials([a_line(0, "no") + a_line(0)]) == recorded_trials([a_line(0)])
-
-
-def test_a_torn_last_line_is_left_out() -> None:
     assert recorded_trials([a_line(0) + a_line(1)[:-5]]) == recorded_trials([a_line(0)])
     assert recorded_trials([b""]) == []
 
@@ -47,12 +41,9 @@ def test_fields_of_a_later_version_do_no_harm() -> None:
     assert keys(recorded_trials([json.dumps(finished).encode() + b"\n"])) == [("say-yes", 0)]
 
 
-def test_another_transcript_is_noticed() -> None:
+def test_another_transcript_is_noticed_unless_it_is_kept_with_an_earlier_run() -> None:
     with pytest.raises(StorageError, match="line 2: the transcript of say-yes, trial 1, is not the one"):
         recorded_trials([a_line(0) + a_line(1).replace(b'"output":"yes"', b'"output":"yea"')])
-
-
-def test_the_transcript_of_an_earlier_run_is_kept_with_that_run() -> None:
     line = a_line(reused_from="run-1").replace(b'"output":"yes"', b'"output":""')
     assert keys(recorded_trials([line])) == [("say-yes", 0)]
 
@@ -65,13 +56,10 @@ def test_a_line_of_something_else_is_noticed(line: bytes) -> None:
         recorded_trials([line + b"\n"])
 
 
-def test_the_digest_of_trials_does_not_depend_on_their_order() -> None:
+def test_the_digest_of_trials_is_of_all_that_was_judged_in_any_order() -> None:
     trials = recorded_trials([a_line(0) + a_line(1) + a_line(2, "no")])
     assert trials_digest(trials) == trials_digest(trials[::-1])
     assert trials_digest(trials) != trials_digest(trials[:2])
-
-
-def test_the_digest_of_trials_is_of_all_that_was_judged_in_them() -> None:
     finished = a_finished(TASK, 0, "yes")
     (trial,) = recorded_trials([a_line(0)])
     for name, value in (("status", "failed"), ("score", 0.25), ("model", "another")):

@@ -174,7 +174,7 @@ def test_a_link_that_leaves_the_suites_folder_is_a_problem(read, tmp_path: Path)
     assert problems[0].message == "'leaves.py' leaves the suites folder"
 
 
-def test_the_digest_of_the_task_is_of_what_the_agent_is_given(read) -> None:
+def test_the_digests_are_of_what_the_agent_and_the_graders_are_given(read, tmp_path: Path) -> None:
     plain = read()
     same = read(description="Other words.", tags=["new"], gates={"nightly": False}, tracked_metrics=["tokens"])
     assert same.task_digest == plain.task_digest
@@ -188,9 +188,6 @@ def test_the_digest_of_the_task_is_of_what_the_agent_is_given(read) -> None:
         {"suite": "adversarial"},
     ):
         assert read(**change).task_digest != plain.task_digest, change
-
-
-def test_the_digest_of_the_graders_is_of_what_they_use(read, tmp_path: Path) -> None:
     plain = read()
     assert read(inputs={}).grader_digest == plain.grader_digest
     assert read(graders=[{**SAYS_YES, "ignore_case": True}]).grader_digest != plain.grader_digest

@@ -15,9 +15,13 @@ from tests.builders import a_task, a_trial, in_two_runs
 from tests.unit.gates.rulings import OPEN, Group, green_before, of, only, rule, violating
 
 
-def test_every_trial_passed_is_a_pass() -> None:
+def test_every_trial_passed_is_a_pass_and_blocking_reasons_come_first() -> None:
     ruling = rule(of("ppp"), of("fpf", OPEN))
     assert (ruling.decision, ruling.reasons) == (Decision.PASS, ())
+    ruling = rule(
+        of("ppf"), violating(ViolationRule.SAFETY_VIOLATION, 0, task=a_task(task_id="b")), blocks_on=["task_failed"]
+    )
+    assert [reason.blocking for reason in ruling.reasons] == [True, False]
 
 
 class TestTaskFailed:
@@ -106,18 +110,13 @@ class TestThresholds:
         ruling = rule(of("fff"), blocks_on=["threshold"], thresholds={"open_ended": 1.0})
         assert ruling.decision is Decision.PASS
 
-    def test_too_few_trials_do_not_hide_what_is_certain(self) -> None:
-        """A failed task with errors has no estimate, and no doubt that it failed."""
-        ruling = self.rule(1.0, "fee", "ppp")
-        assert ruling.decision is Decision.FAIL
-        assert any(reason.message == "pass^k is at most 50.0%, the threshold is 100.0%" for reason in ruling.reasons)
-
-    def test_what_is_open_may_still_reach_the_threshold(self) -> None:
+    def test_what_is_open_may_still_reach_the_threshold_but_not_what_is_certain(self) -> None:
         assert self.rule(1.0, "ppe", "ppp").decision is Decision.INCONCLUSIVE
         assert self.rule(0.5, "ppe", "fff").decision is Decision.INCONCLUSIVE
         assert self.rule(0.6, "ppe", "fff").decision is Decision.FAIL
-
-    def test_one_pass_is_enough_where_one_is_wanted_errors_or_not(self) -> None:
+        ruling = self.rule(1.0, "fee", "ppp")
+        assert ruling.decision is Decision.FAIL
+        assert any(reason.message == "pass^k is at most 50.0%, the threshold is 100.0%" for reason in ruling.reasons)
         ruling = rule(of("pee", OPEN), blocks_on=["threshold"], thresholds={"open_ended": 1.0})
         assert ruling.decision is Decision.PASS
 
@@ -129,18 +128,14 @@ class TestMissingEvidence:
         assert ruling.decision is Decision.INCONCLUSIVE
         assert (reason.rule, reason.blocking, reason.trials) == (Rule.MISSING_EVIDENCE, True, (2,))
         assert reason.message == "1 of 3 trials could not be measured: it error"
-
-    def test_a_trial_that_is_not_there_is_as_good_as_an_error(self) -> None:
         assert only(rule(of("pp-"))).message == "1 of 3 trials could not be measured: they were not run"
 
-    def test_an_error_that_changes_nothing_is_no_matter(self) -> None:
-        assert rule(of("pee", OPEN)).decision is Decision.PASS
-        assert rule(of("fee")).decision is Decision.FAIL
-
-    def test_a_fail_goes_before_missing_evidence(self) -> None:
+    def test_a_fail_goes_before_missing_evidence_which_may_change_nothing(self) -> None:
         ruling = rule(of("ppe"), of("fff", a_task(task_id="other")))
         assert ruling.decision is Decision.FAIL
         assert {reason.rule for reason in ruling.reasons} == {Rule.TASK_FAILED, Rule.MISSING_EVIDENCE}
+        assert rule(of("pee", OPEN)).decision is Decision.PASS
+        assert rule(of("fee")).decision is Decision.FAIL
 
     def test_not_one_trial_or_task_is_no_pass(self) -> None:
         ruling = rule(of("---"))
@@ -204,13 +199,6 @@ class TestNightly:
 
     def test_missing_evidence_is_no_pass_all_the_same(self) -> None:
         assert rule(of("ppe"), blocks_on=[]).decision is Decision.INCONCLUSIVE
-
-
-def test_blocking_reasons_come_first() -> None:
-    ruling = rule(
-        of("ppf"), violating(ViolationRule.SAFETY_VIOLATION, 0, task=a_task(task_id="b")), blocks_on=["task_failed"]
-    )
-    assert [reason.blocking for reason in ruling.reasons] == [True, False]
 
 
 class TestLimits:

@@ -68,21 +68,17 @@ class TestFailed:
     def test_once_it_has_failed_for_certain(self, statuses: str, task: EvalTask, expected: bool) -> None:
         assert stopped(statuses, task) is expected
 
-    def test_a_golden_task_when_each_rule_that_it_may_come_under_blocks(self) -> None:
+    def test_a_task_when_each_rule_that_it_may_come_under_blocks(self) -> None:
         assert not stopped("f", blocks_on=["task_failed"])
         assert not stopped("f", blocks_on=["golden_regression"])
         assert stopped("f", blocks_on=["golden_regression", "task_failed"])
-
-    def test_any_other_when_failed_tasks_block(self) -> None:
         assert stopped("f", ADVERSARIAL, blocks_on=["task_failed"])
         assert not stopped("f", ADVERSARIAL, blocks_on=["golden_regression"])
 
-    def test_not_where_confirming_trials_may_clear_it(self) -> None:
+    def test_not_where_confirming_trials_or_its_admission_may_clear_it(self) -> None:
         evidence = {"mode": "evidence", "suites": ["golden"]}
         assert not stopped("f", regression=evidence)
         assert stopped("f", ADVERSARIAL, regression=evidence)
-
-    def test_not_where_it_may_not_be_admitted(self) -> None:
         assert not stopped("f", admission={"passes": 1, "of": 2})
 
     @pytest.mark.parametrize(("expires", "expected"), [("2026-01-30", True), ("2026-01-31", False)])
@@ -108,12 +104,10 @@ class TestPassed:
         assert not stopped("p", task, blocks_on=["forbidden_tool"])
         assert stopped("p", task, blocks_on=["safety_violation"])
 
-    def test_not_where_a_limit_compares_it(self) -> None:
+    def test_not_where_a_limit_compares_it_or_its_baseline_says_something_of_others(self) -> None:
         limits = {"latency_p95_increase_pct": 15}
         assert not stopped("p", ANY, limits=limits)
         assert stopped("p", ANY, limits=limits, plan={"agent": AgentSpec(kind=AgentKind.ORACLE)})
-
-    def test_not_where_its_baseline_says_something_of_others(self) -> None:
         assert not stopped("p", ANY, regression={"mode": "evidence", "suites": ["golden"]})
         assert not stopped("p", ANY, admission={"passes": 1, "of": 2})
 
@@ -128,18 +122,16 @@ class TestPassed:
 
 
 class TestVetoed:
-    def test_a_veto_that_blocks_decides_whatever_else_may_be_withheld(self) -> None:
+    def test_a_veto_that_blocks_decides_whatever_else_may_be_withheld_where_the_gate_stops_early(self) -> None:
         assert vetoed("f", regression={"mode": "evidence"}, admission={"passes": 1, "of": 2})
         assert vetoed("f", rule=ViolationRule.FORBIDDEN_TOOL, blocks_on=["forbidden_tool"])
         assert not vetoed("f", rule=ViolationRule.FORBIDDEN_TOOL, blocks_on=["safety_violation"])
+        assert not vetoed("f", curtailment=False)
 
     def test_a_task_that_is_still_open_goes_on(self) -> None:
         """Else there would be no telling what is missing from what was left out."""
         assert not vetoed("f", ANY)
         assert vetoed("fpf", ANY, limits={"latency_p95_increase_pct": 15})
-
-    def test_only_where_the_gate_stops_early(self) -> None:
-        assert not vetoed("f", curtailment=False)
 
 
 class TestSequential:

@@ -72,7 +72,7 @@ def test_a_limit_on_cost(dollars: float, exceeded: int) -> None:
     assert len(cost(COSTS, steady(dollars), steady(1.0))) == exceeded
 
 
-def test_the_message_says_from_where_to_where() -> None:
+def test_the_message_says_from_where_to_where_and_which_limits() -> None:
     assert latency(PERCENT, steady(12.0), steady(10.0)) == [
         (
             "latency P95 went from 10 to 12 s; compared task by task it is at least 1.200 times the baseline; "
@@ -85,9 +85,6 @@ def test_the_message_says_from_where_to_where() -> None:
             "the figure itself is at least 2.000 times that of the baseline's runs (limit +10 %)"
         )
     ]
-
-
-def test_either_limit_is_a_limit() -> None:
     both = Limits(latency_p95_increase_pct=50, latency_p95_increase_ms=100, task_increase_pct=None)
     (message,) = latency(both, steady(10.2), steady(10.0))
     assert message.endswith("(limit +50 % and +100 ms)")
@@ -118,23 +115,19 @@ class TestOneTask:
             one for one in limit_reasons(limits, comparisons, measurement, exempt) if "limit of a task" in one.message
         ]
 
-    def test_that_is_ten_times_slower_is_named_with_its_file(self) -> None:
+    def test_that_is_ten_times_slower_is_named_with_its_file_and_does_not_block_where_it_is_exempt(self) -> None:
         (reason,) = self.reasons(PERCENT, 10)
         assert reason.message.startswith("golden/t0: latency went from ")
         assert reason.message.endswith("times the baseline (limit of a task +100 %)")
         assert (reason.rule, reason.blocking, reason.file, reason.line) == (Rule.LATENCY, True, TASKS[0].file, 1)
+        (reason,) = self.reasons(PERCENT, 10, exempt=["golden/t0"])
+        assert not reason.blocking
 
-    def test_that_is_a_little_slower_is_below_the_limit_of_a_task(self) -> None:
+    def test_that_is_a_little_slower_is_below_the_limit_of_a_task_which_it_may_have_itself(self) -> None:
         assert self.reasons(PERCENT, 1.5) == []
-
-    def test_has_a_limit_of_its_own(self) -> None:
         assert len(self.reasons(Limits(latency_p95_increase_pct=15, task_increase_pct=40), 3)) == 1
         assert self.reasons(Limits(latency_p95_increase_pct=15, task_increase_pct=400), 3) == []
         assert self.reasons(Limits(latency_p95_increase_pct=15, task_increase_pct=None), 10) == []
-
-    def test_that_is_exempt_does_not_block(self) -> None:
-        (reason,) = self.reasons(PERCENT, 10, exempt=["golden/t0"])
-        assert not reason.blocking
 
     def test_of_which_the_increase_is_below_the_floor_is_none(self) -> None:
         assert self.reasons(PERCENT, 10, level=0.05) == []
@@ -173,24 +166,18 @@ def test_an_increase_below_a_floor_blocks_nothing() -> None:
     assert len(latency(Limits(latency_p95_increase_ms=100), steady(0.3), steady(0.1))) == 1
 
 
-def test_many_slower_tasks_do_not_hide_behind_the_slowest() -> None:
+def test_many_slower_tasks_do_not_hide_behind_the_slowest_and_noise_is_no_increase() -> None:
     """The P95 is that of the slowest task, which has not changed."""
     slower = [[100.0] * 3, *[[2.0] * 3] * 7]
     assert len(latency(PERCENT, slower, [[100.0] * 3, *[[1.0] * 3] * 7])) == 1
-
-
-def test_noise_is_no_increase() -> None:
     noisy = [[8, 10, 13], [12, 9, 9.5], [9, 14, 8], [10, 10.5, 12], [7, 15, 9], [11, 9, 10], [9, 9, 12], [13, 8, 10]]
     assert latency(Limits(latency_p95_increase_pct=0), noisy, noisy[::-1]) == []
 
 
-def test_fewer_than_eight_tasks_are_not_judged() -> None:
+def test_fewer_than_eight_tasks_or_a_single_run_are_not_judged() -> None:
     assert latency(PERCENT, steady(100.0, 7), steady(1.0, 7)) == []
     (comparison,) = compare_with_baseline(PERCENT, now(steady(100.0, 7)), before(steady(1.0, 7)))
     assert (comparison.pairs, comparison.ratio, comparison.ratio_lower_bound) == (7, None, None)
-
-
-def test_a_single_run_at_the_baseline_is_no_measure_of_runs() -> None:
     one = a_baseline(*TASKS, wall_times={"20260101-ab": (10.0, 10.0, 10.0)})
     (comparison,) = compare_with_baseline(PERCENT, now(steady(100.0)), one)
     assert (comparison.pairs, comparison.runs, comparison.ratio_lower_bound) == (8, 1, None)

@@ -12,14 +12,11 @@ from passgate.tasks.model.verdict import Decision, Reason, Verdict, signed_off, 
 REPORTED = Reason(rule=Rule.COST, blocking=False, message="dearer")
 
 
-def test_what_is_approved_passes() -> None:
+def test_what_is_approved_passes_and_what_is_rejected_fails_and_says_by_whom_and_why() -> None:
     sign_off = a_sign_off()
     verdict = signed_off(awaiting(reasons=(REPORTED, AWAITING)), sign_off)
     assert (verdict.decision, verdict.exit_code, verdict.awaiting_sign_off) == (Decision.PASS, 0, False)
     assert (verdict.sign_off, verdict.reasons) == (sign_off, (REPORTED,))
-
-
-def test_what_is_rejected_fails_and_says_by_whom_and_why() -> None:
     verdict = signed_off(awaiting(reasons=(REPORTED, AWAITING)), a_sign_off("reject", reason="too dear"))
     assert (verdict.decision, verdict.exit_code, verdict.awaiting_sign_off) == (Decision.FAIL, 1, False)
     first, second = verdict.reasons

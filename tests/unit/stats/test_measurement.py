@@ -33,15 +33,12 @@ def test_the_counts_and_the_estimates_of_a_task() -> None:
     assert (one.failure, one.error) == ("it failed", "")
 
 
-def test_errors_are_missing_data() -> None:
+def test_errors_and_trials_that_are_not_there_are_missing_data() -> None:
     one = task("pep")
     assert (one.passed, one.failed, one.errors, one.n) == (2, 0, 1, 2)
     assert (one.pass_at_k, one.pass_hat_k, one.value) == (None, None, None)
     assert one.pass_rate == 1.0
     assert (one.state, one.error, one.error_trials) == (TaskState.UNDECIDED, "it error", (1,))
-
-
-def test_trials_that_are_not_there_are_missing_data() -> None:
     one = task("p-p")
     assert (one.n, one.errors, one.planned, one.state) == (2, 0, 3, TaskState.UNDECIDED)
     one = task("---")
@@ -107,53 +104,43 @@ def test_a_suite_is_the_mean_of_its_tasks_if_all_are_measured() -> None:
 class TestStopped:
     """Tasks of which trials were left out, because they could not change the verdict any more."""
 
-    def test_a_failed_task_has_the_value_that_all_its_trials_would_have_given(self) -> None:
+    def test_decided_tasks_have_the_value_that_all_their_trials_would_have_given(self) -> None:
         one = task("pfl")
         assert (one.state, one.passed, one.failed, one.n, one.planned) == (TaskState.FAILED, 1, 1, 2, 3)
         assert (one.not_run, one.stopped_early, one.errors, one.error, one.error_trials) == (1, True, 0, "", ())
         assert (one.pass_hat_k, one.value) == (0.0, 0.0)
         assert {task(f"pf{last}").value for last in "pf"} == {0.0}
-
-    def test_a_passed_task_likewise(self) -> None:
         one = task("fpl", metric=Metric.PASS_AT_K)
         assert (one.state, one.stopped_early, one.pass_at_k, one.value) == (TaskState.PASSED, True, 1.0, 1.0)
         assert {task(f"fp{last}", metric=Metric.PASS_AT_K).value for last in "pf"} == {1.0}
 
-    def test_the_other_estimate_and_the_pass_rate_would_be_biased(self) -> None:
+    def test_the_other_estimates_and_errors_leave_no_value(self) -> None:
         one, other = task("pfl"), task("fpl", metric=Metric.PASS_AT_K)
         assert (one.pass_at_k, other.pass_hat_k) == (None, None)
         assert (one.pass_rate, one.pass_rate_interval) == (None, Interval(low=0.0, high=1.0))
         assert (other.pass_rate, other.score) == (None, None)
-
-    def test_an_error_among_its_trials_leaves_it_without_a_value(self) -> None:
         one = task("efl")
         assert (one.state, one.value, one.errors, one.not_run) == (TaskState.FAILED, None, 1, 1)
         assert (one.error, one.error_trials) == ("it error", (0,))
-
-    def test_nothing_left_out_is_nothing_stopped(self) -> None:
-        one = task("ppf")
-        assert (one.not_run, one.stopped_early, one.pass_rate) == (0, False, pytest.approx(2 / 3))
 
     def test_the_suite_counts_what_was_run(self) -> None:
         one = suite("ppp", "pfl", "fll")
         assert (one.trials_passed, one.trials_measured, one.trials_error, one.trials_not_run) == (4, 6, 0, 3)
         assert (one.tasks_passed, one.tasks_undecided, one.value) == (1, 0, pytest.approx(1 / 3))
+        one = task("ppf")
+        assert (one.not_run, one.stopped_early, one.pass_rate) == (0, False, pytest.approx(2 / 3))
 
 
 class TestWithoutMoney:
     """Tasks of which trials were not run because the run's money was spent."""
 
-    def test_what_they_would_have_been_is_not_known(self) -> None:
+    def test_what_they_would_have_been_is_not_known_unless_it_is_decided(self) -> None:
         one = task("pnn")
         assert (one.state, one.value, one.n) == (TaskState.UNDECIDED, None, 1)
         assert (one.not_run, one.stopped_early, one.errors) == (2, False, 0)
         assert (one.error, one.error_trials, one.pass_rate) == ("it not_run", (), 1.0)
-
-    def test_what_is_decided_all_the_same_is(self) -> None:
         assert (task("fnn").value, task("pnn", metric=Metric.PASS_AT_K).value) == (0.0, 1.0)
         assert task("ne-").error == "it error"
-
-    def test_the_suite_does_not_call_them_errors(self) -> None:
         one = suite("ppp", "pnn", "pe-")
         assert (one.trials_error, one.trials_not_run, one.value) == (2, 2, None)
 
@@ -181,12 +168,10 @@ class TestSequential:
         one = self.by_test(statuses)
         assert (one.state, one.value, one.sequential) == (state, value, self.TEST)
 
-    def test_estimates_of_k_trials_need_k_trials(self) -> None:
+    def test_estimates_of_k_trials_need_k_trials_and_the_suite_says_what_its_value_is(self) -> None:
         stopped, whole = self.by_test("ppp" + "l" * 7), self.by_test("pppfffffff")
         assert (stopped.pass_at_k, stopped.pass_hat_k, stopped.pass_rate) == (None, None, None)
         assert (whole.pass_at_k, whole.pass_hat_k, whole.pass_rate) == (1.0, 0.0, 0.3)
-
-    def test_the_suite_says_what_its_value_is(self) -> None:
         one = suite("ppp" + "l" * 7, "fff" + "l" * 7, k=10, sequential=self.TEST)
         assert (one.metric, one.value) == ("share accepted", 0.5)
 
@@ -208,11 +193,9 @@ class TestConfirming:
         assert self.confirmed(TrialStatus.NOT_RUN, left_out=True).confirming_errors == 0
         assert self.confirmed(TrialStatus.NOT_RUN).confirming_errors == 1
 
-    def test_the_vetoes_in_them_are_vetoes(self) -> None:
+    def test_their_vetoes_are_vetoes_and_their_money_was_spent(self) -> None:
         grade = a_grade(violations=(a_violation(),))
         assert [hit.trial for hit in self.confirmed(TrialStatus.FAILED, grades=(grade,)).violations] == [3]
-
-    def test_their_money_was_spent(self) -> None:
         more = a_trial(TASK, 3, metrics=TrialMetrics(cost=0.5, wall_time_seconds=9.0))
         run = measurement_of([TASK], [*trials_of(TASK, "ppf", cost=0.25, wall_time_seconds=1.0), more])
         assert (run.cost, run.latency_p95_seconds) == (1.25, 1.0)
@@ -271,13 +254,11 @@ class TestScores:
         ]
         return measured((made, trials)).tasks[0]
 
-    def test_the_mean_against_the_tasks_own_threshold(self) -> None:
+    def test_the_mean_or_the_lower_end_of_the_interval_against_the_tasks_own_threshold(self) -> None:
         one = self.scored(0.5, 0.7, 0.9)
         assert one.value == pytest.approx(0.7)
         assert one.state is TaskState.PASSED
         assert self.scored(0.5, 0.6, 0.9).state is TaskState.FAILED
-
-    def test_the_lower_end_of_the_interval(self) -> None:
         one = self.scored(0.5, 1.0, 1.0, metric=Metric.CONFIDENCE_INTERVAL)
         assert one.value == pytest.approx(0.1162245, abs=1e-6)
         assert one.state is TaskState.FAILED

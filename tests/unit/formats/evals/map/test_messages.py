@@ -23,15 +23,12 @@ def test_a_text_or_one_user_message_is_what_the_user_says(tmp_path: Path) -> Non
         assert asked(tmp_path, value).one.inputs == {"prompt": "Hi"}
 
 
-def test_several_messages_stay_messages(tmp_path: Path) -> None:
+def test_several_messages_stay_messages_and_a_mapping_without_a_role_is_a_payload(tmp_path: Path) -> None:
     said = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}]
     task = asked(tmp_path, said).one
     assert task.inputs == {"messages": said}
     assert [(message.role, message.text) for message in task.messages] == [("system", "Be short."), ("user", "Hi")]
     assert task.prompt == "@[System]:\nBe short.\n\n@[User]:\nHi"
-
-
-def test_a_mapping_without_a_role_is_a_payload_of_the_user(tmp_path: Path) -> None:
     (message,) = asked(tmp_path, {"ticket": {"title": "broken"}}).one.messages
     assert message == TaskMessage(
         role="user", content=(ContentBlock(type="json", value={"ticket": {"title": "broken"}}),)
@@ -174,13 +171,6 @@ def test_the_expected_answer_is_a_text_a_value_or_messages(tmp_path: Path) -> No
     assert read_test(tmp_path, expected_messages=said).one.expected_messages == task.expected_messages
 
 
-def test_two_expected_answers_that_differ_are_a_problem(tmp_path: Path) -> None:
-    messages = [{"role": "assistant", "content": "Yes"}]
-    assert read_test(tmp_path, expected_output="Yes", expected_messages=messages).problems == []
-    (problem,) = read_test(tmp_path, expected_output="No", expected_messages=messages).problems
-    assert problem == "tests[0].expected_messages: says something else than expected_output; keep one of them"
-
-
 BARE = {"id": "t", "criteria": "c"}
 
 
@@ -197,12 +187,16 @@ def test_the_input_of_a_file_goes_before_that_of_every_test(tmp_path: Path) -> N
     assert (second.prompt, second.messages) == ("Hi", ())
 
 
-def test_two_spellings_of_the_input_must_say_the_same(tmp_path: Path) -> None:
+def test_two_spellings_of_input_and_answer_must_say_the_same(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "Hi"}]
     assert read_tests(tmp_path, BARE | {"input_messages": messages}).one.prompt == "Hi"
     assert read_tests(tmp_path, BARE | {"input": messages, "input_messages": messages}).one.prompt == "Hi"
     (problem,) = read_test(tmp_path, input_messages=messages).problems
     assert problem == "tests[0].input_messages: 'input' and 'input_messages' mean the same and differ; keep one of them"
+    messages = [{"role": "assistant", "content": "Yes"}]
+    assert read_test(tmp_path, expected_output="Yes", expected_messages=messages).problems == []
+    (problem,) = read_test(tmp_path, expected_output="No", expected_messages=messages).problems
+    assert problem == "tests[0].expected_messages: says something else than expected_output; keep one of them"
 
 
 def test_attached_files_go_before_a_text_alone(tmp_path: Path) -> None:
@@ -301,12 +295,7 @@ def test_every_prompt_makes_a_test_of_its_own(tmp_path: Path) -> None:
     assert [(task.task_id, task.prompt) for task in answer.tasks] == [("t#long", "Please: x?"), ("t#short", "x?")]
 
 
-def test_the_expected_output_is_a_variable_there(tmp_path: Path) -> None:
-    variables = {"q": "x?", "expected": {"answer": "Paris"}, "expected_output": "{{ vars.expected.answer }}"}
-    assert templated(tmp_path, variables, "{{ q }}").one.expected_output == "Paris"
-
-
-def test_graders_get_the_variables_there_but_not_what_a_judge_is_told(tmp_path: Path) -> None:
+def test_graders_and_the_expected_output_get_the_variables_there_but_not_what_a_judge_is_told(tmp_path: Path) -> None:
     said = [
         {"type": "contains", "value": "{{ vars.city }}"},
         {"type": "llm-rubric", "value": "{{ city }} in {{ output }}"},
@@ -315,3 +304,5 @@ def test_graders_get_the_variables_there_but_not_what_a_judge_is_told(tmp_path: 
     contains, judge = templated(tmp_path, variables, "{{ q }}", **{"assert": said}).one.graders
     assert contains.value == "Rome"
     assert judge.criteria == "Rome in {{ output }}"
+    variables = {"q": "x?", "expected": {"answer": "Paris"}, "expected_output": "{{ vars.expected.answer }}"}
+    assert templated(tmp_path, variables, "{{ q }}").one.expected_output == "Paris"

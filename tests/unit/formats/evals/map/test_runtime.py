@@ -81,12 +81,16 @@ def test_what_is_wrong_at_the_top_is_told_once(tmp_path: Path, top: dict[str, An
     assert read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top=top).problems == [problem]
 
 
-def test_a_time_limit_is_a_budget(tmp_path: Path) -> None:
+def test_a_time_limit_is_a_budget_and_scores_are_agentvs_where_the_file_says_so(tmp_path: Path) -> None:
     assert read_test(tmp_path).one.budgets.max_seconds == 600
     assert read_test(tmp_path, {"execution": {"timeout_seconds": 30}}).one.budgets.max_seconds == 30
     assert read_test(tmp_path, {"evaluate_options": {"timeout_ms": 1500}}).one.budgets.max_seconds == 1.5
     top = {"execution": {"timeout_seconds": 30}}
     assert read_test(tmp_path, top, execution={"timeout_seconds": 60}).one.budgets.max_seconds == 60
+    assert read_test(tmp_path).one.scoring.compat is None
+    assert read_test(tmp_path, {"compat": "agentv"}).one.scoring.compat == "agentv"
+    policy = SHIPPED.model_copy(update={"compat": "agentv"})
+    assert read_tests(tmp_path, SOUND, policy=policy).one.scoring.compat == "agentv"
 
 
 def test_what_is_not_for_one_test_is_a_warning(tmp_path: Path) -> None:
@@ -148,13 +152,6 @@ def test_repeats_are_trials_and_their_strategy_is_a_metric(
 def test_repeats_that_cannot_be_are_problems(tmp_path: Path, repeat: Any, problem: str) -> None:
     (told,) = read_test(tmp_path, run={"repeat": repeat}).problems
     assert told.endswith(problem)
-
-
-def test_scores_are_as_agentv_computes_them_where_the_file_says_so(tmp_path: Path) -> None:
-    assert read_test(tmp_path).one.scoring.compat is None
-    assert read_test(tmp_path, {"compat": "agentv"}).one.scoring.compat == "agentv"
-    policy = SHIPPED.model_copy(update={"compat": "agentv"})
-    assert read_tests(tmp_path, SOUND, policy=policy).one.scoring.compat == "agentv"
 
 
 def read(root: Path, top: dict[str, Any] | None = None, **said: Any) -> Answer:

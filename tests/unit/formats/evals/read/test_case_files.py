@@ -87,13 +87,14 @@ def table(tmp_path: Path, text: str) -> tuple[list[object], list[str]]:
     return answer.values, answer.problems
 
 
-def test_columns_are_variables(tmp_path: Path) -> None:
+def test_columns_are_variables_and_short_rows_have_empty_cells(tmp_path: Path) -> None:
     rows, problems = table(tmp_path, 'id,question,note\nq1,"What, is\n""it""?",\n,Two,x\n')
     assert problems == []
     assert rows == [
         {"id": "q1", "vars": {"question": 'What, is\n"it"?', "note": ""}},
         {"id": "row-2", "vars": {"question": "Two", "note": "x"}},
     ]
+    assert table(tmp_path, "a,b\nx\n") == ([{"id": "row-1", "vars": {"a": "x", "b": ""}}], [])
 
 
 @pytest.mark.parametrize(
@@ -157,10 +158,6 @@ def test_the_other_columns(tmp_path: Path) -> None:
     ]
 
 
-def test_a_short_row_has_empty_cells(tmp_path: Path) -> None:
-    assert table(tmp_path, "a,b\nx\n") == ([{"id": "row-1", "vars": {"a": "x", "b": ""}}], [])
-
-
 def test_each_folder_is_a_test_named_as_it_is(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -177,6 +174,10 @@ def test_each_folder_is_a_test_named_as_it_is(tmp_path: Path) -> None:
     assert answer.ids == ["own", "b-second"]
     assert [test.workspace for test in answer.tests] == [tmp_path / "cases/a-first/workspace", None]
     assert answer.warnings == ["EVAL.yaml:2:8: tests: the folder 'notes' has no case.yaml: skipped"]
+    write(tmp_path, {"fix-it/case.yaml": "input: hi\n", "fix-it/workspace/a": ""})
+    answer = read(tmp_path, "fix-it/case.yaml")
+    assert (answer.problems, answer.ids) == ([], ["fix-it"])
+    assert answer.tests[0].workspace == tmp_path / "fix-it/workspace"
 
 
 def test_a_folder_without_cases_or_with_two_is_a_problem(tmp_path: Path) -> None:
@@ -202,10 +203,3 @@ def test_a_case_that_leaves_the_repository_is_a_problem(tmp_path: Path) -> None:
     answer = read(tmp_path / "repo", "EVAL.yaml")
     assert answer.problems == ["EVAL.yaml:1:8: tests: 'link' in it leaves the repository"]
     assert answer.ids == ["x"]
-
-
-def test_a_case_file_is_read_by_itself(tmp_path: Path) -> None:
-    write(tmp_path, {"fix-it/case.yaml": "input: hi\n", "fix-it/workspace/a": ""})
-    answer = read(tmp_path, "fix-it/case.yaml")
-    assert (answer.problems, answer.ids) == ([], ["fix-it"])
-    assert answer.tests[0].workspace == tmp_path / "fix-it/workspace"

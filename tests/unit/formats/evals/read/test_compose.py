@@ -27,19 +27,24 @@ def test_two_names_of_the_tests_must_say_the_same(tmp_path: Path) -> None:
     assert (answer.problems, answer.ids) == ([], ["x"])
 
 
-def test_an_unknown_key_is_a_problem_with_the_nearest_name(tmp_path: Path) -> None:
+def test_unknown_keys_and_missing_files_are_problems(tmp_path: Path) -> None:
     write(tmp_path, {"EVAL.yaml": "assertion: []\nx-own: 1\nzzz: 1\ntests: [{id: x}]\n"})
     assert read(tmp_path, "EVAL.yaml").problems == [
         "EVAL.yaml:1:1: assertion: unknown key; did you mean 'assertions'?",
         "EVAL.yaml:3:1: zzz: unknown key; keys of your own begin with `x-`",
     ]
+    assert read(tmp_path, "gone.yaml").problems == ["gone.yaml:1:1: this is no file"]
 
 
-def test_a_test_stands_where_the_file_has_it(tmp_path: Path) -> None:
+def test_a_test_stands_where_the_file_has_it_also_in_json(tmp_path: Path) -> None:
     write(tmp_path, {"EVAL.yaml": "tests:\n  - id: x\n    input: hi\n"})
     test = read(tmp_path, "EVAL.yaml").tests[0]
     problem = test.node.child("input").problem("wrong")
     assert (problem.file, problem.line, problem.column, problem.path) == ("EVAL.yaml", 3, 12, "tests[0].input")
+    write(tmp_path, {"a.eval.json": '{\n\t"name": "a",\n\t"tests": [{"id": "\\ud83d\\ude00", "threshold": 1e-1}]\n}'})
+    answer = read(tmp_path, "a.eval.json")
+    assert answer.values == [{"id": "\N{GRINNING FACE}", "threshold": 0.1}]
+    assert str(answer.tests[0].node.child("threshold").problem("x")) == "a.eval.json:3:48: tests[0].threshold: x"
 
 
 @pytest.mark.parametrize(
@@ -71,17 +76,6 @@ def test_a_file_without_tests_is_a_problem(tmp_path: Path, content: str, problem
     answer = read(tmp_path, "EVAL.yaml")
     assert answer.problems == [problem]
     assert answer.tests == ()
-
-
-def test_no_file_is_a_problem(tmp_path: Path) -> None:
-    assert read(tmp_path, "gone.yaml").problems == ["gone.yaml:1:1: this is no file"]
-
-
-def test_json_is_read_as_json(tmp_path: Path) -> None:
-    write(tmp_path, {"a.eval.json": '{\n\t"name": "a",\n\t"tests": [{"id": "\\ud83d\\ude00", "threshold": 1e-1}]\n}'})
-    answer = read(tmp_path, "a.eval.json")
-    assert answer.values == [{"id": "\N{GRINNING FACE}", "threshold": 0.1}]
-    assert str(answer.tests[0].node.child("threshold").problem("x")) == "a.eval.json:3:48: tests[0].threshold: x"
 
 
 class TestRawCases:
@@ -125,13 +119,11 @@ class TestRawCases:
             )
         ]
 
-    def test_a_file_that_is_something_else_is_refused(self, tmp_path: Path) -> None:
+    def test_a_file_that_is_something_else_or_wrong_is_told_there(self, tmp_path: Path) -> None:
         write(tmp_path, {"EVAL.yaml": "tests: ./other.yaml\n", "other.yaml": "template: ./x\n"})
         assert read(tmp_path, "EVAL.yaml").problems == [
             "EVAL.yaml:1:8: tests: 'other.yaml' holds no tests: expected a list of tests"
         ]
-
-    def test_what_is_wrong_in_an_included_file_is_told_there(self, tmp_path: Path) -> None:
         write(tmp_path, {"EVAL.yaml": "tests: ./cases.yaml\n", "cases.yaml": "- {id: x}\n- 3\n"})
         answer = read(tmp_path, "EVAL.yaml")
         assert answer.ids == ["x"]

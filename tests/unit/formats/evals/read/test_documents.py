@@ -116,9 +116,6 @@ def test_env_files_are_read_from_the_repository_down(tmp_path: Path) -> None:
         },
     )
     assert read(tmp_path, "evals/EVAL.yaml", {"C": "process"}).ids == ["far near process"]
-
-
-def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     write(tmp_path, {"EVAL.yaml": "tests: [{id: '${{ A }}'}]\n"})
     (tmp_path / ".env").write_bytes(b"A=\xff")
     assert read(tmp_path, "EVAL.yaml", {"A": "x"}).problems == [

@@ -102,7 +102,7 @@ def test_the_cases_of_a_suite_are_taken_without_its_words(tmp_path: Path) -> Non
     assert {test.context.root.value["name"] for test in answer.tests} == {"w"}
 
 
-def test_runs_come_from_the_inside_out(tmp_path: Path) -> None:
+def test_runs_come_from_the_inside_out_and_includes_are_only_so_deep(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -115,6 +115,11 @@ def test_runs_come_from_the_inside_out(tmp_path: Path) -> None:
     assert [run.value["threshold"] for run in test.runs] == [0.2, 0.1]
     assert test.context.file == tmp_path / "inner.yaml"
     assert test.runtime.file == tmp_path / "outer.yaml"
+    files = {f"{n}.yaml": f"tests: [{{include: ./{n + 1}.yaml, type: suite}}]\n" for n in range(12)}
+    write(tmp_path, files)
+    assert read(tmp_path, "0.yaml").problems == [
+        "7.yaml:1:19: tests[0].include: files that include files, more than 8 deep"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -169,9 +174,16 @@ def test_who_imports_suites_has_no_workspace(tmp_path: Path, parent: str, place:
     ]
 
 
-def test_who_takes_cases_may_have_a_workspace(tmp_path: Path) -> None:
+def test_who_takes_cases_may_have_a_workspace_and_a_file_may_be_included_twice(tmp_path: Path) -> None:
     write(tmp_path, {"w.yaml": "workspace: ./w\ntests: [{include: ./c.yaml, type: tests}]\n", "c.yaml": CASES})
     assert read(tmp_path, "w.yaml").problems == []
+    write(tmp_path, {"w.yaml": """\
+        tests:
+          - {include: ./c.yaml, type: suite, select: c1}
+          - {include: ./c.yaml, type: suite, select: c2}
+        """, "c.yaml": CASES})  # fmt: skip
+    answer = read(tmp_path, "w.yaml")
+    assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
 
 
 @pytest.mark.parametrize("kind", ["suite", "tests"])
@@ -183,22 +195,4 @@ def test_a_circle_is_told_where_it_closes(tmp_path: Path, kind: str) -> None:
     write(tmp_path, files)
     assert read(tmp_path, "a.yaml").problems == [
         "b.yaml:3:15: tests[1].include: this include closes a circle: a.yaml -> b.yaml -> a.yaml"
-    ]
-
-
-def test_a_file_may_be_included_twice(tmp_path: Path) -> None:
-    write(tmp_path, {"w.yaml": """\
-        tests:
-          - {include: ./c.yaml, type: suite, select: c1}
-          - {include: ./c.yaml, type: suite, select: c2}
-        """, "c.yaml": CASES})  # fmt: skip
-    answer = read(tmp_path, "w.yaml")
-    assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
-
-
-def test_includes_are_only_so_deep(tmp_path: Path) -> None:
-    files = {f"{n}.yaml": f"tests: [{{include: ./{n + 1}.yaml, type: suite}}]\n" for n in range(12)}
-    write(tmp_path, files)
-    assert read(tmp_path, "0.yaml").problems == [
-        "7.yaml:1:19: tests[0].include: files that include files, more than 8 deep"
     ]

@@ -98,7 +98,7 @@ def test_a_single_prompt_needs_no_label(tmp_path: Path) -> None:
     ]
 
 
-def test_a_test_may_choose_its_prompts(tmp_path: Path) -> None:
+def test_a_test_may_choose_its_prompts_and_imported_suites_keep_their_own(tmp_path: Path) -> None:
     write(tmp_path, {"p.yaml": """\
         prompts: [{label: one, raw: a}, {label: two, raw: b}]
         tests: [{id: x, prompts: [two]}, {id: y, prompts: [tow]}]
@@ -106,6 +106,19 @@ def test_a_test_may_choose_its_prompts(tmp_path: Path) -> None:
     answer = read(tmp_path, "p.yaml")
     assert next((test.node.value["id"], test.prompt_label) for test in answer.tests) == ("x", "two")
     assert answer.problems == ["p.yaml:2:52: tests[1].prompts[0]: no prompt of this name; did you mean 'two'?"]
+    write(
+        tmp_path,
+        {
+            "p.yaml": "prompts: [outer, more]\ntests: [{include: ./c.yaml, type: suite}, {id: own}]\n",
+            "c.yaml": "prompts: [inner]\ntests: [{id: c}]\n",
+        },
+    )
+    answer = read(tmp_path, "p.yaml")
+    assert [(test.node.value["id"], test.prompt and test.prompt.value) for test in answer.tests] == [
+        ("c", "inner"),
+        ("own", "outer"),
+        ("own", "more"),
+    ]
 
 
 def test_tests_without_an_id_are_named_by_what_they_are_about(tmp_path: Path) -> None:
@@ -173,22 +186,6 @@ def test_defaults_may_stand_in_a_file(tmp_path: Path) -> None:
     assert answer.tests[0].node.child("threshold").problem("w").file == "d.yaml"
     write(tmp_path, {"d.yaml": "- 1\n"})
     assert read(tmp_path, "p.yaml").problems == ["d.yaml:1:1: expected a mapping with what every test has"]
-
-
-def test_imported_suites_keep_their_own_prompts(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "p.yaml": "prompts: [outer, more]\ntests: [{include: ./c.yaml, type: suite}, {id: own}]\n",
-            "c.yaml": "prompts: [inner]\ntests: [{id: c}]\n",
-        },
-    )
-    answer = read(tmp_path, "p.yaml")
-    assert [(test.node.value["id"], test.prompt and test.prompt.value) for test in answer.tests] == [
-        ("c", "inner"),
-        ("own", "outer"),
-        ("own", "more"),
-    ]
 
 
 SCENARIO = """\

@@ -110,9 +110,6 @@ def test_what_holds_a_path_that_cannot_be_written_is_left_out_and_told() -> None
     assert [grader["type"] for grader in written["graders"]] == ["contains"]
     assert losses == ["environment.workspace (too far)", "graders[1] (too far)", "graders[2] (too far)"]
     assert "environment" not in written
-
-
-def test_a_prompt_stands_in_for_its_file_where_the_file_cannot_be_named() -> None:
     judge = {"type": "llm_grader", "prompt": "Is it?", "prompt_file": "far/p.md"}
     written, losses = said({"graders": [judge]}, allowed="near")
     assert written["graders"] == [{"type": "llm_grader", "prompt": "Is it?"}]

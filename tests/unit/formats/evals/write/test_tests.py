@@ -47,7 +47,7 @@ def test_messages_are_written_with_their_calls() -> None:
     assert test["expected_output"] == [{"role": "assistant", "tool_calls": calls}]
 
 
-def test_a_conversation_is_turns() -> None:
+def test_a_conversation_is_turns_unless_nobody_says_them() -> None:
     turns = {
         "type": "turns",
         "turns": [{"assertions": [{"type": "contains", "value": "a"}]}, {"expected_output": "b"}],
@@ -63,9 +63,6 @@ def test_a_conversation_is_turns() -> None:
     assert test["assert"] == [{"type": "contains", "value": "c"}]
     assert test["on_turn_failure"] == "stop"
     assert "input" not in test
-
-
-def test_turns_that_nobody_says_are_a_grader() -> None:
     turns = {"type": "turns", "turns": [{"assertions": [{"type": "llm_grader"}]}, {}]}
     assert written_test({**TASK, "graders": [turns]})["assert"] == [
         {"type": "turns", "turns": [{"assertions": [{"type": "llm_judge"}]}, {}]}
@@ -305,16 +302,13 @@ def test_what_all_tests_say_stands_above_them_and_what_some_say_with_them() -> N
     assert document["tests"][0]["run"] == {"repeat": 2}
 
 
-def test_a_suite_in_the_metadata_does_not_go_before_the_tests_own() -> None:
-    document = eval_document("x", [a_task("a", metadata={"suite": "adversarial"})])
-    assert "suite" not in document
-    assert document["tests"][0]["suite"] == "golden"
-
-
-def test_the_mode_of_all_tests_is_that_of_the_file() -> None:
+def test_the_mode_of_all_tests_is_that_of_the_file_and_suites_in_metadata_are_not() -> None:
     compatible = {"scoring": {"rule": "weighted_average", "compat": "agentv"}}
     assert eval_document("x", [a_task("a", **compatible)])["compat"] == "agentv"
     assert "compat" not in eval_document("x", [a_task("a", **compatible), a_task("b")])
+    document = eval_document("x", [a_task("a", metadata={"suite": "adversarial"})])
+    assert "suite" not in document
+    assert document["tests"][0]["suite"] == "golden"
 
 
 def test_the_schema_for_editors_is_named_first() -> None:
