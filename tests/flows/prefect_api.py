@@ -105,6 +105,17 @@ def a_worker(project: Project, pool: str, folder: Path, *options: str, **environ
         worker.wait()
 
 
+def engines_of(flow_run: dict[str, Any]) -> list[int]:
+    """The process in which a worker runs a flow run, while it is there."""
+    named = f"PREFECT__FLOW_RUN_ID={flow_run['id']}".encode()
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if named in (place / "environ").read_bytes() and b"prefect.engine" in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
 def descendants(process_id: int) -> list[int]:
     """The processes that come from a process."""
     parents = {child: parent_of(child) for child in process_ids()}
@@ -114,8 +125,9 @@ def descendants(process_id: int) -> list[int]:
     return found[1:]
 
 
-def kill_tree(process_id: int) -> None:
+def kill_tree(process_id: int | None) -> None:
     """Kill a process and all that come from it, none of which gets to clean up."""
+    assert process_id is not None
     for one in [process_id, *descendants(process_id)]:
         with suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
