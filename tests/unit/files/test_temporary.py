@@ -13,10 +13,12 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.files.temporary import ROOT_PREFIX, TemporaryFolder, private_roots, sweep, temporary_folder
+from tests.waiting import LIMIT
 
 HOLDS_A_FOLDER = """
 import sys
 from passgate.tasks.files.temporary import TemporaryFolder
+from tests.waiting import LIMIT
 folder = TemporaryFolder("run-1")
 (folder.path / "hidden-test").write_text("the answer")
 print(folder.path, flush=True)
@@ -145,7 +147,7 @@ def test_two_sweeps_at_once_are_one(holder: Callable[[], Holder]) -> None:
         )
         for _ in range(2)
     ]
-    assert [process.wait(timeout=60) for process in sweeps] == [0, 0]
+    assert [process.wait(timeout=LIMIT) for process in sweeps] == [0, 0]
     assert not any(folder.exists() for folder in folders)
 
 

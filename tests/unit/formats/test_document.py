@@ -19,8 +19,8 @@ from passgate.tasks.formats.document import (
     read_document,
 )
 
-SECONDS = 20
-"""No file may take longer, on a busy machine."""
+CPU_SECONDS = 20
+"""No file may take more of a processor."""
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def read(tmp_path: Path):
     def _read(content: str | bytes) -> Document:
         file = tmp_path / "file.yaml"
         file.write_bytes(content if isinstance(content, bytes) else textwrap.dedent(content).encode())
-        started = time.monotonic()
+        started = time.process_time()
         document = read_document(file, "file.yaml")
-        assert time.monotonic() - started < SECONDS
+        assert time.process_time() - started < CPU_SECONDS
         return document
 
     return _read

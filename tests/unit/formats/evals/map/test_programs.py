@@ -150,8 +150,5 @@ def test_what_agentv_does_not_run_is_an_unknown_type(tmp_path: Path, name: str) 
     unknown = read(tmp_path, {"type": "word-count"}, files={f".agentv/assertions/{name}": "a"})
     assert unknown.graders == ()
     assert unknown.problems[0].startswith("[0].type: unknown evaluator 'word-count'; known: assert-set, ")
-
-
-@pytest.mark.parametrize("name", ["../word-count", "a b", "w" * 200, "\0"])
-def test_a_type_that_can_be_no_file_name_is_an_unknown_type(tmp_path: Path, name: str) -> None:
-    assert "unknown evaluator" in read(tmp_path, {"type": name}).problems[0]
+    for kind in ("../word-count", "a b", "w" * 200, "\0"):
+        assert "unknown evaluator" in read(tmp_path, {"type": kind}).problems[0]
