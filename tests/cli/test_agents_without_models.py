@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.cli.test_run import WRITES_OK, gate_of
+from tests.gates import WRITES_OK, gate_of
 from tests.project import Project
 from tests.unit.agents.agent_server import running_agent
 

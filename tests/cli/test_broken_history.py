@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_run import WRITES_OK, gate_of
+from tests.gates import WRITES_OK, gate_of
 from tests.project import Project
 
 pytestmark = pytest.mark.slow

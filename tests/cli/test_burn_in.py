@@ -11,7 +11,7 @@ import pytest
 from tests.builders import task_document
 from tests.cli.test_metered_run import GATES as METERED_GATES
 from tests.cli.test_metered_run import TASK as METERED_TASK
-from tests.cli.test_run import agent_file
+from tests.gates import agent_file
 from tests.processes import interrupted, marked_processes
 from tests.project import Project
 from tests.upstream import ScriptedUpstream

@@ -1,43 +1,36 @@
 """What holds for the whole command line: exit codes, help, start-up."""
 
-import subprocess
-import sys
-
 import pytest
 
 from passgate import __version__
-from passgate.flows.cli import main
-from tests.cli.test_validate import GOOD
+from tests.cli.commands import Here, imported_by, refused, told
+from tests.cli.test_validate import write_task
 from tests.project import Project
 
 COMMANDS = ("run", "try", "validate", "judge", "trend", "doctor", "init")
+LARGE = {"prefect", "pandas", "pyarrow", "matplotlib"}
 
 
-def imported_by(project: Project, *arguments: str) -> set[str]:
-    """The modules that a command has imported by its end."""
-    code = (
-        "import sys; from passgate.flows.cli import main; main(sys.argv[1:]); "
-        "sys.stderr.write('MODULES ' + ' '.join(sys.modules))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=project.path,
-        env=project.full_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(result.stderr.rpartition("MODULES ")[2].split())
+@pytest.mark.cold
+@pytest.mark.parametrize(
+    ("arguments", "done_by"),
+    [
+        (("validate", "suites"), "passgate.tasks.formats.loading"),
+        (("try", "golden/one"), "passgate.tasks.formats.loading"),
+        (("check-graders",), "passgate.tasks.commands.check_graders"),
+        (("doctor", "nop"), "passgate.tasks.commands.doctor"),
+    ],
+)
+def test_commands_for_authors_start_without_the_engine_and_the_tables(
+    bare_project: Project, arguments: tuple[str, ...], done_by: str
+) -> None:
+    write_task(bare_project, "suites/golden/one.yaml")
+    modules = imported_by(bare_project, *arguments)
+    assert done_by in modules, "the command did its work"
+    assert modules.isdisjoint(LARGE)
 
 
-@pytest.mark.parametrize("command", ["validate", "try"])
-def test_commands_for_authors_start_without_the_engine(bare_project: Project, command: str) -> None:
-    bare_project.write("suites/golden/one.yaml", GOOD.format(name="one"))
-    modules = imported_by(bare_project, command, "suites/golden/one.yaml")
-    assert "passgate.tasks.formats.loading" in modules, "the command did its work"
-    assert modules.isdisjoint({"prefect", "pandas", "pyarrow", "matplotlib"})
-
-
+@pytest.mark.cold
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_who_asks_for_help_does_not_wait_for_the_models_of_a_run(bare_project: Project, option: str) -> None:
     modules = imported_by(bare_project, option)
@@ -45,76 +38,68 @@ def test_who_asks_for_help_does_not_wait_for_the_models_of_a_run(bare_project: P
     assert modules.isdisjoint({"pydantic", "passgate.tasks.model.task", "passgate.tasks.reports.figures"})
 
 
-def test_help_names_every_command_and_the_exit_codes(bare_project: Project) -> None:
-    result = bare_project.passgate("--help")
-    assert result.returncode == 0
+def test_help_names_every_command_and_the_exit_codes(here: Here) -> None:
+    said = told(here, "--help")
     for command in COMMANDS:
-        assert command in result.stdout
-        assert bare_project.passgate(command, "--help").returncode == 0
-    assert "3 INCONCLUSIVE" in result.stdout
+        assert command in said
+        told(here, command, "--help")
+    assert "3 INCONCLUSIVE" in said
 
 
 def test_the_version(bare_project: Project) -> None:
-    assert bare_project.passgate("--version").stdout == f"passgate {__version__}\n"
+    assert told(bare_project, "--version") == f"passgate {__version__}\n"
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "message"),
     [
-        ("run",),
-        ("run", "no_such_gate"),
-        ("run", "ci_merge", "--k", "0"),
-        ("run", "ci_merge", "--agent", "orakel"),
-        ("run", "ci_merge", "--resume", "last"),
-        ("run", "ci_merge", "--resume", "last", "--agent", "nop"),
-        ("run", "ci_merge"),
-        ("judge", "last"),
-        ("trend",),
-        ("frobnicate",),
+        (("run",), "Missing argument 'GATE"),
+        (("run", "no_such_gate"), "'no_such_gate' is no gate"),
+        (("run", "ci_merge", "--k", "0"), "Invalid value for '--k'"),
+        (("run", "ci_merge", "--agent", "orakel"), "unknown agent 'orakel'; did you mean 'oracle'?"),
+        (("run", "ci_merge", "--resume", "last"), "no run 'last'"),
+        (("run", "ci_merge", "--resume", "last", "--agent", "nop"), "no run 'last'"),
+        (("run", "ci_merge"), "no suites folder suites"),
+        (
+            ("run", "ci_merge", "--runner", "proces"),
+            "passgate: Invalid value for '--runner': 'proces' is not one of 'process', 'dask', 'ray'.",
+        ),
+        (("run", "ci_merge", "--engine", "dagster"), "'dagster' is not one of 'prefect', 'none'"),
+        *(
+            ((command, "ci-merge"), "'ci-merge' is no gate; did you mean 'ci_merge'?")
+            for command in ("run", "forecast", "burn-in")
+        ),
+        *(
+            ((command, ""), "a path is empty: name a file or a folder")
+            for command in ("validate", "show", "check-graders", "try")
+        ),
+        (("judge", "last"), "no run 'last'"),
+        (("report", "none-such"), "no run 'none-such'"),
+        (("view", "last"), "no run 'last'"),
+        (("trend",), "passgate run"),
+        (("show", "nowhere"), "no file or folder nowhere"),
+        (("frobnicate",), "No such command 'frobnicate'"),
     ],
 )
 def test_what_cannot_be_done_is_exit_2_with_a_message_and_no_traceback(
-    bare_project: Project, arguments: tuple[str, ...]
+    here: Here, arguments: tuple[str, ...], message: str
 ) -> None:
-    result = bare_project.passgate(*arguments)
-    assert result.returncode == 2
-    assert result.stderr.strip()
-    assert "Traceback" not in result.stderr
+    assert message in refused(here, *arguments)
+
+
+def test_what_cannot_be_done_is_told_by_the_process_too(bare_project: Project) -> None:
+    assert "no run 'last'" in refused(bare_project, "judge", "last", "--json")
 
 
 @pytest.mark.parametrize("words", [("run", "ci_merge"), ("report", "last"), ("trend",)], ids=" ".join)
 def test_who_starts_passgate_below_the_project_is_told_where_it_is(
-    bare_project: Project, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Here, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    below = bare_project.path / "src" / "agent"
+    below = here.path / "src" / "agent"
     below.mkdir(parents=True)
-    bare_project.write("gates.yaml", "version: 1\n")
-    told = "passgate: there is no gates.yaml in this folder, but in ../..: start passgate there\n"
-    for is_there in (True, False):
-        if not is_there:
-            (bare_project.path / "gates.yaml").unlink()
-        monkeypatch.chdir(below)
-        assert main(words) == 2
-        assert capsys.readouterr().err.endswith(told) is is_there
-
-
-@pytest.mark.parametrize("command", ["run", "forecast", "burn-in"])
-def test_a_gate_with_a_hyphen_is_told_its_name(bare_project: Project, command: str) -> None:
-    result = bare_project.passgate(command, "ci-merge")
-    assert result.returncode == 2
-    assert "'ci-merge' is no gate; did you mean 'ci_merge'?" in result.stderr
-
-
-def test_a_value_that_an_option_does_not_have_is_told_those_that_it_has(bare_project: Project) -> None:
-    result = bare_project.passgate("run", "ci_merge", "--runner", "proces")
-    assert result.returncode == 2
-    told = "passgate: Invalid value for '--runner': 'proces' is not one of 'process', 'dask', 'ray'."
-    assert result.stderr.startswith(told), result.stderr
-
-
-@pytest.mark.parametrize("command", ["validate", "show", "check-graders", "try"])
-def test_an_empty_path_is_not_the_current_folder(bare_project: Project, command: str) -> None:
-    bare_project.write("suites/golden/one.yaml", GOOD.format(name="one"))
-    result = bare_project.passgate(command, "")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "a path is empty: name a file or a folder" in result.stderr
+    gates = here.write("gates.yaml", "version: 1\n")
+    monkeypatch.chdir(below)
+    told_where = "passgate: there is no gates.yaml in this folder, but in ../..: start passgate there\n"
+    assert refused(here, *words).endswith(told_where)
+    gates.unlink()
+    assert not refused(here, *words).endswith(told_where)

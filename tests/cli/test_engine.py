@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.cli.test_command_line import imported_by
-from tests.cli.test_run import WRITES_OK, gate_of
+from tests.cli.commands import imported_by
+from tests.gates import WRITES_OK, gate_of
 from tests.prefect_servers import PATIENT, free_port, started_server
 from tests.processes import how_to_resume, interrupted, marked_processes
 from tests.project import Project

@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.cli.test_run import WRITES_OK, agent_file, gate_of
+from tests.gates import WRITES_OK, agent_file, gate_of
 from tests.processes import how_to_resume
 from tests.project import Project
 

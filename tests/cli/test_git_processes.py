@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_run import GATES, WRITES_OK
+from tests.gates import GATES, WRITES_OK
 from tests.project import Project
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.cli.test_run import WRITES_OK, gate_of
+from tests.gates import WRITES_OK, gate_of
 from tests.processes import how_to_resume, interrupted, marked_processes
 from tests.project import Project
 

@@ -1,39 +1,52 @@
-"""`passgate judge`: another policy on the same trials, without running anything."""
+"""`passgate judge` and `passgate report`: a stored run, without running anything."""
 
-import pytest
+from pathlib import Path
 
-from tests.cli.test_run import WRITES_OK, gate_of
-from tests.project import Project
+from tests.cli.commands import refused, told
+from tests.gates import finished_trials
+from tests.scenarios import Scenarios
+from tests.scenarios.gates import a_green_run, a_red_run
 
 
-@pytest.mark.slow
-def test_a_stored_run_is_judged_under_another_policy(project: Project) -> None:
-    gate_of(project, k=2)
-    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
-    assert project.passgate("run", "ci_merge", "--agent", "nop").returncode == 1
-    before = {file: file.read_bytes() for file in project.path.rglob(".passgate/**/*") if file.is_file()}
-    again = project.passgate("judge", "last")
+def test_a_stored_run_is_judged_under_another_policy(scenario: Scenarios, tmp_path: Path) -> None:
+    red = scenario(a_red_run).copy(tmp_path / "copy")
+    before = {file: file.read_bytes() for file in red.path.rglob(".passgate/**/*") if file.is_file()}
+    again = red.passgate("judge", "last")
     assert again.returncode == 1
     assert "task_failed" in again.stdout
-    lenient = (project.path / "gates.yaml").read_text().replace(", task_failed]", "]")
-    project.write("lenient.yaml", lenient)
-    assert project.passgate("judge", "last", "--gates", "lenient.yaml").returncode == 0
-    after = {file: file.read_bytes() for file in project.path.rglob(".passgate/**/*") if file.is_file()}
+    lenient = (red.path / "gates.yaml").read_text().replace(", task_failed]", "]")
+    red.write("lenient.yaml", lenient)
+    told(red, "judge", "last", "--gates", "lenient.yaml")
+    after = {file: file.read_bytes() for file in red.path.rglob(".passgate/**/*") if file.is_file()}
     assert after == before, "judging writes nothing"
 
 
-@pytest.mark.slow
-def test_a_run_that_never_ended_is_inconclusive(project: Project) -> None:
-    gate_of(project, k=2)
-    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
-    project.write("agent.sh", "printf ok > result.txt")
-    assert project.passgate("run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh").returncode == 0
-    folder = project.run_folders()[0]
+def test_a_run_that_never_ended_is_inconclusive(scenario: Scenarios, tmp_path: Path) -> None:
+    run = scenario(a_green_run).copy(tmp_path / "copy")
+    (folder,) = run.run_folders()
     lines = (folder / "journal.jsonl").read_text().splitlines(keepends=True)
     (folder / "journal.jsonl").write_text(lines[0])
     (folder / "verdict.json").unlink()
-    result = project.passgate("judge", "last")
+    result = run.passgate("judge", "last")
     assert result.returncode == 3
     assert "1 of 2 trials" in result.stdout
     said = f"passgate: the run {folder.name} has not ended: this judges the trials that it has so far\n"
-    assert result.stderr == said
+    assert (result.stderr, len(finished_trials(run))) == (said, 1)
+
+
+def test_every_run_has_a_page_and_report_writes_it_again(scenario: Scenarios, tmp_path: Path) -> None:
+    red = scenario(a_red_run).copy(tmp_path / "copy")
+    page = red.run_folders()[0] / "report.html"
+    shown = str(page.relative_to(red.path))
+    assert f"page  {shown}" in scenario(a_red_run).ended().stdout.splitlines()
+    first = page.read_text(encoding="utf-8")
+    assert "ci_merge FAIL" in first
+    assert 'id="golden/first/1"' in first
+    page.unlink()
+    result = red.passgate("report", "last")
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"{shown}\n", "")
+    assert page.read_text(encoding="utf-8") == first
+    elsewhere = red.passgate("report", "last", "--history", "nowhere://x")
+    assert elsewhere.returncode == 0
+    assert "the page shows no history" in elsewhere.stderr
+    assert "no run 'none-such'" in refused(red, "report", "none-such")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli.test_run import gate_of
+from tests.gates import gate_of
 from tests.project import Project
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
 from tests.waiting import wait_until

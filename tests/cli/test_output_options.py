@@ -5,22 +5,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from passgate.flows.cli import main
+from tests.cli.commands import Here, refused
 from tests.docs.commands import COMMANDS
-from tests.project import REPOSITORY, Project
+from tests.gates import newest_run
+from tests.scenarios import Scenarios
+from tests.scenarios.gates import SAYS_YES, two_runs_of_a_part
 
 WITHOUT: Mapping[str, str] = {}
 """Commands without one of the options, each with the reason."""
-
-TASK = """
-suite: golden
-task_id: first
-description: Says yes.
-inputs: {prompt: "Say yes."}
-graders: [{type: contains, value: "yes"}]
-tracked_metrics: [steps]
-reference: {solution: {transcript: _shared/yes.json}}
-"""
+VERDICT = "nightly INCONCLUSIVE: the evidence is not complete\n"
 
 
 def test_every_command_has_both() -> None:
@@ -31,24 +24,30 @@ def test_every_command_has_both() -> None:
     assert set(WITHOUT) <= set(COMMANDS)
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def test_of_a_quiet_run_there_is_only_the_line_of_its_verdict(scenario: Scenarios) -> None:
+    run = scenario(two_runs_of_a_part).ended("quiet")
+    assert (run.returncode, run.stdout) == (3, VERDICT)
+    assert "trials" not in run.stderr
+
+
+def test_a_run_as_json_is_its_verdict(scenario: Scenarios) -> None:
+    runs = scenario(two_runs_of_a_part)
+    run = runs.ended("json")
+    assert json.loads(run.stdout) == json.loads((newest_run(runs) / "verdict.json").read_text())
+    assert run.returncode == json.loads(run.stdout)["exit_code"] == 3
+
+
+@pytest.fixture
+def recorded(
+    scenario: Scenarios,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Here:
     """A project with two runs of a partial gate."""
-    project = Project(tmp_path_factory.mktemp("output") / "repository")
-    project.path.mkdir()
-    project.git("init", "-q", "-b", "main")
-    project.write("gates.yaml", (REPOSITORY / "gates.yaml").read_text())
-    project.write("suites/golden/first.yaml", TASK)
-    project.write("suites/_shared/yes.json", '{"messages": [{"role": "assistant", "content": "yes"}], "output": "yes"}')
-    project.git("add", "-A")
-    project.git("commit", "-q", "-m", "Add a task")
-    for _ in range(2):
-        result = project.passgate("run", "nightly", "--engine", "none", "--quiet")
-        assert result.returncode == 3, result.stderr
-        # Of a run only the line of the verdict, and of what goes on nothing.
-        assert result.stdout == "nightly INCONCLUSIVE: the evidence is not complete\n"
-        assert "trials" not in result.stderr
-    return project
+    copy = scenario(two_runs_of_a_part).copy(tmp_path_factory.mktemp("recorded") / "repository")
+    monkeypatch.chdir(copy.path)
+    return Here(copy.path, capture=capsys)
 
 
 READING = [
@@ -74,85 +73,47 @@ READING = [
 
 
 @pytest.mark.parametrize("words", READING, ids=" ".join)
-def test_json_is_one_document_and_quiet_prints_no_result(
-    recorded: Project, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(recorded.path)
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-
-    code = main([*words, "--json"])
-    document = capsys.readouterr().out
-    assert code in {0, 1, 3}
-    json.loads(document)
-    assert document.replace("\n", "").isprintable()
-
-    assert main([*words, "--quiet"]) == code
-    verdict = "nightly INCONCLUSIVE: the evidence is not complete\n" if words[0] == "judge" else ""
-    assert capsys.readouterr().out == verdict
+def test_json_is_one_document_and_quiet_prints_no_result(recorded: Here, words: tuple[str, ...]) -> None:
+    as_json = recorded.passgate(*words, "--json", GITHUB_ACTIONS="true")
+    assert as_json.returncode in {0, 1, 3}
+    json.loads(as_json.stdout)
+    assert as_json.stdout.replace("\n", "").isprintable()
+    quiet = recorded.passgate(*words, "--quiet", GITHUB_ACTIONS="true")
+    assert (quiet.returncode, quiet.stdout) == (as_json.returncode, VERDICT if words[0] == "judge" else "")
 
 
-UNWRITABLE = [
-    ("init", "gates.yaml/below"),
-    ("trend", "--output", "none/trend.csv"),
-    ("history", "export", "none/rows.csv"),
-    ("forecast", "nightly", "--assume", "0.9", "--runs", "100", "--plot", "none/plot.svg"),
-    ("convert", "suites", "--to", "eval", "--out", "gates.yaml/EVAL.yaml", "--lossy"),
-]
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("init", "gates.yaml/below"),
+        ("trend", "--output", "none/trend.csv"),
+        ("history", "export", "none/rows.csv"),
+        ("forecast", "nightly", "--assume", "0.9", "--runs", "100", "--plot", "none/plot.svg"),
+        ("convert", "suites", "--to", "eval", "--out", "gates.yaml/EVAL.yaml", "--lossy"),
+    ],
+    ids=" ".join,
+)
+def test_a_named_place_that_cannot_be_written_is_bad_input(recorded: Here, words: tuple[str, ...]) -> None:
+    said = refused(recorded, *words, "--quiet")
+    assert "written" in said or "cannot write" in said
 
 
-@pytest.mark.parametrize("words", UNWRITABLE, ids=" ".join)
-def test_a_named_place_that_cannot_be_written_is_bad_input(
-    recorded: Project, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(recorded.path)
-
-    assert main([*words, "--quiet"]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "written" in shown.err or "cannot write" in shown.err
+def test_a_pin_prints_nothing_under_quiet(recorded: Here) -> None:
+    for words in (("pin", "--commit", "HEAD", "--reason", "good"), ("clear",)):
+        pinned = recorded.passgate("baseline", *words, "--quiet")
+        assert (pinned.returncode, pinned.stdout, pinned.stderr) == (0, "", "")
 
 
-def test_a_pin_prints_nothing_under_quiet(
-    recorded: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(recorded.path)
-
-    assert main(["baseline", "pin", "--commit", "HEAD", "--reason", "good", "--quiet"]) == 0
-    assert main(["baseline", "clear", "--quiet"]) == 0
-    assert capsys.readouterr() == ("", "")
+def test_a_burn_in_that_has_no_place_is_bad_input(here: Here) -> None:
+    here.write("suites/golden/first.yaml", SAYS_YES)
+    here.write("suites/_shared/yes.json", '{"messages": [], "output": "yes"}')
+    here.write(".passgate/burn-in", "a file in the way")
+    assert "start passgate in a folder that you can write to" in refused(here, "burn-in", "nightly", "--runs", "2")
 
 
-def test_a_burn_in_that_has_no_place_is_bad_input(bare_project: Project) -> None:
-    bare_project.write("suites/golden/first.yaml", TASK)
-    bare_project.write("suites/_shared/yes.json", '{"messages": [], "output": "yes"}')
-    bare_project.write(".passgate/burn-in", "a file in the way")
-
-    result = bare_project.passgate("burn-in", "nightly", "--runs", "2")
-
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "start passgate in a folder that you can write to" in result.stderr
-
-
-def test_a_run_as_json_is_its_verdict(recorded: Project) -> None:
-    result = recorded.passgate("run", "nightly", "--engine", "none", "--json", GITHUB_ACTIONS="true")
-
-    verdict = recorded.run_folders()[-1] / "verdict.json"
-    assert json.loads(result.stdout) == json.loads(verdict.read_text())
-    assert result.returncode == json.loads(result.stdout)["exit_code"] == 3
-
-
-def test_validate_gives_its_problems_as_json(bare_project: Project) -> None:
-    bare_project.write("suites/golden/broken.yaml", TASK.replace("graders", "grades"))
-
-    result = bare_project.passgate("validate", "suites", "--json")
-
+def test_validate_gives_its_problems_as_json(here: Here) -> None:
+    here.write("suites/golden/broken.yaml", SAYS_YES.replace("graders", "grades"))
+    result = here.passgate("validate", "suites", "--json")
     assert result.returncode == 2
     problems = json.loads(result.stdout)["problems"]
     assert [(one["file"], one["line"]) for one in problems] == [("suites/golden/broken.yaml", line) for line in (2, 6)]
-
-
-def test_an_error_leaves_standard_output_empty(bare_project: Project) -> None:
-    result = bare_project.passgate("judge", "last", "--json")
-
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "no run 'last'" in result.stderr

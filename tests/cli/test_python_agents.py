@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_run import agent_file, gate_of
+from tests.gates import agent_file, gate_of
 from tests.processes import marked_processes
 from tests.project import Project
 from tests.waiting import wait_until

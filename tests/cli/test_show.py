@@ -1,11 +1,13 @@
-"""`passgate show`: files of every dialect in one form."""
+"""`passgate show`: files of every dialect in one form, and trials of a run."""
 
 import json
 
 import pytest
 import yaml
 
-from tests.project import Project
+from tests.cli.commands import Here, refused, told
+from tests.scenarios import Scenario, Scenarios
+from tests.scenarios.gates import a_red_run
 
 EVAL = """
 name: chat
@@ -23,9 +25,9 @@ tests:
 """
 
 
-def test_an_eval_file_is_shown_as_the_task_that_is_run(bare_project: Project) -> None:
-    bare_project.write("golden/chat.eval.yaml", EVAL)
-    result = bare_project.passgate("show", "golden/chat.eval.yaml")
+def test_an_eval_file_is_shown_as_the_task_that_is_run(here: Here) -> None:
+    here.write("golden/chat.eval.yaml", EVAL)
+    result = here.passgate("show", "golden/chat.eval.yaml")
     assert (result.returncode, result.stderr) == (0, "")
     assert "criteria: |\n  Greets.\n  Is kind.\n" in result.stdout
     (task,) = yaml.safe_load_all(result.stdout)
@@ -38,82 +40,55 @@ def test_an_eval_file_is_shown_as_the_task_that_is_run(bare_project: Project) ->
     assert "task_digest" not in task
 
 
-def test_programs_get_every_field(bare_project: Project) -> None:
-    bare_project.write("golden/chat.eval.yaml", EVAL)
-    (task,) = json.loads(bare_project.passgate("show", "--json", "golden").stdout)
+def test_programs_get_every_field(here: Here) -> None:
+    here.write("golden/chat.eval.yaml", EVAL)
+    (task,) = json.loads(told(here, "show", "--json", "golden"))
     assert (task["line"], task["reference"], task["scoring"]["threshold"]) == (7, None, 0.8)
     assert len(task["task_digest"]) == 64
 
 
-def test_what_a_terminal_would_obey_is_only_shown(bare_project: Project) -> None:
-    bare_project.write("golden/chat.eval.yaml", EVAL.replace("I am Ann.", "\\x1b[2J \u202e Ann"))
-    shown = bare_project.passgate("show", "golden").stdout
+def test_what_a_terminal_would_obey_is_only_shown(here: Here) -> None:
+    here.write("golden/chat.eval.yaml", EVAL.replace("I am Ann.", "\\x1b[2J \u202e Ann"))
+    shown = told(here, "show", "golden")
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     (task,) = yaml.safe_load_all(shown)
     assert task["inputs"]["messages"][1]["content"] == "\x1b[2J \u202e Ann"
 
 
-def test_problems_are_shown_instead_of_tasks(bare_project: Project) -> None:
-    bare_project.write("golden/chat.eval.yaml", EVAL.replace("criteria", "critera"))
-    result = bare_project.passgate("show", "golden")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "golden/chat.eval.yaml:8:5: tests[0].critera: unknown key; did you mean 'criteria'?" in result.stderr
+def test_problems_are_shown_instead_of_tasks(here: Here) -> None:
+    here.write("golden/chat.eval.yaml", EVAL.replace("criteria", "critera"))
+    said = refused(here, "show", "golden")
+    assert "golden/chat.eval.yaml:8:5: tests[0].critera: unknown key; did you mean 'criteria'?" in said
 
 
-def test_what_does_not_exist_is_bad_usage(bare_project: Project) -> None:
-    result = bare_project.passgate("show", "nowhere")
-    assert result.returncode == 2
-    assert "no file or folder nowhere" in result.stderr
+@pytest.fixture
+def red(scenario: Scenarios) -> Scenario:
+    return scenario(a_red_run)
 
 
-TASK = """
-suite: golden
-task_id: {name}
-description: Writes a file.
-inputs: {{prompt: "Write a.txt."}}
-graders: [{{type: contains, value: "\\x1b[2Jdone"}}]
-tracked_metrics: [steps]
-"""
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project with a run in which every trial has failed."""
-    project = Project(tmp_path_factory.mktemp("show") / "repository")
-    project.path.mkdir()
-    project.git("init", "-q", "-b", "main")
-    for name in ("first", "second"):
-        project.write(f"suites/golden/{name}.yaml", TASK.format(name=name))
-    ended = project.passgate("run", "nightly", "--agent", "nop", "--engine", "none", "--k", "2")
-    assert ended.returncode != 2, ended.stderr
-    return project
-
-
-@pytest.mark.slow
-def test_a_trial_of_a_run_is_shown(recorded: Project) -> None:
-    (run,) = recorded.run_folders()
-    by_name = recorded.passgate("show", run.name, "--task", "golden/first", "--trial", "1")
+def test_a_trial_of_a_run_is_shown(red: Scenario) -> None:
+    (run,) = red.run_folders()
+    by_name = red.passgate("show", run.name, "--task", "golden/first", "--trial", "1")
     assert (by_name.returncode, by_name.stderr) == (0, "")
     assert by_name.stdout.startswith(f"golden/first, trial 1  suites/golden/first.yaml:3\nrun {run.name}\n")
     assert "user Write a.txt.\n" in by_name.stdout
     assert "\x1b" not in by_name.stdout
     assert by_name.stdout.endswith("  passgate try golden/first --agent nop\n")
     # Without a number the first that failed; a task by its id alone; a run by `last` or by its folder.
-    first = recorded.passgate("show", "last", "--task", "first").stdout
+    first = told(red, "show", "last", "--task", "first")
     assert first.startswith(f"golden/first, trial 0  suites/golden/first.yaml:3\nrun {run.name}\n")
-    assert recorded.passgate("show", f".passgate/runs/{run.name}", "--task", "first").stdout == first
+    assert told(red, "show", f".passgate/runs/{run.name}", "--task", "first") == first
 
 
-def test_programs_get_a_trial_whole(recorded: Project) -> None:
-    shown = recorded.passgate("show", "last", "--task", "first", "--format", "json").stdout
-    assert shown == recorded.passgate("show", "last", "--task", "first", "--json").stdout
+def test_programs_get_a_trial_whole(red: Scenario) -> None:
+    shown = told(red, "show", "last", "--task", "first", "--format", "json")
+    assert shown == told(red, "show", "last", "--task", "first", "--json")
     document = json.loads(shown)
     assert (document["trial"]["status"], document["trial"]["trial"]) == ("failed", 0)
     assert document["transcript"]["messages"][0]["content"] == "Write a.txt."
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -126,8 +101,6 @@ def test_programs_get_a_trial_whole(recorded: Project) -> None:
         (("suites", "--task", "first"), "no run 'suites' in .passgate/runs; the newest is {run}"),
     ],
 )
-def test_what_a_run_does_not_have_is_bad_usage(recorded: Project, arguments: tuple[str, ...], message: str) -> None:
-    (run,) = recorded.run_folders()
-    result = recorded.passgate("show", *arguments)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert message.format(run=run.name) in result.stderr
+def test_what_a_run_does_not_have_is_bad_usage(red: Scenario, arguments: tuple[str, ...], message: str) -> None:
+    (run,) = red.run_folders()
+    assert message.format(run=run.name) in refused(red, "show", *arguments)

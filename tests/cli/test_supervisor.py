@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_run import WRITES_OK, gate_of
+from tests.gates import WRITES_OK, gate_of
 from tests.processes import how_to_resume, marked_processes, parent_of, worker_of
 from tests.project import Project
 from tests.waiting import wait_until

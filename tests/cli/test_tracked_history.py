@@ -10,7 +10,7 @@ from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Revision
 from tests.builders import a_plan, a_run_id, begun, trials_of
-from tests.cli.test_run import GATES, WRITES_OK
+from tests.gates import GATES, WRITES_OK
 from tests.project import Project
 
 pytestmark = pytest.mark.slow

@@ -34,6 +34,10 @@ class Scenario(Project):
         return Project(folder, dict(self.environment))
 
 
+Scenarios = Callable[[Make], Scenario]
+"""Gives the scenario that a function makes, as the fixture `scenario` does."""
+
+
 def made(folder: Path, make: Make) -> Scenario:
     """The scenario that a function makes, in a folder of its own under `folder`.
 

@@ -1,0 +1,50 @@
+"""Commands, and what they say."""
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+import pytest
+
+from passgate.flows.cli import main
+from tests.project import Project
+
+
+@dataclass
+class Here(Project):
+    """A project whose commands run in this process, which is in its folder."""
+
+    capture: pytest.CaptureFixture[str] = field(kw_only=True)
+
+    def passgate(self, *arguments: str, timeout: float = 0, **extra: str) -> subprocess.CompletedProcess[str]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {"COLUMNS": "120", **self.environment, **extra}.items():
+                patch.setenv(name, value)
+            code = main(arguments)
+        said = self.capture.readouterr()
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+
+def told(project: Project, *arguments: str, **environment: str) -> str:
+    """What a command prints that ends well."""
+    ended = project.passgate(*arguments, **environment)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def refused(project: Project, *arguments: str, **environment: str) -> str:
+    """What a command says of bad input. It prints no result."""
+    ended = project.passgate(*arguments, **environment)
+    assert (ended.returncode, ended.stdout) == (2, ""), ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+    return ended.stderr
+
+
+def imported_by(project: Project, *arguments: str) -> set[str]:
+    """The modules that a command has imported by its end."""
+    code = (
+        "import sys; from passgate.flows.cli import main; main(sys.argv[1:]); "
+        "sys.stderr.write('MODULES ' + ' '.join(sys.modules))"
+    )
+    ended = project.run([sys.executable, "-c", code, *arguments])
+    return set(ended.stderr.rpartition("MODULES ")[2].split())
