@@ -1,16 +1,80 @@
 """What the tests of several rooms need."""
 
+import asyncio
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
+from passgate.tasks.sandboxes.workbench import Workbench
+from tests.builders import a_task
+from tests.waiting import until
 
 NO_BUBBLEWRAP = "bubblewrap does not work on this machine"
+LONG = 3600.0
+"""Seconds. A limit that is reached when a test puts the clock forward, and never else."""
+
+Result = TypeVar("Result")
+OpenSandbox = Callable[..., AbstractAsyncContextManager[TrialSandbox]]
+
+
+class LoopClock:
+    """The clock of a running event loop, which a test can put forward: what is due by then is due at once."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._ahead = 0.0
+        real = loop.time
+        loop.time = lambda: real() + self._ahead  # type: ignore[method-assign]
+
+    def forward(self, seconds: float = LONG) -> None:
+        self._ahead += seconds
+
+    async def run_out(self, waiting: Awaitable[Result], ready: Callable[[], object]) -> Result:
+        """What comes of something whose limit is `LONG` and over as soon as it is ready."""
+        running = asyncio.ensure_future(waiting)
+        await until(lambda: ready() or running.done())
+        self.forward()
+        return await running
+
+
+@pytest.fixture
+async def clock() -> LoopClock:
+    return LoopClock(asyncio.get_running_loop())
+
+
+@pytest.fixture
+def suites(tmp_path: Path) -> Path:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def workbench_of(suites: Path) -> Callable[..., Workbench]:
+    def _workbench(**changes: object) -> Workbench:
+        return Workbench(suites, **{"processes": 4, **changes})
+
+    return _workbench
+
+
+@pytest.fixture
+def sandbox_of(workbench_of: Callable[..., Workbench]) -> OpenSandbox:
+    """The sandbox of one trial, on a workbench of its own that has these options."""
+
+    @asynccontextmanager
+    async def _sandbox(task: EvalTask | None = None, **options: object) -> AsyncIterator[TrialSandbox]:
+        async with workbench_of(**options) as workbench, workbench.sandbox(task or a_task()) as sandbox:
+            yield sandbox
+
+    return _sandbox
 
 
 @pytest.fixture(scope="session")

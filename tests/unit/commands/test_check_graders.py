@@ -11,7 +11,8 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask
 from tests.builders import a_policy, a_task
-from tests.unit.sandboxes.conftest import marked, until
+from tests.processes import marked_processes
+from tests.waiting import until
 
 
 def described(suites: Path, name: str, description: str) -> EvalTask:
@@ -30,7 +31,7 @@ async def test_when_it_is_called_off_nothing_goes_on(tmp_path: Path) -> None:
     word = str(time.time_ns())
     tasks = [described(tmp_path, name, f"setup: ['sleep 60{word}']\n") for name in ("a", "b")]
     checking = asyncio.ensure_future(check_graders({tmp_path: tasks}, a_policy(), PriceTable()))
-    assert await until(lambda: len(marked(word)) > 1)
+    await until(lambda: len(marked_processes(word)) > 1)
     checking.cancel()
     await asyncio.wait([checking])
     assert checking.cancelled()

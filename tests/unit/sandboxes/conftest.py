@@ -1,14 +1,18 @@
-"""Workbenches with each way of isolation that this machine offers."""
+"""Sandboxes with each way of isolation that this machine offers."""
 
-import asyncio
+import secrets
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.unit.conftest import NO_BUBBLEWRAP
+from tests.processes import marked_processes
+from tests.unit.conftest import NO_BUBBLEWRAP, OpenSandbox
+from tests.waiting import until
 
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 from passgate.tasks.sandboxes.workbench import Workbench
 
 
@@ -20,13 +24,6 @@ def isolation(request: pytest.FixtureRequest, bubblewrap_works: bool) -> str:
     elif not bubblewrap_works:
         pytest.skip(NO_BUBBLEWRAP)
     return str(request.param)
-
-
-@pytest.fixture
-def suites(tmp_path: Path) -> Path:
-    folder = tmp_path / "suites"
-    folder.mkdir()
-    return folder
 
 
 @pytest.fixture
@@ -46,34 +43,23 @@ def describe(suites: Path) -> Callable[..., Path]:
     return _describe
 
 
-@pytest.fixture
-def workbench_of(suites: Path) -> Callable[..., Workbench]:
-    def _workbench(**changes: object) -> Workbench:
-        return Workbench(suites, **{"processes": 4, **changes})
-
-    return _workbench
-
-
-async def until(condition: Callable[[], bool], seconds: float = 10) -> bool:
-    """Whether a condition comes true in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        await asyncio.sleep(0.02)
-    return condition()
-
-
-def marked(word: str) -> list[int]:
+class Marked:
     """The processes that have a word on their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and word.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
+
+    def __init__(self) -> None:
+        self.word = f"passgate-test-{secrets.token_hex(8)}"
+
+    @property
+    def running(self) -> list[int]:
+        return marked_processes(self.word)
+
+    async def are_gone(self) -> None:
+        await until(lambda: not self.running)
+
+
+@pytest.fixture
+def marked() -> Marked:
+    return Marked()
 
 
 @pytest.fixture
@@ -88,3 +74,30 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def left_in(temporary: Path) -> list[Path]:
     """The folders of workbenches in a temporary folder."""
     return list(temporary.glob("*/*"))
+
+
+async def cannot_begin(workbench: Workbench, task: EvalTask, what: str) -> None:
+    """A trial of this task is an error that says what is wrong."""
+    with pytest.raises(MeasurementError, match=what):
+        async with workbench.sandbox(task):
+            pytest.fail("the trial must not begin")
+
+
+async def sh(sandbox: TrialSandbox, command: str, **changes: object) -> str:
+    """What a command prints that succeeds."""
+    result = await sandbox.run(["sh", "-c", command], **{"seconds": 240, **changes})
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+async def tries(sandbox: TrialSandbox, command: str, **changes: object) -> bool:
+    """Whether a command succeeds."""
+    result = await sandbox.run(["sh", "-c", command], **{"seconds": 240, **changes})
+    return result.exit_code == 0
+
+
+@pytest.fixture
+async def sandbox(sandbox_of: OpenSandbox) -> AsyncIterator[TrialSandbox]:
+    """The sandbox of a trial whose task asks for nothing. Name `isolation` before it where that matters."""
+    async with sandbox_of() as opened:
+        yield opened

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from tests.builders import a_task
-from tests.unit.sandboxes.conftest import marked
+from tests.processes import marked_processes
+from tests.unit.sandboxes.conftest import left_in
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
@@ -107,20 +107,19 @@ def python(program: str, *arguments: object) -> list[str]:
 
 
 @pytest.fixture
-def run(workbench_of):
+def run(sandbox_of):
     """Run an agent's command that has a bridge."""
 
     async def _run(bridge: Bridge | None, command: list[str], **changes: Any) -> ProcessResult:
-        with workbench_of(bridge=bridge) as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                return await sandbox.for_the_agent.run(command, **{"seconds": 60, **changes})
+        async with sandbox_of(bridge=bridge) as sandbox:
+            return await sandbox.for_the_agent.run(command, **{"seconds": 240, **changes})
 
     return _run
 
 
 HELLO = """
     import socket, sys
-    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=240) as connection:
         print(connection.makefile().read())
 """
 
@@ -147,7 +146,7 @@ class TestBubblewrap:
         program = """
             import sys, urllib.request
             base = f"http://127.0.0.1:{sys.argv[1]}"
-            with urllib.request.urlopen(base + "/stream", timeout=10) as answer:
+            with urllib.request.urlopen(base + "/stream", timeout=240) as answer:
                 print(answer.readline())
                 urllib.request.urlopen(base + "/go-on").read()
                 print(answer.readline())
@@ -163,7 +162,7 @@ class TestBubblewrap:
 
         program = """
             import socket, sys
-            with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as connection:
+            with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=240) as connection:
                 connection.sendall(b"x" * 3_000_000)
                 connection.shutdown(socket.SHUT_WR)
                 print(connection.makefile().read())
@@ -175,7 +174,7 @@ class TestBubblewrap:
         program = """
             import socket, sys
             address = ("127.0.0.1", int(sys.argv[1]))
-            connections = [socket.create_connection(address, timeout=20) for _ in range(400)]
+            connections = [socket.create_connection(address, timeout=240) for _ in range(400)]
             for number, connection in enumerate(connections):
                 connection.sendall(b"%03d" % number)
             print(all(connection.recv(3) == b"%03d" % number for number, connection in enumerate(connections)))
@@ -187,7 +186,7 @@ class TestBubblewrap:
         program = """
             import concurrent.futures, socket, sys
             def echoed(number):
-                with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=40) as connection:
+                with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=240) as connection:
                     connection.sendall(b"%03d" % number)
                     return connection.recv(3) == b"%03d" % number
             with concurrent.futures.ThreadPoolExecutor(40) as pool:
@@ -198,7 +197,7 @@ class TestBubblewrap:
         across = [sys.executable, "-I", "-S", bridge_program.__file__, str(bridge.port), str(bridge.socket)]
         sandbox = ["bwrap", "--dev-bind", "/", "/", "--unshare-net", "--unshare-pid", "--die-with-parent", "--"]
         command = [*sandbox, *few_files, *across, *python(program, bridge.port)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         assert done.stdout == "200\n", done.stderr
 
     async def test_nothing_else_is_reached(self, run, served, port: int) -> None:
@@ -206,26 +205,24 @@ class TestBubblewrap:
         assert (await run(bridge, python(HELLO, port))).exit_code != 0
         assert (await run(bridge, python(HELLO, port), network=True)).exit_code == 0, "it is there"
 
-    async def test_only_agents_have_it(self, workbench_of, served) -> None:
+    async def test_only_agents_have_it(self, sandbox_of, served) -> None:
         bridge = served(says_hello)
         at_path = """
             import socket, sys
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(sys.argv[1])
         """
-        with workbench_of(bridge=bridge) as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                for command in (python(HELLO, bridge.port), python(at_path, bridge.socket)):
-                    assert (await sandbox.run(command, seconds=20)).exit_code != 0
-                    assert (await sandbox.for_the_agent.run(command, seconds=20)).exit_code == 0
+        async with sandbox_of(bridge=bridge) as sandbox:
+            for command in (python(HELLO, bridge.port), python(at_path, bridge.socket)):
+                assert (await sandbox.run(command, seconds=240)).exit_code != 0
+                assert (await sandbox.for_the_agent.run(command, seconds=240)).exit_code == 0
 
-    async def test_commands_that_run_at_the_same_time_have_one_each(self, workbench_of, served) -> None:
+    async def test_commands_that_run_at_the_same_time_have_one_each(self, sandbox_of, served) -> None:
         bridge = served(says_hello)
-        with workbench_of(bridge=bridge) as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                agents = sandbox.for_the_agent
-                commands = (agents.run(python(HELLO, bridge.port), seconds=20) for _ in range(4))
-                assert [result.stdout for result in await asyncio.gather(*commands)] == ["hello\n"] * 4
+        async with sandbox_of(bridge=bridge) as sandbox:
+            agents = sandbox.for_the_agent
+            commands = (agents.run(python(HELLO, bridge.port), seconds=240) for _ in range(4))
+            assert [result.stdout for result in await asyncio.gather(*commands)] == ["hello\n"] * 4
 
     async def test_with_the_network_there_is_no_bridge(self, run, served) -> None:
         bridge = served(says_hello)
@@ -250,15 +247,12 @@ class TestBubblewrap:
         assert (await run(bridge, command)).stdout == "hello\n"
 
     async def test_a_bridge_that_does_not_work_is_no_reason_for_less_isolation(
-        self, workbench_of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, workbench_of, tmp_path: Path, temporary: Path
     ) -> None:
-        temporary = tmp_path / "temporary"
-        temporary.mkdir()
-        monkeypatch.setattr(tempfile, "tempdir", str(temporary))
         missing = Bridge(port=1025, socket=tmp_path / "meter/socket")
         with pytest.raises(MeasurementError, match=r"cannot be given a way to their models: .*socket"):
             workbench_of(bridge=missing)
-        assert list(temporary.glob("passgate-user-*/*")) == []
+        assert left_in(temporary) == []
 
     SEEN = """
         import json, os, signal, sys
@@ -313,12 +307,13 @@ class TestBubblewrap:
     async def test_a_command_that_does_not_listen_is_told_nothing(self, run, served) -> None:
         """Nobody else holds the other end of its standard input."""
         command = ["sh", "-c", "exec 0<&-; sleep 0.2; echo done"]
-        assert (await run(served(says_hello), command, stdin=b"x" * 5_000_000, seconds=20)).stdout == "done\n"
+        assert (await run(served(says_hello), command, stdin=b"x" * 5_000_000)).stdout == "done\n"
 
-    @pytest.mark.parametrize("command", [["true"], ["sleep", "60"], ["sh", "-c", "setsid sleep 60 & exit 3"]])
-    async def test_nothing_of_it_is_left(self, workbench_of, served, command: list[str]) -> None:
+    @pytest.mark.parametrize(
+        ("command", "seconds"), [("true", 240), ("setsid sleep 600 & exit 3", 240), ("sleep 600", 0.2)]
+    )
+    async def test_nothing_of_it_is_left(self, sandbox_of, served, command: str, seconds: float) -> None:
         bridge = served(says_hello)
-        with workbench_of(bridge=bridge) as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                await sandbox.for_the_agent.run(command, seconds=1)
-                assert marked(str(bridge.socket)) == []
+        async with sandbox_of(bridge=bridge) as sandbox:
+            await sandbox.for_the_agent.run(["sh", "-c", command], seconds=seconds)
+            assert marked_processes(str(bridge.socket)) == []

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.sandboxes.test_workbench import NOTES, sh
+from tests.unit.sandboxes.conftest import sh
 
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges
 from passgate.tasks.sandboxes import changed_files
 from passgate.tasks.sandboxes.changed_files import MOST_DIFF, MOST_FILES, MOST_LINES, changes_since, files_of
 
 Change = Callable[[Path], object]
+Changed = Callable[[Change], FileChanges]
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def template(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def changed(template: Path, tmp_path: Path) -> Callable[[Change], FileChanges]:
+def changed(template: Path, tmp_path: Path) -> Changed:
     """What is found after a change of a fresh copy of the template."""
 
     def _changed(change: Change) -> FileChanges:
@@ -46,13 +47,11 @@ def only(changes: FileChanges) -> ChangedFile:
     return file
 
 
-def test_nothing_changed(changed: Callable[[Change], FileChanges]) -> None:
+def test_nothing_changed(changed: Changed) -> None:
     assert changed(lambda _: None) == FileChanges()
 
 
-def test_added_modified_and_deleted_files_have_diffs_and_stand_in_order(
-    changed: Callable[[Change], FileChanges],
-) -> None:
+def test_added_modified_and_deleted_files_have_diffs_and_stand_in_order(changed: Changed) -> None:
     def change(workspace: Path) -> None:
         (workspace / "README.md").write_text("one\n2\nthree\n")
         (workspace / "src/main.py").unlink()
@@ -80,7 +79,7 @@ def test_added_modified_and_deleted_files_have_diffs_and_stand_in_order(
     )
 
 
-def test_a_newline_at_the_end_is_a_difference(changed: Callable[[Change], FileChanges]) -> None:
+def test_a_newline_at_the_end_is_a_difference(changed: Changed) -> None:
     file = only(changed(lambda workspace: (workspace / "src/main.py").write_text("print(1)")))
     assert file.diff is not None
     assert file.diff.endswith("-print(1)\n+print(1)\n\\ No newline at end of file")
@@ -100,11 +99,11 @@ def test_a_newline_at_the_end_is_a_difference(changed: Callable[[Change], FileCh
     ],
     ids=["written as it was", "touched", "of git", "installed packages", "a folder"],
 )
-def test_what_is_no_change(change: Change, changed: Callable[[Change], FileChanges]) -> None:
+def test_what_is_no_change(change: Change, changed: Changed) -> None:
     assert changed(change) == FileChanges()
 
 
-def test_a_file_is_changed_whatever_time_it_is_given(changed: Callable[[Change], FileChanges]) -> None:
+def test_a_file_is_changed_whatever_time_it_is_given(changed: Changed) -> None:
     def change(workspace: Path) -> None:
         file = workspace / "README.md"
         found = file.stat()
@@ -130,7 +129,7 @@ def test_a_file_is_changed_whatever_time_it_is_given(changed: Callable[[Change],
 )
 @pytest.mark.filterwarnings("ignore:unclosed")
 def test_what_is_no_small_text_is_told_without_a_diff(
-    make: Change, changed: Callable[[Change], FileChanges], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Change, changed: Changed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = only(changed(lambda workspace: make(workspace / "it")))
@@ -139,7 +138,7 @@ def test_what_is_no_small_text_is_told_without_a_diff(
 
 @pytest.mark.parametrize(("differing", "has_diff"), [(MOST_LINES, True), (MOST_LINES + 1, False)])
 def test_a_diff_has_so_many_lines_that_differ_and_no_more(
-    differing: int, has_diff: bool, template: Path, changed: Callable[[Change], FileChanges]
+    differing: int, has_diff: bool, template: Path, changed: Changed
 ) -> None:
     def write(folder: Path, word: str) -> None:
         (folder / "README.md").write_text("same\n" * 700 + f"{word}\n" * differing + "same\n" * 700)
@@ -165,7 +164,7 @@ def test_a_file_whose_earlier_content_is_not_known_has_no_diff(template: Path, t
     ]
 
 
-def test_paths_from_agents_are_text_of_bounded_length(changed: Callable[[Change], FileChanges]) -> None:
+def test_paths_from_agents_are_text_of_bounded_length(changed: Changed) -> None:
     def change(workspace: Path) -> None:
         (workspace / os.fsdecode(b"\xff name")).write_text("x\n")
         (workspace / "two\nlines").write_text("x\n")
@@ -183,9 +182,7 @@ def test_paths_from_agents_are_text_of_bounded_length(changed: Callable[[Change]
     assert max(len(file.path) for file in files) == 500
 
 
-def test_many_changed_files_are_counted_and_all_diffs_have_bounded_room(
-    changed: Callable[[Change], FileChanges],
-) -> None:
+def test_many_changed_files_are_counted_and_all_diffs_have_bounded_room(changed: Changed) -> None:
     def change(workspace: Path) -> None:
         for number in range(MOST_FILES + 7):
             (workspace / f"{number:04}").write_text("some text\n" * 100)
@@ -202,7 +199,7 @@ def test_many_changed_files_are_counted_and_all_diffs_have_bounded_room(
 
 @pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
 def test_a_workspace_with_too_many_files_or_folders_is_not_compared(
-    make: Callable[[Path], None], changed: Callable[[Change], FileChanges], monkeypatch: pytest.MonkeyPatch
+    make: Callable[[Path], None], changed: Changed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changed_files, "MOST_ENTRIES", 20)
     changes = changed(lambda workspace: [make(workspace / str(number)) for number in range(30)])
@@ -211,11 +208,11 @@ def test_a_workspace_with_too_many_files_or_folders_is_not_compared(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads all")
-def test_nothing_is_said_of_a_folder_that_cannot_be_listed(changed: Callable[[Change], FileChanges]) -> None:
+def test_nothing_is_said_of_a_folder_that_cannot_be_listed(changed: Changed) -> None:
     assert changed(lambda workspace: (workspace / "src").chmod(0)) == FileChanges()
 
 
-def test_a_tree_deeper_than_a_path_may_be_long_ends(changed: Callable[[Change], FileChanges]) -> None:
+def test_a_tree_deeper_than_a_path_may_be_long_ends(changed: Changed) -> None:
     def change(workspace: Path) -> None:
         number = os.open(workspace, os.O_RDONLY)
         for _ in range(30):
@@ -228,16 +225,12 @@ def test_a_tree_deeper_than_a_path_may_be_long_ends(changed: Callable[[Change], 
     assert changed(change) == FileChanges()
 
 
-async def test_what_the_reset_did_is_no_change_of_the_agent(
-    isolation: str, describe: Callable[..., Path], workbench_of: Callable
-) -> None:
+async def test_what_the_reset_did_is_no_change_of_the_agent(isolation: str, describe, sandbox_of) -> None:
     describe(description="reset: ['echo reset > by-the-reset']\n")
-    task = a_task(sandbox="notes", reset=("echo task > by-the-task",))
-    with workbench_of() as workbench:
-        async with workbench.sandbox(task) as sandbox:
-            assert sandbox.changes_of_the_agent() == FileChanges()
-            await sh(sandbox.for_the_agent, "echo agent >> README.md; echo x > notes.txt")
-            changes = sandbox.changes_of_the_agent()
+    async with sandbox_of(a_task(sandbox="notes", reset=("echo task > by-the-task",))) as sandbox:
+        assert sandbox.changes_of_the_agent() == FileChanges()
+        await sh(sandbox.for_the_agent, "echo agent >> README.md; echo x > notes.txt")
+        changes = sandbox.changes_of_the_agent()
     assert [(file.path, file.change) for file in changes.files] == [
         ("README.md", ChangeKind.MODIFIED),
         ("notes.txt", ChangeKind.ADDED),
@@ -245,13 +238,10 @@ async def test_what_the_reset_did_is_no_change_of_the_agent(
     assert "+agent" in (changes.files[0].diff or "")
 
 
-async def test_a_workspace_that_is_gone_has_lost_all_its_files(
-    isolation: str, describe: Callable[..., Path], workbench_of: Callable
-) -> None:
+async def test_a_workspace_that_is_gone_has_lost_all_its_files(describe, sandbox_of) -> None:
     describe()
-    with workbench_of() as workbench:
-        async with workbench.sandbox(NOTES) as sandbox:
-            shutil.rmtree(sandbox.workspace)
-            changes = sandbox.changes_of_the_agent()
-            assert sandbox.workspace.is_dir()
+    async with sandbox_of(a_task(sandbox="notes")) as sandbox:
+        shutil.rmtree(sandbox.workspace)
+        changes = sandbox.changes_of_the_agent()
+        assert sandbox.workspace.is_dir()
     assert [(file.path, file.change) for file in changes.files] == [("README.md", ChangeKind.DELETED)]

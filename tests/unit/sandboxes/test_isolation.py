@@ -10,10 +10,14 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.builders import REPOSITORY, a_task
-from tests.unit.sandboxes.conftest import marked, until
+from tests.builders import a_task
+from tests.project import REPOSITORY
+from tests.unit.sandboxes.conftest import Marked, tries
+from tests.waiting import wait_until
+from tests.warm import CODE, popen
 
 from passgate.tasks.sandboxes.isolation import Bubblewrap, ProcessGroup, best_isolation
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 
 RUNS_A_COMMAND = """
     import asyncio, os
@@ -24,7 +28,7 @@ RUNS_A_COMMAND = """
     async def run():
         with Workbench(Path(os.environ["SUITES"]), processes=1) as workbench:
             async with workbench.sandbox(a_task()) as sandbox:
-                await sandbox.run(["sh", "-c", "setsid sleep 120 & sleep 120", os.environ["WORD"]], seconds=60)
+                await sandbox.run(["sh", "-c", "setsid sleep 600 & sleep 600", os.environ["WORD"]], seconds=600)
 
     asyncio.run(run())
 """
@@ -33,34 +37,25 @@ CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.ar
 REACH = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
 
 
-async def tries(sandbox, command: str, **changes) -> bool:
-    """Whether a command succeeds."""
-    result = await sandbox.run(["sh", "-c", command], **{"seconds": 20, **changes})
-    return result.exit_code == 0
-
-
 @pytest.mark.usefixtures("needs_bubblewrap")
 class TestBubblewrap:
-    async def test_only_the_trials_own_folders_are_writable(self, workbench_of, tmp_path: Path) -> None:
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                for folder in (sandbox.workspace, sandbox.scratch, "$HOME", "$TMPDIR", "/tmp"):
-                    assert await tries(sandbox, f"touch {folder}/new"), folder
-                for folder in (tmp_path, "/", "/etc", "/usr", Path.cwd(), Path(sys.prefix)):
-                    assert not await tries(sandbox, f"touch {folder}/passgate-must-not-write"), folder
-                assert (sandbox.workspace / "new").exists()
+    async def test_only_the_trials_own_folders_are_writable(self, sandbox_of, tmp_path: Path) -> None:
+        async with sandbox_of() as sandbox:
+            for folder in (sandbox.workspace, sandbox.scratch, "$HOME", "$TMPDIR", "/tmp"):
+                assert await tries(sandbox, f"touch {folder}/new"), folder
+            for folder in (tmp_path, "/", "/etc", "/usr", Path.cwd(), Path(sys.prefix)):
+                assert not await tries(sandbox, f"touch {folder}/passgate-must-not-write"), folder
+            assert (sandbox.workspace / "new").exists()
         assert not Path("/tmp/new").exists()
         assert not (tmp_path / "passgate-must-not-write").exists()
 
-    async def test_there_is_no_network_unless_it_is_asked_for(self, workbench_of, port: int) -> None:
+    async def test_there_is_no_network_unless_it_is_asked_for(self, sandbox: TrialSandbox, port: int) -> None:
         command = [sys.executable, "-c", CONNECT, str(port)]
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                assert (await sandbox.run(command, seconds=20)).exit_code != 0
-                assert (await sandbox.run(command, seconds=20, network=True)).exit_code == 0
+        assert (await sandbox.run(command, seconds=240)).exit_code != 0
+        assert (await sandbox.run(command, seconds=240, network=True)).exit_code == 0
 
     @pytest.mark.parametrize("place", ["/run", "/tmp", "/tmp/ssh-passgate-test"])
-    async def test_sockets_of_the_machines_services_cannot_be_reached(self, workbench_of, place: str) -> None:
+    async def test_sockets_of_the_machines_services_cannot_be_reached(self, sandbox_of, place: str) -> None:
         if not os.access(Path(place).parent, os.W_OK) or not os.access("/run", os.W_OK):
             pytest.skip("only who may write there can test it")
         folder = Path(place)
@@ -72,45 +67,41 @@ class TestBubblewrap:
             server.bind(str(path))
             server.listen()
             try:
-                with workbench_of() as workbench:
-                    async with workbench.sandbox(a_task()) as sandbox:
-                        assert (await sandbox.run(command, seconds=20)).exit_code != 0
-                        assert (await sandbox.run(command, seconds=20, network=True)).exit_code != 0
+                async with sandbox_of() as sandbox:
+                    assert (await sandbox.run(command, seconds=240)).exit_code != 0
+                    assert (await sandbox.run(command, seconds=240, network=True)).exit_code != 0
                 assert subprocess.run(command, check=False).returncode == 0, "who is not in a sandbox reaches it"
             finally:
                 path.unlink()
                 if made:
                     folder.rmdir()
 
-    async def test_the_suites_are_hidden(self, workbench_of, describe, suites: Path) -> None:
+    async def test_the_suites_are_hidden(self, sandbox_of, describe, suites: Path) -> None:
         describe()
         (suites / "golden").mkdir()
         (suites / "golden/task.yaml").write_text("the answer")
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task(sandbox="notes")) as sandbox:
-                assert not await tries(sandbox, f"cat {suites}/golden/task.yaml")
-                assert await tries(sandbox, f'test -z "$(ls -A {suites})"')
-                assert await tries(sandbox, "cat README.md")
+        async with sandbox_of(a_task(sandbox="notes")) as sandbox:
+            assert not await tries(sandbox, f"cat {suites}/golden/task.yaml")
+            assert await tries(sandbox, f'test -z "$(ls -A {suites})"')
+            assert await tries(sandbox, "cat README.md")
         assert (suites / "golden/task.yaml").exists()
 
-    async def test_the_history_of_the_suites_is_hidden(self, workbench_of, tmp_path: Path) -> None:
+    async def test_the_history_of_the_suites_is_hidden(self, sandbox_of, tmp_path: Path) -> None:
         """What git keeps holds the hidden tests and the solutions too."""
         (tmp_path / ".git").mkdir()
         (tmp_path / ".git/HEAD").write_text("the answer")
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                assert not await tries(sandbox, f"cat {tmp_path}/.git/HEAD")
+        async with sandbox_of() as sandbox:
+            assert not await tries(sandbox, f"cat {tmp_path}/.git/HEAD")
 
-    async def test_hidden_folders_are_hidden_by_any_name(self, suites: Path, workbench_of, tmp_path: Path) -> None:
+    async def test_hidden_folders_are_hidden_by_any_name(self, suites: Path, sandbox_of, tmp_path: Path) -> None:
         secret = tmp_path / "state"
         secret.mkdir()
         (secret / "history").write_text("the answer")
         (tmp_path / "link").symlink_to(secret)
-        with workbench_of(hidden=[tmp_path / "link", tmp_path / "not-there"]) as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                assert sandbox.isolation == "bubblewrap"
-                assert not await tries(sandbox, f"cat {secret}/history")
-                assert not await tries(sandbox, f"cat {tmp_path}/link/history")
+        async with sandbox_of(hidden=[tmp_path / "link", tmp_path / "not-there"]) as sandbox:
+            assert sandbox.isolation == "bubblewrap"
+            assert not await tries(sandbox, f"cat {secret}/history")
+            assert not await tries(sandbox, f"cat {tmp_path}/link/history")
 
     async def test_other_trials_are_hidden(self, workbench_of) -> None:
         with workbench_of() as workbench:
@@ -138,69 +129,57 @@ class TestBubblewrap:
                             assert not await tries(second, f"ls {first.workspace.parents[1]}")
                             assert await tries(second, "touch answer")
 
-    async def test_other_processes_are_hidden(self, workbench_of) -> None:
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                assert not await tries(sandbox, f"cat /proc/{os.getpid()}/environ")
-                result = await sandbox.run(["sh", "-c", "ls -d /proc/[0-9]* | wc -l"], seconds=20)
+    async def test_other_processes_are_hidden(self, sandbox_of) -> None:
+        async with sandbox_of() as sandbox:
+            assert not await tries(sandbox, f"cat /proc/{os.getpid()}/environ")
+            result = await sandbox.run(["sh", "-c", "ls -d /proc/[0-9]* | wc -l"], seconds=240)
         assert int(result.stdout) < 10
 
-    async def test_the_temporary_folder_of_the_machine_is_readable(self, workbench_of) -> None:
+    async def test_the_temporary_folder_of_the_machine_is_readable(self, sandbox_of) -> None:
         """Agents and whole checkouts may live there."""
         with tempfile.TemporaryDirectory(dir="/tmp") as folder:
             Path(folder, "tool").write_text("#!/bin/sh\necho works\n")
-            with workbench_of() as workbench:
-                async with workbench.sandbox(a_task()) as sandbox:
-                    assert await tries(sandbox, f"grep works {folder}/tool")
-                    assert not await tries(sandbox, f"touch {folder}/new")
+            async with sandbox_of() as sandbox:
+                assert await tries(sandbox, f"grep works {folder}/tool")
+                assert not await tries(sandbox, f"touch {folder}/new")
 
-    async def test_what_one_command_left_in_tmp_the_next_does_not_find(self, workbench_of) -> None:
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                assert await tries(sandbox, "touch /tmp/left")
-                assert not await tries(sandbox, "test -e /tmp/left")
+    async def test_what_one_command_left_in_tmp_the_next_does_not_find(self, sandbox: TrialSandbox) -> None:
+        assert await tries(sandbox, "touch /tmp/left")
+        assert not await tries(sandbox, "test -e /tmp/left")
 
-    async def test_nobody_can_take_the_isolation_back(self, workbench_of, suites: Path) -> None:
+    async def test_nobody_can_take_the_isolation_back(self, sandbox_of, suites: Path) -> None:
         """Not even root, as which many CI systems run everything."""
         (suites / "answer").write_text("yes")
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                assert not await tries(sandbox, f"umount {suites} && cat {suites}/answer")
-                assert not await tries(sandbox, "mount -o remount,rw,bind / && touch /passgate-must-not-write")
-                assert not await tries(sandbox, f"cat /proc/1/root{suites}/answer")
-                assert not await tries(sandbox, f"unshare --mount umount {suites}")
+        async with sandbox_of() as sandbox:
+            assert not await tries(sandbox, f"umount {suites} && cat {suites}/answer")
+            assert not await tries(sandbox, "mount -o remount,rw,bind / && touch /passgate-must-not-write")
+            assert not await tries(sandbox, f"cat /proc/1/root{suites}/answer")
+            assert not await tries(sandbox, f"unshare --mount umount {suites}")
         assert not Path("/passgate-must-not-write").exists()
 
-    async def test_the_trials_folders_cannot_be_replaced(self, workbench_of, tmp_path: Path) -> None:
+    async def test_the_trials_folders_cannot_be_replaced(self, sandbox: TrialSandbox, tmp_path: Path) -> None:
         """Else a grader would write its tests to wherever the agent wants."""
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                for folder in (sandbox.workspace, sandbox.scratch):
-                    assert not await tries(sandbox, f"mv {folder} {folder}-gone && ln -s {tmp_path} {folder}")
-                    assert not await tries(sandbox, f"rmdir {folder} && ln -s {tmp_path} {folder}")
-                    assert folder.is_dir()
-                    assert not folder.is_symlink()
+        for folder in (sandbox.workspace, sandbox.scratch):
+            assert not await tries(sandbox, f"mv {folder} {folder}-gone && ln -s {tmp_path} {folder}")
+            assert not await tries(sandbox, f"rmdir {folder} && ln -s {tmp_path} {folder}")
+            assert folder.is_dir()
+            assert not folder.is_symlink()
 
-    async def test_a_command_ends_when_passgate_is_killed(self, tmp_path: Path, suites: Path) -> None:
-        word = f"passgate-test-{secrets.token_hex(8)}"
-        environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
-        environment |= {"SUITES": str(suites), "WORD": word}
-        passgate = subprocess.Popen([sys.executable, "-c", textwrap.dedent(RUNS_A_COMMAND)], env=environment)
-        try:
-            assert await until(lambda: len(marked(word)) >= 3, seconds=30), "bwrap, its init and the command"
-        finally:
-            passgate.kill()
-            passgate.wait()
-        assert await until(lambda: marked(word) == [])
+    def test_a_command_ends_when_passgate_is_killed(self, tmp_path: Path, suites: Path, marked: Marked) -> None:
+        environment = {**os.environ, "TMPDIR": str(tmp_path), "SUITES": str(suites), "WORD": marked.word}
+        with popen([*CODE, textwrap.dedent(RUNS_A_COMMAND)], cwd=REPOSITORY, env=environment) as passgate:
+            try:
+                wait_until(lambda: len(marked.running) >= 3)  # bwrap, its init and the command
+            finally:
+                passgate.kill()
+        wait_until(lambda: not marked.running)
 
 
 @pytest.mark.usefixtures("without_bubblewrap")
-async def test_without_bubblewrap_a_trial_says_so(workbench_of, port: int) -> None:
+async def test_without_bubblewrap_a_trial_says_so(sandbox: TrialSandbox, port: int) -> None:
     command = [sys.executable, "-c", CONNECT, str(port)]
-    with workbench_of() as workbench:
-        async with workbench.sandbox(a_task()) as sandbox:
-            assert sandbox.isolation == "process_group"
-            assert (await sandbox.run(command, seconds=20)).exit_code == 0
+    assert sandbox.isolation == "process_group"
+    assert (await sandbox.run(command, seconds=240)).exit_code == 0
 
 
 def test_a_bubblewrap_that_is_not_there_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,13 +222,11 @@ def test_who_may_see_a_folder_sees_it_inside_of_one_that_stays_hidden(tmp_path: 
     assert last[state] < last[suites], "what is hidden later is not seen"
 
 
-async def test_no_core_is_dumped_and_files_are_bounded(isolation: str, workbench_of) -> None:
-    with workbench_of() as workbench:
-        async with workbench.sandbox(a_task()) as sandbox:
-            result = await sandbox.run(["sh", "-c", "ulimit -c; ulimit -f"], seconds=20)
-            assert result.stdout == "0\n2097152\n"
-            grown = await sandbox.run(["truncate", "-s", "1200M", "large"], seconds=20)
-            assert grown.exit_code != 0
+async def test_no_core_is_dumped_and_files_are_bounded(isolation: str, sandbox: TrialSandbox) -> None:
+    result = await sandbox.run(["sh", "-c", "ulimit -c; ulimit -f"], seconds=240)
+    assert result.stdout == "0\n2097152\n"
+    grown = await sandbox.run(["truncate", "-s", "1200M", "large"], seconds=240)
+    assert grown.exit_code != 0
 
 
 def test_this_machines_own_tools_are_there() -> None:

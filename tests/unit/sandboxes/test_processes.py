@@ -7,33 +7,40 @@ import secrets
 import signal
 import sys
 import textwrap
-import time
 import tracemalloc
 from pathlib import Path
 
 import pytest
-from tests.builders import a_task
-from tests.unit.sandboxes.conftest import marked, until
+from tests.unit.conftest import LONG, LoopClock
+from tests.unit.sandboxes.conftest import Marked
+from tests.waiting import until
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.sandboxes.processes import KEPT_BYTES, MAX_OUTPUT_BYTES, run_process
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 
 
 @pytest.fixture
-def run(isolation: str, workbench_of):
+def run(isolation: str, sandbox_of):
     """Run a command in a sandbox of its own."""
 
     async def _run(command: list[str], **changes):
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                assert sandbox.isolation == isolation
-                return await sandbox.run(command, **{"seconds": 20, **changes})
+        async with sandbox_of() as sandbox:
+            assert sandbox.isolation == isolation
+            return await sandbox.run(command, **{"seconds": 240, **changes})
 
     return _run
 
 
-SECONDS_TO_SPEAK = 5
-"""A time limit in which a sandbox and its command start also on a busy machine."""
+@pytest.fixture
+def hang(isolation: str, sandbox_of, clock: LoopClock):
+    """Run a command in a sandbox of its own, whose time is over when it has made the file `ready`."""
+
+    async def _hang(command: list[str]):
+        async with sandbox_of() as sandbox:
+            return await clock.run_out(sandbox.run(command, seconds=LONG), (sandbox.workspace / "ready").exists)
+
+    return _hang
 
 
 def python(program: str, *arguments: str) -> list[str]:
@@ -44,7 +51,7 @@ async def test_how_a_command_ended(run) -> None:
     result = await run(["sh", "-c", "echo out; echo err >&2; exit 7"])
     assert (result.exit_code, result.stdout, result.stderr) == (7, "out\n", "err\n")
     assert (result.timed_out, result.output_limit_hit) == (False, False)
-    assert 0 < result.wall_time_seconds < 20
+    assert 0 < result.wall_time_seconds < 240
 
 
 async def test_a_signal_is_no_success(run) -> None:
@@ -61,14 +68,10 @@ async def test_nothing_told_is_an_end_of_file(run) -> None:
     assert (await run(["cat"])).exit_code == 0
 
 
-async def test_a_command_need_not_listen(run) -> None:
-    result = await run(["sh", "-c", "exit 0"], stdin=b"x" * 5_000_000)
-    assert result.exit_code == 0
-
-
-async def test_a_command_that_closes_its_ears_and_goes_on(run) -> None:
-    result = await run(["sh", "-c", "exec 0<&-; sleep 0.2; echo done"], stdin=b"x" * 5_000_000)
-    assert result.stdout == "done\n"
+@pytest.mark.parametrize("command", ["echo done", "exec 0<&-; sleep 0.2; echo done"])
+async def test_a_command_need_not_listen(run, command: str) -> None:
+    result = await run(["sh", "-c", command], stdin=b"x" * 5_000_000)
+    assert (result.exit_code, result.stdout) == (0, "done\n")
 
 
 async def test_output_that_is_no_text_is_readable(run) -> None:
@@ -76,23 +79,27 @@ async def test_output_that_is_no_text_is_readable(run) -> None:
     assert result.stdout == "a\ufffd\ufffdbü\x00c"
 
 
-async def test_time_that_is_up_ends_a_command_and_keeps_what_it_said(run) -> None:
-    result = await run(["sh", "-c", "echo begun; sleep 600"], seconds=SECONDS_TO_SPEAK)
+async def test_time_that_is_up_ends_a_command_and_keeps_what_it_said(hang) -> None:
+    result = await hang(["sh", "-c", "echo begun; touch ready; sleep 600"])
     assert result.timed_out is True
     assert result.exit_code != 0
     assert result.stdout == "begun\n"
-    assert result.wall_time_seconds < 60
 
 
-async def test_a_command_that_ignores_signals_is_ended(run) -> None:
+async def test_a_limit_is_kept_by_the_real_clock_too(tmp_path: Path) -> None:
+    assert (await plain(["sleep", "600"], tmp_path, seconds=0.2)).timed_out is True
+
+
+async def test_a_command_that_ignores_signals_is_ended(hang) -> None:
     program = """
         import signal, time
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         print("deaf", flush=True)
-        time.sleep(60)
+        open("ready", "w").close()
+        time.sleep(600)
     """
-    result = await run(python(program), seconds=SECONDS_TO_SPEAK)
+    result = await hang(python(program))
     assert (result.timed_out, result.stdout) == (True, "deaf\n")
 
 
@@ -106,70 +113,63 @@ LEAVES_A_DAEMON = """
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             open("daemon-is-up", "w").close()
-            time.sleep(120)
+            time.sleep(600)
         os._exit(0)
     os.wait()
     while not os.path.exists("daemon-is-up"):
         time.sleep(0.01)
     print("left a daemon", flush=True)
+    open("ready", "w").close()
     if sys.argv[2] == "hang":
-        time.sleep(120)
+        time.sleep(600)
 """
 
 
 @pytest.mark.parametrize("how", ["end", "hang"])
-async def test_no_daemon_is_left(run, how: str) -> None:
-    word = f"passgate-test-{secrets.token_hex(8)}"
-    result = await run(python(LEAVES_A_DAEMON, word, how), seconds=20 if how == "end" else 2)
+async def test_no_daemon_is_left(run, hang, marked: Marked, how: str) -> None:
+    result = await (hang if how == "hang" else run)(python(LEAVES_A_DAEMON, marked.word, how))
     assert result.stdout == "left a daemon\n"
     assert result.timed_out is (how == "hang")
-    assert result.wall_time_seconds < 60
-    assert await until(lambda: marked(word) == []), "the daemon lives on"
+    await marked.are_gone()
 
 
-async def test_a_child_that_holds_the_pipes_open_holds_nobody_up(run) -> None:
-    word = f"passgate-test-{secrets.token_hex(8)}"
-    child = f"import time; '{word}'; time.sleep(120)"
+async def test_a_child_that_holds_the_pipes_open_holds_nobody_up(run, marked: Marked) -> None:
+    child = f"import time; '{marked.word}'; time.sleep(600)"
     program = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); print('done')"
-    result = await run(python(program), seconds=20)
+    result = await run(python(program))
     assert (result.exit_code, result.stdout, result.timed_out) == (0, "done\n", False)
-    assert result.wall_time_seconds < 60
-    assert await until(lambda: marked(word) == [])
+    await marked.are_gone()
 
 
-async def test_a_whole_tree_is_ended(run) -> None:
-    word = f"passgate-test-{secrets.token_hex(8)}"
+async def test_a_whole_tree_is_ended(isolation: str, sandbox: TrialSandbox, clock: LoopClock, marked: Marked) -> None:
     code = """
         if [ "$1" -gt 0 ]; then
             for child in 1 2; do sh -c "$2" "$0" $(($1 - 1)) "$2" & done
         fi
-        sleep 120
+        sleep 600
     """
-    running = asyncio.create_task(run(["sh", "-c", code, word, "3", code], seconds=SECONDS_TO_SPEAK))
-    assert await until(lambda: len(marked(word)) >= 15, seconds=SECONDS_TO_SPEAK)
-    assert (await running).timed_out is True
-    assert await until(lambda: marked(word) == [])
+    running = sandbox.run(["sh", "-c", code, marked.word, "3", code], seconds=LONG)
+    assert (await clock.run_out(running, lambda: len(marked.running) >= 15)).timed_out is True
+    await marked.are_gone()
 
 
 async def test_a_gigabyte_of_output_is_cut_off(run) -> None:
     tracemalloc.start()
-    started = time.monotonic()
     try:
-        result = await run(["sh", "-c", "head -c 1000000000 /dev/zero | tr '\\0' x; echo the end"], seconds=60)
+        result = await run(["sh", "-c", "head -c 1000000000 /dev/zero | tr '\\0' x; echo the end"])
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert result.output_limit_hit is True
     assert len(result.stdout) == KEPT_BYTES
     assert "the end" not in result.stdout
-    assert time.monotonic() - started < 60
     assert most < 20_000_000, "what is not kept is not held either"
 
 
 async def test_both_streams_share_the_limit(run) -> None:
     half = MAX_OUTPUT_BYTES // 2 + 1_000_000
-    command = f"head -c {half} /dev/zero; head -c {half} /dev/zero >&2; echo never; sleep 60"
-    result = await run(["sh", "-c", command], seconds=60)
+    command = f"head -c {half} /dev/zero; head -c {half} /dev/zero >&2; echo never; sleep 600"
+    result = await run(["sh", "-c", command])
     assert (result.output_limit_hit, result.timed_out) == (True, False)
 
 
@@ -183,71 +183,69 @@ async def test_a_command_that_is_not_there(run) -> None:
     assert result.exit_code == 127
 
 
-async def test_a_trial_that_is_called_off_leaves_no_process(isolation: str, workbench_of) -> None:
-    word = f"passgate-test-{secrets.token_hex(8)}"
-    with workbench_of() as workbench:
-        async with workbench.sandbox(a_task()) as sandbox:
-            running = asyncio.create_task(sandbox.run(python("import time; time.sleep(120)", word), seconds=60))
-            assert await until(lambda: marked(word) != [])
-            running.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await running
-            assert await until(lambda: marked(word) == [])
+async def test_a_trial_that_is_called_off_leaves_no_process(
+    isolation: str, sandbox: TrialSandbox, marked: Marked
+) -> None:
+    running = asyncio.create_task(sandbox.run(python("import time; time.sleep(600)", marked.word), seconds=LONG))
+    await until(lambda: marked.running)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await marked.are_gone()
 
 
 DETACHED = """
     import subprocess, sys, time
     nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     for _ in range(4):
-        program = [sys.executable, "-c", "import time; time.sleep(120)", sys.argv[1]]
+        program = [sys.executable, "-c", "import time; time.sleep(600)", sys.argv[1]]
         subprocess.Popen(program, start_new_session=True, **nothing)
     time.sleep(float(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize(("lasts", "seconds"), [("0.1", 60), ("120", 1)])
+@pytest.mark.parametrize("lasts", ["0.1", "600"])
 async def test_when_an_agents_command_has_ended_nothing_of_it_runs(
-    isolation: str, workbench_of, lasts: str, seconds: float
+    isolation: str, sandbox: TrialSandbox, clock: LoopClock, marked: Marked, lasts: str
 ) -> None:
     """Not even for a moment, for then the graders begin."""
-    word = f"passgate-test-{secrets.token_hex(8)}"
-    with workbench_of() as workbench:
-        async with workbench.sandbox(a_task()) as sandbox:
-            await sandbox.for_the_agent.run(python(DETACHED, word, lasts), seconds=seconds)
-            assert marked(word) == []
+    running = sandbox.for_the_agent.run(python(DETACHED, marked.word, lasts), seconds=LONG)
+    if lasts == "600":
+        await clock.run_out(running, lambda: len(marked.running) >= 5)
+    else:
+        await running
+    assert marked.running == []
 
 
-async def test_when_an_agents_command_was_called_off_nothing_of_it_runs(isolation: str, workbench_of) -> None:
-    word = f"passgate-test-{secrets.token_hex(8)}"
-    with workbench_of() as workbench:
-        async with workbench.sandbox(a_task()) as sandbox:
-            running = asyncio.create_task(sandbox.for_the_agent.run(python(DETACHED, word, "120"), seconds=60))
-            assert await until(lambda: len(marked(word)) >= 5)
-            running.cancel()
-            asyncio.get_running_loop().call_later(0.002, running.cancel)
-            with pytest.raises(asyncio.CancelledError):
-                await running
-            assert marked(word) == []
-
-
-@pytest.mark.parametrize("turns", range(12))
-async def test_a_command_that_is_called_off_while_it_starts_leaves_nothing(
-    isolation: str, workbench_of, turns: int
+async def test_when_an_agents_command_was_called_off_nothing_of_it_runs(
+    isolation: str, sandbox: TrialSandbox, marked: Marked
 ) -> None:
-    word = f"passgate-test-{secrets.token_hex(8)}"
-    with workbench_of() as workbench:
-        async with workbench.sandbox(a_task()) as sandbox:
-            running = asyncio.create_task(sandbox.for_the_agent.run(["sh", "-c", "sleep 60; true", word], seconds=60))
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            running.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await running
-            assert marked(word) == []
+    agents = sandbox.for_the_agent
+    running = asyncio.create_task(agents.run(python(DETACHED, marked.word, "600"), seconds=LONG))
+    await until(lambda: len(marked.running) >= 5)
+    running.cancel()
+    asyncio.get_running_loop().call_later(0.002, running.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert marked.running == []
+
+
+async def test_a_command_that_is_called_off_while_it_starts_leaves_nothing(
+    isolation: str, sandbox: TrialSandbox, marked: Marked
+) -> None:
+    for turns in range(12):
+        command = ["sh", "-c", "sleep 600; true", marked.word]
+        running = asyncio.create_task(sandbox.for_the_agent.run(command, seconds=LONG))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert marked.running == []
 
 
 async def plain(command: list[str], folder: Path, **changes):
-    given = {"working_folder": folder, "environment": {"PATH": os.environ["PATH"]}, "mark": None, "seconds": 20}
+    given = {"working_folder": folder, "environment": {"PATH": os.environ["PATH"]}, "mark": None, "seconds": 240}
     return await run_process(command, **(given | changes))
 
 
@@ -268,7 +266,7 @@ async def test_the_exit_code_of_a_signal_is_its_number(tmp_path: Path) -> None:
 
 async def test_only_what_carries_the_mark_is_killed(tmp_path: Path) -> None:
     """A process of somebody else outlives the end of a command."""
-    bystander = await asyncio.create_subprocess_exec("sleep", "60", env={"PASSGATE_PROCESS": "another"})
+    bystander = await asyncio.create_subprocess_exec("sleep", "600", env={"PASSGATE_PROCESS": "another"})
     try:
         await plain(["true"], tmp_path, mark=secrets.token_hex(16))
         assert bystander.returncode is None

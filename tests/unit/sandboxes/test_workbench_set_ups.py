@@ -3,13 +3,13 @@
 import asyncio
 import gc
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.sandboxes.conftest import left_in, marked, until
+from tests.unit.sandboxes.conftest import Marked, left_in
+from tests.waiting import until
 
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, new_sandbox
 from passgate.tasks.sandboxes.workbench import Workbench
@@ -17,17 +17,17 @@ from passgate.tasks.sandboxes.workbench import Workbench
 NOTES = a_task(sandbox="notes")
 
 
-async def called_off(workbench: Workbench, when: Callable[[], bool]) -> None:
+async def called_off(workbench: Workbench, when: Callable[[], object]) -> asyncio.Task[None]:
     """Begin a trial and call it off as soon as something holds, while its sandbox is being prepared."""
 
     async def trial() -> None:
         async with workbench.sandbox(NOTES):
             pytest.fail("the trial must not begin")
 
-    running = asyncio.ensure_future(trial())
-    assert await until(when)
+    running = asyncio.create_task(trial())
+    await until(when)
     running.cancel()
-    await asyncio.wait([running])
+    return running
 
 
 def running_tasks() -> set[asyncio.Task[object]]:
@@ -35,25 +35,28 @@ def running_tasks() -> set[asyncio.Task[object]]:
 
 
 async def test_a_set_up_that_nobody_waits_for_is_ended_before_the_folder_goes(
-    isolation: str, describe, workbench_of, temporary: Path
+    isolation: str, describe, workbench_of, temporary: Path, marked: Marked
 ) -> None:
-    word = str(time.time_ns())
-    describe(description=f"setup: ['sleep 60{word}']\n")
+    describe(description=f"setup: ['sleep 600 # {marked.word}']\n")
     async with workbench_of() as workbench:
-        await called_off(workbench, lambda: marked(word) != [])
+        await asyncio.wait([await called_off(workbench, lambda: marked.running)])
         assert running_tasks(), "another trial may want it yet"
     assert running_tasks() == set()
-    assert await until(lambda: marked(word) == [])
+    await marked.are_gone()
     assert left_in(temporary) == []
 
 
-async def test_what_comes_of_a_set_up_that_nobody_waits_for_troubles_nobody(describe, workbench_of) -> None:
-    word, told = str(time.time_ns()), []
+async def test_what_comes_of_a_set_up_that_nobody_waits_for_troubles_nobody(
+    describe, workbench_of, temporary: Path
+) -> None:
+    told = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
-    describe(description=f"setup: ['sleep 0.5; exit 3 # {word}']\n")
+    describe(description="setup: ['touch begun; while [ ! -e end ]; do sleep 0.02; done; exit 3']\n")
     async with workbench_of() as workbench:
-        await called_off(workbench, lambda: marked(word) != [])
-        assert await until(lambda: not running_tasks())
+        await asyncio.wait([await called_off(workbench, lambda: list(temporary.rglob("begun")))])
+        (begun,) = temporary.rglob("begun")
+        begun.with_name("end").touch()
+        await until(lambda: not running_tasks())
     del workbench
     gc.collect()
     assert told == []
@@ -63,15 +66,20 @@ async def test_a_folder_goes_only_when_nothing_is_copied_to_it_any_more(
     describe, workbench_of, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     describe()
-    begun = threading.Event()
+    begun, may_go_on = threading.Event(), threading.Event()
 
     def slowly(*arguments: object, **options: object) -> TrialSandbox:
         begun.set()
-        time.sleep(0.5)
+        may_go_on.wait(240)
         return new_sandbox(*arguments, **options)
 
     monkeypatch.setattr("passgate.tasks.sandboxes.workbench.new_sandbox", slowly)
-    async with workbench_of() as workbench:
-        await called_off(workbench, begun.is_set)
-    await asyncio.get_running_loop().shutdown_default_executor()
+    workbench = await workbench_of().__aenter__()
+    await asyncio.wait([await called_off(workbench, begun.is_set)])
+    closing = asyncio.create_task(workbench.__aexit__())
+    await asyncio.wait([closing], timeout=0.1)
+    is_over_too_soon = closing.done()
+    may_go_on.set()
+    await closing
+    assert not is_over_too_soon
     assert left_in(temporary) == []

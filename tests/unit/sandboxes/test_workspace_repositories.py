@@ -1,15 +1,16 @@
 """Repositories in workspaces, from real ones beside the suites."""
 
 import asyncio
+import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.builders import a_task
+from tests.unit.sandboxes.conftest import cannot_begin, sh
 
-from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 from passgate.tasks.sandboxes.workspaces import address_of, shown
 
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")
@@ -31,33 +32,34 @@ def commit(folder: Path, content: str) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-@pytest.fixture
-def app(suites: Path) -> Path:
-    folder = suites / "app"
-    folder.mkdir()
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A repository of which each test has a copy, and its commits.
+
+    Three are on the default branch, the middle one tagged, and one is beside them on another branch.
+    """
+    folder = tmp_path_factory.mktemp("app")
     git(folder, "init", "--quiet", "--initial-branch=trunk")
-    return folder
+    made = [commit(folder, text) for text in ("first", "second", "third")]
+    git(folder, "tag", "v2", made[1])
+    git(folder, "checkout", "--quiet", "-b", "side", made[0])
+    made.append(commit(folder, "beside"))
+    git(folder, "checkout", "--quiet", "trunk")
+    return folder, made
 
 
 @pytest.fixture
-def commits(app: Path) -> list[str]:
-    """Three on the default branch, the middle one tagged, and one beside them on another branch."""
-    made = [commit(app, text) for text in ("first", "second", "third")]
-    git(app, "tag", "v2", made[1])
-    git(app, "checkout", "--quiet", "-b", "side", made[0])
-    made.append(commit(app, "beside"))
-    git(app, "checkout", "--quiet", "trunk")
-    return made
+def app(suites: Path, original: tuple[Path, list[str]]) -> Path:
+    return Path(shutil.copytree(original[0], suites / "app"))
+
+
+@pytest.fixture
+def commits(app: Path, original: tuple[Path, list[str]]) -> list[str]:
+    return original[1]
 
 
 def with_repos(*repos: dict[str, object], **workspace: object) -> EvalTask:
     return a_task(workspace={"repos": [{"repo": "app", **repo} for repo in repos], **workspace})
-
-
-async def told(sandbox: TrialSandbox, *command: str) -> str:
-    result = await sandbox.run(command, seconds=20)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout.strip()
 
 
 @pytest.mark.parametrize(
@@ -71,61 +73,53 @@ async def told(sandbox: TrialSandbox, *command: str) -> str:
     ],
 )
 async def test_the_commit_that_is_said_is_checked_out(
-    isolation: str, workbench_of, commits: list[str], pin: dict[str, object], number: int, branch: str
+    sandbox_of, commits: list[str], pin: dict[str, object], number: int, branch: str
 ) -> None:
-    with workbench_of() as workbench:
-        async with workbench.sandbox(with_repos(pin)) as sandbox:
-            assert await told(sandbox, "git", "rev-parse", "HEAD") == commits[number]
-            assert await told(sandbox, "git", "branch", "--show-current") == branch
-            assert await told(sandbox, "git", "status", "--porcelain") == ""
-            assert (sandbox.workspace / "app.txt").read_text() in ("first", "second", "third", "beside")
+    async with sandbox_of(with_repos(pin)) as sandbox:
+        shown = await sh(sandbox, "git rev-parse HEAD; git branch --show-current; git status --porcelain")
+        assert shown.split() == [commits[number], *branch.split()]
+        assert (sandbox.workspace / "app.txt").read_text() == ["first", "second", "third", "beside"][number]
 
 
 @pytest.mark.parametrize("length", [40, 9])
-async def test_a_commit_may_be_said_by_its_hash(workbench_of, commits: list[str], length: int) -> None:
-    with workbench_of() as workbench:
-        async with workbench.sandbox(with_repos({"commit": commits[1][:length]})) as sandbox:
-            assert (sandbox.workspace / "app.txt").read_text() == "second"
+async def test_a_commit_may_be_said_by_its_hash(sandbox_of, commits: list[str], length: int) -> None:
+    async with sandbox_of(with_repos({"commit": commits[1][:length]})) as sandbox:
+        assert (sandbox.workspace / "app.txt").read_text() == "second"
 
 
-async def test_a_commit_of_no_branch_can_be_had(workbench_of, app: Path, commits: list[str]) -> None:
+async def test_a_commit_of_no_branch_can_be_had(sandbox_of, app: Path, commits: list[str]) -> None:
     git(app, "branch", "--delete", "--force", "--quiet", "side")
-    with workbench_of() as workbench:
-        async with workbench.sandbox(with_repos({"commit": commits[3]})) as sandbox:
-            assert (sandbox.workspace / "app.txt").read_text() == "beside"
+    async with sandbox_of(with_repos({"commit": commits[3]})) as sandbox:
+        assert (sandbox.workspace / "app.txt").read_text() == "beside"
 
 
-async def test_what_came_later_cannot_be_found(workbench_of, commits: list[str]) -> None:
+async def test_what_came_later_cannot_be_found(sandbox_of, commits: list[str]) -> None:
     """An agent that is asked for a repair must not find the repair."""
-    with workbench_of() as workbench:
-        async with workbench.sandbox(with_repos({"commit": commits[1]})) as sandbox:
-            assert (await told(sandbox, "git", "log", "--all", "--format=%s")).split() == ["second", "first"]
-            assert await told(sandbox, "git", "tag") == await told(sandbox, "git", "remote") == ""
-            objects = await told(sandbox, "git", "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
-            assert commits[1] in objects
-            assert commits[2] not in objects
-            assert commits[3] not in objects
-            kept = [file for file in (sandbox.workspace / ".git").rglob("*") if file.is_file()]
-            assert not any(b"suites/app" in file.read_bytes() for file in kept)
+    async with sandbox_of(with_repos({"commit": commits[1]})) as sandbox:
+        assert await sh(sandbox, "git log --all --format=%s; git tag; git remote") == "second\nfirst\n"
+        objects = await sh(sandbox, "git cat-file --batch-all-objects --batch-check='%(objectname)'")
+        assert commits[1] in objects
+        assert commits[2] not in objects
+        assert commits[3] not in objects
+        kept = [file for file in (sandbox.workspace / ".git").rglob("*") if file.is_file()]
+        assert not any(b"suites/app" in file.read_bytes() for file in kept)
 
 
-async def test_repositories_lie_where_they_are_wanted(workbench_of, suites: Path, commits: list[str]) -> None:
+async def test_repositories_lie_where_they_are_wanted(sandbox_of, suites: Path, commits: list[str]) -> None:
     (suites / "template/kept").mkdir(parents=True)
     (suites / "template/app.txt").write_text("of the template")
     (suites / "template/kept/own.txt").write_text("of the template")
     task = with_repos({"path": "./one"}, {"path": "deep/two", "commit": "v2"}, {"path": "."}, template="template")
-    with workbench_of() as workbench:
-        async with workbench.sandbox(task) as sandbox:
-            texts = {place: (sandbox.workspace / place).read_text() for place in ("one/app.txt", "deep/two/app.txt")}
-            assert texts == {"one/app.txt": "third", "deep/two/app.txt": "second"}
-            assert (sandbox.workspace / "app.txt").read_text() == "third", "what comes later stays"
-            assert (sandbox.workspace / "kept/own.txt").read_text() == "of the template"
+    async with sandbox_of(task) as sandbox:
+        texts = {place: (sandbox.workspace / place).read_text() for place in ("one/app.txt", "deep/two/app.txt")}
+        assert texts == {"one/app.txt": "third", "deep/two/app.txt": "second"}
+        assert (sandbox.workspace / "app.txt").read_text() == "third", "what comes later stays"
+        assert (sandbox.workspace / "kept/own.txt").read_text() == "of the template"
 
 
-async def test_only_the_folders_that_are_wanted(workbench_of, commits: list[str]) -> None:
-    with workbench_of() as workbench:
-        async with workbench.sandbox(with_repos({"sparse": ["./src"]})) as sandbox:
-            assert sorted(file.name for file in sandbox.workspace.iterdir()) == [".git", "app.txt", "src"]
+async def test_only_the_folders_that_are_wanted(sandbox_of, commits: list[str]) -> None:
+    async with sandbox_of(with_repos({"sparse": ["./src"]})) as sandbox:
+        assert sorted(file.name for file in sandbox.workspace.iterdir()) == [".git", "app.txt", "src"]
 
 
 async def test_a_repository_is_fetched_once_per_run(workbench_of, app: Path, commits: list[str]) -> None:
@@ -145,25 +139,24 @@ async def test_a_repository_is_fetched_once_per_run(workbench_of, app: Path, com
 
 async def test_the_checkouts_of_trials_are_independent(isolation: str, workbench_of, app: Path, commits) -> None:
     task = with_repos({})
-    change = [*("git", *IDENTITY), "commit", "--quiet", "--allow-empty", "--message", "mine"]
+    change = shlex.join(["git", *IDENTITY, "commit", "--quiet", "--allow-empty", "--message", "mine"])
     with workbench_of() as workbench:
         async with workbench.sandbox(task) as first, workbench.sandbox(task) as second:
-            await told(first, *change)
-            assert await told(second, "git", "rev-parse", "HEAD") == commits[2]
+            await sh(first, change)
+            assert await sh(second, "git rev-parse HEAD; git status --porcelain") == f"{commits[2]}\n"
         async with workbench.sandbox(task) as third:
-            assert await told(third, "git", "rev-parse", "HEAD") == commits[2]
+            assert await sh(third, "git rev-parse HEAD") == f"{commits[2]}\n"
     assert git(app, "rev-parse", "HEAD") == commits[2]
 
 
-async def test_a_shallow_repository_will_do(workbench_of, suites: Path, app: Path, commits: list[str]) -> None:
+async def test_a_shallow_repository_will_do(sandbox_of, suites: Path, app: Path, commits: list[str]) -> None:
     git(suites, "clone", "--quiet", "--depth=1", f"file://{app}", "shallow")
-    with workbench_of() as workbench:
-        async with workbench.sandbox(with_repos({"repo": "shallow"})) as sandbox:
-            assert (sandbox.workspace / "app.txt").read_text() == "third"
+    async with sandbox_of(with_repos({"repo": "shallow"})) as sandbox:
+        assert (sandbox.workspace / "app.txt").read_text() == "third"
 
 
 async def test_no_program_of_the_user_runs(
-    workbench_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sandbox_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hooks = tmp_path / "hooks"
     hooks.mkdir()
@@ -171,14 +164,13 @@ async def test_no_program_of_the_user_runs(
     (hooks / "post-checkout").chmod(0o755)
     (tmp_path / "config").write_text(f"[core]\n\thooksPath = {hooks}\n[init]\n\ttemplateDir = {tmp_path}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
-    with workbench_of() as workbench:
-        async with workbench.sandbox(with_repos({})) as sandbox:
-            assert (sandbox.workspace / "app.txt").exists()
+    async with sandbox_of(with_repos({})) as sandbox:
+        assert (sandbox.workspace / "app.txt").exists()
     assert not (tmp_path / "ran").exists()
 
 
 async def test_the_repository_that_git_started_passgate_for_is_another_one(
-    workbench_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sandbox_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a hook of git runs the gate."""
     other = tmp_path / "other"
@@ -186,9 +178,8 @@ async def test_the_repository_that_git_started_passgate_for_is_another_one(
     git(other, "init", "--quiet")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git/index"))
-    with workbench_of() as workbench:
-        async with workbench.sandbox(with_repos({})) as sandbox:
-            assert (sandbox.workspace / "app.txt").read_text() == "third"
+    async with sandbox_of(with_repos({})) as sandbox:
+        assert (sandbox.workspace / "app.txt").read_text() == "third"
     assert not (other / ".git/index").exists()
 
 
@@ -217,19 +208,15 @@ async def test_a_repository_that_cannot_be_had_is_an_error(
     (suites / "template/leaves").symlink_to(tmp_path)
     with workbench_of() as workbench:
         for _ in range(2):
-            with pytest.raises(MeasurementError, match=message):
-                async with workbench.sandbox(with_repos(repo, template="template")):
-                    pytest.fail("the trial must not begin")
+            await cannot_begin(workbench, with_repos(repo, template="template"), message)
 
 
-async def test_a_clone_that_takes_too_long_is_an_error(
-    workbench_of, commits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("passgate.tasks.sandboxes.workspaces.GIT_SECONDS", 0.3)
-    monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 60; true")
-    with workbench_of() as workbench, pytest.raises(MeasurementError, match=r"git clone took longer than 0\.3 s"):
-        async with workbench.sandbox(with_repos({"repo": "git@example.org:a/b.git"})):
-            pytest.fail("the trial must not begin")
+async def test_a_clone_that_takes_too_long_is_an_error(workbench_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passgate.tasks.sandboxes.workspaces.GIT_SECONDS", 0.2)
+    monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 600; true")
+    with workbench_of() as workbench:
+        task = with_repos({"repo": "git@example.org:a/b.git"})
+        await cannot_begin(workbench, task, r"git clone took longer than 0\.2 s")
 
 
 async def test_nobody_is_asked_for_a_password(workbench_of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,10 +227,9 @@ async def test_nobody_is_asked_for_a_password(workbench_of, tmp_path: Path, monk
     monkeypatch.setenv("GIT_ASKPASS", str(asks))
     server = await asyncio.start_server(_wants_a_password, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    what = r"git clone exited 128: .*terminal prompts disabled"
-    with workbench_of() as workbench, pytest.raises(MeasurementError, match=what):
-        async with workbench.sandbox(with_repos({"repo": f"http://127.0.0.1:{port}/a.git"})):
-            pytest.fail("the trial must not begin")
+    with workbench_of() as workbench:
+        task = with_repos({"repo": f"http://127.0.0.1:{port}/a.git"})
+        await cannot_begin(workbench, task, "git clone exited 128: .*terminal prompts disabled")
     server.close()
     await server.wait_closed()
     assert not (tmp_path / "asked").exists()

@@ -1,13 +1,13 @@
 """Workspaces that eval files describe."""
 
 import asyncio
-import tempfile
 from pathlib import Path
 
 import pytest
 from tests.builders import a_task
+from tests.unit.sandboxes.conftest import Marked, cannot_begin, left_in
+from tests.waiting import until
 
-from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.task import EvalTask
 
 
@@ -34,47 +34,43 @@ async def test_the_template_is_the_workspace(isolation: str, workbench_of, templ
     with workbench_of() as workbench:
         async with workbench.sandbox(task) as first, workbench.sandbox(task) as second:
             assert first.isolation == isolation
-            assert (await first.run(["./run.sh"], seconds=20)).stdout == "ran\n"
-            await first.run(["sh", "-c", "echo changed > src/app.py; touch new"], seconds=20)
+            assert (await first.run(["./run.sh"], seconds=240)).stdout == "ran\n"
+            await first.run(["sh", "-c", "echo changed > src/app.py; touch new"], seconds=240)
             assert (second.workspace / "src/app.py").read_text() == "print(1)\n"
         async with workbench.sandbox(task) as third:
             assert sorted(file.name for file in third.workspace.iterdir()) == ["run.sh", "src"]
     assert (template / "src/app.py").read_text() == "print(1)\n"
 
 
-async def test_a_template_may_lie_beside_the_suites(workbench_of, suites: Path) -> None:
+async def test_a_template_may_lie_beside_the_suites(sandbox_of, suites: Path) -> None:
     (suites.parent / "beside").mkdir()
     (suites.parent / "beside/file").write_text("yes")
-    with workbench_of() as workbench:
-        async with workbench.sandbox(task_in(template="../beside")) as sandbox:
-            assert (sandbox.workspace / "file").read_text() == "yes"
+    async with sandbox_of(task_in(template="../beside")) as sandbox:
+        assert (sandbox.workspace / "file").read_text() == "yes"
 
 
-async def test_a_workspace_of_nothing_is_empty(workbench_of) -> None:
-    with workbench_of() as workbench:
-        async with workbench.sandbox(task_in()) as sandbox:
-            assert list(sandbox.workspace.iterdir()) == []
+async def test_a_workspace_of_nothing_is_empty(sandbox_of) -> None:
+    async with sandbox_of(task_in()) as sandbox:
+        assert list(sandbox.workspace.iterdir()) == []
 
 
 async def test_a_template_that_is_gone_is_an_error(workbench_of, template: Path) -> None:
     for name in ("evals/gone", "evals/template/run.sh"):
         what = f"the workspace's template {name} is no folder"
-        with workbench_of() as workbench, pytest.raises(MeasurementError, match=what):
-            async with workbench.sandbox(task_in(template=name)):
-                pytest.fail("the trial must not begin")
+        with workbench_of() as workbench:
+            await cannot_begin(workbench, task_in(template=name), what)
 
 
-async def test_the_tasks_reset_comes_after_the_hooks(workbench_of) -> None:
+async def test_the_tasks_reset_comes_after_the_hooks(sandbox_of) -> None:
     task = a_task(
         workspace={"before_each": hook('echo each >> "$WORKSPACE_PATH/log"')}, reset=("echo reset >> log",), k=1
     )
-    with workbench_of() as workbench:
-        async with workbench.sandbox(task) as sandbox:
-            assert (sandbox.workspace / "log").read_text() == "each\nreset\n"
+    async with sandbox_of(task) as sandbox:
+        assert (sandbox.workspace / "log").read_text() == "each\nreset\n"
 
 
 async def test_tasks_of_one_workspace_share_the_prepared_copy(isolation: str, workbench_of, template: Path) -> None:
-    once = hook('date +%s%N > "$WORKSPACE_PATH/prepared-at"; sleep 0.2')
+    once = hook('date +%s%N > "$WORKSPACE_PATH/prepared-at"; sleep 0.1')
     shared = {"template": "evals/template", "before_all": once}
 
     async def prepared_at(**workspace: object) -> str:
@@ -106,43 +102,38 @@ async def test_what_the_machine_lacks_is_named(
 ) -> None:
     with workbench_of() as workbench:
         for _ in range(2):
-            with pytest.raises(MeasurementError, match=f"needs what this machine does not have: .*{missing}"):
-                async with workbench.sandbox(task_in(**needs)):
-                    pytest.fail("the trial must not begin")
+            await cannot_begin(workbench, task_in(**needs), f"needs what this machine does not have: .*{missing}")
 
 
-async def test_what_the_machine_has_is_no_trouble(isolation: str, workbench_of) -> None:
+async def test_what_the_machine_has_is_no_trouble(isolation: str, sandbox_of) -> None:
     needs = {"required_commands": ["sh", "git"], "required_python_modules": ["json", "os.path"]}
-    with workbench_of() as workbench:
-        async with workbench.sandbox(task_in(**needs)) as sandbox:
-            assert sandbox.isolation == isolation
+    async with sandbox_of(task_in(**needs)) as sandbox:
+        assert sandbox.isolation == isolation
 
 
-async def test_nothing_is_left_of_workspaces(workbench_of, template: Path, tmp_path: Path, monkeypatch) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+async def test_nothing_is_left_of_workspaces(workbench_of, template: Path, temporary: Path) -> None:
     task = task_in(template="evals/template", before_all=hook("true"))
     async with workbench_of() as workbench:
         async with workbench.sandbox(task) as sandbox:
             assert temporary in sandbox.workspace.parents
         assert not sandbox.workspace.exists()
-    assert list(temporary.glob("passgate-user-*/*")) == []
+    assert left_in(temporary) == []
 
 
-async def test_a_preparation_that_is_not_waited_for_is_given_up(workbench_of, tmp_path: Path) -> None:
-    task = task_in(before_all=hook("sleep 60"), after_all=hook(f"touch {tmp_path}/after"))
-    loop = asyncio.get_running_loop()
+async def test_a_preparation_that_is_not_waited_for_is_given_up(
+    workbench_of, tmp_path: Path, marked: Marked, without_bubblewrap: None
+) -> None:
+    """Its end could be seen in this folder, where only a command without bubblewrap can write."""
+    task = task_in(before_all=hook(f"sleep 600 # {marked.word}"), after_all=hook(f"touch {tmp_path}/after"))
 
     async def trial() -> None:
         async with workbench.sandbox(task):
             pytest.fail("the trial must not begin")
 
     async with workbench_of() as workbench:
-        running = asyncio.ensure_future(trial())
-        await asyncio.sleep(0.5)
+        running = asyncio.create_task(trial())
+        await until(lambda: marked.running)
         running.cancel()
         await asyncio.wait([running])
-        ended = loop.time()
-    assert loop.time() - ended < 10
+    await marked.are_gone()
     assert not (tmp_path / "after").exists()
