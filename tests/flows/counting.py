@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,12 +49,15 @@ def write_counting(
 
 
 @contextmanager
-def begun(project: Project, *options: str, command: tuple[str, ...] = ()) -> Iterator["subprocess.Popen[str]"]:
+def begun(
+    project: Project, *options: str, agent: str = "counting", command: Sequence[str] = (), **environment: str
+) -> Iterator["subprocess.Popen[str]"]:
     """A run of the gate, which is killed with all that it has started at the end of the context."""
-    command = (*(command or project.command()), "run", "ci_merge", "--agent", "counting", *options)
+    command = [*(command or project.command()), "run", "ci_merge", "--agent", agent, *options]
+    environment = project.full_environment(**environment)
     with (
-        (project.path / "stderr.txt").open("w") as messages,
-        project.started(command, stdout=messages, stderr=messages) as process,
+        (project.path / "said.txt").open("w") as messages,
+        project.started(command, env=environment, stdout=messages, stderr=messages) as process,
     ):
         try:
             yield process
@@ -64,7 +67,7 @@ def begun(project: Project, *options: str, command: tuple[str, ...] = ()) -> Ite
 
 def said(project: Project) -> str:
     """What the newest run of the gate has printed."""
-    return (project.path / "stderr.txt").read_text()
+    return (project.path / "said.txt").read_text()
 
 
 def trials(project: Project) -> list[dict[str, Any]]:

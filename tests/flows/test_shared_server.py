@@ -2,13 +2,11 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.flows.test_deployments import prefect
-from tests.flows.test_flow_runs import api
+from tests.flows.prefect_api import api, flow_run_of, succeeded
 from tests.project import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -37,28 +35,16 @@ def test_repositories_whose_folders_have_one_name_keep_their_deployments_and_run
     for owner, project in projects.items():
         api(project, "POST", "work_pools/", {"name": f"{owner}-app", "type": "process"})
         succeeded(project, "deploy", "--all")
-    deployments = {one["name"]: one for one in api(project, "POST", "deployments/filter", {}) if "-app-" in one["name"]}
+    filed = {"deployments": {"name": {"like_": "-app-"}}}
+    deployments = {one["name"]: one for one in api(projects["acme"], "POST", "deployments/filter", filed)}
     assert set(deployments) == {f"{owner}-app-{gate}" for owner in projects for gate in GATES}
     for owner, project in projects.items():
         assert str(project.path) in str(deployments[f"{owner}-app-nightly"]["pull_steps"])
         merge_gate = deployments[f"{owner}-app-ci-merge"]["id"]
         api(project, "POST", f"deployments/{merge_gate}/create_flow_run", {})
         succeeded(project, "worker", "start", "--pool", f"{owner}-app", "--run-once")
-        ended = flow_run_on(project, f"{owner}-app")
-        assert ended["state_name"] == "GatePassed", ended["state"]["message"]
         (folder,) = project.run_folders()
         assert f"of-{owner}" in (folder / "plan.json").read_text()
-        assert folder.name in ended["state"]["message"]
-
-
-def succeeded(project: Project, *arguments: str) -> None:
-    done = prefect(project, *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def flow_run_on(project: Project, pool: str) -> dict[str, Any]:
-    """The only flow run of a work pool that has begun."""
-    begun = {"work_pools": {"name": {"any_": [pool]}}, "flow_runs": {"start_time": {"is_null_": False}}}
-    (found,) = api(project, "POST", "flow_runs/filter", begun)
-    ended: dict[str, Any] = found
-    return ended
+        state = flow_run_of(project)["state"]
+        assert state["name"] == "GatePassed", state["message"]
+        assert folder.name in state["message"]

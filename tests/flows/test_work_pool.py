@@ -1,34 +1,32 @@
 """A run on a work pool of Prefect: batches as flow runs of real workers, the run kept on an S3 server."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from passgate.tasks.history.run_store import RunStore
 from tests.builders import task_document
+from tests.flows.counting import begun, said
+from tests.flows.prefect_api import a_worker, api, descendants, why_failed
 from tests.flows.test_seam import GATES
 from tests.object_store import ObjectStore, object_store
-from tests.processes import how_to_resume, parent_of, process_ids
+from tests.processes import how_to_resume
 from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 from tests.waiting import wait_until
+from tests.warm import CODE
 
 __all__ = ["object_store"]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-TASKS, K = 6, 3
+TASKS, K = 3, 3
 AGENT = """
 import pathlib, time
 
@@ -36,9 +34,11 @@ def agent(attempt):
     folder = pathlib.Path(__file__).parent
     with (folder / "calls.log").open("a") as log:
         log.write(f"{attempt.task_id} {attempt.trial}\\n")
-    time.sleep(1.0)
+    while attempt.trial and (folder / "hangs").exists():
+        time.sleep(0.1)
     return "no" if attempt.task_id == "t1" else "yes"
 """
+NATIVE = "python:agent:agent"
 
 # A coordinator that gives up a batch after twenty seconds: a lease is renewed every fifteen.
 IMPATIENT = """
@@ -55,74 +55,37 @@ def calls(folder: Path) -> Counter[str]:
     return Counter(log.read_text().splitlines() if log.exists() else [])
 
 
-def asked(server: dict[str, str], method: str, path: str, content: Any = None) -> Any:
-    """What the server answers; a busy one is asked again."""
-    answers: list[httpx.Response] = []
-
-    def is_answered() -> bool:
-        answers.append(httpx.request(method, f"{server['PREFECT_API_URL']}/{path}", json=content, timeout=60))
-        return answers[-1].status_code < httpx.codes.INTERNAL_SERVER_ERROR
-
-    wait_until(is_answered)
-    answers[-1].raise_for_status()
-    return answers[-1].json() if answers[-1].content else None
-
-
-def failed_task_run(server: dict[str, str], name: str) -> dict[str, Any]:
-    """A task run of the newest ci_merge that has failed, once the server has it, which other tests use too."""
-    begun = {"flows": {"name": {"any_": ["ci_merge"]}}, "flow_runs": {"start_time": {"is_null_": False}}}
-    flow_run = asked(server, "POST", "flow_runs/filter", begun | {"sort": "START_TIME_DESC", "limit": 1})[0]
-    wanted = {"flow_runs": {"id": {"any_": [flow_run["id"]]}}, "task_runs": {"name": {"any_": [name]}}}
-    found: list[dict[str, Any]] = []
-
-    def is_recorded() -> bool:
-        found[:] = [
-            one for one in asked(server, "POST", "task_runs/filter", wanted) if one["state_name"] == "TaskFailed"
-        ]
-        return bool(found)
-
-    wait_until(is_recorded)
-    return found[0]
-
-
-def make_pool(server: dict[str, str], name: str, working_folder: Path) -> None:
+def make_pool(project: Project, name: str, working_folder: Path) -> None:
     from prefect.workers.process import ProcessWorker
 
     template = ProcessWorker.get_default_base_job_template()
     template["variables"]["properties"]["working_dir"]["default"] = str(working_folder)
-    asked(server, "POST", "work_pools/", {"name": name, "type": "process", "base_job_template": template})
+    api(project, "POST", "work_pools/", {"name": name, "type": "process", "base_job_template": template})
 
 
-@contextmanager
-def a_worker(server: dict[str, str], name: str, folder: Path, environment: dict[str, str]) -> Iterator[int]:
-    """A worker of a pool; gives its process id."""
-    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", name, "--limit", "2"]
-    worker = subprocess.Popen(
-        command,
-        cwd=folder,
-        env={**environment, "PREFECT_WORKER_QUERY_SECONDS": "2"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield worker.pid
-    finally:
-        # As when its machine is lost: nobody tells Prefect.
-        for process_id in [worker.pid, *descendants(worker.pid)]:
-            with suppress(ProcessLookupError):
-                os.kill(process_id, signal.SIGKILL)
-        worker.wait()
+def batches_of(project: Project, run_id: str) -> list[dict[str, Any]]:
+    """The flow runs of the batches of a run."""
+    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={run_id}"]}}}
+    found: list[dict[str, Any]] = api(project, "POST", "flow_runs/filter", tagged)
+    return found
 
 
-def descendants(process_id: int) -> list[int]:
-    children = [one for one in process_ids() if parent_of(one) == process_id]
-    return children + [one for child in children for one in descendants(child)]
+def run_at(store: ObjectStore, url: str) -> str:
+    """The id of the only run below a URL."""
+    (run_id,) = {name.partition("/")[0] for name in store.keys(url)}
+    return run_id
+
+
+def has_trials(store: ObjectStore, url: str) -> bool:
+    return any("/journal/" in name for name in store.keys(url))
 
 
 @pytest.fixture
 def repository(bare_project: Project, prefect_server: dict[str, str], object_store: ObjectStore) -> Project:
+    """A gate of three tasks whose agent fails `t1`, and hangs after its first trials while a file is there."""
     bare_project.environment = {**prefect_server, **object_store.environment}
+    # What its deployments are called on the server, which other tests use too.
+    bare_project.write("prefect.yaml", f"name: {bare_project.path.parent.name.replace('_', '-')}\n")
     bare_project.write("gates.yaml", GATES)
     for number in range(TASKS):
         bare_project.write(f"suites/golden/t{number}.yaml", json.dumps(task_document(task_id=f"t{number}")))
@@ -130,35 +93,28 @@ def repository(bare_project: Project, prefect_server: dict[str, str], object_sto
     return bare_project
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_killed_coordinator_is_resumed_from_an_empty_folder_and_repeats_no_finished_trial(
-    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore, tmp_path: Path
+    repository: Project, object_store: ObjectStore, tmp_path: Path
 ) -> None:
     url, pool = object_store.new_url(), "killed-coordinator"
     machine, other = tmp_path / "machine", Project(tmp_path / "other", repository.environment)
     for folder in (machine, other.path):
         folder.mkdir()
         shutil.copy(repository.path / "agent.py", folder)
-    make_pool(prefect_server, pool, machine)
-    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--work-pool", pool)
-    command = repository.command(*run, "--jobs", "2", "--workers", "2")
-    errors = repository.path / "errors.log"
-    with a_worker(prefect_server, pool, machine, repository.full_environment()), errors.open("wb") as stderr:
-        coordinator = subprocess.Popen(command, cwd=repository.path, env=repository.full_environment(), stderr=stderr)
-        try:
-            wait_until(lambda: coordinator.poll() is not None or _has_trials(object_store, url), 240)
-            assert coordinator.poll() is None, errors.read_text()
-        finally:
-            coordinator.kill()
-            coordinator.wait()
-    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
+    (machine / "hangs").touch()
+    make_pool(repository, pool, machine)
+    options = ("--run-store", url, "--work-pool", pool, "--jobs", "2", "--workers", "2")
+    with a_worker(repository, pool, machine, "--limit", "2"), begun(repository, *options, agent=NATIVE) as run:
+        wait_until(lambda: run.poll() is not None or has_trials(object_store, url))
+        run.kill()
+    (machine / "hangs").unlink()
+    run_id = run_at(object_store, url)
     kept = {f"{one.task_id} {one.trial}" for one in RunStore(f"{url}/{run_id}").read_trials()}
-    with a_worker(prefect_server, pool, machine, repository.full_environment()):
-        result = other.passgate("run", "ci_merge", "--resume", f"{url}/{run_id}", timeout=300)
+    with a_worker(repository, pool, machine, "--limit", "2"):
+        result = other.passgate("run", "ci_merge", "--resume", f"{url}/{run_id}")
     assert result.returncode == 1, result.stderr
     assert "t1" in result.stdout
-    assert failed_task_run(prefect_server, "golden/t1")["state"]["message"].startswith(f"0/{K} trials passed; ")
+    assert why_failed(other, "golden/t1").startswith(f"0/{K} trials passed; ")
     done = calls(machine)
     assert len(done) == TASKS * K
     assert {one: done[one] for one in kept} == dict.fromkeys(kept, 1)
@@ -167,25 +123,16 @@ def test_a_killed_coordinator_is_resumed_from_an_empty_folder_and_repeats_no_fin
     assert sorted((one.task_id, one.trial) for one in trials) == [
         (f"t{number}", trial) for number in range(TASKS) for trial in range(K)
     ]
-    runs = asked(prefect_server, "POST", "flow_runs/filter", {"flows": {"name": {"any_": ["passgate-batch"]}}})
-    stores = {one["parameters"]["store"] for one in runs}
-    assert {store for store in stores if store.startswith(f"{url}/")} == {f"{url}/{run_id}"}
+    assert {one["parameters"]["store"] for one in batches_of(repository, run_id)} == {f"{url}/{run_id}"}
 
 
-def _has_trials(store: ObjectStore, url: str) -> bool:
-    return any("/journal/" in name for name in store.keys(url))
-
-
-@pytest.mark.slow
-def test_what_a_work_pool_needs_is_said(
-    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
-) -> None:
-    run = ("run", "ci_merge", "--agent", "python:agent:agent")
-    result = repository.passgate(*run, "--work-pool", "nowhere")
+def test_what_a_work_pool_needs_is_said(repository: Project, object_store: ObjectStore) -> None:
+    run = ("run", "ci_merge", "--agent", NATIVE, "--work-pool", "nowhere")
+    result = repository.passgate(*run)
     assert (result.returncode, "--work-pool needs --run-store" in result.stderr) == (2, True), result.stderr
     url = object_store.new_url()
-    make_pool(prefect_server, "nowhere-else", repository.path)
-    result = repository.passgate(*run, "--work-pool", "nowhere", "--run-store", url)
+    make_pool(repository, "nowhere-else", repository.path)
+    result = repository.passgate(*run, "--run-store", url)
     assert result.returncode == 2, result.stderr
     assert "has no work pool 'nowhere'; it has nowhere-else" in result.stderr
     remedy = "(`prefect work-pool ls`): make it with `prefect work-pool create nowhere`, or correct --work-pool\n"
@@ -195,159 +142,106 @@ def test_what_a_work_pool_needs_is_said(
     assert not list(repository.path.glob(".passgate/runs/*"))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_pool_without_workers_is_told_and_a_signal_cancels_what_waits_there(
-    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
+    repository: Project, object_store: ObjectStore
 ) -> None:
     pool, url = "without-workers", object_store.new_url()
-    make_pool(prefect_server, pool, repository.path)
-    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--work-pool", pool)
-    errors = repository.path / "errors.log"
+    make_pool(repository, pool, repository.path)
     # As in many images: messages must not wait for the end of the process.
-    environment = repository.full_environment(PYTHONUNBUFFERED="1")
-    with errors.open("wb") as stderr:
-        process = subprocess.Popen(repository.command(*run), cwd=repository.path, env=environment, stderr=stderr)
-    try:
+    with begun(repository, "--run-store", url, "--work-pool", pool, agent=NATIVE, PYTHONUNBUFFERED="1") as run:
         told = f"the work pool {pool} has no worker; the run waits for `prefect worker start --pool {pool}`"
-        wait_until(lambda: process.poll() is not None or told in errors.read_text(), 400)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == 130, errors.read_text()
-    finally:
-        process.kill()
-        process.wait()
-    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
-    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={run_id}"]}}}
-
-    def states() -> set[str]:
-        return {one["state_type"] for one in asked(prefect_server, "POST", "flow_runs/filter", tagged)}
-
-    wait_until(lambda: states() == {"CANCELLED"})
+        wait_until(lambda: run.poll() is not None or told in said(repository))
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(timeout=300) == 130, said(repository)
+    run_id = run_at(object_store, url)
+    wait_until(lambda: {one["state_type"] for one in batches_of(repository, run_id)} == {"CANCELLED"})
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_runs_on_two_pools_leave_each_other_the_deployment_of_their_batches(
-    repository: Project, prefect_server: dict[str, str], tmp_path: Path
+    repository: Project, tmp_path: Path
 ) -> None:
     repository.write("prefect.yaml", "name: two-pools\n")
-    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", f"file://{tmp_path}/runs")
-    processes = []
-    try:
-        for pool in ("first-pool", "second-pool"):
-            make_pool(prefect_server, pool, repository.path)
-            command = repository.command(*run, "--work-pool", pool)
-            processes.append(subprocess.Popen(command, cwd=repository.path, env=repository.full_environment()))
+    for pool in ("first-pool", "second-pool"):
+        make_pool(repository, pool, repository.path)
+        store = ("--run-store", f"file://{tmp_path}/runs")
+        with begun(repository, *store, "--work-pool", pool, agent=NATIVE) as run:
             waiting = {"work_pools": {"name": {"any_": [pool]}}}
-            wait_until(lambda on=waiting: asked(prefect_server, "POST", "flow_runs/filter", on) != [], 200)  # type: ignore[misc]
-    finally:
-        for process in processes:
-            process.terminate()
-            process.wait()
-    deployments = asked(prefect_server, "POST", "deployments/filter", {"deployments": {"name": {"like_": "two-pools"}}})
-    assert {one["name"]: one["work_pool_name"] for one in deployments} == {
+            wait_until(lambda on=waiting: api(repository, "POST", "flow_runs/filter", on))  # type: ignore[misc]
+            run.terminate()
+            run.wait(timeout=300)
+    wanted = {"deployments": {"name": {"like_": "two-pools"}}}
+    assert {one["name"]: one["work_pool_name"] for one in api(repository, "POST", "deployments/filter", wanted)} == {
         "two-pools-batch": "first-pool",
         "two-pools-second-pool-batch": "second-pool",
     }
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_only_a_batch_whose_machine_is_gone_is_handed_out_again(
-    repository: Project, prefect_server: dict[str, str], tmp_path: Path
-) -> None:
-    pool, environment = "lost-machine", repository.full_environment()
-    make_pool(prefect_server, pool, repository.path)
-    run = ["run", "ci_merge", "--agent", "python:agent:agent", "--k", "5", "--jobs", "1", "--workers", "1"]
-    command = [sys.executable, "-c", IMPATIENT, *run, "--run-store", f"file://{tmp_path}/runs", "--work-pool", pool]
-    errors = repository.path / "errors.log"
-    with errors.open("wb") as stderr:
-        process = subprocess.Popen(command, cwd=repository.path, env=environment, stderr=stderr)
-    try:
-        with a_worker(prefect_server, pool, repository.path, environment):
-            wait_until(lambda: process.poll() is not None or len(calls(repository.path)) > 3, 300)
+def test_only_a_batch_whose_machine_is_gone_is_handed_out_again(repository: Project, tmp_path: Path) -> None:
+    pool, hangs = "lost-machine", repository.path / "hangs"
+    hangs.touch()
+    make_pool(repository, pool, repository.path)
+    options = ("--jobs", "1", "--workers", "1", "--run-store", f"file://{tmp_path}/runs", "--work-pool", pool)
+    with begun(repository, *options, agent=NATIVE, command=(*CODE, IMPATIENT)) as run:
+        with a_worker(repository, pool, repository.path):
+            wait_until(lambda: run.poll() is not None or any(call.endswith("1") for call in calls(repository.path)))
         before = calls(repository.path)
-        with a_worker(prefect_server, pool, repository.path, environment):
-            assert process.wait(timeout=300) == 1, errors.read_text()
-    finally:
-        process.kill()
-        process.wait()
+        hangs.unlink()
+        with a_worker(repository, pool, repository.path):
+            assert run.wait(timeout=300) == 1, said(repository)
     (folder,) = [one for one in (tmp_path / "runs").iterdir() if one.is_dir()]
-    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={folder.name}"]}}}
-    assert len(asked(prefect_server, "POST", "flow_runs/filter", tagged)) == 2
+    assert len(batches_of(repository, folder.name)) == 2
     done = calls(repository.path)
-    assert len(done) == TASKS * 5
-    assert done.total() <= TASKS * 5 + 1, "more was run again than was in flight"
-    assert 0 < len(before) < TASKS * 5
+    assert len(done) == TASKS * K
+    assert done.total() <= TASKS * K + 1, "more was run again than was in flight"
+    assert 0 < len(before) < TASKS * K
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_worker_that_cannot_run_batches_says_why(
-    repository: Project, prefect_server: dict[str, str], tmp_path: Path
-) -> None:
-    pool, machine, runs = "without-the-agent", tmp_path / "machine", tmp_path / "runs"
+def test_a_worker_that_cannot_run_batches_says_why(repository: Project, tmp_path: Path) -> None:
+    pool, machine = "without-the-agent", tmp_path / "machine"
     machine.mkdir()
-    make_pool(prefect_server, pool, machine)
-    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", f"file://{runs}", "--work-pool", pool)
-    with a_worker(prefect_server, pool, machine, repository.full_environment()):
-        without_the_agent = repository.passgate(*run, timeout=300)
+    make_pool(repository, pool, machine)
+    run = ("run", "ci_merge", "--agent", NATIVE, "--run-store", f"file://{tmp_path}/runs", "--work-pool", pool)
+    with a_worker(repository, pool, machine):
+        without_the_agent = repository.passgate(*run, "--workers", "1")
         (machine / "passgate.py").write_text("raise ImportError('no passgate here')")
-        without_passgate = repository.passgate(*run, "--workers", "1", timeout=300)
+        without_passgate = repository.passgate(*run, "--workers", "1")
     assert (without_the_agent.returncode, without_passgate.returncode) == (2, 3), without_passgate.stderr
     assert "agent" in without_the_agent.stderr.splitlines()[-1], without_the_agent.stderr
-    said = without_passgate.stderr.splitlines()[-1]
-    assert "lost its worker 3 times: its flow run " in said
-    assert "has ended without an outcome as Crashed: Process exited with status code: 1" in said
+    message = without_passgate.stderr.splitlines()[-1]
+    assert "lost its worker 3 times: its flow run " in message
+    assert "has ended without an outcome as Crashed: Process exited with status code: 1" in message
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_signal_ends_a_run_on_a_work_pool_and_its_batches(
-    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
-) -> None:
+def test_a_signal_ends_a_run_on_a_work_pool_and_its_batches(repository: Project, object_store: ObjectStore) -> None:
     pool, url = "ended-by-a-signal", object_store.new_url()
-    make_pool(prefect_server, pool, repository.path)
-    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--work-pool", pool, "--k", "60")
-    errors, environment = repository.path / "errors.log", repository.full_environment()
-    with a_worker(prefect_server, pool, repository.path, environment) as worker:
-        with errors.open("wb") as stderr:
-            command = repository.command(*run, "--jobs", "2", "--workers", "2")
-            process = subprocess.Popen(command, cwd=repository.path, env=environment, stderr=stderr)
-        try:
-            wait_until(lambda: process.poll() is not None or _has_trials(object_store, url), 300)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=10) == 130, errors.read_text()
-        finally:
-            process.kill()
-            process.wait()
-        wait_until(lambda: descendants(worker) == [], 120)
-    assert errors.read_text().splitlines()[-1].endswith(how_to_resume(repository.path))
-    assert 0 < len(calls(repository.path)) < TASKS * 50
+    (repository.path / "hangs").touch()
+    make_pool(repository, pool, repository.path)
+    options = ("--run-store", url, "--work-pool", pool, "--jobs", "2", "--workers", "2")
+    with a_worker(repository, pool, repository.path, "--limit", "2") as worker:
+        with begun(repository, *options, agent=NATIVE) as run:
+            wait_until(lambda: run.poll() is not None or has_trials(object_store, url))
+            run.send_signal(signal.SIGTERM)
+            assert run.wait(timeout=300) == 130, said(repository)
+        wait_until(lambda: descendants(worker) == [])
+    assert said(repository).splitlines()[-1].endswith(how_to_resume(repository.path))
+    assert 0 < len(calls(repository.path)) < TASKS * K
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_the_cost_cap_holds_over_the_workers_of_a_pool(
-    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore, upstream: ScriptedUpstream
+    repository: Project, object_store: ObjectStore, upstream: ScriptedUpstream
 ) -> None:
     upstream.says(Says("yes"))  # for a cent
     repository.write("prices.yaml", "version: 1\nmodels: {m: {input: 100, output: 0}}\n")
     repository.environment |= {"OPENAI_BASE_URL": upstream.openai_base_url, "OPENAI_API_KEY": "sk-any"}
-    pool, url, environment = "cost-cap", object_store.new_url(), repository.full_environment()
-    make_pool(prefect_server, pool, repository.path)
+    pool, url = "cost-cap", object_store.new_url()
+    make_pool(repository, pool, repository.path)
     run = ("run", "ci_merge", "--agent", "openai:m", "--run-store", url, "--work-pool", pool)
     limits = ("--k", "30", "--jobs", "8", "--workers", "4", "--max-cost", "0.415")
-    with (
-        a_worker(prefect_server, pool, repository.path, environment),
-        a_worker(prefect_server, pool, repository.path, environment),
-    ):
-        result = repository.passgate(*run, *limits, timeout=400)
+    with a_worker(repository, pool, repository.path), a_worker(repository, pool, repository.path):
+        result = repository.passgate(*run, *limits)
     assert result.returncode == 3, result.stdout + result.stderr
-    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
+    run_id = run_at(object_store, url)
     trials = RunStore(f"{url}/{run_id}").read_trials()
     assert upstream.count == 41, "the shares pay for ten calls each, and what is left over pays for one more"
     assert sum(one.cost for one in trials) == pytest.approx(0.41)
-    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={run_id}"]}}}
-    flow_runs = asked(prefect_server, "POST", "flow_runs/filter", tagged)
-    assert len(flow_runs) >= 4, "it was to run on several workers"
+    assert len(batches_of(repository, run_id)) >= 4, "it was to run on several workers"
