@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.test_run import WRITES_OK
 from tests.flows.prefect_api import PREFECT, kill_tree, succeeded
+from tests.gates import WRITES_OK
 from tests.prefect_servers import shared_environment
 from tests.project import Project
 from tests.sharing import locked, made_once

@@ -54,12 +54,14 @@ def failed(ruling: Ruling) -> str:
     return " ".join(reason.message for reason in ruling.reasons if reason.blocking)
 
 
-@pytest.mark.slow
+RUN = ("run", "ci_merge", "--suites", "evals", "--k", "1", "--engine", "none")
+
+
 @pytest.mark.parametrize(("answer", "exit_code"), [("Paris", 0), ("Rome", 1)])
-def test_1_a_failure_is_exit_code_1_without_any_option(project: Project, answer: str, exit_code: int) -> None:
+def test_1_a_failure_is_exit_code_1_without_any_option(bare_project: Project, answer: str, exit_code: int) -> None:
     for name, text in one_test("[{type: contains, value: Paris}]").items():
-        project.write(f"evals/{name}", text)
-    done = project.passgate("run", "ci_merge", "--suites", "evals", "--agent", f"cli:echo {answer}", "--k", "1")
+        bare_project.write(f"evals/{name}", text)
+    done = bare_project.passgate(*RUN, "--agent", f"cli:echo {answer}")
     assert done.returncode == exit_code, done.stdout + done.stderr
 
 
@@ -262,18 +264,16 @@ def test_16_validate_reads_eval_yaml_and_finds_what_is_wrong(bare_project: Proje
     assert done.stderr.count("EVAL.yaml:6:") == 2
 
 
-@pytest.mark.slow
-def test_17_conversations_run_with_command_agents(project: Project) -> None:
+def test_17_conversations_run_with_command_agents(bare_project: Project) -> None:
     text = (
         "name: hole\ntests:\n  - id: talk\n    mode: conversation\n    input: hi\n    turns:\n"
         "      - {input: one, assertions: [{type: contains, value: one}]}\n"
         "      - {input: two, assertions: [{type: contains, value: two}]}\n"
     )
-    project.write("evals/hole.eval.yaml", text)
-    arguments = ("run", "ci_merge", "--suites", "evals", "--k", "1")
-    done = project.passgate(*arguments, "--agent", "cli:echo {prompt}")
+    bare_project.write("evals/hole.eval.yaml", text)
+    done = bare_project.passgate(*RUN, "--agent", "cli:echo {prompt}")
     assert done.returncode == 0, done.stdout + done.stderr
-    wrong = project.passgate(*arguments, "--agent", "cli:echo one")
+    wrong = bare_project.passgate(*RUN, "--agent", "cli:echo one")
     assert wrong.returncode == 1, wrong.stdout + wrong.stderr
 
 

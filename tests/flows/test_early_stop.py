@@ -1,12 +1,12 @@
 """The order of a run's trials, and those that it leaves out."""
 
-import json
 import textwrap
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from tests.gates import verdict_of
 from tests.project import Project
 
 GATES = """
@@ -63,8 +63,7 @@ def run(project: Project, *arguments: str, jobs: str = "1") -> tuple[dict[str, A
     log.unlink(missing_ok=True)
     result = project.passgate("run", "ci_merge", "--agent", "python:agent:agent", "--jobs", jobs, *arguments)
     assert result.returncode in {0, 1, 3}, result.stdout + result.stderr
-    verdict: dict[str, Any] = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
-    return verdict, log.read_text().splitlines()
+    return verdict_of(project), log.read_text().splitlines()
 
 
 def of(verdict: dict[str, Any], name: str) -> dict[str, Any]:

@@ -1,34 +1,33 @@
 """A task that fails on a branch: held against the runs of main before it blocks."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tests.gates import newest_run, verdict_of
 from tests.project import Project
-from tests.scenarios import Make, Scenario
+from tests.scenarios import Scenarios
 from tests.scenarios.evidence import (
     AGENT,
     GATES,
     TASK,
     cleared_flake,
     green_main,
-    newest_verdict,
     says,
     verdict_of_run,
 )
 
 
 @pytest.fixture
-def repository(scenario: Callable[[Make], Scenario], tmp_path: Path) -> Project:
+def repository(scenario: Scenarios, tmp_path: Path) -> Project:
     """A gate whose main has a green run of one task; the branch `change` is checked out."""
     return scenario(green_main).copy(tmp_path / "repository")
 
 
-def test_a_flake_is_cleared_by_confirming_trials_which_no_figure_counts(scenario: Callable[[Make], Scenario]) -> None:
+def test_a_flake_is_cleared_by_confirming_trials_which_no_figure_counts(scenario: Scenarios) -> None:
     flake = scenario(cleared_flake)
-    verdict = newest_verdict(flake)
+    verdict = verdict_of(flake)
     assert verdict["decision"] == "PASS", verdict["reasons"]
     (confirmation,) = verdict["confirmations"]
     assert confirmation["finding"] == "fits its baseline"
@@ -43,16 +42,14 @@ def test_a_flake_is_cleared_by_confirming_trials_which_no_figure_counts(scenario
     assert newest[newest["confirming"]]["trial"].min() == 3
 
 
-def test_a_run_that_was_killed_in_its_confirming_trials_goes_on_with_them(
-    scenario: Callable[[Make], Scenario], tmp_path: Path
-) -> None:
+def test_a_run_that_was_killed_in_its_confirming_trials_goes_on_with_them(scenario: Scenarios, tmp_path: Path) -> None:
     flake = scenario(cleared_flake).copy(tmp_path / "repository")
-    whole = newest_verdict(flake)
-    journal = flake.run_folders()[-1] / "journal.jsonl"
+    whole = verdict_of(flake)
+    journal = newest_run(flake) / "journal.jsonl"
     journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:5]))
     again = flake.passgate("run", "ci_merge", "--resume", "last")
     assert again.returncode == 0, again.stdout + again.stderr
-    assert newest_verdict(flake)["confirmations"] == whole["confirmations"]
+    assert verdict_of(flake)["confirmations"] == whole["confirmations"]
 
 
 def test_a_fall_is_confirmed_and_blocks(repository: Project) -> None:

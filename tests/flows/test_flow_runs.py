@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tests.cli.test_run import WRITES_OK, gate_of
 from tests.flows.prefect_api import api, flow_run_of
+from tests.gates import WRITES_OK, gate_of
 from tests.processes import marked_processes
 from tests.project import Project
 from tests.waiting import wait_until

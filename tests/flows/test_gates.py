@@ -1,7 +1,6 @@
 """The three gates on the shipped suites, and what Prefect shows of one."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from tests.flows.prefect_api import api, flow_run_of
 from tests.prefect_servers import PATIENT
 from tests.project import Project
-from tests.scenarios import Make, Scenario
+from tests.scenarios import Scenarios
 from tests.scenarios.shipped import night, nothing_done, release, write_shipped
 
 
@@ -30,7 +29,7 @@ def test_the_reference_solutions_pass_the_merge_gate_and_prefect_shows_it(shippe
 
 
 @pytest.mark.slow
-def test_the_reference_solutions_pass_the_nightly(scenario: Callable[[Make], Scenario]) -> None:
+def test_the_reference_solutions_pass_the_nightly(scenario: Scenarios) -> None:
     result = scenario(night).ended()
     assert result.returncode == 0, result.stdout + result.stderr
     assert "nightly PASS" in result.stdout
@@ -38,9 +37,7 @@ def test_the_reference_solutions_pass_the_nightly(scenario: Callable[[Make], Sce
 
 
 @pytest.mark.slow
-def test_a_release_of_the_reference_solutions_awaits_a_person(
-    scenario: Callable[[Make], Scenario], tmp_path: Path
-) -> None:
+def test_a_release_of_the_reference_solutions_awaits_a_person(scenario: Scenarios, tmp_path: Path) -> None:
     result = scenario(release).ended()
     assert result.returncode == 3, result.stdout + result.stderr
     assert "release_candidate INCONCLUSIVE: awaiting sign-off" in result.stdout
@@ -51,7 +48,7 @@ def test_a_release_of_the_reference_solutions_awaits_a_person(
 
 
 @pytest.mark.slow
-def test_doing_nothing_fails_the_merge_gate_and_every_task_says_why(scenario: Callable[[Make], Scenario]) -> None:
+def test_doing_nothing_fails_the_merge_gate_and_every_task_says_why(scenario: Scenarios) -> None:
     result, (folder,) = scenario(nothing_done).ended(), scenario(nothing_done).run_folders()
     assert result.returncode == 1, result.stderr
     verdict = json.loads((folder / "verdict.json").read_text())

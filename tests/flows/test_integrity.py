@@ -1,7 +1,6 @@
 """A change that edits what it is judged by: whole runs in real repositories."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +25,16 @@ from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics
 from passgate.tasks.model.verdict import Decision, Integrity, Verdict
 from passgate.tasks.planning.baseline import Pool
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
+from tests.gates import newest_run, verdict_of
 from tests.project import Project
-from tests.scenarios import Make, Scenario
+from tests.scenarios import Scenarios
 from tests.scenarios.integrity import AGENT, GATES, TASK, commit, gate_on_main, loosened_and_broken, task
 
 NO_RUNS = EarlierRuns(pd.DataFrame(columns=list(COLUMNS)))
 
 
 @pytest.fixture
-def gated(scenario: Callable[[Make], Scenario], tmp_path: Path) -> Project:
+def gated(scenario: Scenarios, tmp_path: Path) -> Project:
     """Two tasks and an agent that does both, on main; the branch `change` is checked out."""
     return scenario(gate_on_main).copy(tmp_path / "repository")
 
@@ -42,8 +42,7 @@ def gated(scenario: Callable[[Make], Scenario], tmp_path: Path) -> Project:
 def run(project: Project, *arguments: str, agent: str = AGENT) -> tuple[int, dict[str, Any], str]:
     """The exit code, the verdict and all that was printed."""
     result = project.passgate("run", "ci_merge", "--agent", agent, *arguments)
-    verdict = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
-    return result.returncode, verdict, result.stdout + result.stderr
+    return result.returncode, verdict_of(project), result.stdout + result.stderr
 
 
 def lines(journal: Path) -> dict[tuple[str, int], dict[str, Any]]:
@@ -52,10 +51,10 @@ def lines(journal: Path) -> dict[tuple[str, int], dict[str, Any]]:
 
 
 def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked(
-    scenario: Callable[[Make], Scenario],
+    scenario: Scenarios,
 ) -> None:
     red = scenario(loosened_and_broken)
-    ended, verdict = red.ended(), json.loads((red.run_folders()[-1] / "verdict.json").read_text())
+    ended, verdict = red.ended(), verdict_of(red)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert verdict["decision"] == "FAIL"
     assert [reason["task_id"] for reason in verdict["reasons"] if reason["blocking"]] == ["a"]
@@ -72,10 +71,10 @@ def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked
 
 
 def test_each_trial_that_is_the_same_for_both_is_run_once_and_only_the_merge_base_s_are_history(
-    scenario: Callable[[Make], Scenario],
+    scenario: Scenarios,
 ) -> None:
     red = scenario(loosened_and_broken)
-    folder = red.run_folders()[-1]
+    folder = newest_run(red)
     of_base, of_change = lines(folder / "journal.jsonl"), lines(folder / "change/journal.jsonl")
     assert set(of_base) == set(of_change) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
     same = {key for key in of_base if of_base[key]["started_at"] == of_change[key]["started_at"]}
@@ -84,11 +83,9 @@ def test_each_trial_that_is_the_same_for_both_is_run_once_and_only_the_merge_bas
     assert (set(rows["run_id"]), len(rows)) == ({folder.name}, 4)
 
 
-def test_an_interrupted_run_goes_on_and_gives_both_verdicts(
-    scenario: Callable[[Make], Scenario], tmp_path: Path
-) -> None:
+def test_an_interrupted_run_goes_on_and_gives_both_verdicts(scenario: Scenarios, tmp_path: Path) -> None:
     red = scenario(loosened_and_broken).copy(tmp_path / "repository")
-    folder = red.run_folders()[-1]
+    folder = newest_run(red)
     journals = folder / "journal.jsonl", folder / "change/journal.jsonl"
     before = [lines(journal) for journal in journals]
     (folder / "verdict.json").unlink()
@@ -97,8 +94,7 @@ def test_an_interrupted_run_goes_on_and_gives_both_verdicts(
     task(red, "a", "equals: something-else")
     result = red.passgate("run", "ci_merge", "--resume", "last")
     assert result.returncode == 1, result.stdout + result.stderr
-    verdict = json.loads((folder / "verdict.json").read_text())
-    assert verdict["integrity"]["change"]["decision"] == "PASS", "of the files as they were planned"
+    assert verdict_of(red)["integrity"]["change"]["decision"] == "PASS", "of the files as they were planned"
     after = [lines(journal) for journal in journals]
     assert after[0] == before[0]
     kept = [key for key in before[1] if before[1][key] == after[1][key]]

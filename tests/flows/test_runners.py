@@ -22,7 +22,7 @@ from tests.flows.prefect_api import descendants, why_failed
 from tests.prefect_servers import PATIENT
 from tests.processes import how_to_resume, process_ids
 from tests.project import Project, clean_environment
-from tests.scenarios import Make, Scenario
+from tests.scenarios import Scenarios
 from tests.scenarios.counting import JOBS, TASKS, K, in_one_process
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
 from tests.waiting import wait_until
@@ -115,7 +115,7 @@ def lose_workers(
 
 
 def test_lost_workers_of_dask_lose_no_trial_and_repeat_none(
-    project: Project, counting: AgentServer, scenario: Callable[[Make], Scenario], tmp_path: Path
+    project: Project, counting: AgentServer, scenario: Scenarios, tmp_path: Path
 ) -> None:
     with running_dask(tmp_path) as dask:
         options = ["--runner", "dask", "--runner-address", dask.address]
@@ -125,7 +125,7 @@ def test_lost_workers_of_dask_lose_no_trial_and_repeat_none(
 
 @pytest.mark.parametrize(("runner", "mark"), [("process", "spawn_main"), ("ray", "ray::")])
 def test_a_lost_worker_loses_what_is_in_flight(
-    project: Project, counting: AgentServer, scenario: Callable[[Make], Scenario], runner: str, mark: str
+    project: Project, counting: AgentServer, scenario: Scenarios, runner: str, mark: str
 ) -> None:
     options = ["--runner", runner, "--workers", "2"]
     lose_workers(project, counting, options, lambda run: with_mark(descendants(run), mark), losses=1)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_run import WRITES_OK, gate_of
 from tests.flows.prefect_api import api, flow_run_of, succeeded
+from tests.gates import WRITES_OK, gate_of
 from tests.project import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.flows.prefect_api import api, flow_run_of
+from tests.gates import verdict_of
 from tests.project import Project
 from tests.signing import write_gate
 from tests.waiting import wait_until
@@ -86,11 +87,6 @@ def running(project: Project, *, seconds: float, agent: str = "cli:sh {project}/
     with project.started([*CODE, RUN, agent, str(seconds)]) as process:
         wait_until(lambda: any(project.path.glob(".passgate/runs/*")))
         yield Flow(project, process)
-
-
-def verdict_of(project: Project) -> dict[str, Any]:
-    verdict: dict[str, Any] = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
-    return verdict
 
 
 def test_the_flow_pauses_until_somebody_approves(release: Project) -> None:

@@ -1,7 +1,7 @@
 """Every shipped task is proved: its reference solution passes, doing nothing fails, so does every counterexample."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.project import REPOSITORY
-from tests.scenarios import Make, Scenario
+from tests.scenarios import Scenarios
 from tests.scenarios.shipped import nothing_done, release
 
 SUITES = REPOSITORY / "suites"
@@ -65,7 +65,7 @@ def wrong_solutions() -> Iterator[object]:
 
 
 @pytest.mark.slow
-def test_every_reference_solution_passes(scenario: Callable[[Make], Scenario]) -> None:
+def test_every_reference_solution_passes(scenario: Scenarios) -> None:
     (folder,) = scenario(release).run_folders()
     trials = RunStore(str(folder)).read_trials()
     assert {trial.task_id: trial.reason for trial in trials if trial.status is not TrialStatus.PASSED} == {}
@@ -73,7 +73,7 @@ def test_every_reference_solution_passes(scenario: Callable[[Make], Scenario]) -
 
 
 @pytest.mark.slow
-def test_doing_nothing_fails_every_task_of_the_merge_gate(scenario: Callable[[Make], Scenario]) -> None:
+def test_doing_nothing_fails_every_task_of_the_merge_gate(scenario: Scenarios) -> None:
     (folder,) = scenario(nothing_done).run_folders()
     trials = RunStore(str(folder)).read_trials()
     assert {trial.task_id: trial.reason for trial in trials if trial.status is not TrialStatus.FAILED} == {}

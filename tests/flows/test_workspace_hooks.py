@@ -1,10 +1,6 @@
 """The hooks of an eval file's workspace in a run: what they do is there for the agent, and who fails is told."""
 
-import pytest
-
 from tests.project import Project
-
-pytestmark = pytest.mark.slow
 
 EVAL = """
 name: hooks
@@ -25,12 +21,11 @@ tests:
 """
 
 
-def test_hooks_prepare_the_workspace_and_one_that_fails_afterwards_is_told(project: Project) -> None:
-    project.write("evals/hooks.eval.yaml", EVAL)
-    project.write("evals/template/here.txt", "template")
-    done = project.passgate(
-        *("run", "ci_merge", "--suites", "evals", "--k", "1", "--agent", "cli:cat here.txt all.txt each.txt")
-    )
+def test_hooks_prepare_the_workspace_and_one_that_fails_afterwards_is_told(bare_project: Project) -> None:
+    bare_project.write("evals/hooks.eval.yaml", EVAL)
+    bare_project.write("evals/template/here.txt", "template")
+    run = ("run", "ci_merge", "--suites", "evals", "--k", "1", "--engine", "none")
+    done = bare_project.passgate(*run, "--agent", "cli:cat here.txt all.txt each.txt")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "broom is broken" in done.stderr
     assert "The verdict does not depend on it" in done.stderr

@@ -4,6 +4,7 @@ import json
 import textwrap
 from typing import Any
 
+from tests.gates import verdict_of
 from tests.project import Project
 from tests.scenarios import Scenario
 
@@ -66,11 +67,6 @@ def verdict_of_run(project: Project) -> dict[str, Any]:
     """Run the gate; the verdict."""
     result = project.passgate("run", "ci_merge", "--agent", AGENT)
     assert result.returncode in {0, 1, 3}, result.stderr
-    verdict = newest_verdict(project)
+    verdict = verdict_of(project)
     assert verdict["exit_code"] == result.returncode
-    return verdict
-
-
-def newest_verdict(project: Project) -> dict[str, Any]:
-    verdict: dict[str, Any] = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
     return verdict
