@@ -1,6 +1,6 @@
 """Meters with their server, as agents that take a base URL need them, and the built-in agent's calls over HTTP."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,8 +10,11 @@ from passgate.tasks.metering.access import ModelAnswer, Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import Meter, open_meter
 from passgate.tasks.metering.server import serving
-from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.metering.trial_meter import TrialMeter
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import ToolCall
 
 
 @asynccontextmanager
@@ -21,6 +24,21 @@ async def open_served_meter(
     """`open_meter` and its server, while the context lasts."""
     async with open_meter(spec, prices, cost_cap, **options) as meter, serving(meter, label):
         yield meter
+
+
+def asking(url: str, kind: AgentKind = AgentKind.OPENAI, **settings: Any) -> AgentSpec:
+    """An agent whose models are at a base URL, by default the built-in one with the model `model-1`."""
+    return AgentSpec(kind=kind, target="model-1", upstreams=Upstreams(openai=Endpoint(base_url=url)), **settings)
+
+
+@asynccontextmanager
+async def metered_trial(
+    spec: AgentSpec, forbidden: Callable[[ToolCall], bool] = lambda call: False, **budgets: Any
+) -> AsyncIterator[TrialMeter]:
+    """The served meter of a trial with these budgets, while the context lasts."""
+    async with open_served_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
+        with meter.trial(Budgets(**budgets), forbidden) as trial:
+            yield trial
 
 
 class OverHttp(Unmetered):
@@ -33,6 +51,6 @@ class OverHttp(Unmetered):
 
     async def complete(self, content: bytes) -> ModelAnswer:
         headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
-        async with httpx.AsyncClient(trust_env=False, timeout=60, verify=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=None, verify=False) as client:
             answer = await client.post(f"{self.openai_base_url}/chat/completions", content=content, headers=headers)
         return ModelAnswer(answer.status_code, answer.content)

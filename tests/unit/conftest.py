@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -16,6 +17,7 @@ from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 from passgate.tasks.sandboxes.workbench import Workbench
 from tests.builders import a_task
+from tests.processes import marked_processes
 from tests.waiting import until
 
 NO_BUBBLEWRAP = "bubblewrap does not work on this machine"
@@ -48,6 +50,25 @@ class LoopClock:
 @pytest.fixture
 async def clock() -> LoopClock:
     return LoopClock(asyncio.get_running_loop())
+
+
+class Marked:
+    """The processes that have a word on their command line."""
+
+    def __init__(self) -> None:
+        self.word = f"passgate-test-{secrets.token_hex(8)}"
+
+    @property
+    def running(self) -> list[int]:
+        return marked_processes(self.word)
+
+    async def are_gone(self) -> None:
+        await until(lambda: not self.running)
+
+
+@pytest.fixture
+def marked() -> Marked:
+    return Marked()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.builders import a_task
 from tests.unit.agents.conftest import one_turn
-from tests.waiting import wait_until
+from tests.waiting import until
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Message
@@ -44,6 +44,11 @@ ANSWERS = """
     def answer(attempt):
         return FUNCTIONS[attempt.trial](attempt)
     """
+
+
+def is_there(number: str) -> bool:
+    """Whether a process of this id runs."""
+    return Path("/proc", number).exists()
 
 
 async def test_the_answer_is_what_the_function_gives(attempt, python_agent) -> None:
@@ -84,14 +89,9 @@ RAISED = [
 
 
 @ASYNC
-async def test_whatever_the_function_raises_is_a_crash(attempt, python_agent, define: str) -> None:
-    agent = python_agent(f"""
-        import asyncio
-        {define} answer(attempt):
-            raise eval(attempt.prompt)
-        """)
+async def test_whatever_the_function_raises_is_a_crash(run_code, define: str) -> None:
     for raised, detail in RAISED:
-        transcript = await attempt(agent, prompt=raised)
+        transcript = await run_code(f"raise {raised}", define=define)
         assert transcript.end is EndReason.CRASHED
         assert transcript.detail.startswith(detail)
         assert len(transcript.detail) <= 2000
@@ -108,15 +108,14 @@ async def test_the_last_frames_of_a_crash_are_kept(attempt, python_agent, tmp_pa
             return look(int(attempt.prompt))
         """)
     file = tmp_path / "agent_under_test.py"
+    look = [f'  File "{file}", line 3, in look', "    return 1 / 0 if depth == 0 else look(depth - 1)"]
     assert (await attempt(agent, prompt="0")).detail.splitlines() == [
         "ZeroDivisionError: division by zero",
         f'  File "{file}", line 6, in answer',
         "    return look(int(attempt.prompt))",
-        f'  File "{file}", line 3, in look',
-        "    return 1 / 0 if depth == 0 else look(depth - 1)",
+        *look,
     ]
-    deep = (await attempt(agent, prompt="100")).detail.splitlines()
-    assert deep[1:] == [f'  File "{file}", line 3, in look', "    return 1 / 0 if depth == 0 else look(depth - 1)"] * 5
+    assert (await attempt(agent, prompt="100")).detail.splitlines()[1:] == look * 5
 
 
 ENDS = [
@@ -129,14 +128,9 @@ ENDS = [
 ]
 
 
-async def test_an_agent_that_ends_its_process_ends_nothing_else(attempt, python_agent) -> None:
-    agent = python_agent("""
-        import ctypes, os
-        def answer(attempt):
-            eval(attempt.prompt)
-            return "yes"
-        """)
-    transcripts = await asyncio.gather(*(attempt(agent, prompt=ending) for ending, _ in [*ENDS, ("0", "")]))
+async def test_an_agent_that_ends_its_process_ends_nothing_else(run_code) -> None:
+    bodies = [*(ending for ending, _ in ENDS), "return 'yes'"]
+    transcripts = await asyncio.gather(*map(run_code, bodies))
     for transcript, (_, detail) in zip(transcripts, ENDS, strict=False):
         assert transcript.end is EndReason.CRASHED
         assert detail in transcript.detail
@@ -157,84 +151,77 @@ async def test_a_server_that_an_agent_has_ended_is_started_again(attempt, python
     assert [(await attempt(agent, trial=trial)).output for trial in (1, 2)] == ["yes", "yes"]
 
 
-async def test_what_the_agent_calls_unmeasurable_is(attempt, python_agent) -> None:
-    agent = python_agent(r"""
-        from passgate.tasks.errors import MeasurementError
-        def answer(attempt):
-            raise MeasurementError("the provider is down \ud800", transient=True)
-        """)
+async def test_what_the_agent_calls_unmeasurable_is(run_code) -> None:
     with pytest.raises(MeasurementError, match="provider is down") as caught:
-        await attempt(agent)
+        await run_code(r"raise MeasurementError('the provider is down \ud800', transient=True)")
     assert caught.value.transient is True
 
 
-async def test_an_agent_with_an_answer_of_another_kind_has_failed(attempt, python_agent) -> None:
-    agent = python_agent("""
-        from passgate.tasks.model.transcript import Message, ToolCall, Transcript
-        ODD = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="t", result=object()),)),))
-        def answer(attempt):
-            return eval(attempt.prompt)
-        """)
-    for answer in ("None", "3", "b'yes'", "['yes']", "{'message': 'yes'}"):
-        transcript = await attempt(agent, prompt=answer)
-        assert transcript.end is EndReason.UNREADABLE
-        assert "not a t" in transcript.detail
-    transcript = await attempt(agent, prompt="ODD")
-    assert transcript.end is EndReason.UNREADABLE
-    assert "cannot be recorded" in transcript.detail
+ODD = "Transcript(messages=(Message(role='assistant', tool_calls=(ToolCall(tool='t', result=object()),)),))"
 
 
 @pytest.mark.parametrize(
-    "code",
-    ["time.sleep(3600)", "asyncio.run(asyncio.sleep(3600))", "os.kill(os.getpid(), signal.SIGSTOP)", "deaf()"],
+    ("answer", "detail"),
+    [
+        *((answer, "not a t") for answer in ("None", "3", "b'yes'", "['yes']", "{'message': 'yes'}")),
+        (ODD, "cannot be recorded"),
+    ],
 )
-async def test_an_agent_that_hangs_runs_out_of_time_and_is_gone(attempt, python_agent, tmp_path, code: str) -> None:
-    agent = python_agent(f"""
-        import asyncio, os, pathlib, signal, time
-        def deaf():
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                signal.signal(number, signal.SIG_IGN)
-            while True:
-                pass
-        def answer(attempt):
-            print("before", flush=True)
-            pathlib.Path("process").write_text(str(os.getpid()))
-            {code}
-        """)
-    transcript = await attempt(agent, seconds=5)
+async def test_an_agent_with_an_answer_of_another_kind_has_failed(run_code, answer: str, detail: str) -> None:
+    transcript = await run_code(f"return {answer}")
+    assert transcript.end is EndReason.UNREADABLE
+    assert detail in transcript.detail
+
+
+@pytest.mark.parametrize(
+    "hangs",
+    [
+        "time.sleep(600)",
+        "asyncio.run(asyncio.sleep(600))",
+        "os.kill(os.getpid(), signal.SIGSTOP)",
+        "while True: signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())",
+    ],
+)
+async def test_an_agent_that_hangs_runs_out_of_time_and_is_gone(run_code, tmp_path: Path, hangs: str) -> None:
+    transcript = await run_code(
+        f"""
+        print("before", flush=True)
+        pathlib.Path({str(tmp_path / "process")!r}).write_text(str(os.getpid()))
+        (attempt.workspace / "ready").touch()
+        {hangs}
+        """,
+        hangs=True,
+    )
     assert (transcript.end, transcript.printed) == (EndReason.TIMED_OUT, "before\n")
-    assert not Path("/proc", (tmp_path / "process").read_text()).exists()
+    assert not is_there((tmp_path / "process").read_text())
 
 
-async def test_trials_run_at_the_same_time(attempt, python_agent, tmp_path: Path) -> None:
-    agent = python_agent(f"""
-        import pathlib, time
-        def answer(attempt):
-            folder = pathlib.Path({str(tmp_path / "met")!r})
-            folder.mkdir(exist_ok=True)
-            (folder / str(attempt.trial)).touch()
-            while len(list(folder.iterdir())) < 20:
-                time.sleep(0.02)
-            return "yes"
-        """)
-    transcripts = await asyncio.gather(*(attempt(agent, trial=trial, seconds=120) for trial in range(20)))
+async def test_trials_run_at_the_same_time(run_code, tmp_path: Path) -> None:
+    body = f"""
+        folder = pathlib.Path({str(tmp_path / "met")!r})
+        folder.mkdir(exist_ok=True)
+        (folder / str(attempt.trial)).touch()
+        while len(list(folder.iterdir())) < 20:
+            time.sleep(0.02)
+        return "yes"
+    """
+    transcripts = await asyncio.gather(*(run_code(body, trial=trial) for trial in range(20)))
     assert [transcript.output for transcript in transcripts] == ["yes"] * 20
 
 
-async def test_a_trial_that_is_called_off_ends_the_agent(attempt, python_agent, tmp_path: Path) -> None:
-    agent = python_agent("""
-        import asyncio, os, pathlib
-        async def answer(attempt):
-            pathlib.Path("process.new").write_text(str(os.getpid()))
-            os.rename("process.new", "process")
-            await asyncio.sleep(3600)
-        """)
-    running = asyncio.create_task(attempt(agent))
-    await asyncio.to_thread(wait_until, (tmp_path / "process").exists)
+async def test_a_trial_that_is_called_off_ends_the_agent(run_code, tmp_path: Path) -> None:
+    process = tmp_path / "process"
+    body = f"""
+        pathlib.Path("{process}.new").write_text(str(os.getpid()))
+        os.rename("{process}.new", "{process}")
+        await asyncio.sleep(600)
+    """
+    running = asyncio.create_task(run_code(body, define="async def"))
+    await until(process.exists)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert not Path("/proc", (tmp_path / "process").read_text()).exists()
+    assert not is_there(process.read_text())
 
 
 @ASYNC
@@ -262,66 +249,44 @@ async def test_all_turns_of_a_trial_have_one_process(sandbox_of, python_agent, d
     assert (first.printed, second.printed) == ("turn 0\n", "turn 1\n")
 
 
-async def test_a_process_does_at_its_exit_what_it_has_registered(attempt, python_agent, tmp_path: Path) -> None:
-    agent = python_agent("""
-        import atexit, pathlib
-        def answer(attempt):
-            atexit.register(pathlib.Path("sent").write_text, "spans")
-            return "yes"
-        """)
-    await attempt(agent)
+async def test_a_process_does_at_its_exit_what_it_has_registered(run_code, tmp_path: Path) -> None:
+    await run_code(f"atexit.register(pathlib.Path({str(tmp_path / 'sent')!r}).write_text, 'spans')\nreturn 'yes'")
     assert (tmp_path / "sent").read_text() == "spans"
 
 
-def numbers_of(text: str) -> list[int]:
-    return [int(number) for number in text.split()]
-
-
-async def test_no_process_of_a_trial_is_left(attempt, python_agent) -> None:
+async def test_no_process_of_a_trial_is_left(run_code) -> None:
     """Children, those that have left their session, and those that have left their parent and their environment."""
-    agent = python_agent("""
-        import os, subprocess, sys, time
-        LEAVE = "import os, time; os.setsid(); os.fork() and os._exit(0); "
-        DAEMON = LEAVE + "print(os.getpid(), flush=True); time.sleep(600)"
-        def answer(attempt):
-            child = subprocess.Popen(["sleep", "600"])
-            leaver = subprocess.Popen(["sleep", "600"], start_new_session=True)
-            daemon = subprocess.Popen([sys.executable, "-c", DAEMON], stdout=subprocess.PIPE, env={})
-            forked = os.fork()
-            if forked == 0:
-                time.sleep(600)
-            return f"{os.getpid()} {child.pid} {leaver.pid} {int(daemon.stdout.readline())} {forked}"
-        """)
-    transcript = await attempt(agent)
-    processes = numbers_of(transcript.output)
+    transcript = await run_code("""
+        leave = "import os, time; os.setsid(); os.fork() and os._exit(0); print(os.getpid(), flush=True); "
+        child = subprocess.Popen(["sleep", "600"])
+        leaver = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        daemon = subprocess.Popen([sys.executable, "-c", leave + "time.sleep(600)"], stdout=subprocess.PIPE, env={})
+        forked = os.fork()
+        if forked == 0:
+            time.sleep(600)
+        return f"{os.getpid()} {child.pid} {leaver.pid} {int(daemon.stdout.readline())} {forked}"
+    """)
+    processes = transcript.output.split()
     assert len(processes) == 5
-    assert [number for number in processes if Path("/proc", str(number)).exists()] == []
+    assert not any(map(is_there, processes))
 
 
-async def test_a_process_has_no_descriptor_of_passgate(attempt, python_agent, tmp_path: Path) -> None:
-    agent = python_agent("""
-        import os
-        def answer(attempt):
+async def test_a_process_has_no_descriptor_of_passgate(run_code, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)), (tmp_path / "journal").open("w") as journal:
+        os.set_inheritable(journal.fileno(), True)
+        transcript = await run_code(f"""
             def links(process):
                 for number in range(3, 1000):
                     try:
-                        yield os.readlink(f"/proc/{process}/fd/{number}")
+                        yield os.readlink(f"/proc/{{process}}/fd/{{number}}")
                     except OSError:
                         continue
-            return " ".join(set(links(attempt.prompt)) & set(links("self")))
+            return " ".join(set(links({os.getpid()})) & set(links("self")))
         """)
-    with socket.create_server(("127.0.0.1", 0)), (tmp_path / "journal").open("w") as journal:
-        os.set_inheritable(journal.fileno(), True)
-        transcript = await attempt(agent, prompt=str(os.getpid()))
     assert set(transcript.output.split()) <= {"anon_inode:[eventpoll]"}, "which is an event loop of its own"
 
 
-SAYS = """
-    import os
-    def answer(attempt):
-        turns = next(n for n in range(3, 20) if "socket" in os.readlink(f"/proc/self/fd/{n}"))
-        WRITE
-    """
+TURNS = 'turns = next(n for n in range(3, 20) if "socket" in os.readlink(f"/proc/self/fd/{n}"))\n'
 
 
 @pytest.mark.parametrize(
@@ -336,20 +301,21 @@ SAYS = """
         ("return 'x' * 40_000_000", EndReason.OUTPUT_LIMIT, "it gave more than 32 MiB"),
         ("while True: print('x' * 100_000)", EndReason.OUTPUT_LIMIT, ""),
         ("os.close(turns)", EndReason.CRASHED, "exited with code"),
-        ("os.close(turns); import time; time.sleep(3600)", EndReason.TIMED_OUT, ""),
         ("os.dup2(os.open('/dev/null', os.O_RDWR), turns)", EndReason.CRASHED, "exited with code"),
     ],
 )
-async def test_a_process_that_says_anything_else_has_failed(
-    attempt, python_agent, code: str, end: EndReason, detail: str
-) -> None:
-    agent = python_agent(SAYS.replace("WRITE", code))
-    transcript = await attempt(agent, seconds=3 if end is EndReason.TIMED_OUT else 60)
+async def test_a_process_that_says_anything_else_has_failed(run_code, code: str, end: EndReason, detail: str) -> None:
+    transcript = await run_code(TURNS + code)
     assert transcript.end is end
     assert detail in transcript.detail
 
 
-async def test_what_a_process_forges_is_only_its_own_answer(attempt, python_agent) -> None:
+async def test_a_process_that_can_say_nothing_more_and_goes_on_runs_out_of_time(run_code) -> None:
+    body = "os.close(turns)\n(attempt.workspace / 'ready').touch()\ntime.sleep(600)"
+    assert (await run_code(TURNS + body, hangs=True)).end is EndReason.TIMED_OUT
+
+
+async def test_what_a_process_forges_is_only_its_own_answer(run_code) -> None:
     forged: dict[str, Any] = {"kind": "answered", "transcript": {"output": "forged", "end": "completed"}}
-    agent = python_agent(SAYS.replace("WRITE", f"os.write(turns, {json.dumps(forged).encode() + bytes([10])!r})"))
-    assert (await attempt(agent)).output == "forged"
+    transcript = await run_code(f"{TURNS}os.write(turns, {json.dumps(forged).encode() + bytes([10])!r})")
+    assert transcript.output == "forged"

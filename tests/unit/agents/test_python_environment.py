@@ -5,24 +5,18 @@ import os
 
 import pytest
 from tests.builders import a_task
-from tests.unit.agents.metered import Metered
-
-from passgate.tasks.agents.interface import Agent
-
-SHOWS = """
-    import asyncio, os, subprocess
-    DEFINE answer(attempt):
-        await_or_not
-        of_a_command = subprocess.check_output(["sh", "-c", "echo $TRIAL_KEY"], text=True).strip()
-        return f"{os.environ['TRIAL_KEY']} {of_a_command} {attempt.variables['TRIAL_KEY']}"
-    """
+from tests.unit.agents.conftest import Metered
 
 
 @pytest.mark.parametrize(("define", "wait"), [("def", "pass"), ("async def", "await asyncio.sleep(0.05)")])
-async def test_every_trial_has_its_own_way_to_the_models(attempt, python_agent, define: str, wait: str) -> None:
-    agent = python_agent(SHOWS.replace("DEFINE", define).replace("await_or_not", wait))
-    accesses = [Metered(TRIAL_KEY=f"k-{n}") for n in range(6)]
-    trials = (attempt(agent, trial=n, access=way, variables=way.variables) for n, way in enumerate(accesses))
+async def test_every_trial_has_its_own_way_to_the_models(run_code, define: str, wait: str) -> None:
+    body = f"""
+        {wait}
+        of_a_command = subprocess.check_output(["sh", "-c", "echo $TRIAL_KEY"], text=True).strip()
+        return f"{{os.environ['TRIAL_KEY']}} {{of_a_command}} {{attempt.variables['TRIAL_KEY']}}"
+    """
+    ways = [Metered(TRIAL_KEY=f"k-{n}") for n in range(6)]
+    trials = (run_code(body, define=define, access=way, variables=way.variables) for way in ways)
     seen = [transcript.output for transcript in await asyncio.gather(*trials)]
     assert seen == [f"k-{n} k-{n} k-{n}" for n in range(6)]
     assert "TRIAL_KEY" not in os.environ
@@ -56,21 +50,13 @@ async def test_a_real_client_takes_the_trials_way(attempt, python_agent, monkeyp
         assert transcript.output == "http://127.0.0.1:1/t/v1/ of-the-trial"
 
 
-async def test_the_variables_of_the_workspace_are_set_for_the_agent(attempt, python_agent, monkeypatch) -> None:
+async def test_the_variables_of_the_workspace_are_set_for_the_agent(run_code, monkeypatch) -> None:
     monkeypatch.setenv("MODE", "of the shell")
     task = a_task(workspace={"environment": {"MODE": "of the task", "OPENAI_BASE_URL": "http://elsewhere"}})
-    agent = python_agent("""
-        import os
-        def answer(attempt):
-            return f"{os.environ['MODE']} {os.environ['OPENAI_BASE_URL']}"
-        """)
-    access = Metered(OPENAI_BASE_URL="http://meter")
-    assert (await attempt(agent, task, access=access)).output == "of the task http://meter"
+    body = "return f\"{os.environ['MODE']} {os.environ['OPENAI_BASE_URL']}\""
+    transcript = await run_code(body, task=task, access=Metered(OPENAI_BASE_URL="http://meter"))
+    assert transcript.output == "of the task http://meter"
     assert os.environ["MODE"] == "of the shell"
-
-
-async def output(attempt, agent: Agent, **changes: object) -> str:
-    return str((await attempt(agent, **changes)).output)
 
 
 async def test_what_belongs_to_the_judge_is_kept_from_it(attempt, python_agent, monkeypatch) -> None:
@@ -80,7 +66,7 @@ async def test_what_belongs_to_the_judge_is_kept_from_it(attempt, python_agent, 
         def answer(attempt):
             return str(b"PASSGATE_JUDGE" in pathlib.Path("/proc/self/environ").read_bytes())
         """)
-    assert await output(attempt, agent) == "False"
+    assert (await attempt(agent)).output == "False"
 
 
 async def test_what_a_trial_does_to_its_process_no_other_sees(attempt, python_agent, tmp_path) -> None:
@@ -99,14 +85,10 @@ async def test_what_a_trial_does_to_its_process_no_other_sees(attempt, python_ag
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             return state
         """)
-    first, second = await output(attempt, agent), await output(attempt, agent)
-    assert first == second == str([None, str(tmp_path), "1", str(tmp_path), "[]", True, False])
+    first, second = await attempt(agent), await attempt(agent)
+    assert first.output == second.output == str([None, str(tmp_path), "1", str(tmp_path), "[]", True, False])
 
 
-async def test_random_numbers_of_python_differ_from_trial_to_trial(attempt, python_agent) -> None:
-    agent = python_agent("""
-        import random
-        def answer(attempt):
-            return str(random.random())
-        """)
-    assert await output(attempt, agent) != await output(attempt, agent)
+async def test_random_numbers_of_python_differ_from_trial_to_trial(run_code) -> None:
+    first, second = [await run_code("return str(random.random())") for _ in range(2)]
+    assert first.output != second.output

@@ -45,7 +45,7 @@ async def test_a_module_that_starts_threads_has_them_in_every_trial(attempt, pyt
         threading.Thread(target=work, daemon=True).start()
         def answer(attempt):
             ASKED.put("yes")
-            return ANSWERED.get(timeout=20)
+            return ANSWERED.get(timeout=240)
         """)
     for trial in range(2):
         assert (await attempt(agent, trial=trial)).output == "YES"

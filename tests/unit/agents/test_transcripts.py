@@ -84,8 +84,36 @@ def test_a_file_of_too_many_parts_is_not_read(tmp_path: Path, parts: str) -> Non
         read_transcript_file(file)
 
 
-def test_a_file_must_be_utf_8(tmp_path: Path) -> None:
+def step(**fields: str) -> str:
+    """A transcript of one step with these JSON texts as its fields."""
+    said = "".join(f', "{name}": {value}' for name, value in fields.items())
+    return f'{{"messages": [{{"role": "assistant"{said}}}]}}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "not JSON",
+        "3",
+        '["yes"]',
+        '{"messages": 3}',
+        '{"messages": [{"role": "robot"}]}',
+        '{"unknown": 1}',
+        step(usage='{"cost_usd": NaN}'),
+        step(usage='{"cost_usd": -1}'),
+        step(usage='{"tokens_in": -1}'),
+        step(usage='{"tokens_in": 1%s}' % ("0" * 40)),
+        step(latency_ms="Infinity"),
+        '{"output": "\\ud800"}',
+        step(tool_calls=r'[{"tool": "a", "result": "\ud800"}]'),
+        step(tool_calls='[{"tool": "a", "result": %s}]' % ("[" * 195 + "]" * 195)),
+        "[" * 100_000,
+        b'{"output": "\xff"}',
+    ],
+)
+def test_a_file_that_is_no_transcript_that_can_be_recorded(tmp_path: Path, content: str | bytes) -> None:
     file = tmp_path / "transcript.json"
-    file.write_bytes(b'{"output": "\xff"}')
-    with pytest.raises(MeasurementError, match="cannot be read"):
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(MeasurementError, match="transcript"):
         read_transcript_file(file)

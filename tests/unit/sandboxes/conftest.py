@@ -1,14 +1,11 @@
 """Sandboxes with each way of isolation that this machine offers."""
 
-import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.processes import marked_processes
 from tests.unit.conftest import NO_BUBBLEWRAP, OpenSandbox
-from tests.waiting import until
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.task import EvalTask
@@ -41,25 +38,6 @@ def describe(suites: Path) -> Callable[..., Path]:
         return folder
 
     return _describe
-
-
-class Marked:
-    """The processes that have a word on their command line."""
-
-    def __init__(self) -> None:
-        self.word = f"passgate-test-{secrets.token_hex(8)}"
-
-    @property
-    def running(self) -> list[int]:
-        return marked_processes(self.word)
-
-    async def are_gone(self) -> None:
-        await until(lambda: not self.running)
-
-
-@pytest.fixture
-def marked() -> Marked:
-    return Marked()
 
 
 @pytest.fixture

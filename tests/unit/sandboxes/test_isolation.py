@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from tests.builders import a_task
 from tests.project import REPOSITORY
-from tests.unit.sandboxes.conftest import Marked, tries
+from tests.unit.conftest import Marked
+from tests.unit.sandboxes.conftest import tries
 from tests.waiting import wait_until
 from tests.warm import CODE, popen
 

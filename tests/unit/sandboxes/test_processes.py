@@ -11,8 +11,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from tests.unit.conftest import LONG, LoopClock
-from tests.unit.sandboxes.conftest import Marked
+from tests.unit.conftest import LONG, LoopClock, Marked
 from tests.waiting import until
 
 from passgate.tasks.errors import MeasurementError

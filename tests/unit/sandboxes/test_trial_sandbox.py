@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.sandboxes.conftest import Marked
+from tests.unit.conftest import Marked
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.sandboxes.conftest import Marked, left_in
+from tests.unit.conftest import Marked
+from tests.unit.sandboxes.conftest import left_in
 from tests.waiting import until
 
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, new_sandbox

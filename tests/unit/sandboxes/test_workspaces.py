@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.sandboxes.conftest import Marked, cannot_begin, left_in
+from tests.unit.conftest import Marked
+from tests.unit.sandboxes.conftest import cannot_begin, left_in
 from tests.waiting import until
 
 from passgate.tasks.model.task import EvalTask

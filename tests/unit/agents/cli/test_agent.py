@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import secrets
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,10 @@ from tests.builders import a_task
 from tests.meters import open_served_meter
 from tests.unit.agents.cli.programs import cli_agent, python
 from tests.unit.agents.conftest import one_turn
-from tests.unit.sandboxes.conftest import marked, until
+from tests.unit.conftest import LONG, Marked
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
+from tests.waiting import until
 
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
@@ -27,10 +27,7 @@ async def test_what_a_command_prints_is_its_answer(attempt) -> None:
     assert transcript.output == "yes\nü"
     assert transcript.messages == (Message(role="assistant", content="yes\nü"),)
     assert (transcript.end, transcript.detail) == (EndReason.COMPLETED, "")
-
-
-async def test_text_alone_is_no_complete_transcript(attempt) -> None:
-    assert (await attempt(python("print('yes')"))).complete is False
+    assert transcript.complete is False, "text alone is no complete transcript"
 
 
 @pytest.mark.usefixtures("needs_bubblewrap")
@@ -54,18 +51,17 @@ async def test_the_end_of_a_long_complaint_is_kept(attempt) -> None:
 
 
 async def test_time_that_is_up_ends_the_agent(attempt) -> None:
-    transcript = await attempt(python("import time; print('so far', flush=True); time.sleep(60)"), seconds=5)
+    transcript = await attempt(cli_agent("sh -c 'echo so far; touch ready; sleep 600'"), hangs=True)
     assert transcript.end is EndReason.TIMED_OUT
     assert transcript.output == "so far"
 
 
 async def test_an_agent_that_prints_without_end_is_ended(attempt) -> None:
-    transcript = await attempt(cli_agent("yes"), seconds=60)
-    assert transcript.end is EndReason.OUTPUT_LIMIT
+    assert (await attempt(cli_agent("yes"))).end is EndReason.OUTPUT_LIMIT
 
 
 async def test_a_signal_is_a_crash(attempt) -> None:
-    transcript = await attempt(python("import os; os.kill(os.getpid(), 15)"))
+    transcript = await attempt(cli_agent("sh -c 'kill -TERM $$'"))
     assert transcript.end is EndReason.CRASHED
 
 
@@ -99,9 +95,8 @@ async def test_turns_share_the_workspace_and_not_the_transcript(sandbox_of) -> N
             print(pathlib.Path("left").read_text())
     """
     async with sandbox_of() as sandbox:
-        first = await one_turn(python(program), a_task(), sandbox)
-        second = await one_turn(python(program), a_task(), sandbox, turn=1)
-    assert (first.output, second.output) == ("first", "by the first turn")
+        turns = [await one_turn(python(program), a_task(), sandbox, turn=turn) for turn in range(2)]
+    assert [turn.output for turn in turns] == ["first", "by the first turn"]
 
 
 async def test_what_one_turn_lays_out_for_the_next_is_not_followed(sandbox_of, tmp_path: Path) -> None:
@@ -124,33 +119,28 @@ async def test_what_one_turn_lays_out_for_the_next_is_not_followed(sandbox_of, t
     assert precious.read_text() == "mine"
 
 
-async def test_an_agent_that_is_called_off_is_gone(sandbox_of) -> None:
-    word = f"passgate-test-{secrets.token_hex(8)}"
-    program = """
-        import subprocess, sys, time
-        child = [sys.executable, "-c", "import time; time.sleep(120)", sys.argv[1]]
-        subprocess.Popen(child, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(120)
-    """
+async def test_an_agent_that_is_called_off_is_gone(sandbox_of, marked: Marked) -> None:
+    hangs = f"mktemp begun.XXXXXX; sleep 600; : {marked.word}"
+    agent = cli_agent(f"""sh -c '(setsid sh -c "{hangs}") & {hangs}'""")
     async with sandbox_of() as sandbox:
-        running = asyncio.create_task(one_turn(python(program, word), a_task(), sandbox, seconds=60))
-        assert await until(lambda: len(marked(word)) >= 2)
+        running = asyncio.create_task(one_turn(agent, a_task(), sandbox, seconds=LONG))
+        await until(lambda: len(list(sandbox.workspace.glob("begun.*"))) == 2)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert marked(word) == []
+        assert marked.running == []
 
 
 CALLS_ITS_MODEL = """
-    import openai, os
+    import json, os, urllib.error, urllib.request
+    asked = {"model": "model-1", "stream": True, "messages": [{"role": "user", "content": "Say yes."}]}
     for _ in range(3):
         try:
-            stream = openai.OpenAI(max_retries=0).chat.completions.create(
-                model="model-1", stream=True, messages=[dict(role="user", content="Say yes.")]
-            )
-            print("".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices))
-        except openai.APIStatusError as error:
-            print("refused", os.environ["HTTPS_PROXY"])
+            url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+            with urllib.request.urlopen(url, json.dumps(asked).encode()) as answer:
+                print(answer.status, b'{"content": "yes"}' in answer.read())
+        except urllib.error.HTTPError as error:
+            print(error.code, os.environ["HTTPS_PROXY"])
 """
 
 
@@ -169,8 +159,8 @@ async def test_an_agent_without_network_calls_its_model_through_the_meter(
         ):
             async with workbench.sandbox(a_task()) as sandbox:
                 assert (sandbox.isolation, sandbox.network) == ("bubblewrap", False)
-                reported = await one_turn(python(CALLS_ITS_MODEL), a_task(), sandbox, access=access, seconds=60)
+                reported = await one_turn(python(CALLS_ITS_MODEL), a_task(), sandbox, access=access)
                 transcript = (await access.transcript(reported)).checked()
-    assert reported.output == "yes\nyes\nrefused http://127.0.0.1:9"
+    assert reported.output == "200 True\n200 True\n400 http://127.0.0.1:9"
     assert upstream.count == 2
     assert (transcript.end, len(transcript.steps)) == (EndReason.OVER_BUDGET, 2)

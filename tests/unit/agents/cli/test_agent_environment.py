@@ -1,36 +1,41 @@
 """The environment of a command: what is ours, what the task wants and the way to the models."""
 
-import json
 from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.agents.cli.programs import python
-from tests.unit.agents.metered import Metered
+from tests.unit.agents.cli.programs import cli_agent
+from tests.unit.agents.conftest import Metered
 
-SEES = "import json, os; print(json.dumps(dict(os.environ)))"
+from passgate.tasks.agents.interface import leading_to_models
+from passgate.tasks.metering.access import Unmetered
 
 
-async def test_a_command_runs_in_the_workspace_with_our_environment(attempt, monkeypatch) -> None:
+@pytest.fixture
+def environment(attempt):
+    """The variables of a command in a trial."""
+
+    async def _environment(**changes) -> dict[str, str]:
+        printed = (await attempt(cli_agent("env -0"), **changes)).output
+        return dict(line.split("=", 1) for line in printed.split("\0") if line)
+
+    return _environment
+
+
+async def test_a_command_runs_in_the_workspace_with_our_environment(environment, monkeypatch) -> None:
     monkeypatch.setenv("MY_AGENT_KEY", "k-1")
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "")
-    program = "import os; print(os.getcwd(), os.environ['MY_AGENT_KEY'], os.environ['HOME'], sep='|')"
-    where, key, home = (await attempt(python(program))).output.split("|")
-    assert Path(where).name == "workspace"
-    assert key == "k-1"
-    assert Path(home).parent == Path(where).parent, "a home of the trial's own"
-
-
-async def test_the_judges_key_is_not_the_agents(attempt, monkeypatch) -> None:
     monkeypatch.setenv("PASSGATE_JUDGE_API_KEY", "k-judge")
-    transcript = await attempt(python("import os; print([key for key in os.environ if 'JUDGE' in key])"))
-    assert transcript.output == "[]"
+    seen = await environment()
+    assert Path(seen["PWD"]).name == "workspace"
+    assert Path(seen["HOME"]).parent == Path(seen["PWD"]).parent, "a home of the trial's own"
+    assert seen["MY_AGENT_KEY"] == "k-1"
+    assert not any("JUDGE" in name for name in seen), "the judge's key is not the agent's"
 
 
-async def test_the_way_to_the_models_comes_last(attempt, monkeypatch) -> None:
+async def test_the_way_to_the_models_comes_last(environment, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "the real one")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://elsewhere")
-    seen = json.loads((await attempt(python(SEES), access=Metered(TRIAL_URL="here"))).output)
+    seen = await environment(access=Metered(TRIAL_URL="here"))
     assert seen["OPENAI_BASE_URL"] == "http://127.0.0.1:1/t"
     assert seen["TRIAL_URL"] == "here"
     assert "the real one" not in seen.values()
@@ -46,29 +51,25 @@ async def test_the_way_to_the_models_comes_last(attempt, monkeypatch) -> None:
         ({"NO_PROXY": "*"}, ("*", "*")),
     ],
 )
-async def test_no_proxy_is_asked_for_the_meter(attempt, monkeypatch, given, seen: tuple[str, str]) -> None:
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    metered = json.loads((await attempt(python(SEES), access=Metered())).output)
+def test_no_proxy_is_asked_for_the_meter(given: dict[str, str], seen: tuple[str, str]) -> None:
+    metered = leading_to_models(given, Metered())
     assert (metered["NO_PROXY"], metered["no_proxy"]) == seen
-    unmetered = json.loads((await attempt(python(SEES))).output)
-    assert {name: value for name, value in unmetered.items() if name.upper() == "NO_PROXY"} == given
+    assert leading_to_models(given, Unmetered()) == {}
 
 
-async def test_a_proxy_of_the_agents_variables_is_not_asked_either(attempt, monkeypatch) -> None:
+async def test_a_proxy_of_the_agents_variables_is_not_asked_either(environment, monkeypatch) -> None:
     monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
-    seen = json.loads((await attempt(python(SEES), access=Metered(NO_PROXY="a.example"))).output)
+    monkeypatch.setenv("no_proxy", "b.example")
+    assert (await environment()).get("NO_PROXY") is None
+    monkeypatch.delenv("no_proxy")
+    seen = await environment(access=Metered(NO_PROXY="a.example"))
     assert seen["NO_PROXY"] == seen["no_proxy"] == "a.example,127.0.0.1,localhost"
 
 
-async def test_the_variables_of_the_workspace_go_before_ours_and_after_the_meters(attempt, monkeypatch) -> None:
+async def test_the_variables_of_the_workspace_go_before_ours_and_after_the_meters(environment, monkeypatch) -> None:
     monkeypatch.setenv("MODE", "of the shell")
     monkeypatch.setenv("OTHER", "of the shell")
     wanted = {"MODE": "of the task", "OPENAI_BASE_URL": "http://elsewhere", "PASSGATE_TRIAL": "7"}
-    task = a_task(workspace={"environment": wanted})
-    seen = json.loads((await attempt(python(SEES), task, access=Metered())).output)
+    seen = await environment(task=a_task(workspace={"environment": wanted}), access=Metered())
     assert (seen["MODE"], seen["OTHER"], seen["PASSGATE_TRIAL"]) == ("of the task", "of the shell", "0")
     assert seen["OPENAI_BASE_URL"] == Metered().variables["OPENAI_BASE_URL"]

@@ -154,7 +154,7 @@ async def test_an_output_that_is_too_large_is_a_failure(attempt) -> None:
 
 
 async def test_time_that_is_up_ends_all_of_a_line(attempt) -> None:
-    transcript = await attempt(cli_agent("echo begun {EVAL_ID}; sleep 60; echo never"), seconds=5)
+    transcript = await attempt(cli_agent("echo begun {EVAL_ID}; touch ready; sleep 600; echo never"), hangs=True)
     assert (transcript.end, transcript.output) == (EndReason.TIMED_OUT, "begun say-yes")
 
 

@@ -1,13 +1,14 @@
 """Trials as conversations in real sandboxes."""
 
-import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from tests.builders import a_task
 from tests.function_agent import FunctionAgent
 
+from passgate.tasks.agents import conversation
 from passgate.tasks.agents.conversation import converse
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.metering.access import ModelAccess, Unmetered
@@ -27,7 +28,7 @@ def talk(sandbox_of):
         access: ModelAccess | None = None,
         user: LlmJudge | None = None,
         trial: int = 0,
-        seconds: float = 20,
+        seconds: float = 240,
         grace: float = 5.0,
     ) -> Transcript:
         task = task or a_task()
@@ -41,6 +42,23 @@ def talk(sandbox_of):
     return _talk
 
 
+@dataclass
+class Watch:
+    """The clock that conversations read. It stands still until a test puts it forward."""
+
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    made = Watch()
+    monkeypatch.setattr(conversation, "time", made)
+    return made
+
+
 def words(transcript: Transcript) -> list[str]:
     return [f"{message.role}: {message.content}" for message in transcript.messages]
 
@@ -48,13 +66,11 @@ def words(transcript: Transcript) -> list[str]:
 class Listener:
     """An agent that repeats what it is told, and keeps how it was asked."""
 
-    def __init__(self, pause: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.attempts: list[Attempt] = []
-        self._pause = pause
 
-    async def __call__(self, attempt: Attempt) -> str:
+    def __call__(self, attempt: Attempt) -> str:
         self.attempts.append(attempt)
-        await asyncio.sleep(self._pause)
         return f"You said {attempt.prompt}"
 
 

@@ -6,18 +6,14 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
-from tests.meters import OverHttp, open_served_meter
-from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, words
+from tests.meters import OverHttp, asking, metered_trial
+from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, Watch, words
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.metering.access import Unmetered
-from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
-from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Transcript
 
 
@@ -79,26 +75,22 @@ async def test_a_conversation_ends_with_the_agent(talk) -> None:
     assert transcript.complete is False
 
 
-async def test_all_turns_share_the_time(talk) -> None:
-    transcript = await talk(Listener(pause=3.0), SCRIPTED, seconds=8)
+async def test_all_turns_share_the_time_and_without_any_none_is_begun(talk, watch: Watch) -> None:
+    given: list[float] = []
+
+    class TakesThreeSeconds(Agent):
+        async def run(self, *_: Any, seconds: float) -> Transcript:
+            given.append(seconds)
+            watch.now += 3
+            return Transcript(output="done")
+
+    transcript = await talk(TakesThreeSeconds(), SCRIPTED, seconds=6)
+    assert given == [6, 3]
     assert transcript.end is EndReason.TIMED_OUT
-    assert words(transcript)[-1] == "user: three"
-    assert transcript.wall_time_seconds > 7
-
-
-async def test_without_time_no_turn_is_begun(talk) -> None:
-    turns: list[int] = []
-
-    class TakesItsTime(Agent):
-        async def run(self, task: Any, attempt: Attempt, *_: Any, seconds: float) -> Transcript:
-            turns.append(attempt.turn)
-            await asyncio.sleep(0.2)
-            return Transcript(output="late")
-
-    transcript = await talk(TakesItsTime(), SCRIPTED, seconds=0.1)
-    assert transcript.end is EndReason.TIMED_OUT
-    assert words(transcript) == ["user: one", "user: two"]
-    assert turns == [0]
+    assert words(transcript) == ["user: one", "user: two", "user: three"]
+    assert transcript.wall_time_seconds == 6
+    assert (await talk(TakesThreeSeconds(), SCRIPTED, seconds=6.5)).end is EndReason.COMPLETED
+    assert given == [6, 3, 6.5, 3.5, 0.5]
 
 
 async def test_a_trial_that_is_called_off_ends_the_agent(talk) -> None:
@@ -108,9 +100,9 @@ async def test_a_trial_that_is_called_off_ends_the_agent(talk) -> None:
         async def run(self, *_: Any, seconds: float) -> Transcript:
             begun.set()
             try:
-                await asyncio.sleep(60)
+                await asyncio.sleep(600)
             finally:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.05)
                 ended.set()
             return Transcript()
 
@@ -163,14 +155,9 @@ async def test_messages_through_the_meter(talk, suites: Path, upstream: Scripted
     (suites / "a.md").write_text("A")
     task = a_task(inputs={}, messages=GIVEN, user={"says": ["two"]})
     upstream.script = [Says("first"), Says("second")]
-    spec = AgentSpec(
-        kind=AgentKind.OPENAI,
-        target="model-1",
-        upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
-    )
-    async with open_served_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
-        with meter.trial(Budgets(max_steps=2, max_tool_calls=0), lambda call: True) as access:
-            transcript = await talk(make_agent(spec, suites), task, access=access)
+    spec = asking(upstream.openai_base_url)
+    async with metered_trial(spec, lambda call: True, max_steps=2, max_tool_calls=0) as access:
+        transcript = await talk(make_agent(spec, suites), task, access=access)
     roles = [message["role"] for message in upstream.calls[1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user", "assistant", "user"]
     assert upstream.calls[1].body["messages"][:6] == upstream.calls[0].body["messages"]
@@ -184,18 +171,12 @@ async def test_the_meter_and_the_loop_tell_one_story_of_messages(
     talk, suites: Path, upstream: ScriptedUpstream
 ) -> None:
     """An agent without a meter, as in a test of its own, gives a transcript of the same messages."""
-
     (suites / "a.md").write_text("A")
     task = a_task(inputs={}, messages=GIVEN)
-    spec = AgentSpec(
-        kind=AgentKind.OPENAI,
-        target="model-1",
-        upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
-    )
+    spec = asking(upstream.openai_base_url)
     upstream.says(Says("yes"))
-    async with open_served_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
-        with meter.trial(Budgets(), lambda call: False) as access:
-            metered = await talk(make_agent(spec, suites), task, access=access)
+    async with metered_trial(spec) as access:
+        metered = await talk(make_agent(spec, suites), task, access=access)
     direct = await talk(make_agent(spec, suites), task, access=OverHttp(upstream.openai_base_url))
     told = [[message.role for message in transcript.messages] for transcript in (direct, metered)]
     assert told[0] == told[1] == ["system", "user", "user", "assistant"]
