@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.gates import WRITES_OK, agent_file, gate_of
+from tests.gates import agent_file, gate_of
 from tests.processes import how_to_resume
 from tests.project import Project
 
@@ -15,8 +15,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def test_a_run_whose_disk_is_full_says_how_to_carry_it_on_and_repeats_no_trial(bare_project: Project) -> None:
-    gate_of(bare_project)
-    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    gate_of(bare_project, "a")
     agent_file(bare_project, "open('result.txt', 'w').write('ok')\nprint('word ' * 20_000)")
     run = ("run", "ci_merge", "--engine", "none", "--jobs", "1")
     command = bare_project.command(*run, "--agent", f"cli:{sys.executable} {bare_project.path}/agent.py")

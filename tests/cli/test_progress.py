@@ -1,7 +1,6 @@
 """The progress of a run, in lines: what of the plan is done, and what came on top of it."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,7 @@ from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics
 from tests.builders import a_finished, a_plan, a_task, trials_of
-
-LOOKS_AGAIN = 0.4
-"""Seconds in which a change of the journal is seen."""
+from tests.waiting import wait_until
 
 TASKS = (a_task(task_id="a", k=3), a_task(task_id="b", k=3))
 
@@ -59,21 +56,36 @@ def test_a_damaged_journal_is_the_runs_to_complain_of(tmp_path: Path, capsys: py
     assert shown(tmp_path, capsys, "ppp", "pp") == "golden: 5/6 trials"
 
 
+class CountedRunStore(RunStore):
+    """Counts the looks at its journal."""
+
+    looks = 0
+
+    def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
+        self.looks += 1
+        return super().new_lines(seen)
+
+    def wait_for_a_look(self) -> None:
+        """Wait until somebody has looked at all that the journal has now."""
+        enough = self.looks + 2
+        wait_until(lambda: self.looks >= enough)
+
+
 def test_a_suite_whose_plan_is_done_has_no_line_for_every_confirming_trial(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = tmp_path / "journal.jsonl"
-    trials = trials_of(TASKS[0], "ppf" + "p" * 6)
-    with Progress(a_plan(TASKS[0]), RunStore(str(tmp_path))):
-        write(journal, trials[:3])
-        time.sleep(LOOKS_AGAIN)
+    trials = trials_of(TASKS[0], "ppfppp")
+    store = CountedRunStore(str(tmp_path))
+    with Progress(a_plan(TASKS[0]), store):
+        write(tmp_path / "journal.jsonl", trials[:3])
+        store.wait_for_a_look()
         for trial in trials[3:]:
-            write(journal, [trial])
-            time.sleep(LOOKS_AGAIN)
+            write(tmp_path / "journal.jsonl", [trial])
+            store.wait_for_a_look()
     lines = capsys.readouterr().err.splitlines()
     assert lines[1] == "golden: 3/3 trials, 1 failed"
-    assert lines[-1] == "golden: 3/3 trials, 1 failed, 6 confirming"
-    assert len(lines) < 6
+    assert lines[-1] == "golden: 3/3 trials, 1 failed, 3 confirming"
+    assert len(lines) < 5
 
 
 def test_the_cost_so_far_is_that_of_the_agent_and_of_the_judge(

@@ -1,6 +1,5 @@
 """Python agents under the real command: whatever they do to their process, the verdict is the gate's."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.gates import agent_file, gate_of
+from tests.gates import agent_file, finished_trials, gate_of, verdict_of
 from tests.processes import marked_processes
 from tests.project import Project
 from tests.waiting import wait_until
@@ -33,19 +32,13 @@ def gate(bare_project: Project) -> Project:
     return bare_project
 
 
-def tried(project: Project, **variables: str) -> subprocess.CompletedProcess[str]:
-    return project.passgate("try", "suites/golden/a.yaml", *AGENT, **variables)
-
-
-def verdict_of(project: Project) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
-    return found
+def tried(project: Project) -> subprocess.CompletedProcess[str]:
+    return project.passgate("try", "suites/golden/a.yaml", *AGENT)
 
 
 def transcripts(project: Project) -> list[dict[str, Any]]:
     """Those of the trials, by their numbers."""
-    lines = (project.run_folders()[-1] / "journal.jsonl").read_text().splitlines()
-    trials = sorted(map(json.loads, lines), key=lambda line: line["trial"]["trial"])
+    trials = sorted(finished_trials(project), key=lambda line: int(line["trial"]["trial"]))
     return [trial["transcript"] for trial in trials]
 
 
@@ -111,12 +104,11 @@ def test_an_agent_that_patches_the_gate_patches_its_own_process(gate: Project, p
     assert "does not contain 'yes'" in result.stdout
 
 
+@pytest.mark.cold
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables",
-    [
-        {"PYTHONIOENCODING": "latin-1"},
-        pytest.param({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, marks=pytest.mark.slow),
-    ],
+    [{"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
 )
 def test_an_output_that_knows_few_characters_costs_no_verdict(gate: Project, variables: dict[str, str]) -> None:
     gate_of(gate, k=1)
@@ -141,7 +133,7 @@ def agent(attempt):
 
 
 def test_an_agent_out_of_time_leaves_no_process(gate: Project) -> None:
-    gate_of(gate, k=1, seconds=3)
+    gate_of(gate, k=1, seconds=1)
     mark = os.getpid()
     agent_file(gate, HANGS.format(mark=mark))
     result = tried(gate)
@@ -152,7 +144,7 @@ def test_an_agent_out_of_time_leaves_no_process(gate: Project) -> None:
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
 def test_a_gate_that_is_ended_leaves_no_process_of_its_agents(gate: Project, kind: signal.Signals) -> None:
-    gate_of(gate, k=1, seconds=600)
+    gate_of(gate, k=1)
     mark = os.getpid() * 100 + kind
     agent_file(gate, HANGS.format(mark=mark))
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -160,7 +152,7 @@ def test_a_gate_that_is_ended_leaves_no_process_of_its_agents(gate: Project, kin
         # One of the import, and four of the trial beside the shell that starts two of them.
         wait_until(lambda: len(marked_processes(f"4243.{mark}")) >= 6)
         process.send_signal(kind)
-        process.wait(200)
+        process.wait()
     wait_until(lambda: marked_processes(f"4243.{mark}") == [])
     wait_until(lambda: servers_in(gate.path) == [])
 

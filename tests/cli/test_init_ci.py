@@ -1,0 +1,219 @@
+"""The CI files that `passgate init` writes: read as GitHub and GitLab read them, their commands really run."""
+
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from passgate import __version__
+from passgate.tasks.model.task import GateName
+from tests.cli.commands import Here, told
+from tests.docs.commands import COMMANDS
+from tests.docs.examples import GITLAB_JOBS
+from tests.schema_store import published_schema
+
+WORKFLOW = ".github/workflows/passgate.yaml"
+JOBS = ".gitlab/passgate.yml"
+
+
+def workflow_of(here: Here, *arguments: str) -> dict[str, Any]:
+    told(here, "init", *arguments)
+    content: dict[str, Any] = yaml.safe_load((here.path / WORKFLOW).read_text())
+    return content
+
+
+def jobs_of(here: Here, *arguments: str) -> dict[str, Any]:
+    told(here, "init", "--ci", "gitlab", *arguments)
+    content: dict[str, Any] = yaml.safe_load((here.path / JOBS).read_text())
+    return content
+
+
+def steps_of(workflow: dict[str, Any]) -> list[dict[str, Any]]:
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+def script(workflow: dict[str, Any], name: str) -> str:
+    """The commands of a step, as `bash -e` gets them."""
+    (step,) = [step for step in steps_of(workflow) if step.get("name") == name]
+    return str(step["run"])
+
+
+def run_script(text: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The commands of a job, as a CI service runs them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def run_job(job: dict[str, Any], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The commands of a job of GitLab, with programs that only say what they are asked."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    for name in ("apt-get", "pip", "passgate"):
+        (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" $GITLAB_TOKEN $GITLAB_COMMENT_TOKEN\n')
+        (programs / name).chmod(0o755)
+    return run_script("\n".join(job["script"]), folder, PATH=f"{programs}:{os.environ['PATH']}", **variables)
+
+
+def test_the_workflow_is_valid_by_the_published_schema(here: Here) -> None:
+    workflow_of(here)
+    # `on` is a boolean in YAML 1.1, which PyYAML reads; the schema's list of images is older than this one.
+    text = (here.path / WORKFLOW).read_text().replace("\non:\n", "\n'on':\n").replace("-24.04", "-22.04")
+    jsonschema.validate(yaml.safe_load(text), published_schema("https://json.schemastore.org/github-workflow.json"))
+
+
+def test_without_an_agent_it_fails_and_says_that_one_is_to_be_named(here: Here) -> None:
+    workflow = workflow_of(here)
+    assert workflow["env"]["AGENT"] == ""
+    assert "oracle" not in (here.path / WORKFLOW).read_text()
+    assert not (here.path / "agents.yaml").exists()
+    first = script(workflow, "Is an agent named?")
+    assert steps_of(workflow)[0]["run"] == first, "before anything is installed"
+    result = run_script(first, here.path, AGENT=workflow["env"]["AGENT"])
+    assert result.returncode == 1
+    assert "name your agent" in result.stdout
+
+
+def test_an_agent_that_is_named_is_the_one_of_the_workflow(here: Here) -> None:
+    agent = """cli:sh -c 'cat "$1"' sh {prompt_file}"""
+    workflow = workflow_of(here, "--agent", agent)
+    assert workflow["env"]["AGENT"] == "my-agent"
+    entries = yaml.safe_load((here.path / "agents.yaml").read_text())["agents"]
+    assert entries == {"my-agent": {"agent": agent}}
+    assert run_script(script(workflow, "Is an agent named?"), here.path, AGENT="my-agent").returncode == 0
+    told(here, "validate", "suites", "gates.yaml", "agents.yaml")
+    told(here, "doctor", "my-agent")
+
+
+@pytest.mark.parametrize(("agent", "named"), [("theirs", "theirs"), ("cli:sh {prompt}", "cli:sh {prompt}")])
+def test_agents_that_have_names_keep_them(here: Here, agent: str, named: str) -> None:
+    content = "agents: {theirs: {agent: 'cli:true'}}\n"
+    here.write("agents.yaml", content)
+    assert workflow_of(here, "--agent", agent)["env"]["AGENT"] == named
+    assert (here.path / "agents.yaml").read_text() == content
+
+
+@pytest.mark.parametrize("agent", ["oracle", "nop", "nobody", "cli:no-such-program-here", "cli:sh {promt}"])
+def test_an_agent_that_cannot_be_one_is_refused_and_nothing_is_written(here: Here, agent: str) -> None:
+    assert here.passgate("init", "--agent", agent).returncode == 2
+    assert [path.name for path in here.path.iterdir()] == [".git"]
+
+
+def test_it_pins_what_it_installs_and_may_write_only_where_no_agent_runs(here: Here) -> None:
+    workflow = workflow_of(here)
+    actions = [step["uses"] for step in steps_of(workflow) if "uses" in step]
+    assert actions
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in actions), actions
+    assert script(workflow, "Install passgate") == f"pip install 'passgate[graders]=={__version__}'"
+    assert workflow["permissions"] == {"contents": "read"}
+    writing = [name for name, job in workflow["jobs"].items() if "permissions" in job]
+    assert writing == ["comment", "keep-history"]
+    assert not any("passgate run" in str(workflow["jobs"][name]) for name in writing)
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+
+
+def test_its_events_and_commands_are_known(here: Here) -> None:
+    workflow = workflow_of(here)
+    events = workflow[True]  # YAML 1.1 reads `on` so
+    assert set(events) == {"pull_request", "push", "schedule"}
+    assert len(events["schedule"][0]["cron"].split()) == 5
+    assert set(re.findall(r"'(\w+)'", workflow["env"]["GATE"])) - {"schedule"} == {GateName.NIGHTLY, GateName.CI_MERGE}
+    words = script(workflow, "Run the gate").split()
+    assert words[:2] == ["passgate", "run"]
+    options = {flag for parameter in COMMANDS["run"].params for flag in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= options
+    for text in (step["run"] for step in steps_of(workflow) if "run" in step):
+        assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
+        assert "${{" not in text, "expressions in commands are an injection"
+
+
+def test_runs_side_by_side_lose_no_history(here: Here, tmp_path: Path) -> None:
+    workflow = workflow_of(here)
+    fetch, add = script(workflow, "Fetch the history"), script(workflow, "Add it to the branch")
+    assert 'sleep "$pause"' in add
+    at_once = add.replace('sleep "$pause"', "true")
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
+    variables = {"REPOSITORY": str(remote), "HISTORY_BRANCH": "passgate-history"}
+
+    def runs(number: int) -> subprocess.CompletedProcess[str]:
+        folder = tmp_path / f"job-{number}"
+        file = folder / f"new/trials/suite=golden/day=2026-01-31/run-{number}.parquet"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"of run {number}")
+        return run_script(at_once, folder, GITHUB_RUN_ID=str(number), **variables)
+
+    begun = run_script(fetch, tmp_path / "first", **variables)
+    assert (begun.returncode, begun.stdout) == (0, "no history yet\n"), begun.stderr
+    with ThreadPoolExecutor(3) as pool:
+        for result in pool.map(runs, range(3)):
+            assert result.returncode == 0, result.stderr
+    later = run_script(fetch, tmp_path / "later", **variables)
+    assert later.returncode == 0, later.stderr
+    history = tmp_path / "later/.passgate/history"
+    assert sorted(path.name for path in history.rglob("*.parquet")) == [f"run-{number}.parquet" for number in range(3)]
+    assert not (history / ".git").exists()
+    gone = run_script(fetch, tmp_path / "gone", **{**variables, "REPOSITORY": str(tmp_path / "gone.git")})
+    assert gone.returncode not in {0, 2}, "a history that cannot be had is not an empty one"
+
+
+def test_only_the_files_of_the_run_are_new_history(here: Here) -> None:
+    collect = script(workflow_of(here), "Collect the new history")
+    state = here.path / ".passgate"
+    here.write(".passgate/history/trials/old.parquet", "")
+    here.write(".passgate/fetched", "")
+    os.utime(state / "history/trials/old.parquet", (1, 1))
+    os.utime(state / "fetched", (2, 2))
+    here.write(".passgate/history/trials/day=1/new.parquet", "")
+    assert run_script(collect, here.path).returncode == 0
+    assert [path.name for path in (state / "new").rglob("*") if path.is_file()] == ["new.parquet"]
+
+
+def test_the_jobs_are_valid_by_the_published_schema_and_included(here: Here) -> None:
+    jobs = jobs_of(here)
+    Draft202012Validator(published_schema(GITLAB_JOBS)).validate(jobs)
+    including = yaml.safe_load((here.path / ".gitlab-ci.yml").read_text())
+    assert including == {"include": [{"local": JOBS}]}
+    assert not (here.path / ".github").exists()
+
+
+def test_without_an_agent_the_job_fails_and_says_that_one_is_to_be_named(here: Here) -> None:
+    jobs = jobs_of(here)
+    result = run_job(jobs["passgate"], here.path, PASSGATE_AGENT=jobs["variables"]["PASSGATE_AGENT"])
+    assert (result.returncode, "name your agent" in result.stdout) == (2, True)
+
+
+def test_the_gate_runs_without_the_token_and_the_comment_is_written_with_it(here: Here) -> None:
+    jobs = jobs_of(here, "--agent", "cli:cat {prompt_file}")
+    variables = {"PASSGATE_AGENT": jobs["variables"]["PASSGATE_AGENT"], "GITLAB_COMMENT_TOKEN": "token"}
+    ran = run_job(jobs["passgate"], here.path, PASSGATE_GATE="ci_merge", **variables)
+    assert ran.stdout.splitlines()[-2:] == [
+        f"pip install passgate[graders]=={__version__}",
+        "passgate run ci_merge --agent my-agent",
+    ]
+    commented = run_job(jobs["passgate-comment"], here.path, **variables)
+    assert commented.stdout.splitlines()[-1] == "passgate comment last token token"
+    assert "passgate run" not in str(jobs["passgate-comment"])
+
+
+def test_a_file_that_is_there_is_kept_and_what_it_must_include_is_told(here: Here) -> None:
+    here.write(".gitlab-ci.yml", "stages: [test]\n")
+    said = told(here, "init")
+    assert "kept  .gitlab-ci.yml" in said, "GitLab's file says whose CI it is"
+    assert f"`include: [{{local: {JOBS}}}]`" in said
+    assert (here.path / ".gitlab-ci.yml").read_text() == "stages: [test]\n"
+    here.write(".gitlab-ci.yml", f"include: [{{local: {JOBS}}}]\n")
+    assert "`include:" not in told(here, "init")
