@@ -40,11 +40,12 @@ print(answers[sys.argv[1]])
 
 
 @pytest.mark.parametrize(("answer", "exit_code"), [("4", 0), ("5", 1)])
-def test_an_example_of_agentv_is_a_gate_as_it_is(project: Project, answer: str, exit_code: int) -> None:
+def test_an_example_of_agentv_is_a_gate_as_it_is(bare_project: Project, answer: str, exit_code: int) -> None:
     example = CORPUS / "agentv" / "v4.42.4" / "examples" / "features" / "assert"
-    project.write("agent.py", ANSWERS.replace("ANSWER", answer))
-    agent = f"cli:{sys.executable} {project.path}/agent.py {{EVAL_ID}}"
-    done = project.passgate("run", "ci_merge", "--suites", str(example), "--agent", agent)
+    bare_project.write("agent.py", ANSWERS.replace("ANSWER", answer))
+    agent = f"cli:{sys.executable} {{project}}/agent.py {{EVAL_ID}}"
+    run = ("run", "ci_merge", "--suites", str(example), "--agent", agent)
+    done = bare_project.passgate(*run, PASSGATE_ENGINE="none")
     assert done.returncode == exit_code, done.stdout + done.stderr
     assert ("12/12" if exit_code == 0 else "9/12") in done.stdout
 

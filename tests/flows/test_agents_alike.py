@@ -78,32 +78,30 @@ def suites(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def trials(tmp_path: Path, suites: Path, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch):
+async def trials(
+    tmp_path: Path, suites: Path, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, FinishedTrial]:
     """The finished trial of each kind."""
-
-    async def _trials() -> dict[str, FinishedTrial]:
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "looping_agent.py").write_text(LOOP)
-        program = tmp_path / "command.py"
-        program.write_text(LOOP + "\nimport sys\nprint(work(sys.argv[1]))\n")
-        endpoints = Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))
-        specs = {
-            "cli": parse_agent(f"cli:{sys.executable} {program} {{prompt}}"),
-            "python": parse_agent("python:looping_agent:answer"),
-            "openai": parse_agent("openai:m"),
-        }
-        finished = {}
-        for kind, spec in specs.items():
-            upstream.says(*SCRIPT)
-            finished[kind] = await trial_of(spec.model_copy(update={"upstreams": endpoints}), TASK, suites)
-        recordings = tmp_path / "recordings"
-        recordings.mkdir()
-        (recordings / f"{TASK.task_id}.json").write_text(finished["openai"].transcript.model_dump_json())
-        finished["replay"] = await trial_of(parse_agent(f"replay:{recordings}"), TASK, suites)
-        finished["http"] = await over_http(suites, finished["openai"])
-        return finished
-
-    return _trials
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "looping_agent.py").write_text(LOOP)
+    program = tmp_path / "command.py"
+    program.write_text(LOOP + "\nimport sys\nprint(work(sys.argv[1]))\n")
+    endpoints = Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))
+    specs = {
+        "cli": parse_agent(f"cli:{sys.executable} {program} {{prompt}}"),
+        "python": parse_agent("python:looping_agent:answer"),
+        "openai": parse_agent("openai:m"),
+    }
+    finished = {}
+    for kind, spec in specs.items():
+        upstream.says(*SCRIPT)
+        finished[kind] = await trial_of(spec.model_copy(update={"upstreams": endpoints}), TASK, suites)
+    recordings = tmp_path / "recordings"
+    recordings.mkdir()
+    (recordings / f"{TASK.task_id}.json").write_text(finished["openai"].transcript.model_dump_json())
+    finished["replay"] = await trial_of(parse_agent(f"replay:{recordings}"), TASK, suites)
+    finished["http"] = await over_http(suites, finished["openai"])
+    return finished
 
 
 async def over_http(suites: Path, like: FinishedTrial) -> FinishedTrial:
@@ -121,30 +119,21 @@ async def over_http(suites: Path, like: FinishedTrial) -> FinishedTrial:
         return await trial_of(spec, TASK, suites)
 
 
-async def test_they_are_graded_alike(trials) -> None:
-    finished = await trials()
-    assert set(finished) == {"cli", "python", "openai", "replay", "http"}
-    assert {
-        kind: one.trial.reason for kind, one in finished.items() if one.trial.status is not TrialStatus.PASSED
-    } == {}
-    grades = {kind: [(grade.type, grade.score) for grade in one.trial.grades] for kind, one in finished.items()}
+async def test_they_have_one_shape_and_are_graded_alike(trials: dict[str, FinishedTrial]) -> None:
+    assert set(trials) == {"cli", "python", "openai", "replay", "http"}
+    assert {kind: one.trial.reason for kind, one in trials.items() if one.trial.status is not TrialStatus.PASSED} == {}
+    grades = {kind: [(grade.type, grade.score) for grade in one.trial.grades] for kind, one in trials.items()}
     assert all(one == grades["cli"] for one in grades.values())
-    assert {one.trial.metrics.tool_call_count for one in finished.values()} == {1}
-
-
-async def test_they_have_one_shape(trials) -> None:
+    assert {one.trial.metrics.tool_call_count for one in trials.values()} == {1}
     validator = Draft202012Validator(json.loads((REPOSITORY / "schema" / "transcript.schema.json").read_text()))
-    for kind, one in (await trials()).items():
+    for kind, one in trials.items():
         validator.validate(json.loads(one.transcript.model_dump_json()))
         calls = [(call.tool, call.arguments, call.result) for call in one.transcript.tool_calls]
         assert calls == [("get_order", {"order": 17}, "shipped")], kind
         assert one.transcript.output == "Order 17 is shipped."
         assert one.transcript.messages[0].content == "What is the state of order 17?"
-
-
-async def test_what_the_model_used_is_known_of_each_that_went_through_the_meter(trials) -> None:
-    finished = await trials()
+    # What the model used is known of those that went through the meter.
     for kind in ("cli", "python", "openai"):
-        metrics = finished[kind].trial.metrics
+        metrics = trials[kind].trial.metrics
         assert (metrics.steps, metrics.tokens_in, metrics.tokens_out) == (2, 150, 29), kind
         assert metrics.cost == pytest.approx(150 * 10e-6 + 29 * 30e-6)

@@ -1,7 +1,7 @@
 """Task runners that break while batches are handed out."""
 
 import asyncio
-import time
+import threading
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -12,10 +12,11 @@ from passgate.flows import batch_task, executors
 from passgate.tasks.errors import WorkerLostError
 from passgate.tasks.model.run import Batch, BatchOutcome, RunRequest
 from passgate.tasks.model.runner import RunnerName
+from tests.waiting import until
 
 
 class Runner:
-    """A task runner, of which the first one is broken and takes a while to end."""
+    """A task runner, of which the first one is broken, and ends when it may."""
 
     def __init__(self, number: int) -> None:
         self.number, self.is_ending = number, False
@@ -25,6 +26,7 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     runners: list[Runner] = []
+    may_end = threading.Event()
 
     def started(_: RunRequest) -> Runner:
         runners.append(Runner(len(runners)))
@@ -32,7 +34,7 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
 
     def ended(runner: Runner) -> None:
         runner.is_ending = True
-        time.sleep(0.5)
+        may_end.wait()
 
     def submitted(runner: Runner, _: str, batch: Batch) -> "Future[str]":
         if runner.is_ending:
@@ -51,8 +53,10 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
     await cluster.open()
     batch = Batch(name="b", trials=(("t", 0),))
     lost = asyncio.create_task(cluster.run("store", "digest", batch))
-    while not runners[0].is_ending:
-        await asyncio.sleep(0.01)
-    assert (await cluster.run("store", "digest", batch)).name == "b"
+    await until(lambda: runners[0].is_ending)
+    next_one = asyncio.create_task(cluster.run("store", "digest", batch))
+    await asyncio.sleep(0)
+    may_end.set()
+    assert (await next_one).name == "b"
     with pytest.raises(WorkerLostError, match="a process has ended"):
         await lost

@@ -41,52 +41,59 @@ STARTS_PROCESSES = """
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("before", ["pass", "signal.signal(signal.SIGTERM, raises)"], ids=["plain", "another-handler"])
 def test_a_signal_in_the_midst_of_starting_processes_ends_the_command(kind: signal.Signals, before: str) -> None:
-    code = textwrap.dedent(STARTS_PROCESSES.format(kind=int(kind), before=before))
     # A handler that raises hangs in four of five attempts.
     for _ in range(3):
-        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+        ended = run(STARTS_PROCESSES.format(kind=int(kind), before=before))
         assert ended.returncode == 130, ended.stderr
 
 
-def test_the_handlers_of_others_are_back_in_place_afterwards() -> None:
-    code = """
-        import signal
-        from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
-
-        def others(*_): ...
-        def inner(*_): ...
-
-        async def work():
-            signal.signal(signal.SIGTERM, inner)
-            with cancelled_by_sigterm():
-                assert signal.getsignal(signal.SIGTERM) is not inner
-            assert signal.getsignal(signal.SIGTERM) is inner
-            return 5
-
-        signal.signal(signal.SIGTERM, others)
-        assert until_ended(work()) == 5
-        assert signal.getsignal(signal.SIGTERM) is others
-        """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=30)
-    assert ended.returncode == 0, ended.stderr
+def run(code: str) -> "subprocess.CompletedProcess[str]":
+    """Run a program in an interpreter of its own, whose signals nobody else has."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
 
 
-def test_beside_the_main_thread_it_does_nothing() -> None:
-    code = """
-        import asyncio, signal, threading
-        from passgate.flows.process.interrupts import cancelled_by_sigterm
+THE_HANDLERS_OF_OTHERS_ARE_BACK_IN_PLACE_AFTERWARDS = """
+    import signal
+    from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
 
-        async def work():
-            before = signal.getsignal(signal.SIGTERM)
-            with cancelled_by_sigterm():
-                assert signal.getsignal(signal.SIGTERM) is before
-            done.append(True)
+    def others(*_): ...
+    def inner(*_): ...
 
-        done = []
-        thread = threading.Thread(target=lambda: asyncio.run(work()))
-        thread.start()
-        thread.join()
-        assert done
-        """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=30)
+    async def work():
+        signal.signal(signal.SIGTERM, inner)
+        with cancelled_by_sigterm():
+            assert signal.getsignal(signal.SIGTERM) is not inner
+        assert signal.getsignal(signal.SIGTERM) is inner
+        return 5
+
+    signal.signal(signal.SIGTERM, others)
+    assert until_ended(work()) == 5
+    assert signal.getsignal(signal.SIGTERM) is others
+    """
+BESIDE_THE_MAIN_THREAD_IT_DOES_NOTHING = """
+    import asyncio, signal, threading
+    from passgate.flows.process.interrupts import cancelled_by_sigterm
+
+    async def work():
+        before = signal.getsignal(signal.SIGTERM)
+        with cancelled_by_sigterm():
+            assert signal.getsignal(signal.SIGTERM) is before
+        done.append(True)
+
+    done = []
+    thread = threading.Thread(target=lambda: asyncio.run(work()))
+    thread.start()
+    thread.join()
+    assert done
+    """
+
+
+@pytest.mark.parametrize(
+    "code",
+    [THE_HANDLERS_OF_OTHERS_ARE_BACK_IN_PLACE_AFTERWARDS, BESIDE_THE_MAIN_THREAD_IT_DOES_NOTHING],
+    ids=["of others", "beside the main thread"],
+)
+def test_handlers_of_signals_stay_what_they_were(code: str) -> None:
+    ended = run(code)
     assert ended.returncode == 0, ended.stderr

@@ -1,10 +1,9 @@
 """Task runs that Prefect's server should know, while it records others."""
 
-import sys
-
 import pytest
 
 from tests.project import Project
+from tests.warm import CODE
 
 LISTED_WHILE_ONE_IS_RECORDED = """
 import asyncio, time
@@ -47,6 +46,6 @@ print("LISTED", len(listed))
 
 @pytest.mark.slow
 def test_a_task_run_that_is_recorded_while_they_are_listed_is_no_endless_list(project: Project) -> None:
-    ended = project.run([sys.executable, "-c", LISTED_WHILE_ONE_IS_RECORDED], timeout=200)
+    ended = project.run([*CODE, LISTED_WHILE_ONE_IS_RECORDED])
     assert ended.returncode == 0, ended.stderr
     assert "LISTED 1\n" in ended.stdout
