@@ -166,6 +166,15 @@ def test_the_programs_of_graders_belong_to_the_graders(tree: Path, grader: dict[
     assert of_grader(tree, **grader) != before
 
 
+def test_many_graders_are_not_all_remembered(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graders = [{"type": "contains", "value": str(number)} for number in range(3)]
+    tasks = [TaskFile.model_validate(task_document(graders=[grader])) for grader in graders]
+    digests = [FileDigests(tree).graders(task) for task in tasks]
+    monkeypatch.setattr("passgate.tasks.formats.digests._MOST_GRADERS", 2)
+    few = FileDigests(tree)
+    assert [few.graders(task) for task in tasks] == digests
+
+
 @pytest.mark.parametrize(
     ("command", "file"),
     [

@@ -101,6 +101,9 @@ def test_items_make_a_rubric(tmp_path: Path) -> None:
 def test_the_settings_of_a_judge_are_kept(tmp_path: Path) -> None:
     said = {"type": "llm_judge", "prompt": "a b", "config": {"temperature": 0}, "max_steps": 5, "model": "m"}
     assert read(tmp_path, said).one.config == {"temperature": 0, "max_steps": 5, "model": "m"}
+    targets = {"id": "m"}, {"label": "m"}, {"name": "m"}, {"temperature": 0}
+    names = [read(tmp_path, {"type": "llm_judge", "target": target}).one.target for target in targets]
+    assert names == ["m", "m", "m", "inline"]
 
 
 def test_a_code_grader_is_a_command_with_its_config(tmp_path: Path) -> None:

@@ -220,14 +220,16 @@ def test_scenarios_are_each_configuration_with_each_test(tmp_path: Path) -> None
         ("scenarios: [{config: [{}], test: []}]", "p.yaml:1:28: scenarios[0].test: unknown key; known: config"),
         ("scenarios: [{config: [{}], tests: []}]", "p.yaml:1:35: scenarios[0].tests: expected a list of tests"),
         ("scenarios: [{tests: [{}]}]", "p.yaml:1:13: scenarios[0]: expected a list of mappings with `vars`"),
+        ("scenarios: [{config: [3], tests: [{}]}]", "p.yaml:1:23: scenarios[0].config[0]: expected a mapping"),
         ("scenarios: [3]", "p.yaml:1:13: scenarios[0]: expected a scenario"),
         ("scenarios: 3", "p.yaml:1:12: scenarios: expected a list of scenarios"),
         ("scenarios: ['file://gone/*.yaml']", "p.yaml:1:13: scenarios[0]: no file matches 'gone/*.yaml'"),
+        ("scenarios: ['file://broken.yaml']", "broken.yaml:2:1: not valid YAML: "),
         ("default_test: [1]\ntests: [{id: x}]", "p.yaml:1:15: default_test: expected a mapping"),
     ],
 )
 def test_what_cannot_be_used_is_a_problem(tmp_path: Path, content: str, problem: str) -> None:
-    write(tmp_path, {"p.yaml": content + "\n"})
+    write(tmp_path, {"p.yaml": content + "\n", "broken.yaml": "[\n"})
     problems = read(tmp_path, "p.yaml").problems
     assert problems
     assert problems[0].startswith(problem)
