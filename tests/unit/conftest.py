@@ -39,11 +39,11 @@ class LoopClock:
     def forward(self, seconds: float = LONG) -> None:
         self._ahead += seconds
 
-    async def run_out(self, waiting: Awaitable[Result], ready: Callable[[], object]) -> Result:
-        """What comes of something whose limit is `LONG` and over as soon as it is ready."""
+    async def run_out(self, waiting: Awaitable[Result], ready: Callable[[], object], seconds: float = LONG) -> Result:
+        """What comes of something whose limit, of so many seconds, is over as soon as it is ready."""
         running = asyncio.ensure_future(waiting)
         await until(lambda: ready() or running.done())
-        self.forward()
+        self.forward(seconds)
         return await running
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.unit.agents.conftest import an_attempt
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import ReplayAgent
@@ -16,14 +17,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 
-ATTEMPT = Attempt(
-    task_id="say-yes",
-    trial=2,
-    prompt="Say yes.",
-    inputs={},
-    workspace=Path("/nowhere"),
-    budgets=a_task().budgets,
-)
+ATTEMPT = an_attempt(a_task(), trial=2)
 
 
 def record(file: Path, said: str, *tools: str, **more: Any) -> Path:

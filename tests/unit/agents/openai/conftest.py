@@ -1,20 +1,19 @@
 """Turns of passgate's own tool loop in real sandboxes, against a scripted provider."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import a_task
 from tests.meters import OverHttp
+from tests.unit.agents.conftest import one_turn
 from tests.upstream import ScriptedUpstream
 
-from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.openai import OpenAiAgent
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.transcript import Message, Transcript
+from passgate.tasks.model.transcript import Transcript
 
 LOOK = {
     "name": "look",
@@ -44,27 +43,13 @@ def turn(sandbox_of, suites: Path, upstream: ScriptedUpstream, left_behind: list
         *,
         spec: AgentSpec | None = None,
         access: ModelAccess | None = None,
-        history: Sequence[Message] = (),
-        number: int = 0,
-        prompt: str | None = None,
-        seconds: float = 20,
+        **changes: Any,
     ) -> Transcript:
         task = task or a_task(tools=[LOOK, FAIL])
         agent = OpenAiAgent.from_spec(spec or spec_of(), suites)
+        asked = access or OverHttp(upstream.openai_base_url)
         async with sandbox_of(task) as sandbox:
-            attempt = Attempt(
-                task_id=task.task_id,
-                trial=0,
-                prompt=prompt or task.prompt,
-                inputs=task.inputs,
-                workspace=sandbox.workspace,
-                budgets=task.budgets,
-                history=tuple(history),
-                turn=number,
-            )
-            transcript = await agent.run(
-                task, attempt, sandbox.for_the_agent, access or OverHttp(upstream.openai_base_url), seconds=seconds
-            )
+            transcript = await one_turn(agent, task, sandbox, access=asked, **changes)
             left_behind.extend(sorted(file.name for file in sandbox.workspace.iterdir()))
             return transcript
 

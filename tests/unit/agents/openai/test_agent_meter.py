@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
-from tests.meters import OverHttp, open_served_meter
-from tests.unit.agents.openai.conftest import FAIL, LOOK, spec_of
+from tests.meters import OverHttp, asking, open_served_meter
+from tests.unit.agents.openai.conftest import FAIL, LOOK
+from tests.unit.conftest import LoopClock
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, MalformedJson, Silent, Slow, Status
 from tests.upstream_shapes import Says
@@ -14,7 +15,6 @@ from tests.upstream_shapes import Says
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
-from passgate.tasks.model.agent import Endpoint, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
@@ -31,12 +31,12 @@ def through_the_meter(request: pytest.FixtureRequest, turn, upstream: ScriptedUp
         task: EvalTask,
         *,
         forbidden: Sequence[str] = (),
-        seconds: float = 20,
+        seconds: float = 240,
         cost_cap: CostCap | None = None,
         prices: PriceTable = A_CENT_A_CALL,
         **budgets: Any,
     ) -> Transcript:
-        spec = spec_of().model_copy(update={"upstreams": Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))})
+        spec = asking(upstream.openai_base_url)
         opened = open_served_meter if request.param == "over HTTP" else open_meter
         async with opened(spec, prices, cost_cap or CostCap(), environment={}, retry_policy=ONE_ATTEMPT) as meter:
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
@@ -94,9 +94,7 @@ async def test_a_dead_provider_cannot_be_measured(through_the_meter, upstream: S
         await through_the_meter(a_task())
 
 
-async def test_money_of_the_run_that_is_spent_is_no_fault_of_the_agent(
-    through_the_meter, upstream: ScriptedUpstream
-) -> None:
+async def test_money_of_the_run_that_is_spent_is_no_fault_of_the_agent(through_the_meter, upstream) -> None:
     upstream.says(Says("On and on.", calls=[("look", {"at": "a"})]))
     with pytest.raises(CostCapError):
         await through_the_meter(a_task(tools=[LOOK]), cost_cap=CostCap(0.025))
@@ -112,10 +110,11 @@ async def test_an_unknown_price_is_an_error_where_a_budget_needs_it(
 
 
 async def test_a_healthy_call_that_the_time_out_cuts_off_is_a_step(
-    through_the_meter, upstream: ScriptedUpstream
+    through_the_meter, upstream: ScriptedUpstream, clock: LoopClock
 ) -> None:
-    upstream.script = [Says("I look.", calls=[("look", {"at": "a"})]), Silent(300)]
-    transcript = await through_the_meter(a_task(tools=[LOOK]), seconds=5)
+    upstream.script = [Says("I look.", calls=[("look", {"at": "a"})]), Silent(600)]
+    trial = through_the_meter(a_task(tools=[LOOK]), seconds=100)
+    transcript = await clock.run_out(trial, lambda: upstream.count == 2, seconds=100)
     assert transcript.end is EndReason.TIMED_OUT
     assert [step.usage.tokens_in for step in transcript.steps] == [100, None]
 

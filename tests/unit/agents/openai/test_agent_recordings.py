@@ -59,8 +59,8 @@ async def test_a_recording_is_used_up_by_the_last_turn(turn, upstream: ScriptedU
     upstream.script = [looks("a"), Says("done"), looks("b"), Says("done")]
     first = await turn(task)
     assert first.end is EndReason.COMPLETED
-    second = await turn(task, history=first.messages, number=1, prompt="And b?")
+    second = await turn(task, history=first.messages, turn=1, prompt="And b?")
     assert second.end is EndReason.COMPLETED
     assert second.tool_calls[0].result == "recorded b"
     upstream.says(Says("done"))
-    assert (await turn(task, history=first.messages, number=1)).end is EndReason.REPLAY_MISMATCH
+    assert (await turn(task, history=first.messages, turn=1)).end is EndReason.REPLAY_MISMATCH

@@ -1,12 +1,11 @@
 """What a turn of passgate's own tool loop begins with."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.unit.agents.conftest import an_attempt
 
-from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.openai import Opening, opening_of
 from passgate.tasks.model.transcript import Message
 
@@ -25,17 +24,8 @@ def opening(
     messages: list[dict[str, Any]], *, system: str | None = None, history: tuple[Message, ...] = (), inputs: Any = ()
 ) -> Opening:
     task = a_task(inputs=dict(inputs), messages=messages)
-    attempt = Attempt(
-        task_id=task.task_id,
-        trial=0,
-        prompt="And now?" if history else task.prompt,
-        inputs=task.inputs,
-        workspace=Path("/nowhere"),
-        budgets=task.budgets,
-        history=history,
-        messages=task.messages,
-    )
-    return opening_of(system, attempt)
+    prompt = "And now?" if history else task.prompt
+    return opening_of(system, an_attempt(task, prompt=prompt, history=history, messages=task.messages))
 
 
 def said(messages: tuple[Message, ...]) -> list[tuple[str, str]]:

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.unit.conftest import Marked
 from tests.upstream import ScriptedUpstream
+from tests.waiting import until
 
 from passgate.tasks.agents.tools import AT_ONCE, MAX_RESULT_CHARACTERS, MAX_VARIABLE_BYTES, SandboxTools, ToolOutcome
 from passgate.tasks.errors import MeasurementError
@@ -61,13 +62,19 @@ def long():
 """
 
 
+@pytest.fixture(autouse=True)
+def tools_file(suites: Path) -> Path:
+    file = suites / "tools.py"
+    file.write_text(ADD)
+    return file
+
+
 @pytest.fixture
 def call(sandbox_of, suites: Path):
     """One call of a tool in a sandbox of its own."""
-    (suites / "tools.py").write_text(ADD)
 
     async def _call(tool: Tool, arguments: dict[str, Any], *more: dict[str, Any]) -> Any:
-        async with sandbox_of(a_task()) as sandbox:
+        async with sandbox_of() as sandbox:
             tools = SandboxTools([tool], sandbox, suites)
             outcomes = [await tools.call(tool.name, given) for given in (arguments, *more)]
             return outcomes if more else outcomes[0]
@@ -129,11 +136,9 @@ async def test_a_command_that_fails_is_an_error_with_the_end_of_what_it_said(cal
 
 @pytest.mark.parametrize("tool", [command("echo begun >&2; sleep 600"), function("later")])
 async def test_a_tool_that_takes_too_long_is_an_error(call, tool: Tool) -> None:
-    started = time.monotonic()
-    outcome = await call(tool.model_copy(update={"timeout_seconds": 0.5}), {} if tool.command else {"seconds": 600})
+    outcome = await call(tool.model_copy(update={"timeout_seconds": 0.2}), {} if tool.command else {"seconds": 600})
     assert outcome.is_error is True
-    assert outcome.result.startswith("stopped after 0.5 s.")
-    assert time.monotonic() - started < 60
+    assert outcome.result.startswith("stopped after 0.2 s.")
 
 
 @pytest.mark.parametrize("tool", [command("yes x | head -c 600000"), function("long")])
@@ -180,8 +185,7 @@ async def test_a_function_that_fails_is_an_error(call, name: str, arguments: dic
 
 
 async def test_what_the_agent_leaves_in_the_workspace_is_not_imported(sandbox_of, suites: Path) -> None:
-    (suites / "tools.py").write_text(ADD)
-    async with sandbox_of(a_task()) as sandbox:
+    async with sandbox_of() as sandbox:
         (sandbox.workspace / "json.py").write_text("raise RuntimeError('taken over')")
         (sandbox.workspace / "dataclasses.py").write_text("raise RuntimeError('taken over')")
         tools = SandboxTools([function("add")], sandbox, suites)
@@ -189,16 +193,15 @@ async def test_what_the_agent_leaves_in_the_workspace_is_not_imported(sandbox_of
 
 
 async def test_the_file_of_a_function_is_not_in_the_agents_reach(sandbox_of, suites: Path) -> None:
-    (suites / "tools.py").write_text(ADD)
-    async with sandbox_of(a_task()) as sandbox:
+    async with sandbox_of() as sandbox:
         await SandboxTools([function("add")], sandbox, suites).call("tool", {"a": 1})
         assert [*sandbox.workspace.iterdir(), *sandbox.scratch.iterdir()] == []
 
 
-async def test_a_file_that_is_gone_cannot_be_measured(sandbox_of, suites: Path) -> None:
-    async with sandbox_of(a_task()) as sandbox:
-        with pytest.raises(MeasurementError, match="the file of the tool tool cannot be read"):
-            await SandboxTools([function("add")], sandbox, suites).call("tool", {})
+async def test_a_file_that_is_gone_cannot_be_measured(call, tools_file: Path) -> None:
+    tools_file.unlink()
+    with pytest.raises(MeasurementError, match="the file of the tool tool cannot be read"):
+        await call(function("add"), {})
 
 
 PARAMETERS = {
@@ -236,46 +239,41 @@ async def test_parameters_that_refer_to_what_is_not_there_cannot_be_measured(cal
 
 
 async def test_an_unknown_tool_is_an_error(sandbox_of, suites: Path) -> None:
-    async with sandbox_of(a_task()) as sandbox:
+    async with sandbox_of() as sandbox:
         outcome = await SandboxTools([command("cat")], sandbox, suites).call("tol", {})
         assert outcome == ToolOutcome("there is no tool 'tol'; there are: tool", is_error=True)
         assert (await SandboxTools([], sandbox, suites).call("a", {})).result.endswith("there are: none")
 
 
 async def test_calls_run_side_by_side_but_not_without_limit(sandbox_of, suites: Path) -> None:
-    """Each call waits until as many have begun as may run at once, and sees how many run beside it."""
-    waits = command(
-        "touch $$.$(date +%N).begun; ls *.begun | wc -l > /dev/null; "
-        f"while [ $(ls *.begun | wc -l) -lt {AT_ONCE} ]; do sleep 0.02; done; ls *.begun | wc -l"
-    )
-    async with sandbox_of(a_task()) as sandbox:
+    waits = command("mktemp begun.XXXXXX; while [ ! -e go-on ]; do sleep 0.02; done", timeout_seconds=240)
+    async with sandbox_of() as sandbox:
         tools = SandboxTools([waits], sandbox.for_the_agent, suites)
-        outcomes = await asyncio.gather(*(tools.call("tool", {}) for _ in range(AT_ONCE)))
-        assert [outcome.result for outcome in outcomes] == [AT_ONCE] * AT_ONCE
-        sleeps = SandboxTools([command("sleep 0.4")], sandbox.for_the_agent, suites)
-        started = time.monotonic()
-        await asyncio.gather(*(sleeps.call("tool", {}) for _ in range(AT_ONCE + 1)))
-        assert time.monotonic() - started >= 0.8
+        calling = asyncio.gather(*(tools.call("tool", {}) for _ in range(AT_ONCE + 2)))
+        await until(lambda: len(list(sandbox.workspace.glob("begun.*"))) >= AT_ONCE)
+        await asyncio.wait([calling], timeout=0.1)
+        begun = len(list(sandbox.workspace.glob("begun.*")))
+        (sandbox.workspace / "go-on").touch()
+        assert not any(outcome.is_error for outcome in await calling)
+        assert begun == AT_ONCE
 
 
-async def test_a_call_that_is_called_off_ends_the_tool(sandbox_of, suites: Path) -> None:
-    async with sandbox_of(a_task()) as sandbox:
-        tools = SandboxTools([command("touch begun; sleep 1; touch ended")], sandbox, suites)
+async def test_a_call_that_is_called_off_ends_the_tool(sandbox_of, suites: Path, marked: Marked) -> None:
+    async with sandbox_of() as sandbox:
+        tools = SandboxTools([command(f"touch begun; sleep 600; : {marked.word}")], sandbox, suites)
         calling = asyncio.create_task(tools.call("tool", {}))
-        while not (sandbox.workspace / "begun").exists():
-            await asyncio.sleep(0.02)
+        await until((sandbox.workspace / "begun").exists)
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await calling
-        await asyncio.sleep(1.2)
-        assert not (sandbox.workspace / "ended").exists()
+        await marked.are_gone()
 
 
 @pytest.mark.parametrize("network", [False, True])
 async def test_tools_have_the_network_of_the_sandbox(
     needs_bubblewrap: None, sandbox_of, suites: Path, port: int, network: bool
 ) -> None:
-    reach = f"python -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)'"
+    reach = f"python -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 240)'"
     async with sandbox_of(a_task(network=network)) as sandbox:
         outcome = await SandboxTools([command(reach)], sandbox, suites).call("tool", {})
     assert outcome.is_error is not network
