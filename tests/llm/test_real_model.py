@@ -1,9 +1,6 @@
 """A real, random model behind the meter: as agent, as judge and behind client libraries."""
 
 import asyncio
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 
 import pytest
@@ -18,10 +15,12 @@ from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, TrialStatus
 from passgate.tasks.planning.named_agents import find_agent
+from tests.gates import finished_trials, verdict_of
 from tests.llm.gate import PROJECT, environment_of
 from tests.llm.server import MODEL, MOST_TOKENS, is_installed
 from tests.meters import open_served_meter
-from tests.project import REPOSITORY, Project
+from tests.scenarios import Scenarios
+from tests.scenarios.llm import night_of_the_model
 from tests.sdk_agents import STREAMING, WHOLE, SdkAgent
 
 pytestmark = [
@@ -91,15 +90,6 @@ async def test_a_token_budget_ends_it() -> None:
     assert "max_tokens" in finished.trial.reason
 
 
-async def test_as_a_judge_it_is_held_to_a_form_that_can_be_read() -> None:
-    finished = await trials_of("slogan-for-a-bicycle", "gemma", 5)
-    assert statuses(finished) <= MEASURED
-    grades = [grade for one in finished for grade in one.trial.grades]
-    assert [grade.error for grade in grades] == [None] * 5
-    assert all(0 <= (grade.score or 0) <= 1 for grade in grades)
-    assert all((grade.usage.tokens_in or 0) > 100 for grade in grades)
-
-
 REACHED = ["openai chat", "openai responses", "anthropic", "pydantic-ai chat"]
 # Not those of the openai library: it refuses a streamed completion that ends at a limit, as a base model's does, and
 # llama.cpp leaves out the positions in streamed responses that it needs.
@@ -129,27 +119,27 @@ async def test_client_libraries_reach_it_through_the_meter_by_every_api(agent: S
     assert 5 < (step.usage.tokens_out or 0) <= MOST_TOKENS
 
 
-def test_the_nightly_gate_measures_it(project: Project) -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.llm.gate"],
-        cwd=project.path,
-        env=project.full_environment(PYTHONPATH=str(REPOSITORY)),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+def test_the_nightly_gate_measures_it(scenario: Scenarios) -> None:
+    night = scenario(night_of_the_model)
+    result, verdict = night.ended(), verdict_of(night)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "pass@5" in result.stdout
-    (folder,) = project.run_folders()
-    verdict = json.loads((folder / "verdict.json").read_text())
-    assert {suite["suite"]: suite["trials_measured"] for suite in verdict["measurement"]["suites"]} == {
+    suites = verdict["measurement"]["suites"]
+    assert {suite["suite"]: suite["trials_measured"] for suite in suites} == {
         "golden": 6,
         "adversarial": 10,
         "open_ended": 20,
         "failure_replays": 5,
     }
-    assert all(suite["trials_error"] == 0 for suite in verdict["measurement"]["suites"])
-    assert verdict["judge"] == MODEL
-    assert [(suite["steps"], suite["cost"]) for suite in verdict["measurement"]["suites"]] == [(1.0, 0.0)] * 4
-    assert verdict["agent"] == "gemma"
+    assert [(suite["trials_error"], suite["steps"], suite["cost"]) for suite in suites] == [(0, 1.0, 0.0)] * 4
+    assert (verdict["agent"], verdict["judge"]) == ("gemma", MODEL)
+
+
+def test_as_a_judge_it_is_held_to_a_form_that_can_be_read(scenario: Scenarios) -> None:
+    trials = [finished["trial"] for finished in finished_trials(scenario(night_of_the_model))]
+    marked = [trial for trial in trials if trial["task_id"] == "slogan-for-a-bicycle"]
+    assert {trial["status"] for trial in marked} <= set(MEASURED)
+    grades = [grade for trial in marked for grade in trial["grades"]]
+    assert [grade["error"] for grade in grades] == [None] * 5
+    assert all(0 <= grade["score"] <= 1 for grade in grades)
+    assert all(grade["usage"]["tokens_in"] > 100 for grade in grades)
