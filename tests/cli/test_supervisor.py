@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.gates import WRITES_OK, gate_of
-from tests.processes import how_to_resume, marked_processes, parent_of, worker_of
+from passgate.flows.process.exit_code import decision_of
+from passgate.flows.process.worker_report import BegunRun
+from tests.cli.commands import told
+from tests.gates import WRITE_OK, gate_of
+from tests.processes import how_to_resume, interrupted, marked_processes, parent_of, worker_of
 from tests.project import Project
 from tests.waiting import wait_until
 
@@ -29,11 +32,10 @@ def mark() -> str:
 @pytest.fixture
 def gate(bare_project: Project, mark: str) -> Project:
     """A gate with an agent that takes long, and one that is quick."""
-    gate_of(bare_project, k=1, seconds=600)
+    gate_of(bare_project, "a", k=1)
     bare_project.environment["PASSGATE_ENGINE"] = "none"
-    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
     bare_project.write("slow.sh", f"setsid sleep 4242.{mark} & sleep 4242.{mark}")
-    bare_project.write("good.sh", "printf ok > result.txt")
+    bare_project.write("good.sh", WRITE_OK)
     return bare_project
 
 
@@ -51,6 +53,18 @@ def in_the_worker(project: Project, code: str) -> None:
     project.environment |= {"PYTHONPATH": str(project.path / "site"), "ONCE": "1"}
 
 
+def exits_0_once_there_is(file: str) -> str:
+    """Code for the worker. The file is one of the run's folder."""
+    return f"""
+        import glob, threading, time
+        def exit_early():
+            while not glob.glob(".passgate/runs/*/{file}"):
+                time.sleep(0.001)
+            os._exit(0)
+        threading.Thread(target=exit_early, daemon=True).start()
+        """
+
+
 def begun(mark: str) -> Callable[[], bool]:
     return lambda: len(marked_processes(f"sleep\x004242.{mark}")) == 2
 
@@ -60,17 +74,7 @@ def gone(process_id: int) -> Callable[[], bool]:
 
 
 def test_a_worker_that_exits_0_in_mid_run_is_no_pass(gate: Project) -> None:
-    in_the_worker(
-        gate,
-        """
-        import glob, threading, time
-        def exit_early():
-            while not glob.glob(".passgate/runs/*/plan.json"):
-                time.sleep(0.01)
-            os._exit(0)
-        threading.Thread(target=exit_early, daemon=True).start()
-        """,
-    )
+    in_the_worker(gate, exits_0_once_there_is("plan.json"))
     ended = gate.run(run_with(gate, "slow.sh"))
     assert ended.returncode == 3
     said = f"passgate: the process that did the work exited 0 before there was a verdict; {how_to_resume(gate.path)}"
@@ -78,9 +82,13 @@ def test_a_worker_that_exits_0_in_mid_run_is_no_pass(gate: Project) -> None:
     assert not list(gate.path.glob(".passgate/runs/*/verdict.json"))
 
 
-@pytest.mark.parametrize(
-    "arguments", [("validate", "suites"), ("judge", "last"), ("burn-in", "ci_merge")], ids=lambda words: words[0]
-)
+def test_the_verdict_decides_when_the_worker_dies_after_it(gate: Project) -> None:
+    in_the_worker(gate, exits_0_once_there_is("verdict.json"))
+    gate.write("bad.sh", "printf bad > result.txt")
+    assert gate.run(run_with(gate, "bad.sh")).returncode == 1
+
+
+@pytest.mark.parametrize("arguments", [("validate", "suites"), ("burn-in", "ci_merge")], ids=lambda words: words[0])
 def test_no_command_succeeds_whose_worker_exits_0_before_its_end(gate: Project, arguments: tuple[str, ...]) -> None:
     in_the_worker(gate, "os._exit(0)")
     ended = gate.passgate(*arguments)
@@ -97,66 +105,51 @@ def test_a_worker_that_is_killed_leaves_no_process_and_no_folder_and_its_run_can
     with gate.started(run_with(gate, "slow.sh")) as process:
         wait_until(begun(mark))
         os.kill(worker_of(process.pid), signal.SIGSEGV)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate()
     assert process.returncode == 3
     assert "was killed (Segmentation fault) before there was a verdict" in stderr
     assert how_to_resume(gate.path) in stderr
     assert marked_processes(mark) == []
     assert list(temporary.glob("*/*")) == []
-    gate.write("slow.sh", "printf ok > result.txt")
-    assert gate.passgate("run", "ci_merge", "--resume", "last").returncode == 0
+    gate.write("slow.sh", WRITE_OK)
+    told(gate, "run", "ci_merge", "--resume", "last")
 
 
 def test_a_process_that_does_not_end_does_not_keep_the_verdict(gate: Project) -> None:
     in_the_worker(gate, "import atexit, signal, time\natexit.register(time.sleep, 4242)")
-    ended = gate.run(run_with(gate, "good.sh"), timeout=100)
+    ended = gate.run(run_with(gate, "good.sh"))
     assert ended.returncode == 0, ended.stderr
     assert "ci_merge PASS" in ended.stdout
 
 
-def test_the_verdict_decides_when_the_worker_dies_after_it(gate: Project) -> None:
-    in_the_worker(
-        gate,
-        """
-        import glob, threading, time
-        def exit_early():
-            while not glob.glob(".passgate/runs/*/verdict.json"):
-                time.sleep(0.001)
-            os._exit(0)
-        threading.Thread(target=exit_early, daemon=True).start()
-        """,
-    )
-    gate.write("bad.sh", "printf bad > result.txt")
-    assert gate.run(run_with(gate, "bad.sh")).returncode == 1
+HOLDS_AN_IMPORT = """
+    import signal, sys, time
+    class Held:
+        def find_spec(name, path, target=None):
+            if name == "passgate.flows.cli.terminal":
+                try:
+                    open("importing", "w").close()
+                    time.sleep(4242)
+                except KeyboardInterrupt:
+                    raise RuntimeError("the library is broken")
+    sys.meta_path.insert(0, Held)
+    """
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_while_the_command_starts_ends_it(gate: Project, kind: signal.Signals) -> None:
-    with gate.started(run_with(gate, "slow.sh")) as process:
-        worker_of(process.pid)
-        process.send_signal(kind)
-        _, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stderr) == (130, "passgate: interrupted\n")
-
-
-def test_an_interrupt_that_an_import_makes_another_error_of_ends_the_command(gate: Project) -> None:
-    in_the_worker(
-        gate,
-        """
-        import signal, sys, time
-        class Interrupted:
-            def find_spec(name, path, target=None):
-                if name == "passgate.flows.cli.terminal":
-                    try:
-                        os.kill(os.getppid(), signal.SIGTERM)
-                        time.sleep(60)
-                    except KeyboardInterrupt:
-                        raise RuntimeError("the library is broken")
-        sys.meta_path.insert(0, Interrupted)
-        """,
-    )
-    ended = gate.run(run_with(gate, "good.sh"))
+def test_an_interrupt_while_the_command_starts_ends_it_whatever_an_import_would_make_of_it(
+    gate: Project, kind: signal.Signals
+) -> None:
+    in_the_worker(gate, HOLDS_AN_IMPORT)
+    ended = interrupted(gate, run_with(gate, "good.sh"), kind, (gate.path / "importing").exists)
     assert (ended.returncode, ended.stderr) == (130, "passgate: interrupted\n")
+
+
+def test_an_interrupt_that_comes_before_anybody_can_hear_it_waits(gate: Project) -> None:
+    in_the_worker(gate, "import signal\nos.kill(os.getppid(), signal.SIGTERM)")
+    ended = gate.run(run_with(gate, "slow.sh"))
+    assert ended.returncode == 130
+    assert ended.stderr.startswith("passgate: interrupted")
 
 
 def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) -> None:
@@ -164,22 +157,21 @@ def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) 
         wait_until(begun(mark))
         os.kill(worker_of(process.pid), signal.SIGSTOP)
         process.send_signal(signal.SIGTERM)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate()
     assert process.returncode == 130
     assert stderr.splitlines()[-1] == f"passgate: interrupted; {how_to_resume(gate.path)}"
     assert marked_processes(mark) == []
 
 
-def test_interrupts_that_are_ignored_when_the_command_starts_stay_so(gate: Project, mark: str) -> None:
-    command = ["/bin/sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *run_with(gate, "slow.sh")]
+def test_interrupts_that_are_ignored_when_the_command_starts_stay_so(gate: Project) -> None:
+    agent = gate.write("waits.sh", f"while [ ! -e {gate.path}/go ]; do sleep 0.1; done; {WRITE_OK}")
+    command = ["/bin/sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *run_with(gate, "waits.sh")]
     with gate.started(command) as process:
-        wait_until(begun(mark))
+        wait_until(lambda: marked_processes(f"sh\x00{agent}"))
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGHUP)
-        time.sleep(1)
-        assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 130
+        gate.write("go", "")
+        assert process.wait() == 0
 
 
 def test_no_worker_outlives_its_supervisor(gate: Project, mark: str) -> None:
@@ -211,9 +203,6 @@ def test_the_supervisor_imports_little_before_the_worker_starts() -> None:
 
 
 def test_a_verdict_of_another_run_or_half_of_one_is_none(tmp_path: Path) -> None:
-    from passgate.flows.process.exit_code import decision_of
-    from passgate.flows.process.worker_report import BegunRun
-
     file = tmp_path / "verdict.json"
     run = BegunRun(run_id="r", gate="ci_merge", verdict_file=str(file))
     assert decision_of(run) is None
