@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,14 @@ class Project:
         return {**clean_environment(), "COLUMNS": "120", **self.environment, **extra}
 
     def passgate(self, *arguments: str, timeout: float = 300, **extra: str) -> subprocess.CompletedProcess[str]:
+        self.part_runs(arguments)
         return self.run(self.command(*arguments), timeout=timeout, **extra)
+
+    def part_runs(self, arguments: Sequence[str]) -> None:
+        """Have a run begin in another second than those before it: runs of one second have no order."""
+        second = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        if arguments[:1] == ("run",) and any(self.path.glob(f".passgate/runs/{second}-*")):
+            time.sleep(1 - time.time() % 1)
 
     def run(
         self, command: Sequence[str], *, timeout: float = 300, stdout: int = subprocess.PIPE, **extra: str
