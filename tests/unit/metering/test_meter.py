@@ -10,185 +10,186 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
-from tests.unit.metering.conftest import OpenMeter, either_way, every_api, message_of
+from tests.unit.metering.conftest import either_way, every_api, message_of
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Slow
 from tests.upstream_shapes import Says
 
 
-class TestAddresses:
-    async def test_temporary_folders_with_long_paths_are_no_matter(
-        self, metered: OpenMeter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        folder = tmp_path / ("long" * 30)
-        folder.mkdir()
-        monkeypatch.setattr(tempfile, "tempdir", str(folder))
-        async with metered() as agent:
-            assert (await agent.chat()).status_code == 200
+async def test_temporary_folders_with_long_paths_are_no_matter(
+    metered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    async with metered() as agent:
+        assert (await agent.chat()).status_code == 200
 
-    async def test_a_trials_addresses_are_gone_with_it(self, metered: OpenMeter, upstream: ScriptedUpstream) -> None:
-        async with metered() as first, metered() as second:
-            root, token = first.trial.openai_base_url.split("/openai")[0].rsplit("/", 1)
-            assert len(token) >= 32
-            other = second.trial.openai_base_url.split("/")[3]
-            answer = await first.client.post(f"{root}/{other}/openai/v1/chat/completions", json={})
-            assert answer.status_code == 404
-            assert (await first.client.get(f"{root}/")).status_code == 404
-        assert upstream.count == 0
 
-    async def test_the_real_key_is_the_meters_own(self, metered: OpenMeter, upstream: ScriptedUpstream) -> None:
-        keys = {"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}
-        async with metered(environment=keys) as agent:
-            headers = {"authorization": f"Bearer {agent.trial.api_key}", "x-api-key": agent.trial.api_key}
-            agent.client.headers.update(headers)
-            await agent.chat()
-            await agent.messages()
-            assert "real" not in repr(dict(agent.trial.variables))
-            assert agent.trial.variables["OPENAI_API_KEY"] == agent.trial.api_key
-        chat, message = upstream.calls
-        assert chat.headers["authorization"] == "Bearer sk-real"
-        assert message.headers["x-api-key"] == "ant-real"
-        assert "authorization" not in message.headers
+async def test_a_trials_addresses_are_gone_with_it(metered, upstream: ScriptedUpstream) -> None:
+    async with metered() as first, metered() as second:
+        root, token = first.trial.openai_base_url.split("/openai")[0].rsplit("/", 1)
+        assert len(token) >= 32
+        other = second.trial.openai_base_url.split("/")[3]
+        answer = await first.client.post(f"{root}/{other}/openai/v1/chat/completions", json={})
+        assert answer.status_code == 404
+        assert (await first.client.get(f"{root}/")).status_code == 404
+    assert upstream.count == 0
 
-    async def test_the_model_of_the_spec_goes_before_the_agents(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        async with metered(model="pinned") as agent:
-            await agent.chat()
-        assert upstream.calls[0].body["model"] == "pinned"
 
-    async def test_a_response_in_the_background_could_not_be_metered(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        async with metered() as agent:
-            answer = await agent.responses(background=True)
+async def test_the_real_key_is_the_meters_own(metered, upstream: ScriptedUpstream) -> None:
+    keys = {"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}
+    async with metered(environment=keys) as agent:
+        headers = {"authorization": f"Bearer {agent.trial.api_key}", "x-api-key": agent.trial.api_key}
+        agent.client.headers.update(headers)
+        await agent.chat()
+        await agent.messages()
+        assert "real" not in repr(dict(agent.trial.variables))
+        assert agent.trial.variables["OPENAI_API_KEY"] == agent.trial.api_key
+    chat, message = upstream.calls
+    assert chat.headers["authorization"] == "Bearer sk-real"
+    assert message.headers["x-api-key"] == "ant-real"
+    assert "authorization" not in message.headers
+
+
+async def test_the_model_of_the_spec_goes_before_the_agents(metered, upstream: ScriptedUpstream) -> None:
+    async with metered(model="pinned") as agent:
+        await agent.chat()
+    assert upstream.calls[0].body["model"] == "pinned"
+
+
+async def test_a_response_in_the_background_could_not_be_metered(metered, upstream: ScriptedUpstream) -> None:
+    async with metered() as agent:
+        answer = await agent.responses(background=True)
+    assert answer.status_code == 400
+    assert "background" in message_of(answer)
+    assert upstream.count == 0
+
+
+async def test_a_packed_request_is_unpacked(metered, upstream: ScriptedUpstream) -> None:
+    content = gzip.compress(json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi."}]}).encode())
+    async with metered() as agent:
+        url = f"{agent.trial.openai_base_url}/chat/completions"
+        answer = await agent.client.post(url, content=content, headers={"content-encoding": "gzip"})
+        other = await agent.client.post(url, content=content, headers={"content-encoding": "zstd"})
+        broken = await agent.client.post(url, content=b"no", headers={"content-encoding": "gzip"})
+    assert (answer.status_code, other.status_code, broken.status_code) == (200, 400, 400)
+    assert "content-encoding" not in upstream.calls[0].headers
+    assert upstream.calls[0].body["messages"][0]["content"] == "Hi."
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"model": 7, "messages": 3}', b"\xff\xfe"])
+@every_api
+async def test_a_request_that_is_none_is_refused(metered, upstream: ScriptedUpstream, api: str, content: bytes) -> None:
+    path = {"chat": "chat/completions", "responses": "responses", "messages": "v1/messages"}[api]
+    async with metered() as agent:
+        base = agent.trial.anthropic_base_url if api == "messages" else agent.trial.openai_base_url
+        answer = await agent.client.post(f"{base}/{path}", content=content)
         assert answer.status_code == 400
-        assert "background" in message_of(answer)
-        assert upstream.count == 0
-
-    async def test_a_packed_request_is_unpacked(self, metered: OpenMeter, upstream: ScriptedUpstream) -> None:
-        content = gzip.compress(json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi."}]}).encode())
-        async with metered() as agent:
-            url = f"{agent.trial.openai_base_url}/chat/completions"
-            answer = await agent.client.post(url, content=content, headers={"content-encoding": "gzip"})
-            other = await agent.client.post(url, content=content, headers={"content-encoding": "zstd"})
-            broken = await agent.client.post(url, content=b"no", headers={"content-encoding": "gzip"})
-        assert (answer.status_code, other.status_code, broken.status_code) == (200, 400, 400)
-        assert "content-encoding" not in upstream.calls[0].headers
-        assert upstream.calls[0].body["messages"][0]["content"] == "Hi."
-
-    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"model": 7, "messages": 3}', b"\xff\xfe"])
-    @every_api
-    async def test_a_request_that_is_none_is_refused(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, api: str, content: bytes
-    ) -> None:
-        path = {"chat": "chat/completions", "responses": "responses", "messages": "v1/messages"}[api]
-        async with metered() as agent:
-            base = agent.trial.anthropic_base_url if api == "messages" else agent.trial.openai_base_url
-            answer = await agent.client.post(f"{base}/{path}", content=content)
-            assert answer.status_code == 400
-            assert (await agent.transcript()).end is EndReason.COMPLETED
-        assert upstream.count == 0
+        assert (await agent.transcript()).end is EndReason.COMPLETED
+    assert upstream.count == 0
 
 
-class TestTranscripts:
-    @every_api
-    @either_way
-    async def test_what_was_said_and_used_is_taken_down(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, api: str, stream: bool
-    ) -> None:
-        upstream.says(Says("Hello.", tokens_in=70, tokens_out=7, cached=30))
-        async with metered() as agent:
-            await getattr(agent, api)(stream)
-            transcript = await agent.transcript()
-        user, step = transcript.messages
-        assert (user.role, user.content) == ("user", "Go on.")
-        assert step.content == transcript.output == "Hello."
-        usage = step.usage
-        assert (usage.tokens_in, usage.tokens_cached, usage.tokens_out) == (70, 30, 7)
-        assert usage.cost_usd == pytest.approx(70 * 100 / 1e6)
-        assert step.latency_ms is not None
-        assert (step.time_to_first_token is not None) == stream
-        assert transcript.complete
+@every_api
+@either_way
+async def test_what_was_said_and_used_is_taken_down(
+    metered, upstream: ScriptedUpstream, api: str, stream: bool
+) -> None:
+    upstream.says(Says("Hello.", tokens_in=70, tokens_out=7, cached=30))
+    async with metered() as agent:
+        await getattr(agent, api)(stream)
+        transcript = await agent.transcript()
+    user, step = transcript.messages
+    assert (user.role, user.content) == ("user", "Go on.")
+    assert step.content == transcript.output == "Hello."
+    usage = step.usage
+    assert (usage.tokens_in, usage.tokens_cached, usage.tokens_out) == (70, 30, 7)
+    assert usage.cost_usd == pytest.approx(70 * 100 / 1e6)
+    assert step.latency_ms is not None
+    assert (step.time_to_first_token is not None) == stream
+    assert transcript.complete
 
-    async def test_an_agent_that_called_no_model_is_taken_at_its_word(self, metered: OpenMeter) -> None:
-        reported = Transcript(output="I know.", complete=False)
-        async with metered() as agent:
-            assert await agent.transcript(reported) == reported
 
-    async def test_no_agent_can_say_that_a_call_of_its_own_was_refused(self, metered: OpenMeter) -> None:
-        made = ToolCall(tool="drop_table", refused=True)
-        reported = Transcript(messages=(Message(role="assistant", tool_calls=(made,)),))
-        async with metered() as agent:
-            assert [call.refused for call in (await agent.transcript(reported)).tool_calls] == [False]
+async def test_an_agent_that_called_no_model_is_taken_at_its_word(metered) -> None:
+    reported = Transcript(output="I know.", complete=False)
+    async with metered() as agent:
+        assert await agent.transcript(reported) == reported
 
-    async def test_an_agent_that_leaves_before_the_end_of_a_stream_has_made_the_call(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        upstream.script = [Slow(0.05, Says("one two three", tokens_out=3))]
-        async with metered() as agent:
-            body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
-            url = f"{agent.trial.openai_base_url}/chat/completions"
-            async with agent.client.stream("POST", url, json=body) as answer:
-                await anext(answer.aiter_bytes())
-            transcript = await agent.transcript()
-        assert transcript.steps[0].content == "one two three"
-        assert transcript.steps[0].usage.tokens_out == 3
 
-    async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_the_meter(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        upstream.says(Slow(0.05, Says(calls=[("look", {})])), Says("Seen."))
-        asked = {"role": "user", "content": "Look."}
-        async with metered() as agent:
-            url = f"{agent.trial.openai_base_url}/chat/completions"
-            body = {"model": "m", "messages": [asked], "stream": True}
-            async with agent.client.stream("POST", url, json=body) as answer:
-                read = b""
-                async for piece in answer.aiter_bytes():
-                    read += piece
-                    if b'"finish_reason": "tool_calls"' in read or b'"finish_reason":"tool_calls"' in read:
-                        break
-            call_id = re.search(r'"id": ?"(call[^"]*)"', read.decode())
-            assert call_id is not None
-            calls = [{"id": call_id[1], "type": "function", "function": {"name": "look", "arguments": "{}"}}]
-            result = {"role": "tool", "tool_call_id": call_id[1], "content": "a cat"}
-            await agent.chat(messages=[asked, {"role": "assistant", "tool_calls": calls}, result])
-            transcript = await agent.transcript()
-        assert [call.result for call in transcript.tool_calls] == ["a cat"]
+async def test_no_agent_can_say_that_a_call_of_its_own_was_refused(metered) -> None:
+    made = ToolCall(tool="drop_table", refused=True)
+    reported = Transcript(messages=(Message(role="assistant", tool_calls=(made,)),))
+    async with metered() as agent:
+        assert [call.refused for call in (await agent.transcript(reported)).tool_calls] == [False]
 
-    async def test_an_agent_that_leaves_a_long_stream_holds_nothing_up(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        upstream.script = [Says("word " * 5000, tokens_out=5000)]
-        async with metered() as agent:
-            body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
-            url = f"{agent.trial.openai_base_url}/chat/completions"
-            async with agent.client.stream("POST", url, json=body) as answer:
-                await anext(answer.aiter_bytes())
-            transcript = await agent.transcript()
-        assert transcript.steps[0].usage.tokens_out == 5000
 
-    async def test_a_call_under_way_when_the_time_is_up_is_a_step_of_unknown_use(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        upstream.script = [Silent(30)]
-        async with metered() as agent:
-            call = asyncio.create_task(agent.chat())
-            while not upstream.count:
-                await asyncio.sleep(0.01)
-            transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
-            call.cancel()
-        assert len(transcript.steps) == 1
-        assert transcript.steps[0].usage.tokens_in is None
+async def test_an_agent_that_leaves_before_the_end_of_a_stream_has_made_the_call(
+    metered, upstream: ScriptedUpstream
+) -> None:
+    upstream.script = [Slow(0.05, Says("one two three", tokens_out=3))]
+    async with metered() as agent:
+        body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
+        url = f"{agent.trial.openai_base_url}/chat/completions"
+        async with agent.client.stream("POST", url, json=body) as answer:
+            await anext(answer.aiter_bytes())
+        transcript = await agent.transcript()
+    assert transcript.steps[0].content == "one two three"
+    assert transcript.steps[0].usage.tokens_out == 3
 
-    async def test_usage_is_asked_for_although_the_agent_does_not(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        async with metered() as agent:
-            answer = await agent.chat(True)
-            transcript = await agent.transcript()
-        assert upstream.calls[0].body["stream_options"] == {"include_usage": True}
-        chunks = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
-        assert all(chunk["choices"] for chunk in chunks)
-        assert transcript.steps[0].usage.tokens_in == 100
+
+async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_the_meter(
+    metered, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(Slow(0.05, Says(calls=[("look", {})])), Says("Seen."))
+    asked = {"role": "user", "content": "Look."}
+    async with metered() as agent:
+        url = f"{agent.trial.openai_base_url}/chat/completions"
+        body = {"model": "m", "messages": [asked], "stream": True}
+        async with agent.client.stream("POST", url, json=body) as answer:
+            read = b""
+            async for piece in answer.aiter_bytes():
+                read += piece
+                if b'"finish_reason": "tool_calls"' in read or b'"finish_reason":"tool_calls"' in read:
+                    break
+        call_id = re.search(r'"id": ?"(call[^"]*)"', read.decode())
+        assert call_id is not None
+        calls = [{"id": call_id[1], "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+        result = {"role": "tool", "tool_call_id": call_id[1], "content": "a cat"}
+        await agent.chat(messages=[asked, {"role": "assistant", "tool_calls": calls}, result])
+        transcript = await agent.transcript()
+    assert [call.result for call in transcript.tool_calls] == ["a cat"]
+
+
+async def test_an_agent_that_leaves_a_long_stream_holds_nothing_up(metered, upstream: ScriptedUpstream) -> None:
+    upstream.script = [Says("word " * 5000, tokens_out=5000)]
+    async with metered() as agent:
+        body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
+        url = f"{agent.trial.openai_base_url}/chat/completions"
+        async with agent.client.stream("POST", url, json=body) as answer:
+            await anext(answer.aiter_bytes())
+        transcript = await agent.transcript()
+    assert transcript.steps[0].usage.tokens_out == 5000
+
+
+async def test_a_call_under_way_when_the_time_is_up_is_a_step_of_unknown_use(
+    metered, upstream: ScriptedUpstream
+) -> None:
+    upstream.script = [Silent(30)]
+    async with metered() as agent:
+        call = asyncio.create_task(agent.chat())
+        while not upstream.count:
+            await asyncio.sleep(0.01)
+        transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
+        call.cancel()
+    assert len(transcript.steps) == 1
+    assert transcript.steps[0].usage.tokens_in is None
+
+
+async def test_usage_is_asked_for_although_the_agent_does_not(metered, upstream: ScriptedUpstream) -> None:
+    async with metered() as agent:
+        answer = await agent.chat(True)
+        transcript = await agent.transcript()
+    assert upstream.calls[0].body["stream_options"] == {"include_usage": True}
+    chunks = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+    assert all(chunk["choices"] for chunk in chunks)
+    assert transcript.steps[0].usage.tokens_in == 100

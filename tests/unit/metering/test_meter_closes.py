@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.unit.metering.conftest import Metered, OpenMeter
+from tests.unit.metering.conftest import Metered
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Reply, Silent, Slow, Status
 from tests.upstream_shapes import Says
@@ -55,7 +55,7 @@ async def begin(agent: Metered, upstream: ScriptedUpstream, path: str, stream: b
 
 @pytest.mark.parametrize("case", IN_FLIGHT)
 async def test_a_run_ends_with_calls_in_flight(
-    metered: OpenMeter, upstream: ScriptedUpstream, complaints: Callable[[], list[str]], case: str
+    metered, upstream: ScriptedUpstream, complaints: Callable[[], list[str]], case: str
 ) -> None:
     reply, path, stream = IN_FLIGHT[case]
     upstream.says(reply)
@@ -71,7 +71,7 @@ async def test_a_run_ends_with_calls_in_flight(
 
 
 async def test_agents_that_leave_in_the_middle_of_a_request_are_no_matter(
-    metered: OpenMeter, complaints: Callable[[], list[str]]
+    metered, complaints: Callable[[], list[str]]
 ) -> None:
     found = complaints()
     async with metered() as agent:
@@ -85,7 +85,7 @@ async def test_agents_that_leave_in_the_middle_of_a_request_are_no_matter(
     assert found == []
 
 
-async def test_a_call_in_flight_is_answered_when_its_trial_ends(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_a_call_in_flight_is_answered_when_its_trial_ends(metered, upstream: ScriptedUpstream) -> None:
     upstream.says(Silent(60))
     async with metered() as agent:
         call = asyncio.create_task(agent.chat())

@@ -7,7 +7,7 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.ledger import MOST_UNANSWERED
 from passgate.tasks.model.transcript import EndReason
-from tests.unit.metering.conftest import Metered, OpenMeter, either_way, every_api
+from tests.unit.metering.conftest import Metered, either_way, every_api
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import CutShort, Reply, Status
 from tests.upstream_shapes import Says
@@ -29,7 +29,7 @@ async def calls_until_over(agent: Metered, api: str = "chat", *, stream: bool = 
 @either_way
 @pytest.mark.parametrize("budget", [{"max_tokens": 10_000}, {"max_cost_usd": 1.0}])
 async def test_a_provider_that_does_not_say_what_was_used_ends_a_trial_with_such_a_budget_at_once(
-    metered: OpenMeter, upstream: ScriptedUpstream, api: str, stream: bool, budget: dict[str, float]
+    metered, upstream: ScriptedUpstream, api: str, stream: bool, budget: dict[str, float]
 ) -> None:
     upstream.says(Says("Well.", says_usage=False))
     async with metered(**budget) as agent:
@@ -40,7 +40,7 @@ async def test_a_provider_that_does_not_say_what_was_used_ends_a_trial_with_such
     assert upstream.count == 1
 
 
-async def test_without_such_a_budget_nobody_needs_to_know(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_without_such_a_budget_nobody_needs_to_know(metered, upstream: ScriptedUpstream) -> None:
     upstream.says(Says("Well.", says_usage=False))
     async with metered(max_steps=5) as agent:
         assert await calls_until_over(agent, most=5) == 5
@@ -49,7 +49,7 @@ async def test_without_such_a_budget_nobody_needs_to_know(metered: OpenMeter, up
 
 @either_way
 async def test_an_agent_that_repeats_a_wrong_request_has_failed(
-    metered: OpenMeter, upstream: ScriptedUpstream, stream: bool
+    metered, upstream: ScriptedUpstream, stream: bool
 ) -> None:
     upstream.says(Status(400))
     async with metered(max_steps=3) as agent:
@@ -61,7 +61,7 @@ async def test_an_agent_that_repeats_a_wrong_request_has_failed(
     assert upstream.count == MOST_UNANSWERED
 
 
-async def test_requests_that_are_none_end_the_trial_too(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_requests_that_are_none_end_the_trial_too(metered, upstream: ScriptedUpstream) -> None:
     async with metered(max_steps=3) as agent:
         for _ in range(MOST_UNANSWERED):
             await agent.chat(messages="no")
@@ -72,7 +72,7 @@ async def test_requests_that_are_none_end_the_trial_too(metered: OpenMeter, upst
 
 @pytest.mark.parametrize("fault", [CutShort(2), Status(401)])
 async def test_a_provider_that_never_answers_ends_the_trial_as_an_error(
-    metered: OpenMeter, upstream: ScriptedUpstream, fault: Reply
+    metered, upstream: ScriptedUpstream, fault: Reply
 ) -> None:
     upstream.says(fault)
     async with metered(max_steps=3) as agent:
@@ -81,7 +81,7 @@ async def test_a_provider_that_never_answers_ends_the_trial_as_an_error(
             await agent.transcript()
 
 
-async def test_an_answer_in_between_begins_the_count_anew(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_an_answer_in_between_begins_the_count_anew(metered, upstream: ScriptedUpstream) -> None:
     upstream.script = lambda number, _: Says("Well.") if number % 10 == 9 else Status(400)
     async with metered() as agent:
         assert await calls_until_over(agent, most=45) == 45

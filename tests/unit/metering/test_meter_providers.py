@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Transcript
-from tests.unit.metering.conftest import Metered, OpenMeter, either_way, every_api
+from tests.unit.metering.conftest import Metered, either_way, every_api
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import (
     CutShort,
@@ -33,134 +33,134 @@ async def under_way(
     return call
 
 
-class TestProviders:
-    @every_api
-    @either_way
-    @pytest.mark.parametrize(
-        ("fault", "message"),
-        [
-            (Down(), "127.0.0.1"),
-            (Status(500), "500"),
-            (Status(529), "529"),
-            (Status(429), "429"),
-            (WrongContentType(), "text/html|content type"),
-            (ResetMidBody(), "127.0.0.1"),
-        ],
-    )
-    async def test_a_broken_provider_is_no_failure_of_the_agent(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, api: str, stream: bool, fault: object, message: str
-    ) -> None:
-        upstream.script = [fault]  # type: ignore[list-item]
-        async with metered() as agent:
-            answer = await getattr(agent, api)(stream)
-            assert answer.status_code in {200, 503}
-            if answer.status_code == 503:
-                assert answer.headers["x-should-retry"] == "false"
-            else:
-                assert b"error" in answer.content
-            with pytest.raises(MeasurementError) as caught:
-                await agent.transcript(Transcript(output="Sorry.", end=EndReason.CRASHED))
-        assert caught.value.transient
+@every_api
+@either_way
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Down(), "127.0.0.1"),
+        (Status(500), "500"),
+        (Status(529), "529"),
+        (Status(429), "429"),
+        (WrongContentType(), "text/html|content type"),
+        (ResetMidBody(), "127.0.0.1"),
+    ],
+)
+async def test_a_broken_provider_is_no_failure_of_the_agent(
+    metered, upstream: ScriptedUpstream, api: str, stream: bool, fault: object, message: str
+) -> None:
+    upstream.script = [fault]  # type: ignore[list-item]
+    async with metered() as agent:
+        answer = await getattr(agent, api)(stream)
+        assert answer.status_code in {200, 503}
+        if answer.status_code == 503:
+            assert answer.headers["x-should-retry"] == "false"
+        else:
+            assert b"error" in answer.content
+        with pytest.raises(MeasurementError) as caught:
+            await agent.transcript(Transcript(output="Sorry.", end=EndReason.CRASHED))
+    assert caught.value.transient
 
-    @every_api
-    async def test_malformed_json_is_no_failure_of_the_agent(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, api: str
-    ) -> None:
-        upstream.script = [MalformedJson()]
-        async with metered() as agent:
-            assert (await getattr(agent, api)()).status_code == 503
-            with pytest.raises(MeasurementError):
-                await agent.transcript()
 
-    @every_api
-    @pytest.mark.parametrize("fault", [ResetMidStream(2), CutShort(2), MalformedJson()])
-    async def test_a_stream_that_breaks_off_ends_with_an_error_event(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, api: str, fault: object
-    ) -> None:
-        upstream.script = [fault]  # type: ignore[list-item]
-        async with metered() as agent:
-            answer = await getattr(agent, api)(True)
-            assert answer.status_code == 200
-            assert b"error" in answer.content.splitlines()[-2] or b"error" in answer.content.splitlines()[-3]
-            with pytest.raises(MeasurementError):
-                await agent.transcript()
-        assert upstream.count == 1
+@every_api
+async def test_malformed_json_is_no_failure_of_the_agent(metered, upstream: ScriptedUpstream, api: str) -> None:
+    upstream.script = [MalformedJson()]
+    async with metered() as agent:
+        assert (await getattr(agent, api)()).status_code == 503
+        with pytest.raises(MeasurementError):
+            await agent.transcript()
 
-    async def test_trouble_that_passes_is_not_noticed_by_the_agent(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        upstream.says(Status(503), Status(429, {"retry-after": "0"}), Says("At last."))
-        async with metered() as agent:
-            assert "At last." in (await agent.chat()).text
-            transcript = await agent.transcript()
-        assert len(transcript.steps) == 1
-        assert upstream.count == 3
 
-    @either_way
-    async def test_silence_within_the_providers_own_time_is_the_agents_time_out(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, stream: bool
-    ) -> None:
-        upstream.script = [Silent(30)]
-        async with metered() as agent:
-            call = await under_way(agent, upstream, stream)
-            transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
-            call.cancel()
-        assert transcript.end is EndReason.TIMED_OUT
-        assert len(transcript.steps) == 1
+@every_api
+@pytest.mark.parametrize("fault", [ResetMidStream(2), CutShort(2), MalformedJson()])
+async def test_a_stream_that_breaks_off_ends_with_an_error_event(
+    metered, upstream: ScriptedUpstream, api: str, fault: object
+) -> None:
+    upstream.script = [fault]  # type: ignore[list-item]
+    async with metered() as agent:
+        answer = await getattr(agent, api)(True)
+        assert answer.status_code == 200
+        assert b"error" in answer.content.splitlines()[-2] or b"error" in answer.content.splitlines()[-3]
+        with pytest.raises(MeasurementError):
+            await agent.transcript()
+    assert upstream.count == 1
 
-    @either_way
-    async def test_silence_beyond_the_providers_own_time_is_not_the_agents(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, stream: bool
-    ) -> None:
-        upstream.script = [Silent(30)]
-        async with metered(silence=0.1) as agent:
-            assert (await agent.chat(stream)).status_code == 503
-            with pytest.raises(MeasurementError, match=r"silent for 0\.1 s"):
-                await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
 
-    async def test_a_reply_that_is_still_written_when_the_time_is_up_is_the_agents_time_out(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        upstream.says(Status(503), Slow(0.2, Says("word " * 500)))
-        async with metered() as agent:
-            call = await under_way(agent, upstream, True, calls=2)
-            await asyncio.sleep(0.3)
-            transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
-            call.cancel()
-        assert transcript.end is EndReason.TIMED_OUT
+async def test_trouble_that_passes_is_not_noticed_by_the_agent(metered, upstream: ScriptedUpstream) -> None:
+    upstream.says(Status(503), Status(429, {"retry-after": "0"}), Says("At last."))
+    async with metered() as agent:
+        assert "At last." in (await agent.chat()).text
+        transcript = await agent.transcript()
+    assert len(transcript.steps) == 1
+    assert upstream.count == 3
 
-    @pytest.mark.parametrize("end", [EndReason.TIMED_OUT, EndReason.CRASHED])
-    async def test_a_call_that_is_being_tried_again_when_the_agent_ends_is_the_providers_fault(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, end: EndReason
-    ) -> None:
-        upstream.script = [Status(429, {"retry-after": "20"})]
-        async with metered() as agent:
-            call = await under_way(agent, upstream, False)
-            await asyncio.sleep(0.3)
-            with pytest.raises(
-                MeasurementError, match=r"waited for the next attempt; before, it answered 429"
-            ) as caught:
-                await agent.transcript(Transcript(end=end))
-            call.cancel()
-        assert caught.value.transient
 
-    @pytest.mark.parametrize("status", [401, 403, 404])
-    async def test_a_key_or_model_that_the_provider_refuses_is_no_failure_of_the_agent(
-        self, metered: OpenMeter, upstream: ScriptedUpstream, status: int
-    ) -> None:
-        upstream.script = [Status(status)]
-        async with metered() as agent:
-            assert (await agent.chat()).status_code == status
-            with pytest.raises(MeasurementError, match=f"answered {status}") as caught:
-                await agent.transcript()
-        assert not caught.value.transient
+@either_way
+async def test_silence_within_the_providers_own_time_is_the_agents_time_out(
+    metered, upstream: ScriptedUpstream, stream: bool
+) -> None:
+    upstream.script = [Silent(30)]
+    async with metered() as agent:
+        call = await under_way(agent, upstream, stream)
+        transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
+        call.cancel()
+    assert transcript.end is EndReason.TIMED_OUT
+    assert len(transcript.steps) == 1
 
-    async def test_a_request_that_the_provider_finds_wrong_is_the_agents_own(
-        self, metered: OpenMeter, upstream: ScriptedUpstream
-    ) -> None:
-        upstream.says(Status(400), Says("Better."))
-        async with metered(max_steps=1) as agent:
-            assert (await agent.chat()).status_code == 400
-            assert (await agent.chat()).status_code == 200
-            transcript = await agent.transcript()
-        assert len(transcript.steps) == 1
+
+@either_way
+async def test_silence_beyond_the_providers_own_time_is_not_the_agents(
+    metered, upstream: ScriptedUpstream, stream: bool
+) -> None:
+    upstream.script = [Silent(30)]
+    async with metered(silence=0.1) as agent:
+        assert (await agent.chat(stream)).status_code == 503
+        with pytest.raises(MeasurementError, match=r"silent for 0\.1 s"):
+            await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
+
+
+async def test_a_reply_that_is_still_written_when_the_time_is_up_is_the_agents_time_out(
+    metered, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(Status(503), Slow(0.2, Says("word " * 500)))
+    async with metered() as agent:
+        call = await under_way(agent, upstream, True, calls=2)
+        await asyncio.sleep(0.3)
+        transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
+        call.cancel()
+    assert transcript.end is EndReason.TIMED_OUT
+
+
+@pytest.mark.parametrize("end", [EndReason.TIMED_OUT, EndReason.CRASHED])
+async def test_a_call_that_is_being_tried_again_when_the_agent_ends_is_the_providers_fault(
+    metered, upstream: ScriptedUpstream, end: EndReason
+) -> None:
+    upstream.script = [Status(429, {"retry-after": "20"})]
+    async with metered() as agent:
+        call = await under_way(agent, upstream, False)
+        await asyncio.sleep(0.3)
+        with pytest.raises(MeasurementError, match=r"waited for the next attempt; before, it answered 429") as caught:
+            await agent.transcript(Transcript(end=end))
+        call.cancel()
+    assert caught.value.transient
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_key_or_model_that_the_provider_refuses_is_no_failure_of_the_agent(
+    metered, upstream: ScriptedUpstream, status: int
+) -> None:
+    upstream.script = [Status(status)]
+    async with metered() as agent:
+        assert (await agent.chat()).status_code == status
+        with pytest.raises(MeasurementError, match=f"answered {status}") as caught:
+            await agent.transcript()
+    assert not caught.value.transient
+
+
+async def test_a_request_that_the_provider_finds_wrong_is_the_agents_own(metered, upstream: ScriptedUpstream) -> None:
+    upstream.says(Status(400), Says("Better."))
+    async with metered(max_steps=1) as agent:
+        assert (await agent.chat()).status_code == 400
+        assert (await agent.chat()).status_code == 200
+        transcript = await agent.transcript()
+    assert len(transcript.steps) == 1

@@ -8,7 +8,7 @@ import pytest
 from passgate.tasks.errors import CostCapError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.transcript import EndReason, Transcript
-from tests.unit.metering.conftest import Metered, OpenMeter, every_api, message_of
+from tests.unit.metering.conftest import Metered, every_api, message_of
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Status
 from tests.upstream_shapes import Says
@@ -24,9 +24,7 @@ async def at_once(agent: Metered, calls: int, api: str = "chat", **body: Any) ->
 
 
 @every_api
-async def test_forty_calls_at_once_stay_within_max_tokens(
-    metered: OpenMeter, upstream: ScriptedUpstream, api: str
-) -> None:
+async def test_forty_calls_at_once_stay_within_max_tokens(metered, upstream: ScriptedUpstream, api: str) -> None:
     upstream.says(SHORT)
     async with metered(max_tokens=500) as agent:
         statuses = await at_once(agent, 40, api)
@@ -36,16 +34,14 @@ async def test_forty_calls_at_once_stay_within_max_tokens(
     assert transcript.whole_usage.tokens_in == 400
 
 
-async def test_forty_calls_at_once_stay_within_max_cost_usd(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_forty_calls_at_once_stay_within_max_cost_usd(metered, upstream: ScriptedUpstream) -> None:
     upstream.says(SHORT)
     async with metered(max_cost_usd=0.045) as agent:
         statuses = await at_once(agent, 40, max_tokens=20)
     assert statuses.count(200) == upstream.count == 4
 
 
-async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(
-    metered: OpenMeter, upstream: ScriptedUpstream
-) -> None:
+async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(metered, upstream: ScriptedUpstream) -> None:
     upstream.says(SHORT)
     cost_cap = CostCap(0.045)
     async with metered(cost_cap=cost_cap) as one, metered(cost_cap=cost_cap) as other:
@@ -59,7 +55,7 @@ async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(
 
 @pytest.mark.parametrize("budget", [{"max_tokens": 1000}, {"max_cost_usd": 0.01}])
 async def test_a_first_prompt_that_cannot_fit_is_not_sent(
-    metered: OpenMeter, upstream: ScriptedUpstream, budget: dict[str, float]
+    metered, upstream: ScriptedUpstream, budget: dict[str, float]
 ) -> None:
     async with metered(**budget) as agent:
         answer = await agent.chat(messages=[{"role": "user", "content": "word " * 800_000}])
@@ -72,7 +68,7 @@ async def test_a_first_prompt_that_cannot_fit_is_not_sent(
 
 @pytest.mark.parametrize("limits", [{}, {"max_tokens": 4096}], ids=["no-limit", "limit"])
 async def test_calls_that_fit_together_are_not_refused_for_what_they_might_have_used(
-    metered: OpenMeter, upstream: ScriptedUpstream, limits: dict[str, int]
+    metered, upstream: ScriptedUpstream, limits: dict[str, int]
 ) -> None:
     upstream.says(SHORT)
     async with metered(max_tokens=6000) as agent:
@@ -80,7 +76,7 @@ async def test_calls_that_fit_together_are_not_refused_for_what_they_might_have_
     assert all(call.body.get("max_tokens") == limits.get("max_tokens") for call in upstream.calls), "nor cut short"
 
 
-async def test_calls_with_room_for_all_are_sent_together(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_calls_with_room_for_all_are_sent_together(metered, upstream: ScriptedUpstream) -> None:
     upstream.says(Silent(600))
     async with metered(max_tokens=100_000, max_cost_usd=100) as agent:
         calls = asyncio.create_task(at_once(agent, 10))
@@ -89,16 +85,14 @@ async def test_calls_with_room_for_all_are_sent_together(metered: OpenMeter, ups
         calls.cancel()
 
 
-async def test_what_a_failed_call_had_reserved_is_there_for_the_next(
-    metered: OpenMeter, upstream: ScriptedUpstream
-) -> None:
+async def test_what_a_failed_call_had_reserved_is_there_for_the_next(metered, upstream: ScriptedUpstream) -> None:
     upstream.says(Status(400), Says("Well.", tokens_in=100, tokens_out=20))
     async with metered(max_tokens=200, cost_cap=CostCap(0.02)) as agent:
         assert await at_once(agent, 2, max_tokens=60) == [400, 200]
 
 
 async def test_a_trial_that_ends_while_its_call_waits_for_money_of_the_run_is_not_the_agents_failure(
-    metered: OpenMeter, upstream: ScriptedUpstream
+    metered, upstream: ScriptedUpstream
 ) -> None:
     upstream.says(Silent(30))
     cost_cap = CostCap(0.02)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from tests.unit.metering.conftest import Metered, OpenMeter
+from tests.unit.metering.conftest import Metered
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, Status
 
@@ -16,7 +16,7 @@ async def embed(agent: Metered, **changes: object) -> httpx.Response:
     return await agent.client.post(f"{agent.trial.openai_base_url}/embeddings", json=body)
 
 
-async def test_embeddings_cost_and_are_no_step(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_embeddings_cost_and_are_no_step(metered, upstream: ScriptedUpstream) -> None:
     async with metered(max_steps=1) as agent:
         assert (await embed(agent)).json()["data"][0]["embedding"] == [0.0, 1.0]
         await agent.chat()
@@ -27,7 +27,7 @@ async def test_embeddings_cost_and_are_no_step(metered: OpenMeter, upstream: Scr
     assert transcript.usage.cost_usd == pytest.approx(0.03)
 
 
-async def test_embeddings_are_held_to_the_budget_of_money(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_embeddings_are_held_to_the_budget_of_money(metered, upstream: ScriptedUpstream) -> None:
     async with metered(max_cost_usd=0.02) as agent:
         answers = [await embed(agent) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 400]
@@ -37,7 +37,7 @@ async def test_embeddings_are_held_to_the_budget_of_money(metered: OpenMeter, up
 
 @pytest.mark.parametrize(("fault", "status"), [(Down(), 503), (Status(401), 401)])
 async def test_a_provider_that_gives_no_embeddings_is_no_fault_of_the_agent(
-    metered: OpenMeter, upstream: ScriptedUpstream, fault: Down | Status, status: int
+    metered, upstream: ScriptedUpstream, fault: Down | Status, status: int
 ) -> None:
     upstream.script = [fault]
     async with metered() as agent:
@@ -46,7 +46,7 @@ async def test_a_provider_that_gives_no_embeddings_is_no_fault_of_the_agent(
             await agent.transcript()
 
 
-async def test_embeddings_of_no_model_are_refused(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_embeddings_of_no_model_are_refused(metered, upstream: ScriptedUpstream) -> None:
     async with metered() as agent:
         url = f"{agent.trial.openai_base_url}/embeddings"
         assert (await agent.client.post(url, json={"input": "x"})).status_code == 400
@@ -84,7 +84,7 @@ async def raw(agent: Metered, target: str, *headers: str, method: str = "GET") -
     ],
 )
 async def test_nothing_but_models_can_be_read_with_the_real_key(
-    metered: OpenMeter, upstream: ScriptedUpstream, target: str
+    metered, upstream: ScriptedUpstream, target: str
 ) -> None:
     async with metered(environment={"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}) as agent:
         assert await raw(agent, target) in {400, 404}
@@ -103,15 +103,13 @@ async def test_nothing_but_models_can_be_read_with_the_real_key(
         ("anthropic/v1/models/claude-sonnet-4-5", "/v1/models/claude-sonnet-4-5"),
     ],
 )
-async def test_models_are_what_clients_read(
-    metered: OpenMeter, upstream: ScriptedUpstream, target: str, path: str
-) -> None:
+async def test_models_are_what_clients_read(metered, upstream: ScriptedUpstream, target: str, path: str) -> None:
     async with metered() as agent:
         await raw(agent, target)
     assert [request.path for request in upstream.requests] == [path]
 
 
-async def test_no_header_leads_a_request_elsewhere(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+async def test_no_header_leads_a_request_elsewhere(metered, upstream: ScriptedUpstream) -> None:
     headers = (
         *("Host: evil.example/openai/v1/files?", "Forwarded: host=evil.example", "X-Forwarded-Host: evil.example"),
         *("X-Original-URL: /admin", "X-HTTP-Method-Override: DELETE", "Connection: X-Trick", "X-Trick: 1", "X-Kept: 1"),
@@ -125,15 +123,13 @@ async def test_no_header_leads_a_request_elsewhere(metered: OpenMeter, upstream:
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "OPTIONS"])
-async def test_models_can_only_be_read(metered: OpenMeter, upstream: ScriptedUpstream, method: str) -> None:
+async def test_models_can_only_be_read(metered, upstream: ScriptedUpstream, method: str) -> None:
     async with metered() as agent:
         assert await raw(agent, "openai/v1/models/m", method=method) == 404
     assert upstream.requests == []
 
 
-async def test_lists_of_models_pass_and_what_cannot_be_metered_does_not(
-    metered: OpenMeter, upstream: ScriptedUpstream
-) -> None:
+async def test_lists_of_models_pass_and_what_cannot_be_metered_does_not(metered, upstream: ScriptedUpstream) -> None:
     async with metered() as agent:
         models = await agent.client.get(f"{agent.trial.openai_base_url}/models?limit=3")
         audio = await agent.client.post(f"{agent.trial.openai_base_url}/audio/speech", json={})
