@@ -2,7 +2,6 @@
 
 import errno
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ from tests.builders import STARTED, a_grade, a_plan, a_task, a_trial, a_violatio
 
 GOLDEN, ADVERSARIAL = a_task(), a_task(task_id="attack", suite=Suite.ADVERSARIAL)
 PLAN = a_plan(GOLDEN, ADVERSARIAL)
-DAY = "2026-01-31"
+DAY, LATER = "2026-01-31", "2026-02-01"
+GOLDEN_FILE = f"trials/suite=golden/day={DAY}/run-1.parquet"
 
 
 def rows(*statuses: TrialStatus, **changes: Any) -> list[dict[str, Any]]:
@@ -34,9 +34,9 @@ def rows(*statuses: TrialStatus, **changes: Any) -> list[dict[str, Any]]:
     ]
 
 
-def write(history: History, run_id: str = PLAN.run_id, *statuses: TrialStatus, **changes: Any) -> None:
-    every = [one | {"run_id": run_id} for one in rows(*(statuses or [TrialStatus.PASSED]), **changes)]
-    history.write_run(run_id, DAY, table_of(every), {f"digest-{run_id}": '{"messages": []}'})
+def write(history: History, run_id: str = PLAN.run_id, *statuses: TrialStatus, day: str = DAY, **changes: Any) -> None:
+    every = [one | {"run_id": run_id, "day": day} for one in rows(*(statuses or [TrialStatus.PASSED]), **changes)]
+    history.write_run(run_id, day, table_of(every), {f"digest-{run_id}": '{"messages": []}'})
 
 
 @pytest.fixture(params=["folder", "file URL", "fsspec"])
@@ -49,39 +49,30 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> History:
     return History(locations[request.param])
 
 
-def test_what_is_written_reads_back(history: History) -> None:
+@pytest.fixture
+def local(tmp_path: Path) -> History:
+    return History(str(tmp_path))
+
+
+def test_what_is_written_reads_back_whole_or_by_rows_and_columns(history: History) -> None:
     write(history, "run-1", TrialStatus.PASSED, TrialStatus.FAILED)
-    write(history, "run-2")
+    write(history, "run-2", TrialStatus.FAILED)
     trials = history.trials()
-    assert len(trials) == 6
-    assert sorted(trials["run_id"].unique()) == ["run-1", "run-2"]
-    assert set(trials["suite"]) == {"golden", "adversarial"}
-    assert set(trials["day"]) == {DAY}
-    assert set(trials["status"]) == {"passed", "failed"}
+    assert sorted(trials["run_id"]) == ["run-1"] * 4 + ["run-2"] * 2
+    told = [set(trials[name]) for name in ("suite", "day", "status")]
+    assert told == [{"golden", "adversarial"}, {DAY}, {"passed", "failed"}]
+    assert set(history.trials({"run_id": "run-2"})["status"]) == {"failed"}
+    assert len(history.trials({"run_id": "run-2", "suite": "golden"})) == 1
+    assert len(history.trials({"run_id": "run-3"})) == 0
+    some = history.trials({"agent": "cli:my-agent"}, ["run_id", "suite", "day"])
+    assert (set(some.columns), len(some)) == ({"run_id", "suite", "day", "schema_version"}, 6)
 
 
 def test_a_history_that_does_not_exist_yet_is_empty(history: History) -> None:
     trials = history.trials()
-    assert len(trials) == 0
-    assert list(trials.columns) == arrow_schema().names
+    assert (len(trials), list(trials.columns)) == (0, arrow_schema().names)
     assert len(history.trials({"agent": "x"})) == 0
-
-
-def test_only_the_rows_that_are_asked_for(history: History) -> None:
-    write(history, "run-1")
-    write(history, "run-2", TrialStatus.FAILED)
-    assert set(history.trials({"run_id": "run-2"})["status"]) == {"failed"}
-    assert len(history.trials({"run_id": "run-2", "suite": "golden"})) == 1
-    assert len(history.trials({"run_id": "run-3"})) == 0
-
-
-def test_only_the_columns_that_are_asked_for(history: History) -> None:
-    columns = ["run_id", "suite", "day"]
-    assert set(columns) <= set(history.trials(columns=columns).columns)
-    write(history, "run-1")
-    trials = history.trials({"agent": "cli:my-agent"}, columns)
-    assert set(trials.columns) == {*columns, "schema_version"}
-    assert len(trials) == 2
+    assert {"run_id", "suite", "day"} <= set(history.trials(columns=["run_id", "suite", "day"]).columns)
 
 
 def test_a_run_that_is_written_again_takes_its_own_place(history: History) -> None:
@@ -93,75 +84,52 @@ def test_a_run_that_is_written_again_takes_its_own_place(history: History) -> No
     assert len(history.trials()) == 4
 
 
-def test_every_column_has_its_type(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    metrics = TrialMetrics(tokens_in=3, cost=0.25, wall_time_seconds=1.5)
-    grades = (a_grade(votes=(0.5, 1.0)), a_grade(name="judge", error="no judge"))
-    write(history, grades=grades, metrics=metrics)
-    trials = history.trials({"suite": "golden"})
+def test_every_column_has_its_type(local: History) -> None:
+    violations = (a_violation(), a_violation(message="again"))
+    grades = (a_grade(votes=(0.5, 1.0), violations=violations), a_grade(name="judge", error="no judge"))
+    write(local, grades=grades, metrics=TrialMetrics(tokens_in=3, cost=0.25, wall_time_seconds=1.5))
+    trials = local.trials({"suite": "golden"})
     one = trials.iloc[0]
     assert one["started_at"] == pd.Timestamp(STARTED)
     assert str(trials["started_at"].dtype).endswith("UTC]")
-    assert trials["trial"].dtype == np.int64
-    assert trials["git_dirty"].dtype == np.bool_
+    assert (trials["trial"].dtype, trials["git_dirty"].dtype) == (np.int64, np.bool_)
     assert (one["cost"], one["tokens_in"], one["wall_time_seconds"]) == (0.25, 3, 1.5)
     assert pd.isna(one["tokens_out"])
     assert [{**grade, "votes": list(grade["votes"])} for grade in one["grades"]] == [
         {"name": "answer", "type": "output_check", "score": 1.0, "passed": True, "error": "", "votes": [0.5, 1.0]},
         {"name": "judge", "type": "output_check", "score": None, "passed": False, "error": "no judge", "votes": []},
     ]
+    assert list(one["violations"]) == ["safety_violation: it leaked", "safety_violation: again"]
 
 
-def test_violations_are_written_out(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, grades=(a_grade(passed=False, violations=(a_violation(), a_violation(message="again"))),))
-    assert list(history.trials().iloc[0]["violations"]) == ["safety_violation: it leaked", "safety_violation: again"]
-
-
-def test_pandas_reads_the_folder_without_us(tmp_path: Path) -> None:
-    write(History(str(tmp_path)), "run-1", TrialStatus.PASSED, TrialStatus.FAILED)
-    trials = pd.read_parquet(tmp_path / "trials")
-    assert set(trials.columns) == set(arrow_schema().names)
-    assert set(trials["suite"]) == {"golden", "adversarial"}
-    assert (trials["status"] == "passed").mean() == 0.5
-
-
-def test_there_is_one_file_per_run_and_suite(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    write(history, "run-2")
+def test_there_is_one_file_per_run_and_suite_which_pandas_reads_without_us(local: History, tmp_path: Path) -> None:
+    write(local, "run-1", TrialStatus.PASSED, TrialStatus.FAILED)
+    write(local, "run-2", day=LATER)
     assert sorted(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()) == [
         f"summaries/{DAY}/run-1.parquet",
-        f"summaries/{DAY}/run-2.parquet",
+        f"summaries/{LATER}/run-2.parquet",
         f"transcripts/day={DAY}/run-1.parquet",
-        f"transcripts/day={DAY}/run-2.parquet",
+        f"transcripts/day={LATER}/run-2.parquet",
         f"trials/suite=adversarial/day={DAY}/run-1.parquet",
-        f"trials/suite=adversarial/day={DAY}/run-2.parquet",
+        f"trials/suite=adversarial/day={LATER}/run-2.parquet",
         f"trials/suite=golden/day={DAY}/run-1.parquet",
-        f"trials/suite=golden/day={DAY}/run-2.parquet",
+        f"trials/suite=golden/day={LATER}/run-2.parquet",
     ]
-
-
-def test_a_transcript_is_stored_by_its_digest(tmp_path: Path) -> None:
-    write(History(str(tmp_path)), "run-1")
+    trials = pd.read_parquet(tmp_path / "trials")
+    assert set(trials.columns) == set(arrow_schema().names)
+    assert (set(trials["suite"]), list(trials["status"]).count("failed")) == ({"golden", "adversarial"}, 2)
     stored = pd.read_parquet(tmp_path / "transcripts")
-    assert list(stored["transcript_digest"]) == ["digest-run-1"]
-    assert list(stored["transcript"]) == ['{"messages": []}']
+    assert dict(zip(stored["transcript_digest"], stored["transcript"], strict=True)) == {
+        "digest-run-1": '{"messages": []}',
+        "digest-run-2": '{"messages": []}',
+    }
+    assert set(local.trials({"day": LATER})["run_id"]) == {"run-2"}
 
 
-def test_a_half_written_file_is_not_seen(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    folder = tmp_path / f"trials/suite=golden/day={DAY}"
-    content = (folder / "run-1.parquet").read_bytes()
-    (folder / ".run-2.parquet.unfinished").write_bytes(content[: len(content) // 2])
-    assert len(history.trials()) == 2
-    assert len(pd.read_parquet(tmp_path / "trials")) == 2
-
-
-def test_a_write_that_ends_half_way_is_not_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
+def test_a_write_that_ends_half_way_is_not_seen(
+    local: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(local, "run-1")
     real = pq.write_table
 
     def runs_out_of_disk(table: pa.Table, where: str, **options: Any) -> None:
@@ -172,8 +140,8 @@ def test_a_write_that_ends_half_way_is_not_seen(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(pq, "write_table", runs_out_of_disk)
     with pytest.raises(StorageError, match=r"cannot write the history .*No space left"):
-        write(history, "run-2")
-    assert len(history.trials()) == 2
+        write(local, "run-2")
+    assert len(local.trials()) == 2
     assert len(pd.read_parquet(tmp_path / "transcripts")) == 1
 
 
@@ -197,6 +165,13 @@ def put_a_folder(file: Path) -> None:
     file.mkdir()
 
 
+def put_another_value(file: Path) -> None:
+    column = pq.ParquetFile(file).metadata.row_group(0).column(1)
+    content = bytearray(file.read_bytes())
+    content[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1
+    file.write_bytes(content)
+
+
 BROKEN = {
     "empty": lambda file: file.write_bytes(b""),
     "cut off": lambda file: file.write_bytes(file.read_bytes()[:-10]),
@@ -204,80 +179,71 @@ BROKEN = {
     "noise": put_noise,
     "other columns": put_other_columns,
     "other types": put_other_types,
+    "another value": put_another_value,
     "a folder": put_a_folder,
 }
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_file_is_skipped_and_told(tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    write(history, "run-2")
-    BROKEN[what](tmp_path / f"trials/suite=golden/day={DAY}/run-2.parquet")
-    trials = history.trials()
+def test_a_broken_file_is_skipped_and_told(
+    local: History, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(local, "run-2")
+    write(local, "run-1")
+    BROKEN[what](tmp_path / GOLDEN_FILE)
+    trials = local.trials()
     assert sorted(zip(trials["suite"], trials["run_id"], strict=True)) == [
         ("adversarial", "run-1"),
         ("adversarial", "run-2"),
-        ("golden", "run-1"),
+        ("golden", "run-2"),
     ]
-    assert len(history.trials({"agent": "cli:my-agent"}, ["run_id"])) == 3
+    assert len(local.trials({"agent": "cli:my-agent"}, ["run_id"])) == 3
     (first, _) = caplog.messages
-    assert first.startswith(f"the history {tmp_path}: 1 file is skipped: suite=golden/day={DAY}/run-2.parquet (")
+    assert first.startswith(f"the history {tmp_path}: 1 file is skipped: suite=golden/day={DAY}/run-1.parquet (")
     assert first.endswith("); restore or remove what is skipped")
     assert first.count(str(tmp_path)) == 1
+    assert what != "another value" or "CRC checksum verification failed" in first
 
 
-def test_a_file_with_a_changed_value_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
-    column = pq.ParquetFile(file).metadata.row_group(0).column(1)
-    last_byte = column.dictionary_page_offset + column.total_compressed_size - 1
-    content = bytearray(file.read_bytes())
-    content[last_byte] ^= 1
-    file.write_bytes(content)
-    assert len(history.trials()) == 1
-    assert "CRC checksum verification failed" in caplog.text
-
-
-def test_stray_files_are_skipped_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    day = tmp_path / f"trials/suite=golden/day={DAY}"
-    whole = (day / "run-1.parquet").read_bytes()
+def test_stray_files_are_skipped_and_counted_and_hidden_ones_not_seen(
+    local: History, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(local, "run-1")
+    day, whole = (tmp_path / GOLDEN_FILE).parent, (tmp_path / GOLDEN_FILE).read_bytes()
+    for name in (".DS_Store", "_metadata", ".run-2.parquet.unfinished"):
+        (day / name).write_bytes(whole[: len(whole) // 2])
+    assert len(pd.read_parquet(tmp_path / "trials")) == 2
     for name in ("README.md", "copy.parquet", "suite=golden/copy.parquet", f"suite=golden/day={DAY}/notes.txt"):
         (tmp_path / "trials" / name).write_bytes(whole)
-    for name in (".DS_Store", "_metadata"):
-        (day / name).write_bytes(b"hidden from all readers of data sets")
-    assert len(history.trials()) == 2
+    assert len(local.trials()) == 2
     (told,) = caplog.messages
     assert "4 files are skipped" in told
     assert "1 more" in told
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_skipped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    local: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    write(history, "run-2")
+    write(local, "run-1")
+    write(local, "run-2")
     real = ds.FileSystemDataset.to_table
 
     class Vanishing(ds.FileSystemDataset):
         def to_table(self, *arguments: Any, **options: Any) -> pa.Table:
-            (tmp_path / f"trials/suite=golden/day={DAY}/run-2.parquet").unlink(missing_ok=True)
+            (tmp_path / GOLDEN_FILE).unlink(missing_ok=True)
             return real(self, *arguments, **options)
 
     monkeypatch.setattr(ds, "FileSystemDataset", Vanishing)
-    assert len(history.trials()) == 3
-    assert "run-2.parquet" in caplog.text
+    assert len(local.trials()) == 3
+    assert "run-1.parquet" in caplog.text
 
 
-def test_a_file_of_another_suite_is_not_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    (tmp_path / f"trials/suite=adversarial/day={DAY}/run-1.parquet").write_bytes(b"")
-    assert len(history.trials({"suite": "golden"})) == 1
+def test_a_file_of_another_suite_is_not_opened(
+    local: History, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(local, "run-1")
+    (tmp_path / GOLDEN_FILE).write_bytes(b"")
+    assert len(local.trials({"suite": "adversarial"})) == 1
     assert caplog.messages == []
 
 
@@ -297,23 +263,11 @@ def test_the_look_whether_a_history_can_be_written_leaves_no_file(history: Histo
     assert len(history.trials()) == 0
 
 
-def test_a_newer_history_is_refused(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
+def test_a_newer_history_is_refused(local: History) -> None:
     every = [one | {"schema_version": SCHEMA_VERSION + 1} for one in rows(TrialStatus.PASSED)]
-    history.write_run("run-1", DAY, table_of(every), {})
+    local.write_run("run-1", DAY, table_of(every), {})
     with pytest.raises(StorageError, match="written by a newer passgate"):
-        history.trials()
-
-
-def test_a_column_that_an_older_history_lacks_is_empty(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
-    table = pq.ParquetFile(file).read()
-    pq.write_table(table.drop_columns(["loop_rate", "isolation"]), file)
-    trials = history.trials({"suite": "golden"})
-    assert list(trials["isolation"].isna()) == [True]
-    assert list(trials["run_id"]) == ["run-1"]
+        local.trials()
 
 
 OF_VERSION_4 = ("agent_digest", "policy_digest", "confirming")
@@ -321,13 +275,17 @@ OF_VERSION_4 = ("agent_digest", "policy_digest", "confirming")
 
 @pytest.mark.parametrize(
     ("version", "lacking"),
-    [(1, ("model", "tokens_cached", "judge_cost", *OF_VERSION_4)), (3, OF_VERSION_4)],
+    [
+        (1, ("model", "tokens_cached", "judge_cost", *OF_VERSION_4)),
+        (3, OF_VERSION_4),
+        (SCHEMA_VERSION, ("loop_rate", "isolation")),
+    ],
 )
-def test_a_history_of_an_older_version_is_read(tmp_path: Path, version: int, lacking: tuple[str, ...]) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1", grades=(a_grade(),))
-    file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
-    rows_then = pq.ParquetFile(file).read().to_pylist()
+def test_what_a_history_of_an_older_version_lacks_is_empty(
+    local: History, tmp_path: Path, version: int, lacking: tuple[str, ...]
+) -> None:
+    write(local, "run-1", grades=(a_grade(),))
+    rows_then = pq.ParquetFile(tmp_path / GOLDEN_FILE).read().to_pylist()
     for one in rows_then:
         one["schema_version"] = version
         for name in lacking:
@@ -335,40 +293,24 @@ def test_a_history_of_an_older_version_is_read(tmp_path: Path, version: int, lac
         for grade in one["grades"]:
             if version == 1:
                 del grade["votes"]
-    pq.write_table(pa.Table.from_pylist(rows_then), file)
-    one = history.trials({"suite": "golden"}).iloc[0]
-    assert one["grades"][0]["name"] == "answer"
+    pq.write_table(pa.Table.from_pylist(rows_then), tmp_path / GOLDEN_FILE)
+    one = local.trials({"suite": "golden"}).iloc[0]
+    assert (one["run_id"], one["grades"][0]["name"]) == ("run-1", "answer")
     assert all(pd.isna(one[name]) for name in lacking)
-    assert len(history.trials({"suite": "golden", "agent_digest": "a"})) == 0
+    assert len(local.trials({"suite": "golden", "agent_digest": "a"})) == 0
 
 
-def test_a_column_that_we_do_not_know_is_left_alone(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
-    table = pq.ParquetFile(file).read()
-    pq.write_table(table.append_column("added", pa.array(["x"])), file)
-    assert list(history.trials().columns) == arrow_schema().names
+def test_a_column_that_we_do_not_know_is_left_alone(local: History, tmp_path: Path) -> None:
+    write(local, "run-1")
+    table = pq.ParquetFile(tmp_path / GOLDEN_FILE).read()
+    pq.write_table(table.append_column("added", pa.array(["x"])), tmp_path / GOLDEN_FILE)
+    assert list(local.trials().columns) == arrow_schema().names
 
 
-def test_days_and_suites_are_folders(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    later = a_plan(GOLDEN, run_id="run-2", created_at=datetime(2026, 2, 1, tzinfo=UTC))
-    history.write_run("run-2", "2026-02-01", table_of([row(a_trial(GOLDEN), later)]), {})
-    partitions = ds.dataset(tmp_path / "trials", format="parquet", partitioning="hive")
-    assert len(partitions.files) == 3
-    assert sorted(history.trials()["day"].unique()) == [DAY, "2026-02-01"]
-    assert len(history.trials({"day": "2026-02-01"})) == 1
-
-
-def test_a_place_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_or_opened_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot write the history"):
         write(History(str(tmp_path / "file")))
-
-
-def test_an_unknown_kind_of_place_is_a_storage_error() -> None:
     with pytest.raises(StorageError, match="cannot be opened"):
         History("gopher://somewhere")
 
@@ -379,7 +321,6 @@ def test_a_relative_folder_is_of_the_working_folder(tmp_path: Path, monkeypatch:
     assert (tmp_path / "kept/here/trials").is_dir()
 
 
-def test_a_run_without_trials_is_no_trial(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    history.write_run("run-1", DAY, table_of([]), {})
-    assert len(history.trials()) == 0
+def test_a_run_without_trials_is_no_trial(local: History) -> None:
+    local.write_run("run-1", DAY, table_of([]), {})
+    assert len(local.trials()) == 0
