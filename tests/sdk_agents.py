@@ -1,20 +1,14 @@
-"""Small agents made with real client libraries: they ask the model, run the tools that it asks for, and go on."""
+"""Small agents made with real client libraries: they ask the model, run the tools that it asks for, and go on.
+
+The libraries are imported where an agent runs: that takes seconds of CPU, and most tests need none.
+"""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
-
-from anthropic import Anthropic, AsyncAnthropic
-from openai import AsyncOpenAI, OpenAI
-from pydantic_ai import Agent, Tool
-from pydantic_ai.models import Model
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.openai import OpenAIProvider
 
 from passgate.tasks.metering.access import ModelAccess
 
@@ -38,48 +32,119 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Sdk:
-    """How one client library is used for one API."""
+class Clients:
+    """A client library's classes: of a client and of an asynchronous one, and where these find the models."""
 
-    ask: Callable[[ModelAccess, list[Any], list[str]], Awaitable[Turn]]
+    plain: Callable[..., Any]
+    waiting: Callable[..., Any]
+    base_url: Callable[[ModelAccess], str | None]
+
+    def of(self, kind: Callable[..., Any], access: ModelAccess) -> Any:
+        return kind(base_url=self.base_url(access), api_key=access.api_key)
+
+
+@dataclass(frozen=True)
+class Api:
+    """How a client library is used for one API."""
+
+    clients: Callable[[], Clients]
+    resource: str
+    """The attributes of a client that lead to `create` and `stream`."""
+    final: str
+    """The method of a stream that gives the whole reply."""
+    request: Callable[[list[Any], list[str]], dict[str, Any]]
+    turn: Callable[[Any], Turn]
     answer: Callable[[str, str], Any]
     """What tells the model the result of a call, from its id and the result."""
+    model: Callable[[Any], Any]
+    """The agent framework's model that asks by an asynchronous client."""
 
-    async def run(self, access: ModelAccess, tools: Tools, prompt: str) -> str:
+    def of(self, client: Any) -> Any:
+        return attrgetter(self.resource)(client)
+
+
+Ask = Callable[[Api, ModelAccess, dict[str, Any]], Awaitable[Any]]
+"""Sends a request in one of the ways that client libraries have."""
+
+
+def agent(api: Api, ask: Ask) -> SdkAgent:
+    async def run(access: ModelAccess, tools: Tools, prompt: str) -> str:
         history: list[Any] = [{"role": "user", "content": prompt}]
         while True:
-            turn = await self.ask(access, history, list(tools))
+            turn = api.turn(await ask(api, access, api.request(history, list(tools))))
             if not turn.calls:
                 return turn.text
             history += turn.items
-            history += [self.answer(call_id, tools[tool](**given)) for call_id, tool, given in turn.calls]
+            history += [api.answer(call_id, tools[tool](**given)) for call_id, tool, given in turn.calls]
+
+    return run
 
 
-def _openai(access: ModelAccess) -> OpenAI:
-    return OpenAI(base_url=access.openai_base_url, api_key=access.api_key)
+async def _whole(api: Api, access: ModelAccess, request: dict[str, Any]) -> Any:
+    """In a thread, as the synchronous client stands beside the event loop that the meter runs on."""
+
+    def create() -> Any:
+        clients = api.clients()
+        with clients.of(clients.plain, access) as client:
+            return api.of(client).create(**request)
+
+    return await asyncio.to_thread(create)
 
 
-def _async_openai(access: ModelAccess) -> AsyncOpenAI:
-    return AsyncOpenAI(base_url=access.openai_base_url, api_key=access.api_key)
+async def _streamed(api: Api, access: ModelAccess, request: dict[str, Any]) -> Any:
+    def read_on() -> Any:
+        clients = api.clients()
+        with clients.of(clients.plain, access) as client, api.of(client).stream(**request) as stream:
+            return getattr(stream, api.final)()
+
+    return await asyncio.to_thread(read_on)
 
 
-def _anthropic(access: ModelAccess) -> Anthropic:
-    return Anthropic(base_url=access.anthropic_base_url, api_key=access.api_key)
+async def _whole_async(api: Api, access: ModelAccess, request: dict[str, Any]) -> Any:
+    clients = api.clients()
+    async with clients.of(clients.waiting, access) as client:
+        return await api.of(client).create(**request)
 
 
-def _async_anthropic(access: ModelAccess) -> AsyncAnthropic:
-    return AsyncAnthropic(base_url=access.anthropic_base_url, api_key=access.api_key)
+async def _streamed_async(api: Api, access: ModelAccess, request: dict[str, Any]) -> Any:
+    clients = api.clients()
+    async with clients.of(clients.waiting, access) as client, api.of(client).stream(**request) as stream:
+        return await getattr(stream, api.final)()
 
 
-def in_a_thread(
-    ask: Callable[[ModelAccess, list[Any], list[str]], Turn],
-) -> Callable[[ModelAccess, list[Any], list[str]], Awaitable[Turn]]:
-    """A synchronous client beside the event loop that the meter runs on."""
+async def _read_on(_: Any, events: AsyncIterator[Any]) -> None:
+    async for _event in events:
+        pass
 
-    async def asked(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-        return await asyncio.to_thread(ask, access, history, tools)
 
-    return asked
+def framework(api: Api, **options: Any) -> SdkAgent:
+    """pydantic-ai. With a handler of events it streams, the steps before the last one too."""
+
+    async def run(access: ModelAccess, tools: Tools, prompt: str) -> str:
+        from pydantic_ai import Agent, Tool
+
+        made = [
+            Tool.from_schema(lambda path, run=run: run(path), name, f"Does {name}.", _PARAMETERS)
+            for name, run in tools.items()
+        ]
+        clients = api.clients()
+        async with clients.of(clients.waiting, access) as client:
+            result = await Agent(api.model(client), tools=made).run(prompt, **options)
+        return str(result.output)
+
+    return run
+
+
+def _openai() -> Clients:
+    from openai import AsyncOpenAI, OpenAI
+
+    return Clients(OpenAI, AsyncOpenAI, lambda access: access.openai_base_url)
+
+
+def _anthropic() -> Clients:
+    from anthropic import Anthropic, AsyncAnthropic
+
+    return Clients(Anthropic, AsyncAnthropic, lambda access: access.anthropic_base_url)
 
 
 # Chat completions
@@ -96,29 +161,15 @@ def _chat_turn(completion: Any) -> Turn:
     return Turn(message.content or "", calls, [message.model_dump(exclude_none=True, exclude={"parsed"})])
 
 
-def _chat(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    with _openai(access) as client:
-        return _chat_turn(client.chat.completions.create(**_chat_request(history, tools)))
-
-
-def _chat_stream(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    with _openai(access) as client, client.chat.completions.stream(**_chat_request(history, tools)) as stream:
-        return _chat_turn(stream.get_final_completion())
-
-
-async def _async_chat(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    async with _async_openai(access) as client:
-        return _chat_turn(await client.chat.completions.create(**_chat_request(history, tools)))
-
-
-async def _async_chat_stream(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    request = _chat_request(history, tools)
-    async with _async_openai(access) as client, client.chat.completions.stream(**request) as stream:
-        return _chat_turn(await stream.get_final_completion())
-
-
 def _chat_answer(call_id: str, result: str) -> Any:
     return {"role": "tool", "tool_call_id": call_id, "content": result}
+
+
+def _chat_model(client: Any) -> Any:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return OpenAIChatModel(MODEL, provider=OpenAIProvider(openai_client=client))
 
 
 # Responses
@@ -135,29 +186,15 @@ def _response_turn(response: Any) -> Turn:
     return Turn(response.output_text, [(call.call_id, call.name, json.loads(call.arguments)) for call in calls], items)
 
 
-def _response(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    with _openai(access) as client:
-        return _response_turn(client.responses.create(**_response_request(history, tools)))
-
-
-def _response_stream(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    with _openai(access) as client, client.responses.stream(**_response_request(history, tools)) as stream:
-        return _response_turn(stream.get_final_response())
-
-
-async def _async_response(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    async with _async_openai(access) as client:
-        return _response_turn(await client.responses.create(**_response_request(history, tools)))
-
-
-async def _async_response_stream(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    request = _response_request(history, tools)
-    async with _async_openai(access) as client, client.responses.stream(**request) as stream:
-        return _response_turn(await stream.get_final_response())
-
-
 def _response_answer(call_id: str, result: str) -> Any:
     return {"type": "function_call_output", "call_id": call_id, "output": result}
+
+
+def _response_model(client: Any) -> Any:
+    from pydantic_ai.models.openai import OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return OpenAIResponsesModel(MODEL, provider=OpenAIProvider(openai_client=client))
 
 
 # Anthropic's messages
@@ -176,105 +213,33 @@ def _message_turn(message: Any) -> Turn:
     return Turn(text, calls, [{"role": "assistant", "content": content}])
 
 
-def _message(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    with _anthropic(access) as client:
-        return _message_turn(client.messages.create(**_message_request(history, tools)))
-
-
-def _message_stream(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    with _anthropic(access) as client, client.messages.stream(**_message_request(history, tools)) as stream:
-        return _message_turn(stream.get_final_message())
-
-
-async def _async_message(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    async with _async_anthropic(access) as client:
-        return _message_turn(await client.messages.create(**_message_request(history, tools)))
-
-
-async def _async_message_stream(access: ModelAccess, history: list[Any], tools: list[str]) -> Turn:
-    request = _message_request(history, tools)
-    async with _async_anthropic(access) as client, client.messages.stream(**request) as stream:
-        return _message_turn(await stream.get_final_message())
-
-
 def _message_answer(call_id: str, result: str) -> Any:
     return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call_id, "content": result}]}
 
 
-# An agent framework
+def _message_model(client: Any) -> Any:
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    return AnthropicModel(MODEL, provider=AnthropicProvider(anthropic_client=client))
 
 
-@asynccontextmanager
-async def _chat_model(access: ModelAccess) -> AsyncIterator[Model]:
-    async with _async_openai(access) as client:
-        yield OpenAIChatModel(MODEL, provider=OpenAIProvider(openai_client=client))
+_CHAT = Api(_openai, "chat.completions", "get_final_completion", _chat_request, _chat_turn, _chat_answer, _chat_model)
+_RESPONSES = Api(
+    _openai, "responses", "get_final_response", _response_request, _response_turn, _response_answer, _response_model
+)
+_MESSAGES = Api(
+    _anthropic, "messages", "get_final_message", _message_request, _message_turn, _message_answer, _message_model
+)
 
 
-@asynccontextmanager
-async def _response_model(access: ModelAccess) -> AsyncIterator[Model]:
-    async with _async_openai(access) as client:
-        yield OpenAIResponsesModel(MODEL, provider=OpenAIProvider(openai_client=client))
+def _agents(plain: Ask, waiting: Ask, **of_the_framework: Any) -> dict[str, SdkAgent]:
+    made: dict[str, SdkAgent] = {}
+    for name, api in {"openai chat": _CHAT, "openai responses": _RESPONSES, "anthropic": _MESSAGES}.items():
+        made |= {name: agent(api, plain), f"{name}, async": agent(api, waiting)}
+        made[f"pydantic-ai {name.removeprefix('openai ')}"] = framework(api, **of_the_framework)
+    return made
 
 
-@asynccontextmanager
-async def _message_model(access: ModelAccess) -> AsyncIterator[Model]:
-    async with _async_anthropic(access) as client:
-        yield AnthropicModel(MODEL, provider=AnthropicProvider(anthropic_client=client))
-
-
-def _framework_tools(tools: Tools) -> list[Tool[None]]:
-    return [
-        Tool.from_schema(lambda path, run=run: run(path), name, f"Does {name}.", _PARAMETERS)
-        for name, run in tools.items()
-    ]
-
-
-def framework(model: Callable[[ModelAccess], Any]) -> SdkAgent:
-    """pydantic-ai with whole replies."""
-
-    async def run(access: ModelAccess, tools: Tools, prompt: str) -> str:
-        async with model(access) as connected:
-            result = await Agent(connected, tools=_framework_tools(tools)).run(prompt)
-        return str(result.output)
-
-    return run
-
-
-def streaming_framework(model: Callable[[ModelAccess], Any]) -> SdkAgent:
-    """pydantic-ai with streamed replies, of the steps before the last one too."""
-
-    async def read_on(_: Any, events: AsyncIterator[Any]) -> None:
-        async for _event in events:
-            pass
-
-    async def run(access: ModelAccess, tools: Tools, prompt: str) -> str:
-        async with model(access) as connected:
-            agent = Agent(connected, tools=_framework_tools(tools))
-            result = await agent.run(prompt, event_stream_handler=read_on)
-        return str(result.output)
-
-    return run
-
-
-WHOLE: dict[str, SdkAgent] = {
-    "openai chat": Sdk(in_a_thread(_chat), _chat_answer).run,
-    "openai chat, async": Sdk(_async_chat, _chat_answer).run,
-    "openai responses": Sdk(in_a_thread(_response), _response_answer).run,
-    "openai responses, async": Sdk(_async_response, _response_answer).run,
-    "anthropic": Sdk(in_a_thread(_message), _message_answer).run,
-    "anthropic, async": Sdk(_async_message, _message_answer).run,
-    "pydantic-ai chat": framework(_chat_model),
-    "pydantic-ai responses": framework(_response_model),
-    "pydantic-ai anthropic": framework(_message_model),
-}
-STREAMING: dict[str, SdkAgent] = {
-    "openai chat": Sdk(in_a_thread(_chat_stream), _chat_answer).run,
-    "openai chat, async": Sdk(_async_chat_stream, _chat_answer).run,
-    "openai responses": Sdk(in_a_thread(_response_stream), _response_answer).run,
-    "openai responses, async": Sdk(_async_response_stream, _response_answer).run,
-    "anthropic": Sdk(in_a_thread(_message_stream), _message_answer).run,
-    "anthropic, async": Sdk(_async_message_stream, _message_answer).run,
-    "pydantic-ai chat": streaming_framework(_chat_model),
-    "pydantic-ai responses": streaming_framework(_response_model),
-    "pydantic-ai anthropic": streaming_framework(_message_model),
-}
+WHOLE = _agents(_whole, _whole_async)
+STREAMING = _agents(_streamed, _streamed_async, event_stream_handler=_read_on)
