@@ -6,64 +6,52 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.reports.measurements import a_failed_task, a_task
 from tests.unit.reports.provenance import an_integrity
+from tests.unit.reports.verdicts import AWAITING, INCONCLUSIVE, PASSING, VERDICTS, a_reason, a_verdict
 
-from passgate.tasks.model.measurement import TaskMeasurement, TaskState
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
-from passgate.tasks.model.verdict import Decision, Exemption, Reason, Verdict
+from passgate.tasks.model.verdict import Decision, Exemption, Reason
 from passgate.tasks.reports.annotations import github_annotations
-
-MakeTask = Callable[..., TaskMeasurement]
-MakeReason = Callable[..., Reason]
-MakeVerdict = Callable[..., Verdict]
 
 
 @pytest.mark.parametrize("name", ["failing", "inconclusive"])
-def test_reads_as_the_golden_file(
-    name: str, request: pytest.FixtureRequest, matches_golden: Callable[[str, str], None]
-) -> None:
-    matches_golden(github_annotations(request.getfixturevalue(f"{name}_verdict")), f"annotations_{name}.txt")
+def test_reads_as_the_golden_file(name: str, matches_golden: Callable[[str, str], None]) -> None:
+    matches_golden(github_annotations(VERDICTS[name]), f"annotations_{name}.txt")
 
 
-def test_a_pass_without_remarks_says_nothing(passing_verdict: Verdict) -> None:
-    assert github_annotations(passing_verdict) == ""
+def test_a_pass_without_remarks_says_nothing() -> None:
+    assert github_annotations(PASSING) == ""
 
 
-def test_an_undecided_task_without_a_reason_is_a_warning(make_task: MakeTask, make_verdict: MakeVerdict) -> None:
-    task = make_task(state=TaskState.UNDECIDED, error="503\x1b[31m", errors=1)
-
-    text = github_annotations(make_verdict(Decision.PASS, (task,)))
-
+def test_an_undecided_task_without_a_reason_is_a_warning() -> None:
+    task = a_task(state=TaskState.UNDECIDED, error="503\x1b[31m", errors=1)
+    text = github_annotations(a_verdict(Decision.PASS, (task,)))
     assert text.startswith("::warning file=suites/golden/fix_login.yaml,line=3,title=undecided golden/fix_login::")
     assert text.endswith("%0A503\n")
 
 
-def test_an_undecided_task_with_a_reason_is_told_once(inconclusive_verdict: Verdict) -> None:
-    assert github_annotations(inconclusive_verdict).count("retry_after_timeout.yaml") == 1
+def test_an_undecided_task_with_a_reason_is_told_once() -> None:
+    assert github_annotations(INCONCLUSIVE).count("retry_after_timeout.yaml") == 1
 
 
-def test_a_failed_task_without_a_reason_is_a_warning_that_says_why_it_does_not_block(
-    make_failed_task: MakeTask, make_verdict: MakeVerdict
-) -> None:
-    task = make_failed_task(failure="wrong\nanswer")
+def test_a_failed_task_without_a_reason_is_a_warning_that_says_why_it_does_not_block() -> None:
+    task = a_failed_task(failure="wrong\nanswer")
     withheld = (Exemption(task=task.name, why="quarantined\nuntil May"),)
-
-    text = github_annotations(make_verdict(Decision.PASS, (task,), quarantined=withheld))
-
+    text = github_annotations(a_verdict(Decision.PASS, (task,), quarantined=withheld))
     assert ",title=failed golden/repair_invoice_totals::1/3 trials passed, " in text
     assert text.startswith("::warning file=suites/golden/repair_invoice_totals.yaml,line=1,")
     assert text.endswith("79 %25]%0Aquarantined ⏎ until May%0Awrong ⏎ answer\n")
 
 
-def test_edits_of_what_judges_are_notices(make_verdict: MakeVerdict) -> None:
+def test_edits_of_what_judges_are_notices() -> None:
     edits = (
         Edit(path="gates.yaml", kind="changed", what="policy"),
         Edit(path="a,b:\n::error::x", kind="added", what="tasks and graders"),
     )
-
-    lines = github_annotations(make_verdict(Decision.PASS, (), integrity=an_integrity(edits=edits))).splitlines()
-
+    lines = github_annotations(a_verdict(Decision.PASS, (), integrity=an_integrity(edits=edits))).splitlines()
     title = "title=judged by the merge base"
     judges = "judged with the files of the merge base fedcba987654, not with those of this change"
     assert lines == [
@@ -72,56 +60,43 @@ def test_edits_of_what_judges_are_notices(make_verdict: MakeVerdict) -> None:
     ]
 
 
-def test_edits_of_a_change_that_has_judged_itself_are_notices_too(make_verdict: MakeVerdict) -> None:
+def test_edits_of_a_change_that_has_judged_itself_are_notices_too() -> None:
     edits = (Edit(path="gates.yaml", kind="changed", what="policy"),)
     integrity = an_integrity(edits=edits, judged_by="change", change=None)
-
     title = "title=judged by the change itself"
     judges = "judged with this change's own files, not with those of the merge base fedcba987654"
-    shown = github_annotations(make_verdict(Decision.PASS, (), integrity=integrity)).splitlines()
+    shown = github_annotations(a_verdict(Decision.PASS, (), integrity=integrity)).splitlines()
     assert shown == [f"::notice file=gates.yaml,line=1,{title}::policy changed: {judges}"]
 
 
-def test_an_awaited_sign_off_blocks_and_is_an_error(awaiting_verdict: Verdict) -> None:
-    assert github_annotations(awaiting_verdict).startswith("::error title=sign_off::awaiting sign-off: passgate ")
+def test_an_awaited_sign_off_blocks_and_is_an_error() -> None:
+    assert github_annotations(AWAITING).startswith("::error title=sign_off::awaiting sign-off: passgate ")
 
 
-def test_more_than_github_shows_are_counted_in_the_last_one(
-    make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
-) -> None:
-    tasks = tuple(make_failed_task(task_id=f"task-{one}") for one in range(14))
-    errors = tuple(make_reason(task, Rule.TASK_FAILED, "wrong") for task in tasks)
-    warnings = tuple(make_reason(task, Rule.COST, "dear", blocking=False) for task in tasks[:12])
-
-    lines = github_annotations(make_verdict(Decision.FAIL, tasks, reasons=errors + warnings)).splitlines()
-
+def test_more_than_github_shows_are_counted_in_the_last_one() -> None:
+    tasks = tuple(a_failed_task(task_id=f"task-{one}") for one in range(14))
+    errors = tuple(a_reason(task, Rule.TASK_FAILED, "wrong") for task in tasks)
+    warnings = tuple(a_reason(task, Rule.COST, "dear", blocking=False) for task in tasks[:12])
+    lines = github_annotations(a_verdict(Decision.FAIL, tasks, reasons=errors + warnings)).splitlines()
     assert [line.split(" ")[0] for line in lines] == ["::error"] * 10 + ["::warning"] * 10
     assert lines[9].endswith("::wrong%0A... and 4 more, which GitHub would not show")
     assert lines[19].endswith("::dear%0A... and 2 more, which GitHub would not show")
 
 
-def test_reasons_on_a_line_go_before_those_without(
-    make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
-) -> None:
-    task = make_failed_task()
+def test_reasons_on_a_line_go_before_those_without() -> None:
+    task = a_failed_task()
     slow = Reason(rule=Rule.LATENCY, blocking=True, message="slow")
-
     text = github_annotations(
-        make_verdict(Decision.FAIL, (task,), reasons=(slow, make_reason(task, Rule.TASK_FAILED, "wrong")))
+        a_verdict(Decision.FAIL, (task,), reasons=(slow, a_reason(task, Rule.TASK_FAILED, "wrong")))
     )
-
     assert [line[:14] for line in text.splitlines()] == ["::error file=s", "::error title="]
     assert text.endswith("::error title=latency::slow\n")
 
 
 @given(st.text(max_size=100) | st.lists(st.sampled_from(["\n", "\r", "::", ",", "line=9", "%0A", "x"])).map("".join))
-def test_any_text_stays_in_its_one_command(
-    make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict, text: str
-) -> None:
-    task = make_failed_task(task_id=text, file=f"f{text}")
-
-    shown = github_annotations(make_verdict(Decision.FAIL, (task,), reasons=(make_reason(task, Rule.COST, text),)))
-
+def test_any_text_stays_in_its_one_command(text: str) -> None:
+    task = a_failed_task(task_id=text, file=f"f{text}")
+    shown = github_annotations(a_verdict(Decision.FAIL, (task,), reasons=(a_reason(task, Rule.COST, text),)))
     assert shown.count("\n") == 1
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", shown)
     properties = shown.removeprefix("::error ").split("::")[0]

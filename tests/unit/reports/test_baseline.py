@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from tests.builders import a_baseline_task, a_plan
+from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, Pins
 from passgate.tasks.model.run import Base, Plan
@@ -116,8 +117,8 @@ def test_the_rule_has_its_numbers() -> None:
     assert "red before too: at most 1/3, or the newest 3 all failed" in RULE
 
 
-def test_what_others_wrote_is_escaped(hostile: str) -> None:
-    hostile = hostile.replace("\ud800", "")
+def test_what_others_wrote_is_escaped() -> None:
+    hostile = HOSTILE.replace("\ud800", "")
     tasks = {f"golden/{hostile}": a_baseline_task(runs=(hostile,))}
     text = table(pinned(runs=(hostile,), reason=hostile, by=hostile), tasks=tasks, width=140)
     assert "\x1b" not in text

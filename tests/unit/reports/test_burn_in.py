@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from tests.unit.reports.forecasts import a_forecast
+from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.model.forecast import BurnIn, Cause, Effort
 from passgate.tasks.model.measurement import Interval
@@ -73,7 +74,7 @@ def test_without_reds_there_are_no_causes() -> None:
     assert "why they were red" not in text(red=0, rules=(), causes=())
 
 
-def test_names_from_outside_are_only_shown(hostile: str) -> None:
-    shown = text(agent=hostile, why_ended=hostile, folder=hostile)
+def test_names_from_outside_are_only_shown() -> None:
+    shown = text(agent=HOSTILE, why_ended=HOSTILE, folder=HOSTILE)
     assert "\x1b" not in shown
     assert "\n::error" not in shown

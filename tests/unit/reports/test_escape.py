@@ -56,7 +56,6 @@ def test_printable_ends_a_text_that_it_cuts_with_an_ellipsis() -> None:
 @pytest.mark.parametrize("command", ["##[add-mask]e", "##vso[task.complete]", "##teamcity[testFailed]", "::error::x"])
 def test_printable_breaks_commands_to_runners(command: str) -> None:
     shown = escape.printable(f"{command} {command}", 200)
-
     assert not re.search(r"##\w*\[|(?<!\S)::", shown)
 
 
@@ -67,7 +66,6 @@ def test_printable_leaves_test_names_and_markdown_headings_alone() -> None:
 @given(ANY_TEXT | STEERING, st.integers(min_value=1, max_value=80))
 def test_printable_is_one_bounded_line_of_seen_characters(text: str, limit: int) -> None:
     shown = escape.printable(text, limit)
-
     assert len(shown) <= limit
     assert not {unicodedata.category(character) for character in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
     assert "##[" not in shown
@@ -94,7 +92,6 @@ def test_printable_lines_keeps_the_lines_of_a_short_text() -> None:
 
 def test_printable_lines_leaves_out_the_middle_of_a_long_text() -> None:
     text = "\n".join(str(number) for number in range(100))
-
     assert escape.printable_lines(text, lines=6, limit=99) == ("0", "1", "2", "… 95 lines left out …", "98", "99")
 
 
@@ -105,7 +102,6 @@ def test_printable_lines_escapes_and_cuts_each_line() -> None:
 @given(ANY_TEXT | STEERING, st.integers(min_value=3, max_value=12))
 def test_printable_lines_holds_its_bounds(text: str, lines: int) -> None:
     shown = escape.printable_lines(text, lines=lines, limit=30)
-
     assert len(shown) <= lines
     assert all(len(line) <= 30 for line in shown)
 
@@ -135,7 +131,6 @@ def test_markdown_escapes(text: str, escaped: str) -> None:
 @given(ANY_TEXT | STEERING)
 def test_markdown_shows_the_printable_text_and_nothing_else(text: str) -> None:
     escaped = escape.markdown(text)
-
     assert not set(escaped) & set("<>|`*[]\\~$")
     assert html.unescape(escaped).replace("\u200b", "") == escape.printable(text, 300)
 
@@ -143,7 +138,6 @@ def test_markdown_shows_the_printable_text_and_nothing_else(text: str) -> None:
 @given(st.lists(st.text("`a~ ")).map(tuple))
 def test_nothing_ends_a_markdown_fence_but_its_own_end(lines: tuple[str, ...]) -> None:
     opening, *body, closing = escape.markdown_fence(lines).split("\n")
-
     assert opening == f"{closing}text"
     assert len(closing) >= 3
     assert not any(closing in line for line in body)
@@ -153,9 +147,7 @@ def test_nothing_ends_a_markdown_fence_but_its_own_end(lines: tuple[str, ...]) -
 def test_xml_text_survives_a_parser_unchanged(text: str) -> None:
     element = ElementTree.Element("text", attribute="x")
     element.text = escape.xml_text(text, 200)
-
     parsed = ElementTree.fromstring(ElementTree.tostring(element))
-
     assert (parsed.text or "") == element.text
     assert len(element.text) <= 200
 

@@ -1,14 +1,12 @@
 """Numbers as readers see them."""
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.reports.measurements import a_stopped_task
+from tests.unit.reports.measurements import a_failed_task, a_stopped_task, a_task
 from tests.unit.reports.provenance import a_confirmation
 
-from passgate.tasks.model.measurement import Interval, TaskMeasurement
+from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.task import SequentialTest
 from passgate.tasks.model.verdict import Comparison, Finding
 from passgate.tasks.reports import figures
@@ -131,11 +129,11 @@ def test_trials_show_what_is_missing_apart(errors: int, not_run: int, shown: str
     assert figures.trials(7, 9, errors, not_run) == shown
 
 
-def test_task_summary_says_what_is_missing(make_task: Callable[..., TaskMeasurement]) -> None:
-    assert figures.task_summary(make_task()) == "3/3 trials passed, pass^3 100 %, pass rate 100 % [44 %, 100 %]"
-    short = make_task(passed=1, errors=1, planned=3, pass_hat_k=None)
+def test_task_summary_says_what_is_missing() -> None:
+    assert figures.task_summary(a_task()) == "3/3 trials passed, pass^3 100 %, pass rate 100 % [44 %, 100 %]"
+    short = a_task(passed=1, errors=1, planned=3, pass_hat_k=None)
     assert figures.task_summary(short).startswith("1/1 trials passed, 1 error, 3 planned, pass^3 undefined, ")
-    no_money = make_task(passed=1, errors=1, not_run=1, planned=3, pass_hat_k=None)
+    no_money = a_task(passed=1, errors=1, not_run=1, planned=3, pass_hat_k=None)
     assert figures.task_summary(no_money).startswith("1/1 trials passed, 1 error, 1 not run, pass^3 undefined, pass ")
 
 
@@ -161,14 +159,10 @@ def test_task_summary_of_a_sequential_test_tells_what_it_has_decided() -> None:
         ((0, 0, 0), "[6 %, 79 %]"),
     ],
 )
-def test_task_summary_tells_confirming_trials_apart(
-    counts: tuple[int, int, int], shown: str, make_failed_task: Callable[..., TaskMeasurement]
-) -> None:
+def test_task_summary_tells_confirming_trials_apart(counts: tuple[int, int, int], shown: str) -> None:
     passed, failed, errors = counts
     confirming = (True,) * passed + (False,) * failed
-
-    summary = figures.task_summary(make_failed_task(confirming=confirming, confirming_errors=errors))
-
+    summary = figures.task_summary(a_failed_task(confirming=confirming, confirming_errors=errors))
     assert summary.startswith("1/3 trials passed, ")
     assert summary.endswith(shown)
 
@@ -176,7 +170,6 @@ def test_task_summary_tells_confirming_trials_apart(
 @pytest.mark.parametrize(("confirming", "shown"), [(9, "9 confirming trials"), (1, "1 confirming trial")])
 def test_against_baseline(confirming: int, shown: str) -> None:
     confirmation = a_confirmation("golden/x", Finding.FALLEN, confirming=confirming)
-
     assert figures.against_baseline(confirmation) == f"5/12 now, 58/60 at the baseline, {shown}"
 
 
@@ -187,9 +180,7 @@ def test_against_baseline(confirming: int, shown: str) -> None:
 def test_a_bound_is_of_the_confidence_that_the_comparison_says(levels: tuple[float, ...], shown: str) -> None:
     plain = {"name": "cost", "unit": "$", "baseline": 1, "current": 1, "pairs": 1, "ratio": 1, "limit": ""}
     comparisons = [Comparison.model_validate({**plain, "ratio_lower_bound": 1, "confidence": one}) for one in levels]
-
     explained = figures.paired_ratio_explained(comparisons)
-
     assert explained == f"paired ratio: the geometric mean over the tasks of now / baseline; at least: its {shown}."
 
 
@@ -197,7 +188,5 @@ def test_by_how_much_runs_differ_is_said() -> None:
     plain = {"unit": "", "baseline": 1, "current": 1, "pairs": 9, "ratio": 1, "ratio_lower_bound": 1, "limit": ""}
     drifts = {"latency P95": 0.084, "cost": 0.0, "other": None}
     comparisons = [Comparison.model_validate({**plain, "name": name, "drift": one}) for name, one in drifts.items()]
-
     explained = figures.paired_ratio_explained(comparisons)
-
     assert explained.endswith(" bound. Whole runs of the baseline differ by 8 % (latency P95), 0 % (cost).")

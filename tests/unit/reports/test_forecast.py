@@ -7,6 +7,7 @@ import pytest
 import yaml
 from rich.cells import cell_len
 from tests.unit.reports.forecasts import a_forecast, a_task_forecast, an_advice, catches
+from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.model.forecast import Effort
 from passgate.tasks.reports.forecast import effort_text, forecast_text
@@ -104,12 +105,12 @@ def test_what_is_not_known_of_the_cost_is_a_dash() -> None:
     ]
 
 
-def test_names_from_outside_are_only_shown(hostile: str) -> None:
+def test_names_from_outside_are_only_shown() -> None:
     shown = text(
-        agent=hostile,
-        tasks=(a_task_forecast(hostile, withheld=1.0),),
-        catches=catches(0.1, 0.2, 0.3, task=hostile),
-        notes=(hostile,),
+        agent=HOSTILE,
+        tasks=(a_task_forecast(HOSTILE, withheld=1.0),),
+        catches=catches(0.1, 0.2, 0.3, task=HOSTILE),
+        notes=(HOSTILE,),
     )
     assert "\x1b" not in shown
     assert "\n::error" not in shown

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.measurements import a_failed_task
-from tests.unit.reports.verdicts import a_reason, a_verdict
+from tests.unit.reports.verdicts import FAILING, a_reason, a_verdict
 
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
@@ -28,10 +28,10 @@ TEXTS: dict[str, Callable[[Verdict], str]] = {
 }
 
 
-def test_every_report_of_a_run_is_text_that_can_be_written(failing_verdict: Verdict) -> None:
+def test_every_report_of_a_run_is_text_that_can_be_written() -> None:
     assert set(RUN_FILES) == {"junit.xml", "summary.md", "violations.sarif", "code-quality.json"}
     for name, make in RUN_FILES.items():
-        assert make(RunView(failing_verdict)).encode(), name
+        assert make(RunView(FAILING)).encode(), name
 
 
 @pytest.mark.parametrize("name", ["annotations", "junit.xml", "violations.sarif", "code-quality.json"])
@@ -43,9 +43,7 @@ def test_services_find_the_files_of_a_run_below_the_top_of_the_repository(name: 
     ]
     reasons = [a_reason(task, Rule.SAFETY_VIOLATION, "it wrote the key") for task in tasks]
     verdict = a_verdict(Decision.FAIL, tuple(tasks), reasons=tuple(reasons), revision=Revision(folder="services/agent"))
-
     text = TEXTS[name](verdict)
-
     assert "services/agent/suites/here.yaml" in text
     assert "services/shared/there.yaml" in text
     assert ".." not in text
@@ -58,10 +56,8 @@ def test_ten_megabytes_of_hostile_text_make_a_small_report_soon(name: str) -> No
     task = a_failed_task(task_id=INVALID, file=INVALID, failure=ATTACK, error=INVALID, violations=(violation,))
     reasons = tuple(a_reason(task, rule, INVALID) for rule in (Rule.SAFETY_VIOLATION, Rule.TASK_FAILED))
     verdict = a_verdict(Decision.FAIL, (task,), reasons=reasons, notes=(INVALID,), agent=INVALID, judge=INVALID)
-
     began = time.process_time()
     text = TEXTS[name](verdict)
-
     assert time.process_time() - began < 10
     assert len(text.encode()) < 1_000_000, "of a lone surrogate there is an escape"
     assert not set(text) & set("\x00\x07\x1b\x9b\u202e\u2066\uffff")

@@ -23,7 +23,6 @@ def test_only_unusual_options_are_repeated() -> None:
 )
 def test_a_shell_reads_the_words_again_however_they_are_broken(words: tuple[str, ...], width: int) -> None:
     lines = command_lines(words, width)
-
     assert tuple(shlex.split("\n".join(lines).replace("\\\n", ""))) == words
     assert all(line.endswith(" \\") for line in lines[:-1])
     assert len(command_lines(words, 1000)) == 1

@@ -93,7 +93,6 @@ def test_reads_as_the_golden_file(name: str, text: str, matches_golden: Callable
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_hostile_agent_steers_no_terminal_and_no_runner(width: int) -> None:
     text = shown(a_finished(HOSTILE), width=width)
-
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
     assert "##[" not in text
     assert not [line for line in text.split("\n") if line.lstrip().startswith(("::", "ci_merge PASS"))]
@@ -102,7 +101,6 @@ def test_a_hostile_agent_steers_no_terminal_and_no_runner(width: int) -> None:
 
 def test_as_json_it_has_every_field_and_no_control_character() -> None:
     text = trial_as_json(RUN, a_finished(HOSTILE, reason=HOSTILE))
-
     assert text.isascii()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text)
     document = json.loads(text)
@@ -118,12 +116,10 @@ def test_what_is_too_long_says_how_much_is_left_out() -> None:
     assert "message 49\n" in text
     assert "message 50\n" not in text
     assert "message 200\n" in text
-
     answer = "word " * 2000 + "in the end: yes"
     text = shown(a_finished(transcript=Transcript(messages=(Message(role="assistant", content=answer),))))
     assert "… 8,015 characters left out …" in " ".join(text.split())
     assert "in the end: yes" in text
-
     calls = tuple(ToolCall(tool=f"tool{one}") for one in range(60))
     grade = Grade(
         name="g",
@@ -136,7 +132,6 @@ def test_what_is_too_long_says_how_much_is_left_out() -> None:
     text = shown(a_finished(transcript=many, grades=(grade,)))
     assert "... and 10 more calls" in text
     assert "... and 30 more checks" in text
-
     long = Transcript(messages=tuple(Message(role="user", content="word\n" * 50) for _ in range(100)))
     text = shown(a_finished(transcript=long))
     assert text.count("\n") < 3010
@@ -152,7 +147,6 @@ def test_an_agent_that_changed_no_file_is_told_from_one_without_a_workspace() ->
 
 def test_what_is_special_about_a_trial_is_said() -> None:
     text = shown(a_finished(reused_from="run-1", trial=4), kept=False)
-
     assert "not run again: this trial is of the run run-1\n" in text
     assert "a confirming trial: it was run because the task had failed\n" in text
     assert "the run keeps no transcript of this trial\n" in text

@@ -249,3 +249,15 @@ def approved_verdict() -> Verdict:
 def rejected_verdict() -> Verdict:
     """The same after somebody with a hostile name has rejected it for a hostile reason."""
     return signed_off(awaiting_verdict(), a_sign_off(by=HOSTILE, decision="reject", reason=HOSTILE))
+
+
+FAILING, INCONCLUSIVE, PASSING = failing_verdict(), inconclusive_verdict(), passing_verdict()
+AWAITING, APPROVED, REJECTED = awaiting_verdict(), approved_verdict(), rejected_verdict()
+VERDICTS = {
+    "failing": FAILING,
+    "inconclusive": INCONCLUSIVE,
+    "passing": PASSING,
+    "awaiting": AWAITING,
+    "approved": APPROVED,
+    "rejected": REJECTED,
+}

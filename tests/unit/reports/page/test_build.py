@@ -11,10 +11,11 @@ import pytest
 from tests.builders import a_task
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page.views import a_run, a_transcript, a_view, typical_view
+from tests.unit.reports.verdicts import APPROVED, AWAITING, FAILING, INCONCLUSIVE, REJECTED
 
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.transcript import ToolCall
-from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.model.verdict import Decision
 from passgate.tasks.reports.page.build import Key, articles_on_page, files_beside, page
 
 _NEVER_CLOSED = {"meta", "input", "br", "link"}
@@ -207,18 +208,16 @@ def test_of_many_trials_only_some_are_on_the_page_and_only_some_beside_it() -> N
     assert sum(text.count("<article") for text in files.values()) == 240 - html.count("<article")
 
 
-def test_a_run_without_trials_plan_and_history_has_a_page(awaiting_verdict: Verdict, approved_verdict: Verdict) -> None:
-    html, files = rendered(RunView(awaiting_verdict))
+def test_a_run_without_trials_plan_and_history_has_a_page() -> None:
+    html, files = rendered(RunView(AWAITING))
     assert files == {}
     assert "passgate sign-off" in html
     _Elements(html)
-    assert "read the failed trials of the week; ship it" in rendered(RunView(approved_verdict))[0]
+    assert "read the failed trials of the week; ship it" in rendered(RunView(APPROVED))[0]
 
 
-def test_every_kind_of_verdict_has_a_page(
-    failing_verdict: Verdict, inconclusive_verdict: Verdict, rejected_verdict: Verdict
-) -> None:
-    for verdict in (failing_verdict, inconclusive_verdict, rejected_verdict):
+def test_every_kind_of_verdict_has_a_page() -> None:
+    for verdict in (FAILING, INCONCLUSIVE, REJECTED):
         html, _ = rendered(RunView(verdict))
         _Elements(html)
         assert f"{verdict.gate} {verdict.decision}" in html
