@@ -12,11 +12,9 @@ IS_JSON = "assertions:\n  - type: is-json\n"
 
 def test_an_include_stands_for_what_its_template_holds(tmp_path: Path) -> None:
     files = {".agentv/templates/safe.yaml": "assertions:\n  - {type: contains, value: a}\n  - {type: is-json}\n"}
-    graders = read(
-        tmp_path, {"type": "cost", "budget": 1}, {"include": "safe"}, {"type": "cost", "budget": 2}, files=files
-    )
+    graders = read(tmp_path, {"type": "cost", "budget": 1}, {"include": "safe"}, "It is kind.", files=files)
     assert graders.problems == []
-    assert [grader.type for grader in graders.graders] == ["cost", "contains", "is_json", "cost"]
+    assert [grader.type for grader in graders.graders] == ["cost", "contains", "is_json", "rubrics"]
 
 
 def test_the_nearest_template_of_a_name_counts_and_may_be_included_twice(tmp_path: Path) -> None:
@@ -67,19 +65,6 @@ def test_templates_nest_three_deep_and_not_in_a_circle(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("safe", "[0].include: no template .agentv/templates/safe.yaml here or in a folder above"),
-        ("./safe.yaml", "[0].include: no file './safe.yaml'"),
-    ],
-)
-def test_a_missing_template_keeps_the_test_from_running(tmp_path: Path, name: str, found: str) -> None:
-    graders = read(tmp_path, {"include": name})
-    assert graders.one == Unavailable(type="unavailable", kind="include", options={"include": name})
-    assert graders.cannot_run == [found]
-
-
-@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("name: a\n", ": the key 'assertions' is missing"),
@@ -97,15 +82,20 @@ def test_what_is_wrong_with_a_template_is_told_in_it(tmp_path: Path, text: str, 
     assert graders.problems[0].startswith(problem)
 
 
-@pytest.mark.parametrize(
-    ("include", "problem"),
-    [
-        ({"include": "a", "type": "suite"}, "[0].type: unknown key; known: include"),
-        ({"include": 3}, "[0].include: expected a text, not 3"),
-        ({"include": "../../a.yaml"}, "[0].include: '../../a.yaml' leaves the repository"),
-    ],
-)
-def test_a_wrong_include_is_refused(tmp_path: Path, include: dict[str, object], problem: str) -> None:
-    graders = read(tmp_path, include)
-    assert graders.problems == [problem]
+def test_a_missing_template_keeps_the_test_from_running(tmp_path: Path) -> None:
+    graders = read(tmp_path, {"include": "safe"}, {"include": "./safe.yaml"})
+    assert graders.graders[0] == Unavailable(type="unavailable", kind="include", options={"include": "safe"})
+    assert graders.cannot_run == [
+        "[0].include: no template .agentv/templates/safe.yaml here or in a folder above",
+        "[1].include: no file './safe.yaml'",
+    ]
+
+
+def test_a_wrong_include_is_refused(tmp_path: Path) -> None:
+    graders = read(tmp_path, {"include": "a", "type": "suite"}, {"include": 3}, {"include": "../../a.yaml"})
+    assert graders.problems == [
+        "[0].type: unknown key; known: include",
+        "[1].include: expected a text, not 3",
+        "[2].include: '../../a.yaml' leaves the repository",
+    ]
     assert graders.graders == ()

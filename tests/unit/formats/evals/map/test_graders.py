@@ -10,7 +10,7 @@ from passgate.tasks.formats.evals.map.graders import rubric_grader
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
-from passgate.tasks.model.assertions import Equals, Regex, Rubrics, TextAssertion, Unavailable
+from passgate.tasks.model.assertions import Criterion, Equals, Regex, Rubrics, TextAssertion, Unavailable
 from tests.unit.formats.evals.grader_lists import FILE, read
 
 
@@ -28,32 +28,25 @@ from tests.unit.formats.evals.grader_lists import FILE, read
         ({"type": "equals", "value": "a"}, "equals"),
         ({"type": "regex", "value": "a"}, "regex"),
         ({"type": "is-json"}, "is_json"),
-        ({"type": "is_json"}, "is_json"),
         ({"type": "code_judge", "script": ["true"]}, "code_grader"),
-        ({"type": "code-judge", "script": ["true"]}, "code_grader"),
-        ({"type": "code_grader", "command": ["true"]}, "code_grader"),
         ({"type": "code-grader", "command": "true"}, "code_grader"),
         ({"type": "script", "command": ["true"]}, "code_grader"),
-        ({"type": "llm_judge", "prompt": "Is it good?"}, "llm_grader"),
         ({"type": "llm-judge", "prompt": "Is it good?"}, "llm_grader"),
-        ({"type": "llm-grader"}, "llm_grader"),
+        ({"type": "llm_grader"}, "llm_grader"),
         ({"type": "llm-rubric", "value": "It is good."}, "llm_grader"),
         ({"type": "llm_rubric", "value": ["It is good."]}, "rubrics"),
         ({"type": "rubric", "rubrics": ["It is good."]}, "rubrics"),
         ({"type": "rubrics", "criteria": ["It is good."]}, "rubrics"),
         ({"type": "composite", "assertions": [{"type": "is-json"}]}, "composite"),
         ({"type": "assert-set", "assert": [{"type": "is-json"}]}, "composite"),
-        ({"type": "tool_trajectory", "minimums": {"a": 1}}, "tool_trajectory"),
-        ({"type": "tool-trajectory", "mode": "exact", "expected": [{"tool": "a"}]}, "tool_trajectory"),
+        ({"type": "tool-trajectory", "minimums": {"a": 1}}, "tool_trajectory"),
         ({"type": "trajectory:tool-used", "value": "a"}, "tool_used"),
         ({"type": "trajectory:tool-sequence", "value": ["a"]}, "tool_sequence"),
         ({"type": "trajectory:tool-args-match", "value": {"name": "a", "args": {}}}, "tool_arguments"),
         ({"type": "trajectory:step-count", "value": {"max": 3}}, "step_count"),
         ({"type": "trajectory:goal-success", "value": "A flight is booked."}, "llm_grader"),
         ({"type": "field_accuracy", "fields": [{"path": "a"}]}, "field_accuracy"),
-        ({"type": "field-accuracy", "fields": [{"path": "a"}]}, "field_accuracy"),
-        ({"type": "execution_metrics", "max_tokens": 9}, "execution_metrics"),
-        ({"type": "execution-metrics", "maxToolCalls": 9}, "execution_metrics"),
+        ({"type": "execution-metrics", "max_tokens": 9}, "execution_metrics"),
         ({"type": "latency", "threshold": 9}, "latency"),
         ({"type": "cost", "budget": 9}, "cost"),
         ({"type": "token-usage", "max_total": 9}, "token_usage"),
@@ -65,110 +58,95 @@ from tests.unit.formats.evals.grader_lists import FILE, read
 )
 def test_every_spelling_is_read(tmp_path: Path, assertion: dict[str, Any], type_name: str) -> None:
     graders = read(tmp_path, {**assertion, "name": "mine", "weight": 2.5, "required": True, "min_score": 0.5})
-    assert graders.one.type == type_name
-    assert (graders.one.name, graders.one.weight, graders.one.required, graders.one.min_score) == (
-        "mine",
-        2.5,
-        True,
-        0.5,
-    )
+    one = graders.one
+    assert (one.type, one.name, one.weight, one.required, one.min_score) == (type_name, "mine", 2.5, True, 0.5)
     assert graders.cannot_run == []
+
+
+DIFFER = "differ; keep one of them"
 
 
 def test_order_is_kept_and_the_texts_are_one_rubric_in_the_place_of_the_first(tmp_path: Path) -> None:
     graders = read(tmp_path, {"type": "is-json"}, "It is kind.", {"type": "contains", "value": "a"}, "It is short.")
     assert [grader.type for grader in graders.graders] == ["is_json", "rubrics", "contains"]
-    rubric = graders.graders[1]
-    assert isinstance(rubric, Rubrics)
-    assert [(item.id, item.outcome) for item in rubric.criteria] == [
-        ("rubric-1", "It is kind."),
-        ("rubric-2", "It is short."),
-    ]
-    assert rubric.weight == 2
-    assert rubric.name is None
+    criteria = (Criterion(id="rubric-1", outcome="It is kind."), Criterion(id="rubric-2", outcome="It is short."))
+    assert graders.graders[1] == Rubrics(type="rubrics", criteria=criteria, weight=2)
 
 
-@pytest.mark.parametrize(
-    ("said", "negated"), [({}, True), ({"negate": False}, True), ({"type": "contains", "negate": True}, True)]
-)
-def test_not_before_a_type_negates_it(tmp_path: Path, said: dict[str, Any], negated: bool) -> None:
-    assertion = {"type": "not-contains", "value": "a", **said}
-    assert read(tmp_path, assertion).one == TextAssertion(type="contains", value="a", negate=negated)
-
-
-def test_not_goes_with_every_type_and_only_once(tmp_path: Path) -> None:
+def test_not_before_a_type_negates_it_once(tmp_path: Path) -> None:
+    for said in ({}, {"negate": False}):
+        assert read(tmp_path, {"type": "not-contains", "value": "a", **said}).one == TextAssertion(
+            type="contains", value="a", negate=True
+        )
     one = read(tmp_path, {"type": "not-trajectory:tool-used", "value": ["shell", "bash"]}).one
     assert (one.type, one.tools, one.negate) == ("tool_used", ("shell", "bash"), True)
-    graders = read(tmp_path, {"type": "not-contains", "value": "a", "negate": True})
-    assert graders.problems == ["[0].negate: the type says 'not' already; keep one of them"]
+    assert read(tmp_path, {"type": "contains", "value": "a", "negate": True}).one.negate
 
 
 @pytest.mark.parametrize(
-    ("said", "required", "min_score"),
+    ("said", "read_as"),
     [
-        ({"required": False}, False, None),
-        ({"required": True}, True, None),
-        ({"required": 0.6}, True, 0.6),
-        ({"required": 0.6, "min_score": 0.6}, True, 0.6),
-        ({"min_score": 0.6}, False, 0.6),
-        ({"minScore": 1}, False, 1),
+        ({"required": False}, {"required": False, "min_score": None}),
+        ({"required": True}, {"required": True, "min_score": None}),
+        ({"required": 0.6}, {"required": True, "min_score": 0.6}),
+        ({"required": 0.6, "min_score": 0.6}, {"required": True, "min_score": 0.6}),
+        ({"minScore": 1}, {"required": False, "min_score": 1}),
+        ({"metric": "m", "id": "i"}, {"name": "m"}),
+        ({"id": "i"}, {"name": "i"}),
+        ({"name": "n", "metric": "m"}, {"name": "n"}),
+        ({}, {"name": None}),
+        ({"name": None}, {"name": None}),
     ],
 )
-def test_required_as_a_number_is_the_least_score_too(
-    tmp_path: Path, said: dict[str, Any], required: bool, min_score: float | None
+def test_required_may_be_the_least_score_and_the_name_another_key(
+    tmp_path: Path, said: dict[str, Any], read_as: dict[str, Any]
 ) -> None:
     one = read(tmp_path, {"type": "is-json", **said}).one
-    assert (one.required, one.min_score) == (required, min_score)
-
-
-@pytest.mark.parametrize(
-    ("said", "name"),
-    [
-        ({"metric": "m", "id": "i"}, "m"),
-        ({"id": "i"}, "i"),
-        ({"name": "n", "metric": "m"}, "n"),
-        ({}, None),
-        ({"name": None}, None),
-    ],
-)
-def test_a_grader_has_a_name_only_where_it_says_one(tmp_path: Path, said: dict[str, Any], name: str | None) -> None:
-    assert read(tmp_path, {"type": "is-json", **said}).one.name == name
+    assert {key: getattr(one, key) for key in read_as} == read_as
 
 
 @pytest.mark.parametrize(
     ("assertion", "problem"),
     [
-        ({"type": "contians", "value": "a"}, "[0].type: unknown evaluator 'contians'; did you mean 'contains'?"),
-        ({"type": "llm_juge", "prompt": "a"}, "[0].type: unknown evaluator 'llm_juge'; did you mean 'llm_judge'?"),
-        ({"value": "a"}, "[0]: the key 'type' is missing"),
-        ({"type": 3}, "[0].type: expected a text, not 3"),
-        (3, "[0]: expected a mapping or a text, not 3"),
-        ({"type": "contains"}, "[0]: the key 'value' is missing"),
-        ({"type": "contains", "value": None}, "[0]: the key 'value' is missing"),
-        ({"type": "contains", "value": 42}, "[0].value: expected a text, not 42"),
-        ({"type": "contains", "value": ""}, "[0].value: must not be empty"),
-        ({"type": "contains-any", "value": "a"}, '[0].value: expected a list, not "a"'),
-        ({"type": "contains-any", "value": []}, "[0].value: must not be empty"),
-        ({"type": "contains-any", "value": ["a", 1]}, "[0].value[1]: expected a text, not 1"),
-        ({"type": "is-json", "weight": -1}, "[0].weight: must be at least 0, not -1"),
-        ({"type": "is-json", "weight": "2"}, '[0].weight: expected a number, not "2"'),
-        ({"type": "is-json", "weight": True}, "[0].weight: expected a number, not true"),
-        ({"type": "is-json", "min_score": 1.5}, "[0].min_score: must be at most 1, not 1.5"),
-        ({"type": "is-json", "required": 1.5}, "[0].required: must be at most 1, not 1.5"),
+        ({"type": "contians", "value": "a"}, ".type: unknown evaluator 'contians'; did you mean 'contains'?"),
+        ({"value": "a"}, ": the key 'type' is missing"),
+        ({"type": 3}, ".type: expected a text, not 3"),
+        (3, ": expected a mapping or a text, not 3"),
+        ("", ": must not be empty"),
+        ({"type": "contains"}, ": the key 'value' is missing"),
+        ({"type": "contains", "value": None}, ": the key 'value' is missing"),
+        ({"type": "contains", "value": 42}, ".value: expected a text, not 42"),
+        ({"type": "contains", "value": ""}, ".value: must not be empty"),
+        (
+            {"type": "not-contains", "value": "a", "negate": True},
+            ".negate: the type says 'not' already; keep one of them",
+        ),
+        ({"type": "contains-any", "value": "a"}, '.value: expected a list, not "a"'),
+        ({"type": "contains-any", "value": []}, ".value: must not be empty"),
+        ({"type": "contains-any", "value": ["a", 1]}, ".value[1]: expected a text, not 1"),
+        ({"type": "is-json", "weight": -1}, ".weight: must be at least 0, not -1"),
+        ({"type": "is-json", "weight": "2"}, '.weight: expected a number, not "2"'),
+        ({"type": "is-json", "weight": True}, ".weight: expected a number, not true"),
+        ({"type": "is-json", "min_score": 1.5}, ".min_score: must be at most 1, not 1.5"),
+        ({"type": "is-json", "required": 1.5}, ".required: must be at most 1, not 1.5"),
         (
             {"type": "is-json", "required": 0.5, "min_score": 0.6},
-            "[0].required: 'required' as a number and 'min_score' differ; keep one of them",
+            f".required: 'required' as a number and 'min_score' {DIFFER}",
         ),
-        ({"type": "is-json", "wieght": 2}, "[0].wieght: unknown key; did you mean 'weight'?"),
+        ({"type": "is-json", "wieght": 2}, ".wieght: unknown key; did you mean 'weight'?"),
         (
             {"type": "latency", "threshold": 2, "max_ms": 3},
-            "[0].max_ms: 'threshold' and 'max_ms' mean the same and differ; keep one of them",
+            f".max_ms: 'threshold' and 'max_ms' mean the same and {DIFFER}",
+        ),
+        (
+            {"type": "execution_metrics", "max_tokens": 8, "config": {"max_tokens": 9}},
+            f".config.max_tokens: 'max_tokens' and 'max_tokens' mean the same and {DIFFER}",
         ),
     ],
 )
 def test_what_is_wrong_is_told_where_it_stands(tmp_path: Path, assertion: Any, problem: str) -> None:
     graders = read(tmp_path, assertion)
-    assert graders.problems == [problem]
+    assert graders.problems == [f"[0]{problem}"]
     assert graders.graders == ()
 
 
@@ -179,19 +157,14 @@ def test_all_problems_of_a_list_are_told_with_their_places(tmp_path: Path) -> No
     graders = read(tmp_path, text="- type: contains\n  value: a\n  min_score: 7\n")
     assert str(graders.complaints.problems[0]) == f"{FILE}:3:14: [0].min_score: must be at most 1, not 7"
     assert read(tmp_path, text="type: is-json\n").problems == [': expected a list, not {"type": "is-json"}']
-    assert read(tmp_path, "").problems == ["[0]: must not be empty"]
 
 
-def test_config_holds_options_as_if_they_stood_beside_it(tmp_path: Path) -> None:
+def test_config_holds_options_and_two_names_may_say_the_same(tmp_path: Path) -> None:
     assert read(tmp_path, {"type": "execution_metrics", "config": {"max_tokens": 9}}).one.max_tokens == 9
-    wrong = read(tmp_path, {"type": "execution_metrics", "max_tokens": 8, "config": {"max_tokens": 9}})
-    assert wrong.problems == [
-        "[0].config.max_tokens: 'max_tokens' and 'max_tokens' mean the same and differ; keep one of them"
-    ]
     assert read(tmp_path, {"type": "latency", "threshold": 2, "max_ms": 2.0}).one.threshold == 2
 
 
-@pytest.mark.parametrize("kind", ["similar", "webhook", "rouge-n", "model-graded-closedqa", "promptfoo:redteam:bola"])
+@pytest.mark.parametrize("kind", ["similar", "rouge-n", "promptfoo:redteam:bola"])
 def test_an_evaluator_of_another_tool_is_kept_and_keeps_the_test_from_running(tmp_path: Path, kind: str) -> None:
     graders = read(tmp_path, {"type": kind, "value": "a", "threshold": 0.7, "required": True, "metric": "m"})
     assert graders.one == Unavailable(
@@ -224,14 +197,11 @@ def rubrics_of(tmp_path: Path, text: str) -> tuple[Rubrics | None, list[str]]:
 
 
 def test_the_rubrics_of_a_test_are_one_grader_of_weight_one(tmp_path: Path) -> None:
-    grader, problems = rubrics_of(tmp_path, "- a\n- {id: b, outcome: c, weight: 2, required: true}\n")
-    assert problems == []
-    assert grader is not None
-    assert (grader.weight, grader.name) == (1, None)
-    assert [(item.id, item.outcome, item.weight, item.required) for item in grader.criteria] == [
-        ("rubric-1", "a", 1, False),
-        ("b", "c", 2, True),
-    ]
+    own = Criterion(id="b", outcome="c", weight=2, required=True)
+    assert rubrics_of(tmp_path, "- a\n- {id: b, outcome: c, weight: 2, required: true}\n") == (
+        Rubrics(type="rubrics", criteria=(Criterion(id="rubric-1", outcome="a"), own)),
+        [],
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,14 @@ import pytest
 from passgate.tasks.model.assertions import CodeGrader, Criterion, LlmGrader, Rubrics, ScoreRange
 from tests.unit.formats.evals.grader_lists import Graders, read
 
+PROMPTS = ["Look at ./notes.md\nand {{answer}}", "See the file a.md", "Rate it from 1/5 to 5/5.", "{{output}}.md"]
 
-def test_a_prompt_of_several_lines_is_the_prompt(tmp_path: Path) -> None:
-    prompt = "Look at ./notes.md\nand {{answer}}"
-    assert read(tmp_path, {"type": "llm_judge", "prompt": prompt}).one == LlmGrader(type="llm_grader", prompt=prompt)
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_other_texts_are_prompts(tmp_path: Path, prompt: str) -> None:
+    graders = read(tmp_path, {"type": "llm_judge", "prompt": prompt})
+    assert graders.one == LlmGrader(type="llm_grader", prompt=prompt)
+    assert graders.cannot_run == []
 
 
 @pytest.mark.parametrize("path", ["./p/a.md", "p/a.md", "../evals/p/a.md", "file://p/a.md", "/evals/p/a.md", "a.md"])
@@ -23,14 +27,8 @@ def test_a_prompt_that_is_a_path_is_read(tmp_path: Path, path: str) -> None:
     assert graders.cannot_run == []
 
 
-@pytest.mark.parametrize("prompt", ["See the file a.md", "Rate it from 1/5 to 5/5.", "{{output}}.md"])
-def test_other_texts_are_prompts(tmp_path: Path, prompt: str) -> None:
-    graders = read(tmp_path, {"type": "llm_judge", "prompt": prompt})
-    assert graders.one.prompt == prompt
-    assert graders.cannot_run == []
-
-
 BY_A_PROGRAM = "[0].prompt: a prompt that a program makes is not to be had"
+TWICE = "'criteria' holds the items of the rubric too; keep one"
 
 
 @pytest.mark.parametrize(
@@ -47,30 +45,29 @@ BY_A_PROGRAM = "[0].prompt: a prompt that a program makes is not to be had"
         ({"transform": "file://x.ts"}, "[0].transform: passgate has no 'transform' for judges"),
     ],
 )
-def test_what_is_not_to_be_had_keeps_the_test_from_running(
-    tmp_path: Path, said: dict[str, Any], cannot_run: str
-) -> None:
+def test_what_is_not_to_be_had_cannot_run(tmp_path: Path, said: dict[str, Any], cannot_run: str) -> None:
     graders = read(tmp_path, {"type": "llm_judge", "name": "q", **said}, files={"evals/p/a": ""})
     assert graders.one == LlmGrader(type="llm_grader", name="q")
     assert [found[: len(cannot_run)] for found in graders.cannot_run] == [cannot_run]
+
+
+ITEM = {"id": "a", "outcome": "b"}
+INVALID = "invalid rubric:"
 
 
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
         ({"type": "llm_judge", "prompt": "../../etc/a.md"}, ".prompt: '../../etc/a.md' leaves the repository"),
-        (
-            {"type": "llm-grader", "rubrics": ["a"], "criteria": ["b"]},
-            ".rubrics: 'criteria' holds the items of the rubric too; keep one",
-        ),
+        ({"type": "llm-grader", "rubrics": ["a"], "criteria": ["b"]}, f".rubrics: {TWICE}"),
         (
             {"type": "code-grader", "command": ["true"], "requred": True},
             ".requred: unknown key; did you mean 'required'?",
         ),
-        ({"type": "rubrics", "criteria": []}, ".criteria: invalid rubric: must not be empty"),
+        ({"type": "rubrics", "criteria": []}, f".criteria: {INVALID} must not be empty"),
         (
-            {"type": "rubrics", "criteria": [{"id": "rubric-2", "outcome": "a"}, "b"]},
-            ".criteria[1]: invalid rubric: the id 'rubric-2' stands here a second time",
+            {"type": "rubrics", "criteria": [ITEM, ITEM]},
+            f".criteria[1]: {INVALID} the id 'a' stands here a second time",
         ),
     ],
 )
@@ -118,7 +115,7 @@ def test_a_code_grader_is_a_command_with_its_config(tmp_path: Path) -> None:
     assert with_target.cannot_run == ["[0].target: a proxy for the model calls of a grader is not to be had"]
 
 
-FIRST = "[0].criteria[0]"
+NAMED = "a score range is named by a whole number from 0 to 10"
 
 
 def rubric(root: Path, *items: Any) -> Graders:
@@ -132,12 +129,8 @@ def item(root: Path, said: Any) -> Criterion:
 
 @pytest.mark.parametrize("key", ["outcome", "criteria", "expected_outcome", "description", "expectedOutcome"])
 def test_what_must_be_so_has_several_names(tmp_path: Path, key: str) -> None:
-    criteria = rubric(tmp_path, "a", {key: "b", "required": True}, {"id": "c", key: "d"}).one.criteria
-    assert criteria == (
-        Criterion(id="rubric-1", outcome="a"),
-        Criterion(id="rubric-2", outcome="b", required=True),
-        Criterion(id="c", outcome="d", required=False),
-    )
+    criteria = rubric(tmp_path, "a", {key: "b", "required": True}).one.criteria
+    assert criteria == (Criterion(id="rubric-1", outcome="a"), Criterion(id="rubric-2", outcome="b", required=True))
 
 
 def test_points_that_meet_an_item_are_a_share_and_required(tmp_path: Path) -> None:
@@ -147,96 +140,69 @@ def test_points_that_meet_an_item_are_a_share_and_required(tmp_path: Path) -> No
     assert item(tmp_path, {**said, "min_score": 0.7}).min_score == 0.7
 
 
-SPANS = (
-    ScoreRange(low=0, high=4, outcome="bad"),
-    ScoreRange(low=5, high=9, outcome="fair"),
-    ScoreRange(low=10, high=10, outcome="good"),
-)
+def test_spans_of_points_have_two_forms(tmp_path: Path) -> None:
+    listed = [
+        {"score_range": [5, 9], "outcome": "fair"},
+        {"score_range": [0, 4], "outcome": "bad"},
+        {"scoreRange": [10, 10], "expected_outcome": "good"},
+    ]
+    points = (0, 4, "bad"), (5, 9, "fair"), (10, 10, "good")
+    spans = tuple(ScoreRange(low=low, high=high, outcome=outcome) for low, high, outcome in points)
+    for ranges in ({"10": "good", "0": "bad", "5": "fair"}, listed):
+        assert item(tmp_path, {"id": "a", "score_ranges": ranges}) == Criterion(id="a", score_ranges=spans)
 
 
-@pytest.mark.parametrize(
-    "ranges",
-    [
-        {"0": "bad", "5": "fair", "10": "good"},
-        {"10": "good", "0": "bad", "5": "fair"},
-        [
-            {"score_range": [5, 9], "outcome": "fair"},
-            {"score_range": [0, 4], "outcome": "bad"},
-            {"scoreRange": [10, 10], "expected_outcome": "good"},
-        ],
-    ],
-)
-def test_spans_of_points_have_two_forms(tmp_path: Path, ranges: Any) -> None:
-    assert item(tmp_path, {"id": "a", "score_ranges": ranges}) == Criterion(id="a", score_ranges=SPANS)
+def spans(*spans: tuple[int, int]) -> list[dict[str, Any]]:
+    return [{"score_range": span, "outcome": "a"} for span in spans]
 
 
 @pytest.mark.parametrize(
     ("ranges", "problem"),
     [
-        ({"5": "a", "10": "b"}, "score_ranges: invalid rubric: the score ranges must start at 0, not at 5"),
-        ({}, "score_ranges: invalid rubric: the score ranges must go up to 10"),
-        ({"0": 3}, "score_ranges.0: expected a text, not 3"),
-        (7, "score_ranges: expected a mapping or a list, not 7"),
-        (
-            {"0": "a", "0.5": "b"},
-            "score_ranges.0.5: invalid rubric: a score range is named by a whole number from 0 to 10, not '0.5'",
-        ),
-        (
-            {"0": "a", "11": "b"},
-            "score_ranges.11: invalid rubric: a score range is named by a whole number from 0 to 10, not '11'",
-        ),
-        ({"0": "a", "00": "b"}, "score_ranges.00: invalid rubric: the score 0 stands here a second time"),
-        (
-            [{"score_range": [0, 5], "outcome": "a"}, {"score_range": [5, 10], "outcome": "b"}],
-            "score_ranges: invalid rubric: the next must start at 6, not at 5",
-        ),
-        (
-            [{"score_range": [0, 4], "outcome": "a"}, {"score_range": [6, 10], "outcome": "b"}],
-            "score_ranges: invalid rubric: the next must start at 5, not at 6",
-        ),
-        ([{"score_range": [0, 9], "outcome": "a"}], "score_ranges: invalid rubric: the score ranges must go up to 10"),
-        ([{"score_range": [4, 0], "outcome": "a"}], "score_ranges: invalid rubric: the span from 4 to 0 is empty"),
+        ({"5": "a", "10": "b"}, f": {INVALID} the score ranges must start at 0, not at 5"),
+        ({}, f": {INVALID} the score ranges must go up to 10"),
+        ({"0": 3}, ".0: expected a text, not 3"),
+        (7, ": expected a mapping or a list, not 7"),
+        ({"0": "a", "0.5": "b"}, f".0.5: {INVALID} {NAMED}, not '0.5'"),
+        ({"0": "a", "11": "b"}, f".11: {INVALID} {NAMED}, not '11'"),
+        ({"0": "a", "00": "b"}, f".00: {INVALID} the score 0 stands here a second time"),
+        (spans((0, 5), (5, 10)), f": {INVALID} the next must start at 6, not at 5"),
+        (spans((0, 4), (6, 10)), f": {INVALID} the next must start at 5, not at 6"),
+        (spans((0, 9)), f": {INVALID} the score ranges must go up to 10"),
+        (spans((4, 0)), f": {INVALID} the span from 4 to 0 is empty"),
         (
             [{"score_range": [0], "outcome": "a"}],
-            "score_ranges[0].score_range: invalid rubric: expected the lowest and the highest score",
+            f"[0].score_range: {INVALID} expected the lowest and the highest score",
         ),
-        ([{"score_range": [0, 12], "outcome": "a"}], "score_ranges[0].score_range[1]: must be at most 10, not 12"),
-        ([{"outcome": "a"}], "score_ranges[0]: the key 'score_range' is missing"),
-        (["a"], 'score_ranges[0]: invalid rubric: expected a mapping, not "a"'),
+        (spans((0, 12)), "[0].score_range[1]: must be at most 10, not 12"),
+        ([{"outcome": "a"}], "[0]: the key 'score_range' is missing"),
+        (["a"], f'[0]: {INVALID} expected a mapping, not "a"'),
     ],
 )
 def test_spans_must_cover_the_points_without_overlap(tmp_path: Path, ranges: Any, problem: str) -> None:
-    assert rubric(tmp_path, {"id": "a", "outcome": "b", "score_ranges": ranges}).problems == [
-        f"[0].criteria[0].{problem}"
-    ]
+    assert rubric(tmp_path, ITEM | {"score_ranges": ranges}).problems == [f"[0].criteria[0].score_ranges{problem}"]
 
 
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"id": "a"}, "[0].criteria[0]: give `outcome` or `score_ranges`"),
-        ({"id": "a", "outcome": "b", "weight": -1}, "[0].criteria[0].weight: must be at least 0, not -1"),
-        ({"id": "a", "outcome": "b", "min_score": 2}, "[0].criteria[0].min_score: must be at most 1, not 2"),
-        ({"id": "a", "outcome": "b", "required": 1}, "[0].criteria[0].required: expected true or false, not 1"),
+        ({"id": "a"}, ": give `outcome` or `score_ranges`"),
+        (ITEM | {"weight": -1}, ".weight: must be at least 0, not -1"),
+        (ITEM | {"min_score": 2}, ".min_score: must be at most 1, not 2"),
+        (ITEM | {"required": 1}, ".required: expected true or false, not 1"),
+        (ITEM | {"required_min_score": 11}, ".required_min_score: must be from 0 to 10, not 11"),
         (
-            {"id": "a", "outcome": "b", "required_min_score": 11},
-            "[0].criteria[0].required_min_score: must be from 0 to 10, not 11",
+            ITEM | {"required_min_score": 5, "min_score": 0.6},
+            ".required_min_score: 'min_score' (of 1) and 'required_min_score' (of 10) differ; keep one of them",
         ),
+        (ITEM | {"criteria": "c"}, ".criteria: 'outcome' and 'criteria' mean the same and differ; keep one of them"),
         (
-            {"id": "a", "outcome": "b", "required_min_score": 5, "min_score": 0.6},
-            f"{FIRST}.required_min_score: 'min_score' (of 1) and 'required_min_score' (of 10) differ; keep one of them",
+            ITEM | {"operator": "contradicts"},
+            ".operator: \"contradicts\" is not one of the allowed values; did you mean 'contradiction'?",
         ),
-        (
-            {"id": "a", "outcome": "b", "criteria": "c"},
-            "[0].criteria[0].criteria: 'outcome' and 'criteria' mean the same and differ; keep one of them",
-        ),
-        (
-            {"id": "a", "outcome": "b", "operator": "contradicts"},
-            "[0].criteria[0].operator: \"contradicts\" is not one of the allowed values; did you mean 'contradiction'?",
-        ),
-        ({"id": "a", "outcom": "b"}, "[0].criteria[0].outcom: unknown key; did you mean 'outcome'?"),
-        (3, "[0].criteria[0]: invalid rubric: expected a text or a mapping, not 3"),
+        ({"id": "a", "outcom": "b"}, ".outcom: unknown key; did you mean 'outcome'?"),
+        (3, f": {INVALID} expected a text or a mapping, not 3"),
     ],
 )
 def test_a_wrong_item_is_refused(tmp_path: Path, said: Any, problem: str) -> None:
-    assert rubric(tmp_path, said).problems == [problem]
+    assert rubric(tmp_path, said).problems == [f"[0].criteria[0]{problem}"]
