@@ -2,9 +2,11 @@
 
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pytest
@@ -42,26 +44,20 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def provider() -> Iterator[ScriptedUpstream]:
-    with ScriptedUpstream([GOOD]) as scripted:
-        yield scripted
+async def judge_at(upstream: ScriptedUpstream) -> AsyncIterator[Callable[..., HttpJudge]]:
+    """Judges that ask the provider, which says something good."""
+    upstream.says(GOOD)
+    async with AsyncExitStack() as stack:
 
+        def _judge_at(end: str = "", *, key: str = "", retry_policy: RetryPolicy = QUICK, **policy: Any) -> HttpJudge:
+            settings = JudgePolicy(**policy)
+            endpoint = ResolvedEndpoint(f"{upstream.openai_base_url}{end}", key)
+            asked = Upstream(endpoint, timeout_seconds=settings.timeout_seconds, retry_policy=retry_policy)
+            judge = HttpJudge(asked, "gpt-judge", settings)
+            stack.push_async_callback(judge.close)
+            return judge
 
-@pytest.fixture
-async def judge_at() -> AsyncIterator[Callable[..., HttpJudge]]:
-    made = []
-
-    def _judge_at(url: str, *, key: str = "", retry_policy: RetryPolicy = QUICK, **policy: Any) -> HttpJudge:
-        settings = JudgePolicy(**policy)
-        upstream = Upstream(
-            ResolvedEndpoint(url, key), timeout_seconds=settings.timeout_seconds, retry_policy=retry_policy
-        )
-        made.append(HttpJudge(upstream, "gpt-judge", settings))
-        return made[-1]
-
-    yield _judge_at
-    for judge in made:
-        await judge.close()
+        yield _judge_at
 
 
 async def failure(judge: LlmJudge) -> MeasurementError:
@@ -70,13 +66,12 @@ async def failure(judge: LlmJudge) -> MeasurementError:
     return caught.value
 
 
-async def test_the_question_and_the_answer(provider: ScriptedUpstream, judge_at) -> None:
-    reply = await judge_at(provider.openai_base_url, key="k-1").reply(REQUEST)
-    assert reply.text == '{"score": 1}'
-    assert reply.usage == Usage(tokens_in=100, tokens_out=20, tokens_cached=60)
-    (request,) = provider.requests
-    assert request.path == "/v1/chat/completions"
-    assert request.headers["authorization"] == "Bearer k-1"
+@pytest.mark.parametrize(("end", "key", "authorization"), [("", "k-1", "Bearer k-1"), ("/", "", None)])
+async def test_the_question_and_the_answer(judge_at, upstream, end: str, key: str, authorization: str | None) -> None:
+    reply = await judge_at(end, key=key).reply(REQUEST)
+    assert (reply.text, reply.usage) == ('{"score": 1}', Usage(tokens_in=100, tokens_out=20, tokens_cached=60))
+    (request,) = upstream.requests
+    assert (request.path, request.headers.get("authorization")) == ("/v1/chat/completions", authorization)
     assert request.body == {
         "model": "gpt-judge",
         "temperature": 0,
@@ -84,106 +79,71 @@ async def test_the_question_and_the_answer(provider: ScriptedUpstream, judge_at)
     }
 
 
-async def test_without_a_key_none_is_sent(provider: ScriptedUpstream, judge_at) -> None:
-    await judge_at(f"{provider.openai_base_url}/").reply(REQUEST)
-    (request,) = provider.requests
-    assert request.path == "/v1/chat/completions"
-    assert "authorization" not in request.headers
+VOTES = [({}, 1, 0), ({"votes": 3}, 3, 1), ({"temperature": 0.5}, 1, 0.5), ({"votes": 3, "temperature": 0}, 3, 0)]
 
 
-@pytest.mark.parametrize(
-    ("policy", "votes", "temperature"),
-    [
-        ({}, 1, 0),
-        ({"votes": 3}, 3, 1),
-        ({"temperature": 0.5}, 1, 0.5),
-        ({"votes": 3, "temperature": 0}, 3, 0),
-    ],
-)
-async def test_several_votes_are_not_all_the_same_vote(
-    policy: dict[str, Any], votes: int, temperature: float, provider: ScriptedUpstream, judge_at
-) -> None:
-    judge = judge_at(provider.openai_base_url, **policy)
+@pytest.mark.parametrize(("policy", "votes", "temperature"), VOTES)
+async def test_several_votes_are_not_all_the_same_vote(judge_at, upstream, policy, votes, temperature) -> None:
+    judge = judge_at(**policy)
     await judge.reply(REQUEST)
-    assert (judge.votes, provider.requests[0].body["temperature"]) == (votes, temperature)
+    assert (judge.votes, upstream.requests[0].body["temperature"]) == (votes, temperature)
 
 
-async def test_the_model_is_held_to_the_schema_of_the_reply(provider: ScriptedUpstream, judge_at) -> None:
-    await judge_at(provider.openai_base_url).reply(WITH_SCHEMA)
-    assert provider.requests[0].body["response_format"] == {
+@pytest.mark.parametrize("status", [400, 404, 422])
+async def test_an_endpoint_that_knows_no_schemas_is_asked_without_one(judge_at, upstream, status: int) -> None:
+    upstream.script = lambda _, body: Status(status) if "response_format" in body else GOOD
+    judge = judge_at()
+    assert [(await judge.reply(WITH_SCHEMA)).text for _ in range(3)] == [GOOD.text] * 3
+    assert ["response_format" in request.body for request in upstream.requests] == [True, False, False, False]
+    assert upstream.requests[0].body["response_format"] == {
         "type": "json_schema",
         "json_schema": {"name": "reply", "strict": True, "schema": SCHEMA},
     }
 
 
-def without_schemas(status: int) -> Callable[[int, Json], Any]:
-    return lambda _, body: Status(status) if "response_format" in body else GOOD
-
-
-@pytest.mark.parametrize("status", [400, 404, 422])
-async def test_an_endpoint_that_knows_no_schemas_is_asked_without_one(
-    status: int, provider: ScriptedUpstream, judge_at
-) -> None:
-    provider.script = without_schemas(status)
-    judge = judge_at(provider.openai_base_url)
-    assert [(await judge.reply(WITH_SCHEMA)).text for _ in range(3)] == [GOOD.text] * 3
-    assert ["response_format" in request.body for request in provider.requests] == [True, False, False, False]
-
-
-async def test_a_refusal_that_has_nothing_to_do_with_the_schema_is_not_laid_to_it(
-    provider: ScriptedUpstream, judge_at
-) -> None:
-    provider.says(Status(400), Status(400), GOOD)
-    judge = judge_at(provider.openai_base_url)
+async def test_a_refusal_that_has_nothing_to_do_with_the_schema_is_not_laid_to_it(judge_at, upstream) -> None:
+    judge = judge_at()
+    upstream.says(Status(400), Status(400), GOOD)
     with pytest.raises(MeasurementError, match="answered 400"):
         await judge.reply(WITH_SCHEMA)
     await judge.reply(WITH_SCHEMA)
-    assert ["response_format" in request.body for request in provider.requests] == [True, False, True]
+    assert ["response_format" in request.body for request in upstream.requests] == [True, False, True]
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422])
-async def test_a_refusal_ends_the_question(status: int, provider: ScriptedUpstream, judge_at) -> None:
-    provider.says(Status(status, body=b"the reason " + b"x" * 1000))
-    error = await failure(judge_at(provider.openai_base_url))
-    assert f"the judge at 127.0.0.1:{provider.port} answered {status}: the reason xxx" in str(error)
+async def test_a_refusal_ends_the_question_and_tells_no_key(judge_at, upstream, status: int) -> None:
+    upstream.says(Status(status, body=b"no access with sk-123456789 " + b"x" * 1000))
+    error = await failure(judge_at(key="sk-123456789"))
+    assert f"the judge at 127.0.0.1:{upstream.port} answered {status}: no access with *** xxx" in str(error)
     assert error.transient is False
     assert len(str(error)) < 500
-    assert provider.count == 1
+    assert upstream.count == 1
 
 
 @pytest.mark.parametrize("fault", [Status(500), Status(429), Down()], ids=repr)
-async def test_what_may_pass_is_tried_again(fault: Any, provider: ScriptedUpstream, judge_at) -> None:
-    provider.says(fault, fault, GOOD)
-    assert (await judge_at(provider.openai_base_url).reply(REQUEST)).text == GOOD.text
-    provider.says(fault)
-    error = await failure(judge_at(provider.openai_base_url))
+async def test_what_may_pass_is_tried_again(judge_at, upstream: ScriptedUpstream, fault: Any) -> None:
+    upstream.says(fault, fault, GOOD)
+    assert (await judge_at().reply(REQUEST)).text == GOOD.text
+    upstream.says(fault)
+    error = await failure(judge_at())
     assert "(5 attempts)" in str(error)
     assert error.transient is True
-
-
-async def test_the_key_is_in_no_message(provider: ScriptedUpstream, judge_at) -> None:
-    provider.says(Status(401, body=b"no access with sk-123456789"))
-    error = await failure(judge_at(provider.openai_base_url, key="sk-123456789"))
-    assert "no access with ***" in str(error)
 
 
 @pytest.mark.parametrize(
     "body",
     [{}, {"choices": []}, {"choices": [{}]}, {"choices": [{"message": "yes"}]}, {"error": {"message": "overloaded"}}],
 )
-async def test_an_answer_that_is_no_completion_cannot_be_measured(
-    body: Json, provider: ScriptedUpstream, judge_at
-) -> None:
-    provider.says(Status(200, body=body))
-    error = await failure(judge_at(provider.openai_base_url))
+async def test_an_answer_that_is_no_completion_cannot_be_measured(judge_at, upstream, body: Json) -> None:
+    upstream.says(Status(200, body=body))
+    error = await failure(judge_at())
     assert "did not answer with a chat completion" in str(error)
     assert error.transient is False
 
 
-async def test_a_silent_model_is_given_up_in_time(provider: ScriptedUpstream, judge_at) -> None:
-    provider.says(Silent(600))
-    policy = replace(QUICK, attempts=50)
-    error = await failure(judge_at(provider.openai_base_url, timeout_seconds=0.05, retry_policy=policy))
+async def test_a_silent_model_is_given_up_in_time(judge_at, upstream: ScriptedUpstream) -> None:
+    upstream.says(Silent(600))
+    error = await failure(judge_at(timeout_seconds=0.05, retry_policy=replace(QUICK, attempts=50)))
     assert re.search(r"0\.25 s were over|which is too long to wait", str(error))
     assert error.transient is True
 
@@ -199,10 +159,10 @@ async def test_a_silent_model_is_given_up_in_time(provider: ScriptedUpstream, ju
         ("a < b | c [1] <div> [INSTANCE]", "a < b | c [1] <div> [INSTANCE]"),
     ],
 )
-async def test_no_text_can_end_its_message(text: str, sent: str, provider: ScriptedUpstream, judge_at) -> None:
+async def test_no_text_can_end_its_message(judge_at, upstream: ScriptedUpstream, text: str, sent: str) -> None:
     request = REQUEST.model_copy(update={"messages": (JudgeMessage(role="user", content=text),)})
-    await judge_at(provider.openai_base_url).reply(request)
-    assert provider.requests[0].body["messages"][0]["content"] == sent
+    await judge_at().reply(request)
+    assert upstream.requests[0].body["messages"][0]["content"] == sent
 
 
 @given(st.text(alphabet="<>[]|/s SYINT", max_size=30))
@@ -238,9 +198,7 @@ async def test_recorded_replies_go_by_the_fingerprint(recorded: Callable[[str, s
 async def test_an_unknown_fingerprint_says_what_to_do(recorded: Callable[[str, str], Path]) -> None:
     folder = recorded("a.yaml", "replies: []\n")
     error = await failure(RecordedJudge.from_folder(folder))
-    assert "fingerprint f1" in str(error)
-    assert "PASSGATE_JUDGE_MODEL" in str(error)
-    assert str(folder) in str(error)
+    assert all(part in str(error) for part in ("fingerprint f1", "PASSGATE_JUDGE_MODEL", str(folder)))
     assert error.transient is False
 
 
@@ -260,19 +218,17 @@ async def test_a_folder_that_is_not_there_holds_no_reply(tmp_path: Path) -> None
 MODEL = {"base_url": "http://file/v1", "model": "file-model"}
 
 
-def test_without_a_configuration_there_is_no_judge(tmp_path: Path) -> None:
-    assert make_llm_judge(JudgePolicy(), tmp_path) is None
-
-
-def test_a_model_of_the_policy(tmp_path: Path) -> None:
-    judge = make_llm_judge(JudgePolicy(**MODEL), tmp_path)
-    assert isinstance(judge, HttpJudge)
-    assert judge.name == "file-model"
-
-
-def test_a_model_goes_before_recorded_replies(tmp_path: Path) -> None:
-    assert isinstance(make_llm_judge(JudgePolicy(recorded="replies", **MODEL), tmp_path), HttpJudge)
-    assert isinstance(make_llm_judge(JudgePolicy(recorded="replies"), tmp_path), RecordedJudge)
+@pytest.mark.parametrize(
+    ("policy", "kind"),
+    [
+        ({}, NoneType),
+        (MODEL, HttpJudge),
+        ({"recorded": "replies", **MODEL}, HttpJudge),
+        ({"recorded": "replies"}, RecordedJudge),
+    ],
+)
+def test_a_model_goes_before_recorded_replies(policy: dict[str, str], kind: type, tmp_path: Path) -> None:
+    assert type(make_llm_judge(JudgePolicy(**policy), tmp_path)) is kind
 
 
 def test_recorded_replies_lie_in_the_suites_folder(recorded: Callable[[str, str], Path], tmp_path: Path) -> None:
@@ -282,9 +238,9 @@ def test_recorded_replies_lie_in_the_suites_folder(recorded: Callable[[str, str]
 
 
 async def test_the_environment_goes_before_the_file(
-    provider: ScriptedUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    upstream: ScriptedUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", provider.openai_base_url)
+    monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", upstream.openai_base_url)
     monkeypatch.setenv("PASSGATE_JUDGE_MODEL", "environment-model")
     monkeypatch.setenv("MY_KEY", "k-2")
     policy = JudgePolicy(api_key_variable="MY_KEY", **MODEL)
@@ -293,33 +249,51 @@ async def test_the_environment_goes_before_the_file(
     assert judge.name == judge_model(policy) == "environment-model"
     await judge.reply(REQUEST)
     await judge.close()
-    (request,) = provider.requests
+    (request,) = upstream.requests
     assert request.headers["authorization"] == "Bearer k-2"
     assert request.body["model"] == "environment-model"
 
 
-def test_the_environment_can_complete_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PASSGATE_JUDGE_MODEL", "environment-model")
-    judge = make_llm_judge(JudgePolicy(base_url="http://file/v1"), tmp_path)
+@pytest.mark.parametrize(
+    ("environment", "policy", "name"),
+    [({}, MODEL, "file-model"), ({"PASSGATE_JUDGE_MODEL": "other"}, {"base_url": "http://file/v1"}, "other")],
+)
+def test_the_environment_can_complete_the_file(
+    environment: dict[str, str], policy: dict[str, str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    judge = make_llm_judge(JudgePolicy(**policy), tmp_path)
     assert judge is not None
-    assert judge.name == "environment-model"
+    assert judge.name == judge_model(JudgePolicy(**policy)) == name
 
 
-@pytest.mark.parametrize("half", [{"base_url": "http://file/v1"}, {"model": "m"}, {"model": "m", "recorded": "r"}])
-def test_half_a_configuration_is_refused(half: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="needs both a base URL and a model"):
-        make_llm_judge(JudgePolicy(**half), tmp_path)
+HALF = "needs both a base URL and a model"
 
 
-@pytest.mark.parametrize("url", ["host/v1", "ftp://host/v1", "http://host:port/v1", "https://me:secret@host/v1"])
-def test_an_address_that_cannot_be_used_is_refused_before_anything_is_run(url: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="base URL"):
-        make_llm_judge(JudgePolicy(base_url=url, model="m"), tmp_path)
+@pytest.mark.parametrize(
+    ("environment", "policy", "what"),
+    [
+        ("", {"base_url": "http://file/v1"}, HALF),
+        ("", {"model": "m"}, HALF),
+        ("", {"model": "m", "recorded": "r"}, HALF),
+        ("http://environment/v1", {"recorded": "replies"}, HALF),
+        ("", {"base_url": "host/v1", "model": "m"}, "base URL"),
+        ("", {"base_url": "ftp://host/v1", "model": "m"}, "base URL"),
+        ("", {"base_url": "http://host:port/v1", "model": "m"}, "base URL"),
+        ("", {"base_url": "https://me:secret@host/v1", "model": "m"}, "base URL"),
+    ],
+)
+def test_half_a_configuration_and_no_address_are_refused_before_anything_is_run(
+    environment: str, policy: dict[str, str], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", environment)
+    with pytest.raises(UsageError, match=what):
+        make_llm_judge(JudgePolicy(**policy), tmp_path)
 
 
 def test_without_a_model_nobody_is_paid() -> None:
     assert judge_model(JudgePolicy(recorded="replies")) == ""
-    assert judge_model(JudgePolicy(**MODEL)) == "file-model"
 
 
 def test_a_judge_that_is_not_asked_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,9 +309,3 @@ def test_a_judge_that_is_not_asked_costs_nothing(tmp_path: Path, monkeypatch: py
 def test_votes_and_temperature_have_their_bounds(field: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         JudgePolicy(**field)
-
-
-def test_half_a_configuration_in_the_environment_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", "http://environment/v1")
-    with pytest.raises(UsageError, match="needs both"):
-        make_llm_judge(JudgePolicy(recorded="replies"), tmp_path)

@@ -12,7 +12,8 @@ from tests.unit.agents.conftest import one_turn
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.usage import trial_metrics
-from passgate.tasks.model.transcript import EndReason
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import EndReason, ToolCall
 
 PATCH = """\
 diff --git a/greeting.txt b/greeting.txt
@@ -37,7 +38,6 @@ def references(suites: Path) -> Path:
     (files / "greeting.txt").write_text("hello\n")
     (suites / "fix.patch").write_text(PATCH)
     (suites / "fix.sh").write_text("echo done >> greeting.txt; cat greeting.txt\n")
-    (suites / "fails.sh").write_text("echo oh no >&2; exit 3\n")
     (suites / "recorded.json").write_text(
         json.dumps({"messages": [{"role": "assistant", "content": "recorded", "usage": {"tokens_in": 9}}]})
     )
@@ -52,70 +52,61 @@ def task_with(**solution: str):
     return a_task(sandbox="greeting", reference=reference)
 
 
-async def test_a_patch_is_applied(references: Path, sandbox_of) -> None:
-    task = task_with(patch="fix.patch")
-    async with sandbox_of(task) as sandbox:
-        transcript = await one_turn(OracleAgent(references, None), task, sandbox)
-        assert (sandbox.workspace / "greeting.txt").read_text() == "yes\n"
-        assert (sandbox.workspace / "deep/new.txt").read_text() == "new\n"
-    assert [call.tool for call in transcript.tool_calls] == ["apply_patch"]
+PATCHED = task_with(patch="fix.patch")
+
+
+@pytest.mark.parametrize(
+    ("counterexample", "task", "results"),
+    [
+        (None, PATCHED, {"apply_patch": ""}),
+        (None, PATCHED.model_copy(update={"expected_output": "yes"}), {"apply_patch": ""}),
+        (None, task_with(patch="fix.patch", script="fix.sh"), {"apply_patch": "", "run_script": "yes\ndone\n"}),
+        ("wrong", PATCHED, {"run_script": "hello\ndone\n"}),
+    ],
+    ids=["patch", "before the expected output", "script after the patch", "counterexample by its name"],
+)
+async def test_the_reference_solution_is_applied(
+    references: Path, attempt, counterexample: str | None, task: EvalTask, results: dict[str, str]
+) -> None:
+    transcript = await attempt(OracleAgent(references, counterexample), task)
+    assert {call.tool: call.result for call in transcript.tool_calls} == results
     assert transcript.end is EndReason.COMPLETED
     assert transcript.output
-
-
-async def test_a_script_runs_after_the_patch(references: Path, attempt) -> None:
-    transcript = await attempt(OracleAgent(references, None), task_with(patch="fix.patch", script="fix.sh"))
-    assert [call.tool for call in transcript.tool_calls] == ["apply_patch", "run_script"]
-    assert transcript.tool_calls[1].result == "yes\ndone\n"
+    metrics = trial_metrics(transcript)
+    assert (metrics.cost, metrics.total_tokens) == (0.0, 0), "no model was asked"
 
 
 async def test_a_recorded_transcript_is_given(references: Path, attempt) -> None:
     transcript = await attempt(OracleAgent(references, None), task_with(transcript="recorded.json", script="fix.sh"))
-    assert transcript.output == "recorded"
-    assert trial_metrics(transcript).tokens_in == 9
+    assert (transcript.output, trial_metrics(transcript).tokens_in) == ("recorded", 9)
 
 
-async def test_a_counterexample_goes_by_its_name(references: Path, attempt) -> None:
-    transcript = await attempt(OracleAgent(references, "wrong"), task_with(patch="fix.patch"))
-    assert transcript.tool_calls[0].result == "hello\ndone\n"
-
-
-async def test_an_unknown_counterexample_cannot_be_measured(references: Path, attempt) -> None:
-    with pytest.raises(MeasurementError, match="no counterexample 'wrnog'; it has wrong, other"):
-        await attempt(OracleAgent(references, "wrnog"), task_with(patch="fix.patch"))
-
-
-async def test_without_a_reference_there_is_nothing_to_do(references: Path, attempt) -> None:
-    with pytest.raises(MeasurementError, match="has no `reference:`"):
-        await attempt(OracleAgent(references, None), a_task())
-
-
-async def test_a_patch_that_does_not_fit_cannot_be_measured(references: Path, attempt) -> None:
-    (references / "fix.patch").write_text(PATCH.replace("-hello", "-hallo"))
-    with pytest.raises(MeasurementError, match=r"apply_patch .* exited 1: error: patch failed: greeting\.txt:1"):
-        await attempt(OracleAgent(references, None), task_with(patch="fix.patch"))
-
-
-async def test_a_patch_that_leaves_the_workspace_cannot_be_measured(references: Path, attempt) -> None:
-    (references / "fix.patch").write_text("--- /dev/null\n+++ b/../../escaped\n@@ -0,0 +1 @@\n+x\n")
-    with pytest.raises(MeasurementError, match="apply_patch"):
-        await attempt(OracleAgent(references, None), task_with(patch="fix.patch"))
-
-
-async def test_a_script_that_fails_cannot_be_measured(references: Path, attempt) -> None:
-    with pytest.raises(MeasurementError, match=r"run_script .* exited 3: oh no"):
-        await attempt(OracleAgent(references, None), task_with(script="fails.sh"))
+@pytest.mark.parametrize(
+    ("counterexample", "task", "what"),
+    [
+        ("wrnog", PATCHED, "no counterexample 'wrnog'; it has wrong, other"),
+        (None, a_task(), "has no `reference:`"),
+        ("wrong", a_task(expected_output="yes"), "has no `reference:`"),
+        (None, task_with(patch="other.patch"), r"apply_patch .* exited 1: error: patch failed: greeting\.txt:1"),
+        (None, task_with(patch="leaves.patch"), "apply_patch"),
+        (None, task_with(script="fails.sh"), r"run_script .* exited 3: oh no"),
+        (None, task_with(transcript="gone.json"), r"no recorded transcript gone\.json"),
+    ],
+)
+async def test_what_the_oracle_cannot_do_cannot_be_measured(
+    references: Path, attempt, counterexample: str | None, task: EvalTask, what: str
+) -> None:
+    (references / "other.patch").write_text(PATCH.replace("-hello", "-hallo"))
+    (references / "leaves.patch").write_text("--- /dev/null\n+++ b/../../escaped\n@@ -0,0 +1 @@\n+x\n")
+    (references / "fails.sh").write_text("echo oh no >&2; exit 3\n")
+    with pytest.raises(MeasurementError, match=what):
+        await attempt(OracleAgent(references, counterexample), task)
 
 
 async def test_a_script_that_hangs_cannot_be_measured(references: Path, attempt) -> None:
-    (references / "fails.sh").write_text("sleep 600\n")
+    (references / "hangs.sh").write_text("sleep 600\n")
     with pytest.raises(MeasurementError, match="ran out of time"):
-        await attempt(OracleAgent(references, None), task_with(script="fails.sh"), seconds=0.2)
-
-
-async def test_a_transcript_that_is_gone_cannot_be_measured(references: Path, attempt) -> None:
-    with pytest.raises(MeasurementError, match=r"no recorded transcript gone\.json"):
-        await attempt(OracleAgent(references, None), task_with(transcript="gone.json"))
+        await attempt(OracleAgent(references, None), task_with(script="hangs.sh"), seconds=0.2)
 
 
 @pytest.mark.usefixtures("without_bubblewrap")
@@ -127,26 +118,21 @@ async def test_a_patch_touches_no_repository_around(
     temporary.mkdir()
     subprocess.run(["git", "init", "--quiet", str(temporary)], check=True)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    task = task_with(patch="fix.patch")
-    async with sandbox_of(task) as sandbox:
+    async with sandbox_of(PATCHED) as sandbox:
         assert sandbox.workspace.is_relative_to(temporary)
-        await one_turn(OracleAgent(references, None), task, sandbox)
+        await one_turn(OracleAgent(references, None), PATCHED, sandbox)
         assert (sandbox.workspace / "greeting.txt").read_text() == "yes\n"
+        assert (sandbox.workspace / "deep/new.txt").read_text() == "new\n"
 
 
 async def test_nop_does_nothing_and_says_nothing(sandbox_of) -> None:
-    async with sandbox_of() as sandbox:
-        transcript = await one_turn(NopAgent(), a_task(), sandbox)
+    task = a_task(expected_output="yes")
+    async with sandbox_of(task) as sandbox:
+        transcript = await one_turn(NopAgent(), task, sandbox)
         assert list(sandbox.workspace.iterdir()) == []
     assert (transcript.output, transcript.steps, transcript.tool_calls) == ("", (), ())
     assert transcript.complete is True
-
-
-async def test_no_model_costs_nothing(references: Path, attempt) -> None:
-    solved = await attempt(OracleAgent(references, None), task_with(patch="fix.patch"))
-    for transcript in (solved, await attempt(NopAgent())):
-        metrics = trial_metrics(transcript)
-        assert (metrics.cost, metrics.total_tokens) == (0.0, 0)
+    assert (trial_metrics(transcript).cost, trial_metrics(transcript).total_tokens) == (0.0, 0)
 
 
 # --- tasks without a reference solution ------------------------------------------------------------------------------
@@ -184,26 +170,11 @@ async def test_expected_messages_are_said_with_their_calls(suites: Path, attempt
     )
     transcript = await attempt(OracleAgent(suites, None), task)
     assert [message.role for message in transcript.messages] == ["user", "assistant", "user", "assistant", "assistant"]
-    assert [(call.tool, call.arguments, call.result) for call in transcript.tool_calls] == [
-        ("find", {"q": 1}, "found"),
-        ("read", {}, {"own": 1}),
-        ("look", {}, "seen"),
-        ("close", {}, None),
-    ]
-    assert [call.duration_ms for call in transcript.tool_calls] == [None, 12.5, None, None]
+    assert transcript.tool_calls == (
+        ToolCall(tool="find", arguments={"q": 1}, result="found"),
+        ToolCall(tool="read", result={"own": 1}, duration_ms=12.5),
+        ToolCall(tool="look", result="seen"),
+        ToolCall(tool="close"),
+    )
     assert transcript.output == "yes"
     assert trial_metrics(transcript).tool_call_count == 4
-
-
-async def test_a_reference_solution_goes_before_the_expected_output(references: Path, attempt) -> None:
-    task = task_with(patch="fix.patch").model_copy(update={"expected_output": "yes"})
-    assert [call.tool for call in (await attempt(OracleAgent(references, None), task)).tool_calls] == ["apply_patch"]
-
-
-async def test_an_expected_output_is_no_counterexample(suites: Path, attempt) -> None:
-    with pytest.raises(MeasurementError, match="has no `reference:`"):
-        await attempt(OracleAgent(suites, "wrong"), a_task(expected_output="yes"))
-
-
-async def test_nop_says_nothing_of_the_expected_output(attempt) -> None:
-    assert (await attempt(NopAgent(), a_task(expected_output="yes"))).output == ""

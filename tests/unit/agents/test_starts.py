@@ -1,5 +1,7 @@
 """When an agent's command counts as wrong, and when a trial that could not be started has failed."""
 
+from collections.abc import Sequence
+
 import pytest
 from tests.builders import a_task, a_trial
 
@@ -19,45 +21,37 @@ def finished(end: EndReason, status: TrialStatus = TrialStatus.FAILED, **changes
 NOT_STARTED = finished(EndReason.NOT_STARTED)
 STARTED = finished(EndReason.CRASHED)
 NOT_MEASURED = finished(EndReason.COMPLETED, TrialStatus.ERROR)
+OF_ANOTHER_RUN = finished(EndReason.COMPLETED, TrialStatus.PASSED, reused_from="earlier")
+
+
+def starts_of(trials: Sequence[FinishedTrial], earlier: Sequence[FinishedTrial] = ()) -> Starts:
+    starts = Starts()
+    starts.carry_on(earlier)
+    for trial in trials:
+        starts.add(trial)
+    return starts
 
 
 def test_enough_trials_show_that_a_command_is_wrong() -> None:
-    starts = Starts()
-    for one in [NOT_STARTED, NOT_MEASURED] * (ENOUGH - 1):
-        starts.add(one)
+    starts = starts_of([NOT_STARTED, NOT_MEASURED] * (ENOUGH - 1))
     with pytest.raises(UsageError, match="could not be started in any of 3 trials: exit code 127: not found; check"):
         starts.add(NOT_STARTED)
 
 
-def test_fewer_do_when_there_are_no_others() -> None:
-    starts = Starts()
-    starts.refuse_wrong_command()
-    starts.add(NOT_STARTED)
+@pytest.mark.parametrize("earlier", [[], [OF_ANOTHER_RUN]], ids=["no others", "of another run"])
+def test_fewer_do_when_no_other_trial_says_anything_of_this_machine(earlier: list[FinishedTrial]) -> None:
+    starts_of([], earlier).refuse_wrong_command()
     with pytest.raises(UsageError, match="could not be started in the one trial"):
-        starts.refuse_wrong_command()
+        starts_of([NOT_STARTED], earlier).refuse_wrong_command()
 
 
 @pytest.mark.parametrize("place", range(ENOUGH))
 def test_once_a_trial_has_started_the_others_are_the_agents_fault(place: int) -> None:
-    starts = Starts()
-    for one in [NOT_STARTED] * place + [STARTED] + [NOT_STARTED] * ENOUGH:
-        starts.add(one)
-    starts.refuse_wrong_command()
+    starts_of([NOT_STARTED] * place + [STARTED] + [NOT_STARTED] * ENOUGH).refuse_wrong_command()
 
 
 def test_a_run_that_is_carried_on_knows_that_its_agent_has_started() -> None:
-    starts = Starts()
-    starts.carry_on([STARTED])
-    for _ in range(ENOUGH):
-        starts.add(NOT_STARTED)
-
-
-def test_trials_of_another_run_say_nothing_of_this_machine() -> None:
-    starts = Starts()
-    starts.carry_on([finished(EndReason.COMPLETED, TrialStatus.PASSED, reused_from="earlier")])
-    starts.add(NOT_STARTED)
-    with pytest.raises(UsageError):
-        starts.refuse_wrong_command()
+    starts_of([NOT_STARTED] * ENOUGH, earlier=[STARTED])
 
 
 def test_trials_of_a_command_that_was_wrong_do_not_count() -> None:

@@ -1,24 +1,30 @@
-"""Transcripts as agents hand them over."""
+"""JSON that somebody else wrote, and transcripts as agents hand them over."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES, read_transcript_file, transcript_of
+from passgate.tasks.agents.transcripts import (
+    MAX_TRANSCRIPT_BYTES,
+    as_text,
+    excerpt,
+    read_json,
+    read_transcript_file,
+    transcript_of,
+)
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 
 def test_a_text_is_an_answer() -> None:
-    transcript = transcript_of("yes")
-    assert (transcript.output, transcript.complete) == ("yes", False)
-    assert transcript.messages == (Message(role="assistant", content="yes"),)
-
-
-def test_half_characters_in_an_answer_are_replaced() -> None:
-    assert transcript_of("a\ud800b").output == "a?b"
+    assert transcript_of("a\ud800b") == Transcript(
+        messages=(Message(role="assistant", content="a?b"),), output="a?b", complete=False
+    )
 
 
 def test_a_transcript_is_one() -> None:
@@ -38,28 +44,23 @@ def test_the_last_words_are_the_answer_unless_it_is_given() -> None:
     assert transcript_of({"messages": []}).output == ""
 
 
-@pytest.mark.parametrize("value", [None, 3, 2.5, b"yes", ["yes"], object()])
-def test_anything_else_is_none(value: Any) -> None:
-    with pytest.raises(MeasurementError, match=f"the agent gave {type(value).__name__}"):
+CIRCLE: list[Any] = []
+CIRCLE.append(CIRCLE)
+ODD = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="a", result=object()),)),))
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        *((value, f"the agent gave {type(value).__name__}") for value in (None, 3, 2.5, b"yes", ["yes"], object())),
+        ({"messages": [{"role": "user"}, {"role": "robot"}]}, r"not a transcript: messages\.1\.role: "),
+        (ODD, "cannot be recorded"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{"tool": "a", "result": CIRCLE}]}]}, "transcript"),
+    ],
+)
+def test_anything_else_is_none(value: Any, what: str) -> None:
+    with pytest.raises(MeasurementError, match=what):
         transcript_of(value)
-
-
-def test_what_is_wrong_is_named() -> None:
-    with pytest.raises(MeasurementError, match=r"not a transcript: messages\.1\.role: "):
-        transcript_of({"messages": [{"role": "user"}, {"role": "robot"}]})
-
-
-def test_an_object_of_the_agents_own_cannot_be_recorded() -> None:
-    transcript = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="a", result=object()),)),))
-    with pytest.raises(MeasurementError, match="cannot be recorded"):
-        transcript_of(transcript)
-
-
-def test_a_circle_cannot_be_recorded() -> None:
-    circle: list[Any] = []
-    circle.append(circle)
-    with pytest.raises(MeasurementError, match="transcript"):
-        transcript_of({"messages": [{"role": "assistant", "tool_calls": [{"tool": "a", "result": circle}]}]})
 
 
 def test_there_may_be_no_file(tmp_path: Path) -> None:
@@ -70,17 +71,9 @@ def test_there_may_be_no_file(tmp_path: Path) -> None:
 
 def test_a_file_is_bounded(tmp_path: Path) -> None:
     file = tmp_path / "transcript.json"
-    with file.open("wb") as opened:
-        os.truncate(opened.fileno(), MAX_TRANSCRIPT_BYTES + 1)
+    file.touch()
+    os.truncate(file, MAX_TRANSCRIPT_BYTES + 1)
     with pytest.raises(MeasurementError, match=r"transcript\.json cannot be read: larger than 32 MiB"):
-        read_transcript_file(file)
-
-
-@pytest.mark.parametrize("parts", ["[]", "{}"])
-def test_a_file_of_too_many_parts_is_not_read(tmp_path: Path, parts: str) -> None:
-    file = tmp_path / "transcript.json"
-    file.write_text(f'{{"messages": [{",".join([parts] * 500_000)}]}}')
-    with pytest.raises(MeasurementError, match="it has more than 500000 lists and objects"):
         read_transcript_file(file)
 
 
@@ -90,30 +83,73 @@ def step(**fields: str) -> str:
     return f'{{"messages": [{{"role": "assistant"{said}}}]}}'
 
 
+TOO_MANY = "it has more than 500000 lists and objects"
+
+
 @pytest.mark.parametrize(
-    "content",
+    ("content", "what"),
     [
-        "",
-        "not JSON",
-        "3",
-        '["yes"]',
-        '{"messages": 3}',
-        '{"messages": [{"role": "robot"}]}',
-        '{"unknown": 1}',
-        step(usage='{"cost_usd": NaN}'),
-        step(usage='{"cost_usd": -1}'),
-        step(usage='{"tokens_in": -1}'),
-        step(usage='{"tokens_in": 1%s}' % ("0" * 40)),
-        step(latency_ms="Infinity"),
-        '{"output": "\\ud800"}',
-        step(tool_calls=r'[{"tool": "a", "result": "\ud800"}]'),
-        step(tool_calls='[{"tool": "a", "result": %s}]' % ("[" * 195 + "]" * 195)),
-        "[" * 100_000,
-        b'{"output": "\xff"}',
+        ("", "transcript"),
+        ("not JSON", "transcript"),
+        ("3", "transcript"),
+        ('["yes"]', "transcript"),
+        ('{"messages": 3}', "transcript"),
+        ('{"messages": [{"role": "robot"}]}', "transcript"),
+        ('{"unknown": 1}', "transcript"),
+        (step(usage='{"cost_usd": NaN}'), "transcript"),
+        (step(usage='{"cost_usd": -1}'), "transcript"),
+        (step(usage='{"tokens_in": -1}'), "transcript"),
+        (step(usage='{"tokens_in": 1%s}' % ("0" * 40)), "transcript"),
+        (step(latency_ms="Infinity"), "transcript"),
+        ('{"output": "\\ud800"}', "transcript"),
+        (step(tool_calls=r'[{"tool": "a", "result": "\ud800"}]'), "transcript"),
+        (step(tool_calls='[{"tool": "a", "result": %s}]' % ("[" * 195 + "]" * 195)), "transcript"),
+        ("[" * 100_000, "transcript"),
+        ('{"output": "\udcff"}', "transcript"),
+        (f'{{"messages": [{",".join(["[]"] * 500_000)}]}}', TOO_MANY),
+        (f'{{"messages": [{",".join(["{}"] * 500_000)}]}}', TOO_MANY),
     ],
+    ids=lambda value: str(value)[:20],
 )
-def test_a_file_that_is_no_transcript_that_can_be_recorded(tmp_path: Path, content: str | bytes) -> None:
+def test_a_file_that_is_no_transcript_that_can_be_recorded(tmp_path: Path, content: str, what: str) -> None:
     file = tmp_path / "transcript.json"
-    file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(MeasurementError, match="transcript"):
+    file.write_bytes(os.fsencode(content))
+    with pytest.raises(MeasurementError, match=what):
         read_transcript_file(file)
+
+
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(documents.filter(lambda value: "\\ud" not in json.dumps(value)))
+def test_json_is_read(value: Any) -> None:
+    assert read_json(json.dumps(value)) == value
+    assert read_json(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+NO_JSON = ["", "nothing", "NaN", "[-Infinity]", "1e999", '"\\ud800"', b'"\xff"', "1" * 5000]
+
+
+@pytest.mark.parametrize("content", [*NO_JSON, "[" * 1000 + "]" * 1000, "[" * 10**6], ids=lambda content: content[:20])
+def test_what_could_not_be_written_down_again_is_a_value_error(content: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        read_json(content)
+
+
+@given(st.text() | st.binary())
+def test_an_excerpt_is_short_and_can_be_written_down(content: str | bytes) -> None:
+    assert len(excerpt(content).encode()) <= 301 * 4
+
+
+def test_an_excerpt_says_that_it_is_one() -> None:
+    assert excerpt(b"a" * 1000) == "a" * 300 + "…"
+    assert excerpt(" whole\n") == "whole"
+
+
+def test_a_text_is_itself() -> None:
+    assert as_text("a\n") == "a\n"
+    assert as_text({"ö": [1]}) == '{"ö": [1]}'
