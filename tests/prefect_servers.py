@@ -16,7 +16,7 @@ import httpx
 from passgate.flows.embedded.schema import make_database
 from tests.project import clean_environment
 from tests.sharing import locked
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
 
 PATIENT = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "240"}
 """A busy machine takes longer to start Prefect than a run waits by default."""
@@ -73,7 +73,7 @@ def started_server(home: Path, port: int | None = None, **settings: str) -> Iter
         yield PrefectServer(environment, server.pid)
     finally:
         server.terminate()
-        server.wait(timeout=30)
+        server.wait(timeout=LIMIT)
 
 
 def _is_up(url: str) -> bool:
