@@ -36,17 +36,20 @@ Key = tuple[str, int]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_run_that_is_killed_twenty_times_repeats_only_what_was_in_flight_and_loses_nothing(project: Project) -> None:
+@pytest.mark.timeout(3600)
+def test_a_run_that_is_killed_twenty_times_repeats_only_what_was_in_flight_and_loses_nothing(
+    bare_project: Project,
+) -> None:
+    project = bare_project
     gate_of(project, k=K)
     for number in range(TASKS):
         project.write(f"suites/golden/t{number}.yaml", SAYS_YES.format(name=f"t{number}"))
     temporary = project.path / "temporary"
     temporary.mkdir()
-    project.environment["TMPDIR"] = str(temporary)
+    project.environment |= {"TMPDIR": str(temporary), "PASSGATE_ENGINE": "none"}
     moments = random.Random(11)
     with running_agent() as agent:
-        agent.replies = [Says(pause=0.1)]
+        agent.replies = [Says(pause=0.05)]
         project.write("agents.yaml", AGENTS.format(url=agent.url))
         begin = project.command("run", "ci_merge", "--agent", "counting", "--jobs", str(JOBS))
         carry_on = project.command("run", "ci_merge", "--resume", "last", "--jobs", str(JOBS))
@@ -56,7 +59,7 @@ def test_a_run_that_is_killed_twenty_times_repeats_only_what_was_in_flight_and_l
             asked = asked_of(agent, asked_before)
             assert before.isdisjoint(asked), "a finished trial was run again"
         assert len(finished(project)) < TASKS * K
-        last = project.run(carry_on, timeout=900)
+        last = project.run(carry_on, timeout=1800)
     assert last.returncode == 0, last.stdout + last.stderr
     every = {(f"t{task}", trial) for task in range(TASKS) for trial in range(K)}
     assert finished(project) == every
@@ -74,18 +77,15 @@ def killed(project: Project, command: list[str], agent: AgentServer, moments: ra
     to some trials later.
     """
     wanted = len(agent.asked) + moments.randrange(10)
-    with (project.path / "stderr.txt").open("w") as messages:
-        process = subprocess.Popen(
-            command, cwd=project.path, env=project.full_environment(), stdout=subprocess.DEVNULL, stderr=messages
-        )
-    try:
-        wait_until(lambda: process.poll() is not None or has_plan(project), seconds=180)
-        wait_until(lambda: process.poll() is not None or len(agent.asked) >= wanted, seconds=180)
+    with (
+        (project.path / "stderr.txt").open("w") as messages,
+        project.started(command, stdout=subprocess.DEVNULL, stderr=messages) as process,
+    ):
+        wait_until(lambda: process.poll() is not None or has_plan(project))
+        wait_until(lambda: process.poll() is not None or len(agent.asked) >= wanted)
         time.sleep(moments.random() * 0.2)
-    finally:
         ended_before = process.poll()
         kill_tree(process.pid)
-        process.wait()
     assert ended_before is None, (project.path / "stderr.txt").read_text()
 
 

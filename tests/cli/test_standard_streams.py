@@ -7,46 +7,34 @@ import signal
 import subprocess
 import sys
 import termios
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.gates import WRITES_OK, agent_file, gate_of
+from tests.gates import agent_file, gate_of, verdict_of
 from tests.project import Project
+from tests.waiting import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.cold]
 
 NO_SPACE = "passgate: cannot write to standard output: No space left on device\n"
 AGENT = ("--agent", "python:agent:agent")
 COMMANDS = [
     ("--version",),
-    ("--help",),
     ("run", "--help"),
     ("validate", "suites"),
-    ("show", "suites/golden/a.yaml"),
     ("forecast", "ci_merge", "--assume", "0.99", "--runs", "100", "--json"),
 ]
 
 
-@contextmanager
-def broken_pipe() -> Iterator[int]:
-    """A pipe that nobody reads any more."""
+def with_broken_output(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command whose reader has gone, as that of `| head`."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        yield writing
+        return project.run(project.command(*arguments), stdout=writing)
     finally:
         os.close(writing)
-
-
-def with_broken_output(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command whose reader has gone, as that of `| head`."""
-    with broken_pipe() as pipe:
-        return project.run(project.command(*arguments), stdout=pipe)
 
 
 def redirected(project: Project, redirections: str, *command: str) -> subprocess.CompletedProcess[str]:
@@ -56,16 +44,14 @@ def redirected(project: Project, redirections: str, *command: str) -> subprocess
 
 @pytest.fixture
 def suites(bare_project: Project) -> Project:
-    gate_of(bare_project, k=1)
-    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    bare_project.environment["PASSGATE_ENGINE"] = "none"
+    gate_of(bare_project, "a", k=1)
     return bare_project
 
 
-@pytest.fixture
-def runnable(project: Project) -> Project:
-    """A gate whose one task the agent passes, or fails where BAD is set."""
-    gate_of(project, k=1)
-    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+def passes_unless_bad(project: Project) -> None:
+    """Write a gate whose one task the agent passes, or fails where BAD is set."""
+    gate_of(project, "a", k=1)
     agent_file(
         project,
         """
@@ -75,12 +61,6 @@ def runnable(project: Project) -> Project:
             return "done"
         """,
     )
-    return project
-
-
-def decision(project: Project) -> str:
-    decided: str = json.loads((project.run_folders()[-1] / "verdict.json").read_text())["decision"]
-    return decided
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
@@ -114,23 +94,25 @@ def test_an_error_beside_a_full_disk_keeps_its_exit_code(suites: Project) -> Non
     assert "no runs yet" in ended.stderr
 
 
-def test_a_verdict_stands_whatever_the_streams_are(runnable: Project) -> None:
-    ended = redirected(runnable, "<&- 2>&-", *runnable.command("run", "ci_merge", *AGENT))
+def test_a_verdict_stands_whatever_the_streams_are(project: Project) -> None:
+    passes_unless_bad(project)
+    ended = redirected(project, "<&- 2>&-", *project.command("run", "ci_merge", *AGENT))
     assert ended.returncode == 0
     assert "PASS" in ended.stdout
-    assert decision(runnable) == "PASS"
-    assert with_broken_output(runnable, "judge", "last").returncode == 0
-    full = redirected(runnable, ">/dev/full", *runnable.command("judge", "last"))
+    assert verdict_of(project)["decision"] == "PASS"
+    assert with_broken_output(project, "judge", "last").returncode == 0
+    full = redirected(project, ">/dev/full", *project.command("judge", "last"))
     assert (full.returncode, full.stderr) == (0, NO_SPACE)
 
 
-def test_a_run_whose_output_is_lost_has_the_exit_code_of_its_verdict(runnable: Project) -> None:
-    assert with_broken_output(runnable, "run", "ci_merge", *AGENT).returncode == 0
-    runnable.environment["BAD"] = "1"
-    full = redirected(runnable, ">/dev/full", *runnable.command("run", "ci_merge", *AGENT))
+def test_a_run_whose_output_is_lost_has_the_exit_code_of_its_verdict(suites: Project) -> None:
+    passes_unless_bad(suites)
+    assert with_broken_output(suites, "run", "ci_merge", *AGENT).returncode == 0
+    suites.environment["BAD"] = "1"
+    full = redirected(suites, ">/dev/full", *suites.command("run", "ci_merge", *AGENT))
     assert full.returncode == 1
     assert full.stderr.endswith(NO_SPACE)
-    assert decision(runnable) == "FAIL"
+    assert verdict_of(suites)["decision"] == "FAIL"
 
 
 def test_nothing_that_is_opened_later_gets_the_number_of_a_closed_stream(suites: Project, tmp_path: Path) -> None:
@@ -156,23 +138,10 @@ def test_a_message_is_there_as_soon_as_it_is_said(bare_project: Project, unbuffe
         "import sys; from passgate.flows.cli.terminal import take_standard_streams; take_standard_streams(); "
         "from passgate.tasks.reports.messages import warn; warn('it waits'); sys.stdin.read()"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=bare_project.full_environment(PYTHONUNBUFFERED=unbuffered),
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
+    environment = bare_project.full_environment(PYTHONUNBUFFERED=unbuffered)
+    with bare_project.started([sys.executable, "-c", code], stdin=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
-        # Its end would bring the message as well.
-        ending = threading.Timer(60, process.kill)
-        ending.start()
-        try:
-            assert process.stderr.readline() == "passgate: it waits\n"
-        finally:
-            ending.cancel()
-            process.stdin.close()
+        assert process.stderr.readline() == "passgate: it waits\n"
 
 
 SAYS_MORE_THAN_A_PIPE_HAS_ROOM_FOR = """
@@ -184,13 +153,13 @@ say("".join(f"{number:04}\\n" for number in range(1600)))
 """
 
 
-def test_what_is_interrupted_while_it_is_written_is_not_written_twice() -> None:
+def test_what_is_interrupted_while_it_is_written_is_not_written_twice(bare_project: Project) -> None:
     command = [sys.executable, "-c", SAYS_MORE_THAN_A_PIPE_HAS_ROOM_FOR]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        while int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder) <= 60_000:
-            time.sleep(0.01)
+    with bare_project.started(command, stderr=subprocess.DEVNULL, text=False) as process:
+        output = process.stdout
+        assert output is not None
+        wait_until(lambda: int.from_bytes(fcntl.ioctl(output, termios.FIONREAD, bytes(4)), sys.byteorder) > 60_000)
         process.send_signal(signal.SIGINT)
-        lines = process.stdout.read()[60_000:].decode().splitlines()
+        lines = output.read()[60_000:].decode().splitlines()
     assert lines
     assert lines[:-1] == [f"{number:04}" for number in range(len(lines) - 1)]
