@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.attestations.reading import UnreadableError
-from passgate.tasks.attestations.statement import (
-    MAX_SIGNATURES,
-    Envelope,
-    Signature,
-    read_envelope,
-    signed_bytes,
-)
+from passgate.tasks.attestations.statement import MAX_SIGNATURES, Envelope, Signature, read_envelope, signed_bytes
 
 PLAIN: dict[str, Any] = {
     "payload": "aGVsbG8gd29ybGQ=",

@@ -8,14 +8,8 @@ import pytest
 from passgate.tasks.providers.client import ProviderReply, Upstream, UpstreamError
 
 CHAT = "chat/completions"
-
-
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hello."}]}).encode()
-
-
 STREAM = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hello."}]}).encode()
-
-
 SECONDS = 20.0
 
 

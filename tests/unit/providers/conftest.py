@@ -11,7 +11,6 @@ from tests.upstream import ScriptedUpstream
 
 QUICK = RetryPolicy(first_pause=0.01, longest_pause=0.05, longest_retry_after=2, failing_seconds=60, probe_every=0.1)
 """The breaker never opens by it: a row of failures would have to last a minute."""
-OpenUpstream = Callable[..., Upstream]
 
 
 @pytest.fixture(autouse=True)
@@ -28,11 +27,13 @@ def provider() -> Iterator[ScriptedUpstream]:
 
 
 @pytest.fixture
-async def connect() -> AsyncIterator[OpenUpstream]:
-    """Makes clients of an address, which are closed when the test is over."""
+async def connect(provider: ScriptedUpstream) -> AsyncIterator[Callable[..., Upstream]]:
+    """Makes clients of the provider or of another address, which are closed when the test is over."""
     made: list[Upstream] = []
 
-    def _connect(url: str, *, key: str = "", silence: float = 5, retry_policy: RetryPolicy = QUICK) -> Upstream:
+    def _connect(
+        url: str = provider.openai_base_url, *, key: str = "", silence: float = 5, retry_policy: RetryPolicy = QUICK
+    ) -> Upstream:
         upstream = Upstream(ResolvedEndpoint(url, key, "THE_KEY"), timeout_seconds=silence, retry_policy=retry_policy)
         made.append(upstream)
         return upstream

@@ -8,12 +8,8 @@ from dataclasses import replace
 import pytest
 
 from passgate.tasks.providers.client import ProviderReply, Upstream, UpstreamError
-from tests.unit.providers.asking import (
-    failure,
-    send,
-    streamed,
-)
-from tests.unit.providers.conftest import QUICK, OpenUpstream
+from tests.unit.providers.asking import failure, send, streamed
+from tests.unit.providers.conftest import QUICK
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import (
     SOMETHING,
@@ -25,14 +21,18 @@ from tests.upstream_replies import (
     Status,
     WrongContentType,
 )
+from tests.waiting import until
 
 
-async def test_a_cancelled_call_gives_its_turn_back(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+async def test_time_in_the_queue_counts_and_a_cancelled_call_gives_its_turn_back(
+    provider: ScriptedUpstream, connect
+) -> None:
     provider.says(Silent(300))
-    upstream = connect(provider.openai_base_url)
+    upstream = connect()
     calls = [asyncio.create_task(send(upstream)) for _ in range(100)]
-    while provider.count < 64:
-        await asyncio.sleep(0.01)
+    await until(lambda: provider.count >= 64)
+    error = await failure(upstream, seconds=0.2)
+    assert "0.2 s were over while it was waited for its turn (0 attempts)" in str(error)
     for call in calls:
         call.cancel()
     await asyncio.gather(*calls, return_exceptions=True)
@@ -41,49 +41,31 @@ async def test_a_cancelled_call_gives_its_turn_back(provider: ScriptedUpstream, 
     assert (await send(upstream)).status == 200
 
 
-async def test_no_more_than_64_calls_are_under_way_at_first(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+async def test_no_more_than_64_calls_are_under_way_at_first(provider: ScriptedUpstream, connect) -> None:
     provider.says(Silent(0.3))
-    upstream = connect(provider.openai_base_url)
+    upstream = connect()
     answers = await asyncio.gather(*(send(upstream) for _ in range(80)))
     assert [answer.status for answer in answers] == [200] * 80
     assert provider.most_at_once == 64
 
 
-async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(
-    provider: ScriptedUpstream, connect: OpenUpstream
-) -> None:
+async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(provider: ScriptedUpstream, connect) -> None:
     provider.script = lambda _, __: Status(429) if provider._at_once > 4 else Silent(0.01)
-    upstream = connect(provider.openai_base_url, retry_policy=replace(QUICK, attempts=30))
+    upstream = connect(retry_policy=replace(QUICK, attempts=30))
     answers = await asyncio.gather(*(send(upstream) for _ in range(300)))
     assert [answer.status for answer in answers] == [200] * 300
     assert upstream._limiter.window.size < 12
 
 
-async def test_time_in_the_queue_counts(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
-    provider.says(Silent(300))
-    upstream = connect(provider.openai_base_url)
-    blocking = [asyncio.create_task(send(upstream)) for _ in range(64)]
-    while provider.count < 64:
-        await asyncio.sleep(0.01)
-    error = await failure(upstream, seconds=0.2)
-    assert "0.2 s were over while it was waited for its turn (0 attempts)" in str(error)
-    for call in blocking:
-        call.cancel()
-    await asyncio.gather(*blocking, return_exceptions=True)
-
-
 DEAD = replace(QUICK, failing_seconds=0.2, probe_every=0.2)
 
 
-async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
-    provider: ScriptedUpstream, connect: OpenUpstream
-) -> None:
+async def test_a_dead_provider_is_given_up_by_everyone_who_waits(provider: ScriptedUpstream, connect) -> None:
     provider.says(Down())
     retry_policy = replace(QUICK, first_pause=300, longest_pause=300, failing_seconds=1.5, probe_every=600)
-    upstream = connect(provider.openai_base_url, retry_policy=retry_policy)
+    upstream = connect(retry_policy=retry_policy)
     waiting = [asyncio.create_task(failure(upstream, seconds=600)) for _ in range(60)]
-    while provider.count < 60:
-        await asyncio.sleep(0.01)
+    await until(lambda: provider.count >= 60)
     await asyncio.sleep(1.8)
     assert not any(call.done() for call in waiting)
     begun = time.monotonic()
@@ -96,10 +78,8 @@ async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
     assert provider.count == 61
 
 
-async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
-    upstream = connect(
-        provider.openai_base_url, silence=0.3, retry_policy=replace(DEAD, first_pause=300, longest_pause=300)
-    )
+async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUpstream, connect) -> None:
+    upstream = connect(silence=0.3, retry_policy=replace(DEAD, first_pause=300, longest_pause=300))
     provider.says(Silent(300))
     begun = time.monotonic()
     errors = await asyncio.gather(*(failure(upstream, seconds=600) for _ in range(200)))
@@ -108,11 +88,9 @@ async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUp
     assert not any(error.transient for error in errors)
 
 
-async def test_a_moment_in_which_everything_breaks_is_not_a_dead_provider(
-    provider: ScriptedUpstream, connect: OpenUpstream
-) -> None:
+async def test_a_moment_in_which_everything_breaks_is_not_a_dead_provider(provider: ScriptedUpstream, connect) -> None:
     provider.script = lambda number, _: Down() if number < 50 else SOMETHING
-    upstream = connect(provider.openai_base_url, retry_policy=replace(QUICK, failing_seconds=3))
+    upstream = connect(retry_policy=replace(QUICK, failing_seconds=3))
     answers = await asyncio.gather(*(send(upstream) for _ in range(50)))
     assert [answer.status for answer in answers] == [200] * 50
 
@@ -125,9 +103,9 @@ async def dead(provider: ScriptedUpstream, upstream: Upstream, fault: Reply) -> 
 
 
 async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(
-    provider: ScriptedUpstream, connect: OpenUpstream
+    provider: ScriptedUpstream, connect
 ) -> None:
-    upstream = connect(provider.openai_base_url, retry_policy=DEAD)
+    upstream = connect(retry_policy=DEAD)
     await dead(provider, upstream, Down())
     await asyncio.sleep(DEAD.probe_every + 0.05)
     before = provider.count
@@ -143,15 +121,13 @@ async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(
 
 
 @pytest.mark.parametrize("fault", [MalformedJson(), WrongContentType(), Status(500), Status(529)], ids=repr)
-async def test_a_provider_that_answers_nonsense_is_dead_too(
-    fault: Reply, provider: ScriptedUpstream, connect: OpenUpstream
-) -> None:
-    await dead(provider, connect(provider.openai_base_url, retry_policy=DEAD), fault)
+async def test_a_provider_that_answers_nonsense_is_dead_too(fault: Reply, provider: ScriptedUpstream, connect) -> None:
+    await dead(provider, connect(retry_policy=DEAD), fault)
 
 
-async def test_a_provider_whose_streams_all_break_is_dead(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+async def test_a_provider_whose_streams_all_break_is_dead(provider: ScriptedUpstream, connect) -> None:
     provider.says(ResetMidStream(2))
-    upstream = connect(provider.openai_base_url, retry_policy=DEAD)
+    upstream = connect(retry_policy=DEAD)
     for _ in range(DEAD.failures_until_open):
         with pytest.raises(UpstreamError, match="the connection broke"):
             await streamed(upstream)
@@ -160,12 +136,9 @@ async def test_a_provider_whose_streams_all_break_is_dead(provider: ScriptedUpst
 
 
 @pytest.mark.parametrize("refusal", [Status(429), Status(401), Status(404)], ids=repr)
-async def test_a_provider_that_refuses_is_alive(
-    refusal: Reply, provider: ScriptedUpstream, connect: OpenUpstream
-) -> None:
+async def test_a_provider_that_refuses_is_alive(refusal: Reply, provider: ScriptedUpstream, connect) -> None:
     provider.says(refusal)
-    retry_policy = replace(QUICK, failing_seconds=0, failures_until_open=2, attempts=2)
-    upstream = connect(provider.openai_base_url, retry_policy=retry_policy)
+    upstream = connect(retry_policy=replace(QUICK, failing_seconds=0, failures_until_open=2, attempts=2))
     for _ in range(3):
         with contextlib.suppress(UpstreamError):
             await send(upstream)
@@ -173,11 +146,9 @@ async def test_a_provider_that_refuses_is_alive(
     assert (await send(upstream)).status == 200
 
 
-async def test_a_provider_that_lets_calls_run_out_of_time_is_dead(
-    provider: ScriptedUpstream, connect: OpenUpstream
-) -> None:
+async def test_a_provider_that_lets_calls_run_out_of_time_is_dead(provider: ScriptedUpstream, connect) -> None:
     provider.says(Silent(300))
-    upstream = connect(provider.openai_base_url, retry_policy=DEAD)
+    upstream = connect(retry_policy=DEAD)
     errors = [await failure(upstream, seconds=0.1) for _ in range(DEAD.failures_until_open + 1)]
     assert all(error.transient for error in errors[:-1])
     assert "the circuit breaker is open" in str(errors[-1])

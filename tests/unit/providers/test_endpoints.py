@@ -13,54 +13,40 @@ ENVIRONMENT = {
 }
 
 
-def test_the_usual_variables_say_where_a_provider_is() -> None:
-    assert resolved_endpoint("openai", Endpoint(), ENVIRONMENT) == ResolvedEndpoint(
-        "https://openai.example/v1", "sk-o", "OPENAI_API_KEY", "authorization"
-    )
-    assert resolved_endpoint("anthropic", Endpoint(), ENVIRONMENT) == ResolvedEndpoint(
-        "https://anthropic.example", "sk-a", "ANTHROPIC_API_KEY", "x-api-key"
-    )
+OWN = Endpoint(base_url="http://127.0.0.1:8080/v1", api_key_variable="TEAM_KEY")
+OPENAI, ANTHROPIC = ("openai", "OPENAI_API_KEY", "authorization"), ("anthropic", "ANTHROPIC_API_KEY", "x-api-key")
 
 
-def test_without_any_variable_it_is_the_public_address() -> None:
-    assert resolved_endpoint("openai", Endpoint(), {}) == ResolvedEndpoint(
-        "https://api.openai.com/v1", "", "OPENAI_API_KEY", "authorization"
-    )
-    assert (
-        resolved_endpoint("anthropic", Endpoint(), {"ANTHROPIC_BASE_URL": ""}).base_url == "https://api.anthropic.com"
-    )
+@pytest.mark.parametrize(
+    ("provider", "environment", "url", "key"),
+    [
+        pytest.param(OPENAI, ENVIRONMENT, "https://openai.example/v1", "sk-o", id="openai"),
+        pytest.param(ANTHROPIC, ENVIRONMENT, "https://anthropic.example", "sk-a", id="anthropic"),
+        pytest.param(OPENAI, {}, "https://api.openai.com/v1", "", id="openai, no variable"),
+        pytest.param(ANTHROPIC, {"ANTHROPIC_BASE_URL": ""}, "https://api.anthropic.com", "", id="anthropic, empty"),
+    ],
+)
+def test_the_usual_variables_say_where_a_provider_is(
+    provider: tuple[str, str, str], environment: dict[str, str], url: str, key: str
+) -> None:
+    name, key_variable, header = provider
+    found = resolved_endpoint(name, Endpoint(), environment)
+    assert found == ResolvedEndpoint(url, key, key_variable, header)
+    assert found.key_headers == ({header: f"Bearer {key}" if name == "openai" else key} if key else {})
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_the_endpoint_of_the_agent_goes_first(provider) -> None:
-    endpoint = Endpoint(base_url="http://127.0.0.1:8080/v1", api_key_variable="TEAM_KEY")
-    target = resolved_endpoint(provider, endpoint, ENVIRONMENT)
-    assert (target.base_url, target.key, target.key_variable) == ("http://127.0.0.1:8080/v1", "sk-team", "TEAM_KEY")
-
-
-def test_a_named_variable_that_is_not_set_gives_no_other_key() -> None:
-    assert resolved_endpoint("openai", Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
-
-
-def test_the_key_goes_into_the_header_of_its_api() -> None:
-    assert resolved_endpoint("openai", Endpoint(), ENVIRONMENT).key_headers == {"authorization": "Bearer sk-o"}
-    assert resolved_endpoint("anthropic", Endpoint(), ENVIRONMENT).key_headers == {"x-api-key": "sk-a"}
-    assert ResolvedEndpoint("https://host").key_headers == {}
+def test_the_endpoint_of_the_agent_goes_first(provider: str) -> None:
+    target = resolved_endpoint(provider, OWN, ENVIRONMENT)
+    assert (target.base_url, target.key, target.key_variable) == (OWN.base_url, "sk-team", "TEAM_KEY")
+    assert resolved_endpoint(provider, Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        "host/v1",
-        "ftp://host/v1",
-        "https://",
-        "https:///v1",
-        "http://host:port/v1",
-        "http://host/v1?key=1",
-        "http://host/v1#top",
-        "file:///etc/passwd",
-        "http://ho\nst/",
-        "",
+        *("", "host/v1", "ftp://host/v1", "file:///etc/passwd", "https://", "https:///v1", "http://host:port/v1"),
+        *("http://host/v1?key=1", "http://host/v1#top", "http://ho\nst/"),
     ],
 )
 def test_what_is_no_base_url_is_refused(url: str) -> None:
@@ -88,14 +74,8 @@ def test_the_key_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("host", "is_loopback"),
     [
-        ("localhost", True),
-        ("api.localhost", True),
-        ("127.0.0.1", True),
-        ("127.8.8.8", True),
-        ("[::1]", True),
-        ("10.0.0.1", False),
-        ("localhost.example", False),
-        ("[::2]", False),
+        *((host, True) for host in ("localhost", "api.localhost", "127.0.0.1", "127.8.8.8", "[::1]")),
+        *((host, False) for host in ("10.0.0.1", "localhost.example", "[::2]")),
     ],
 )
 def test_this_machine_is_known(host: str, is_loopback: bool) -> None:

@@ -14,6 +14,10 @@ async def asked(url: str, key: str = "sk-123456", seconds: float = 5) -> Probe:
     return await probe("openai", ResolvedEndpoint(f"{url}/v1", key, "KEY"), seconds=seconds)
 
 
+def at(server: socket.socket) -> str:
+    return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
 async def test_an_endpoint_that_answers() -> None:
     with answering(200) as server:
         answer = await asked(server.url)
@@ -54,18 +58,15 @@ async def test_an_endpoint_that_is_of_no_use_is_asked_once(status: int, body: by
     assert answer.asked in answer.trouble
 
 
-async def test_nobody_there() -> None:
+async def test_nobody_there_and_silence_are_not_waited_for() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        answer = await asked(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        answer = await asked(at(taken))
     assert answer.status is None
     assert "cannot be reached" in answer.trouble
-
-
-async def test_silence_is_not_waited_for() -> None:
     begin = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        answer = await asked(f"http://127.0.0.1:{silent.getsockname()[1]}", seconds=0.3)
+        answer = await asked(at(silent), seconds=0.3)
     assert answer.status is None
     assert time.monotonic() - begin < 60
 

@@ -25,21 +25,21 @@ def test_an_event_is_whole_with_the_last_byte_of_its_blank_line(end: bytes) -> N
     assert parser.feed(stream[-1:]) == [Event(stream, None, b"a")]
 
 
-def test_a_line_end_that_is_cut_in_two_is_one() -> None:
-    assert [event.data for event in read(b"data: a\r", b"\ndata: b\r\n\r", b"\n")] == [b"a\nb"]
+@pytest.mark.parametrize(
+    ("pieces", "data"),
+    [
+        pytest.param([b"data: a\r", b"\ndata: b\r\n\r", b"\n"], [b"a\nb"], id="line end cut in two"),
+        pytest.param([b"data:  a \ndata:b\n\n"], [b" a \nb"], id="one space after the colon"),
+        pytest.param([b"\xef\xbb\xbfdata: a\n\ndata: b\n\n"], [b"a", b"b"], id="byte order mark"),
+    ],
+)
+def test_the_data_of_events(pieces: list[bytes], data: list[bytes]) -> None:
+    assert [event.data for event in read(*pieces)] == data
 
 
 def test_comments_and_empty_events_have_no_data() -> None:
     events = read(b": keep-alive\n\n\n\nretry: 10\nid: 7\n\ndata\n\n")
     assert [(event.name, event.data) for event in events] == [(None, None), (None, None), (None, None), (None, b"")]
-
-
-def test_only_one_space_after_the_colon_is_taken_off() -> None:
-    assert [event.data for event in read(b"data:  a \ndata:b\n\n")] == [b" a \nb"]
-
-
-def test_a_byte_order_mark_at_the_beginning_is_no_part_of_a_field() -> None:
-    assert read(b"\xef\xbb\xbfdata: a\n\ndata: b\n\n")[0].data == b"a"
 
 
 def test_what_is_read_is_all_that_came() -> None:
@@ -56,8 +56,7 @@ def test_an_event_that_the_end_cuts_short_can_be_ended() -> None:
 
 def test_an_event_that_never_ends_is_not_collected_for_ever() -> None:
     parser = EventParser(max_event_bytes=100)
-    for _ in range(10):
-        parser.feed(b"data: 678\n")
+    parser.feed(b"data: 678\n" * 10)
     with pytest.raises(ApiFormatError, match="larger than 100 bytes"):
         parser.feed(b"d")
 

@@ -8,18 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.providers.asking import (
-    BODY,
-    closed_port,
-    failure,
-    send,
-)
-from tests.unit.providers.conftest import QUICK, OpenUpstream
+from tests.unit.providers.asking import BODY, closed_port, send
+from tests.unit.providers.conftest import QUICK
 from tests.upstream import ScriptedUpstream
-from tests.upstream_replies import (
-    SOMETHING,
-    Silent,
-)
+from tests.upstream_replies import SOMETHING, Silent
 
 
 @asynccontextmanager
@@ -41,17 +33,15 @@ async def one_answer_per_connection() -> AsyncIterator[str]:
         await over.acquire()
 
 
-async def test_a_kept_connection_that_the_server_has_closed_is_no_failure(connect: OpenUpstream) -> None:
+async def test_a_kept_connection_that_the_server_has_closed_is_no_failure(connect) -> None:
     retry_policy = replace(QUICK, attempts=1, failures_until_open=1, failing_seconds=0)
     async with one_answer_per_connection() as url, connect(url, retry_policy=retry_policy) as upstream:
         for _ in range(4):
             assert (await send(upstream)).document == {}
 
 
-async def test_connections_are_kept_and_the_last_one_is_taken_first(
-    provider: ScriptedUpstream, connect: OpenUpstream
-) -> None:
-    upstream = connect(provider.openai_base_url)
+async def test_connections_are_kept_and_the_last_one_is_taken_first(provider: ScriptedUpstream, connect) -> None:
+    upstream = connect()
     provider.says(Silent(0.1))
     await asyncio.gather(*(send(upstream) for _ in range(5)))
     assert len(upstream._wire._idle) == 5
@@ -65,29 +55,18 @@ async def test_connections_are_kept_and_the_last_one_is_taken_first(
     assert upstream._wire._idle == []
 
 
-async def test_a_server_without_tls_cannot_be_reached_by_https(port: int, connect: OpenUpstream) -> None:
-    error = await failure(connect(f"https://127.0.0.1:{port}/v1"))
-    assert "it cannot be reached" in str(error)
-    assert error.transient
-
-
-async def test_a_proxy_of_the_environment_is_used(
-    provider: ScriptedUpstream, connect: OpenUpstream, monkeypatch: pytest.MonkeyPatch
+async def test_a_proxy_of_the_environment_is_used_but_not_before_this_machine(
+    provider: ScriptedUpstream, connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", provider.url)
     assert (await send(connect("http://models.invalid/v1"))).status == 200
     assert provider.requests[0].path == "http://models.invalid/v1/chat/completions"
-
-
-async def test_no_proxy_stands_before_this_machine(
-    provider: ScriptedUpstream, connect: OpenUpstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{closed_port()}")
-    assert (await send(connect(provider.openai_base_url))).status == 200
+    assert (await send(connect())).status == 200
 
 
-async def test_an_upstream_closes_itself_as_a_context(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
-    async with connect(provider.openai_base_url) as upstream:
+async def test_an_upstream_closes_itself_as_a_context(provider: ScriptedUpstream, connect) -> None:
+    async with connect() as upstream:
         assert upstream.name == f"127.0.0.1:{provider.port}"
         await send(upstream)
     assert upstream._wire._idle == []

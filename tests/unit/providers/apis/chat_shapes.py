@@ -3,11 +3,7 @@
 from typing import Any
 
 import openai
-from tests.provider_streams import (
-    Canned,
-    Json,
-    canned,
-)
+from tests.provider_streams import Canned, Json, canned
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import OPENAI_APIS

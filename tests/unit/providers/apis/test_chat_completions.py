@@ -4,22 +4,8 @@ from typing import Any
 
 import openai
 import pytest
-from tests.provider_streams import (
-    Json,
-    canned,
-    event,
-)
-from tests.unit.providers.apis.chat_shapes import (
-    API,
-    BOTH,
-    READ,
-    TEXT,
-    USED,
-    client,
-    completion,
-    request,
-    tool_call,
-)
+from tests.provider_streams import Json, canned, event
+from tests.unit.providers.apis.chat_shapes import API, BOTH, READ, TEXT, USED, client, completion, request, tool_call
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ToolAnswer

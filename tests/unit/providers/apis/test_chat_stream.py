@@ -2,15 +2,7 @@
 
 import openai
 import pytest
-from tests.provider_streams import (
-    DONE,
-    Json,
-    documents,
-    event,
-    passed,
-    refusing,
-    unnamed,
-)
+from tests.provider_streams import DONE, Json, documents, event, passed, refusing, unnamed
 from tests.unit.providers.apis.chat_shapes import (
     API,
     BOTH,
