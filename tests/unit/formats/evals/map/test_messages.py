@@ -9,11 +9,24 @@ from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
 from passgate.tasks.model.task import EvalTask
 from tests.unit.formats.evals.eval_tasks import SOUND, Answer, read_file, read_test, read_tests
 
+BARE = {"id": "t", "criteria": "c"}
+
 
 def asked(root: Path, value: Any, **files: str) -> Answer:
     """A test whose input this is."""
-    named = {name.replace("_", "."): text for name, text in files.items()}
-    return read_tests(root, {"id": "t", "input": value, "criteria": "c"}, files=named)
+    return read_tests(
+        root, BARE | {"input": value}, files={name.replace("_", "."): text for name, text in files.items()}
+    )
+
+
+def attached(root: Path, *names: str, kind: str = "file", **options: Any) -> Answer:
+    """A test whose message has these files."""
+    blocks = [{"type": kind, "value": name} for name in names]
+    return read_tests(root, BARE | {"input": [{"role": "user", "content": blocks}]}, **options)
+
+
+def texts(task: EvalTask) -> list[str]:
+    return [f"{message.role}: {message.text}" for message in task.messages]
 
 
 def test_a_text_or_one_user_message_is_what_the_user_says(tmp_path: Path) -> None:
@@ -26,13 +39,11 @@ def test_a_text_or_one_user_message_is_what_the_user_says(tmp_path: Path) -> Non
 def test_several_messages_stay_messages_and_a_mapping_without_a_role_is_a_payload(tmp_path: Path) -> None:
     said = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}]
     task = asked(tmp_path, said).one
-    assert task.inputs == {"messages": said}
-    assert [(message.role, message.text) for message in task.messages] == [("system", "Be short."), ("user", "Hi")]
+    assert (task.inputs, texts(task)) == ({"messages": said}, ["system: Be short.", "user: Hi"])
     assert task.prompt == "@[System]:\nBe short.\n\n@[User]:\nHi"
-    (message,) = asked(tmp_path, {"ticket": {"title": "broken"}}).one.messages
-    assert message == TaskMessage(
-        role="user", content=(ContentBlock(type="json", value={"ticket": {"title": "broken"}}),)
-    )
+    payload = {"ticket": {"title": "broken"}}
+    (message,) = asked(tmp_path, payload).one.messages
+    assert message == TaskMessage(role="user", content=(ContentBlock(type="json", value=payload),))
 
 
 def test_blocks_hold_texts_files_images_and_json(tmp_path: Path) -> None:
@@ -56,54 +67,30 @@ def test_blocks_hold_texts_files_images_and_json(tmp_path: Path) -> None:
 
 
 def test_files_are_found_from_the_file_upwards_and_from_the_repository_on(tmp_path: Path) -> None:
-    blocks = [{"type": "file", "value": name} for name in ("near.md", "../far.md", "/root.md", "above.md")]
     files = {"evals/deep/near.md": "1", "evals/far.md": "2", "root.md": "3", "evals/above.md": "4"}
-    test = {"id": "t", "criteria": "c", "input": [{"role": "user", "content": blocks}]}
-    task = read_tests(tmp_path, test, name="evals/deep/EVAL.yaml", files=files).one
-    content: Any = task.messages[0].content
-    assert [(block.value, block.text) for block in content] == [
-        ("evals/deep/near.md", "1"),
-        ("evals/far.md", "2"),
-        ("root.md", "3"),
-        ("evals/above.md", "4"),
-    ]
+    names = "near.md", "../far.md", "/root.md", "above.md"
+    content: Any = attached(tmp_path, *names, name="evals/deep/EVAL.yaml", files=files).one.messages[0].content
+    assert [(block.value, block.text) for block in content] == list(files.items())
 
 
 def test_a_file_that_is_not_there_or_outside_of_the_repository(tmp_path: Path) -> None:
-    answer = asked(tmp_path, [{"role": "user", "content": [{"type": "file", "value": "gone.md"}]}])
+    answer = attached(tmp_path, "gone.md")
     assert answer.cannot_run == ["tests[0].input[0].content[0].value: no file 'gone.md'"]
     (reason,) = answer.one.cannot_run
-    assert reason.startswith("EVAL.yaml:7:14: tests[0].input[0].content[0].value: no file")
-    answer = asked(tmp_path, [{"role": "user", "content": [{"type": "file", "value": "../../etc/passwd"}]}])
-    assert answer.problems == ["tests[0].input[0].content[0].value: '../../etc/passwd' leaves the repository"]
+    assert reason.startswith("EVAL.yaml:8:14: tests[0].input[0].content[0].value: no file")
+    assert attached(tmp_path, "../../etc/passwd").problems == [
+        "tests[0].input[0].content[0].value: '../../etc/passwd' leaves the repository"
+    ]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [
-        pytest.param(b"\xff\xfe", "'f.md' is not UTF-8 text", id="bytes"),
-        pytest.param(b"x" * (1024 * 1024 + 1), "'f.md' is larger than 1 MiB", id="large"),
-    ],
+    [(b"\xff\xfe", "'f.md' is not UTF-8 text"), (b"x" * (1024 * 1024 + 1), "'f.md' is larger than 1 MiB")],
+    ids=["bytes", "large"],
 )
-def test_a_file_that_is_no_text_of_bounded_size_keeps_the_test_from_running(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
+def test_a_file_that_is_no_text_of_bounded_size_cannot_run(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "f.md").write_bytes(content)
-    answer = asked(tmp_path, [{"role": "user", "content": [{"type": "file", "value": "f.md"}]}])
-    assert answer.cannot_run == [f"tests[0].input[0].content[0].value: {message}"]
-
-
-def test_an_image_in_the_file_itself_is_a_data_url(tmp_path: Path) -> None:
-    base64 = "iVBORw0KGgo" + "A" * 293
-    images = [
-        {"type": "image", "value": value} for value in (base64, "data:image/gif;base64,R0", "https://x.org/a.png")
-    ]
-    content: Any = asked(tmp_path, [{"role": "user", "content": images}]).one.messages[0].content
-    assert [block.value for block in content] == [
-        f"data:image/png;base64,{base64}",
-        "data:image/gif;base64,R0",
-        "https://x.org/a.png",
-    ]
+    assert attached(tmp_path, "f.md").cannot_run == [f"tests[0].input[0].content[0].value: {message}"]
 
 
 def test_tool_calls_of_openai_and_of_agentv_are_the_same(tmp_path: Path) -> None:
@@ -122,67 +109,49 @@ def test_tool_calls_of_openai_and_of_agentv_are_the_same(tmp_path: Path) -> None
     assert (tool.role, tool.tool_call_id, tool.name, tool.text) == ("tool", "c1", "find", "Ann, 30")
 
 
+def calls(arguments: str) -> list[dict[str, Any]]:
+    call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": arguments}}
+    return [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [call]}]
+
+
+NO_MAPPING = "[1].tool_calls[0].function.arguments: arguments are a mapping"
+
+
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (42, "tests[0].input: expected a text, a message or messages, not 42"),
-        (["Hi"], 'tests[0].input[0]: expected a message with `role` and `content`, not "Hi"'),
+        (42, ": expected a text, a message or messages, not 42"),
+        (["Hi"], '[0]: expected a message with `role` and `content`, not "Hi"'),
         (
             [{"role": "usr", "content": "Hi"}],
-            "tests[0].input[0].role: \"usr\" is not one of the allowed values; did you mean 'user'?",
+            "[0].role: \"usr\" is not one of the allowed values; did you mean 'user'?",
         ),
-        ([{"role": "user"}], "tests[0].input[0]: a message needs `content` or `tool_calls`"),
-        (
-            [{"role": "user", "content": "Hi", "contnt": "x"}],
-            "tests[0].input[0].contnt: unknown key; did you mean 'content'?",
-        ),
-        (
-            [{"role": "user", "content": [{"type": "fil", "value": "x"}]}],
-            "tests[0].input[0].content[0]: \"fil\" is no kind of content; did you mean 'file'?",
-        ),
-        (
-            [{"role": "user", "content": [{"type": "file"}]}],
-            "tests[0].input[0].content[0]: the key 'value' is missing",
-        ),
+        ([{"role": "user"}], "[0]: a message needs `content` or `tool_calls`"),
+        ([{"role": "user", "content": "Hi", "contnt": "x"}], "[0].contnt: unknown key; did you mean 'content'?"),
+        ([{"role": "user", "content": [{"type": "fil"}]}], '[0].content[0]: "fil" is no kind of content; did you mean'),
+        ([{"role": "user", "content": [{"type": "file"}]}], "[0].content[0]: the key 'value' is missing"),
+        (calls("{"), NO_MAPPING),
+        (calls("[1]"), NO_MAPPING),
+        (calls('{"a": NaN}'), NO_MAPPING),
     ],
 )
 def test_what_is_no_message_is_a_problem(tmp_path: Path, value: Any, problem: str) -> None:
-    assert problem in asked(tmp_path, value).problems
-
-
-@pytest.mark.parametrize("arguments", ["{", "[1]", '{"a": NaN}'])
-def test_arguments_that_are_no_json_mapping_are_a_problem(tmp_path: Path, arguments: str) -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": arguments}}
-    said = [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [call]}]
-    (problem,) = asked(tmp_path, said).problems
-    assert problem.startswith("tests[0].input[1].tool_calls[0].function.arguments: arguments are a mapping")
+    assert asked(tmp_path, value).problems[0].startswith(f"tests[0].input{problem}")
 
 
 def test_the_expected_answer_is_a_text_a_value_or_messages(tmp_path: Path) -> None:
-    assert read_test(tmp_path, expected_output="Yes").one.expected_output == "Yes"
+    for value in ("Yes", {"name": "Ann", "role": "admin"}):
+        assert read_test(tmp_path, expected_output=value).one.expected_output == value
     assert read_test(tmp_path, expected_output=42).one.reference_answer == "42"
-    assert read_test(tmp_path, expected_output={"name": "Ann", "role": "admin"}).one.expected_output == {
-        "name": "Ann",
-        "role": "admin",
-    }
     said = [{"role": "assistant", "content": "one"}, {"role": "assistant", "content": {"a": 1}}]
     task = read_test(tmp_path, expected_output=said).one
     assert (task.expected_output, task.reference_answer) == (None, '{\n  "a": 1\n}')
     assert read_test(tmp_path, expected_messages=said).one.expected_messages == task.expected_messages
 
 
-BARE = {"id": "t", "criteria": "c"}
-
-
-def texts(task: EvalTask) -> list[str]:
-    return [f"{message.role}: {message.text}" for message in task.messages]
-
-
 def test_the_input_of_a_file_goes_before_that_of_every_test(tmp_path: Path) -> None:
-    top = {"input": "Be short."}
-    first, second = read_tests(
-        tmp_path, SOUND, SOUND | {"id": "alone", "execution": {"skip_defaults": True}}, top=top
-    ).tasks
+    alone = SOUND | {"id": "alone", "execution": {"skip_defaults": True}}
+    first, second = read_tests(tmp_path, SOUND, alone, top={"input": "Be short."}).tasks
     assert texts(first) == ["user: Be short.", "user: Hi"]
     assert (second.prompt, second.messages) == ("Hi", ())
 
@@ -200,49 +169,43 @@ def test_two_spellings_of_input_and_answer_must_say_the_same(tmp_path: Path) -> 
 
 
 def test_attached_files_go_before_a_text_alone(tmp_path: Path) -> None:
-    files = {"a.md": "A", "b.md": "B"}
-    top = {"input_files": ["./a.md"]}
-    of_file, own, alone, messages = read_tests(
+    messages = SOUND | {"input": [{"role": "user", "content": "Hi"}]}
+    of_file, own, alone, of_messages = read_tests(
         tmp_path,
         SOUND,
         SOUND | {"id": "own", "input_files": ["./b.md"]},
         SOUND | {"id": "alone", "execution": {"skip_defaults": True}},
-        SOUND | {"id": "messages", "input": [{"role": "user", "content": "Hi"}]},
-        top=top,
-        files=files,
+        messages | {"id": "messages"},
+        top={"input_files": ["./a.md"]},
+        files={"a.md": "A", "b.md": "B"},
     ).tasks
     assert texts(of_file) == ['user: <file path="a.md">\nA\n</file>\n\nHi']
     assert texts(own) == ['user: <file path="b.md">\nB\n</file>\n\nHi']
-    assert (alone.prompt, messages.prompt) == ("Hi", "Hi")
-    test = SOUND | {"input": [{"role": "user", "content": "Hi"}], "input_files": ["a.md"]}
-    (problem,) = read_tests(tmp_path, test, files={"a.md": ""}).problems
-    assert problem == "tests[0].input_files: `input_files` are for a text as input; write them as content blocks"
+    assert (alone.prompt, of_messages.prompt) == ("Hi", "Hi")
+    assert read_tests(tmp_path, messages | {"input_files": ["a.md"]}).problems == [
+        "tests[0].input_files: `input_files` are for a text as input; write them as content blocks"
+    ]
 
 
-def test_a_test_without_input_has_the_prompt_file_among_its_files(tmp_path: Path) -> None:
-    files = {"texts/PROMPT.md": "Do it.", "PROMPT.md": "Not this.", "log.txt": "L"}
-    task = read_tests(tmp_path, BARE | {"input_files": ["./log.txt", "./texts/PROMPT.md"]}, files=files).one
-    assert texts(task) == ['user: <file path="log.txt">\nL\n</file>\n\nDo it.']
-
-
-def test_without_an_input_the_prompt_file_beside_the_eval_file_counts(tmp_path: Path) -> None:
-    files = {"one/PROMPT.md": "Do it.", "one/log.txt": "L"}
-    assert read_tests(tmp_path, BARE, name="one/EVAL.yaml", files=files).one.prompt == "Do it."
-    task = read_tests(tmp_path, BARE | {"input_files": ["log.txt"]}, name="one/EVAL.yaml", files=files).one
-    assert texts(task) == ['user: <file path="one/log.txt">\nL\n</file>\n\nDo it.']
-    assert read_test(tmp_path).one.prompt == "Hi"
-    assert read_tests(tmp_path, SOUND, files={"PROMPT.md": "Not this."}).one.prompt == "Hi"
+@pytest.mark.parametrize(
+    ("input_files", "asks"),
+    [
+        (["./log.txt", "./texts/PROMPT.md"], 'user: <file path="one/log.txt">\nL\n</file>\n\nDo this.'),
+        (["log.txt"], 'user: <file path="one/log.txt">\nL\n</file>\n\nDo it.'),
+    ],
+)
+def test_without_an_input_a_prompt_file_counts(tmp_path: Path, input_files: list[str], asks: str) -> None:
+    files = {"one/texts/PROMPT.md": "Do this.", "one/PROMPT.md": "Do it.", "one/log.txt": "L"}
+    tests = BARE | {"input_files": input_files}, BARE | {"id": "u"}, SOUND | {"id": "v"}
+    first, second, third = read_tests(tmp_path, *tests, name="one/EVAL.yaml", files=files).tasks
+    assert (texts(first), second.prompt, third.prompt) == ([asks], "Do it.", "Hi")
 
 
 def test_the_folder_of_a_case_has_a_prompt_file_and_a_workspace(tmp_path: Path) -> None:
-    files = {
-        "cases/fix/case.yaml": "criteria: It is fixed.",
-        "cases/fix/PROMPT.md": "Fix it.",
-        "cases/fix/workspace/a.txt": "",
-    }
+    files = {"case.yaml": "criteria: It is fixed.", "PROMPT.md": "Fix it.", "workspace/a.txt": ""}
     top = {"tests": "./cases/", "workspace": {"template": "./shared", "repos": [{"repo": "a/b"}]}}
     (tmp_path / "shared").mkdir()
-    task = read_file(tmp_path, top, files=files).one
+    task = read_file(tmp_path, top, files={f"cases/fix/{name}": text for name, text in files.items()}).one
     assert (task.task_id, task.prompt) == ("fix", "Fix it.")
     assert task.workspace is not None
     assert (task.workspace.template, len(task.workspace.repos)) == ("cases/fix/workspace", 1)
@@ -265,12 +228,9 @@ def test_variables_are_filled_into_all_that_a_test_says_for_each_test_anew(tmp_p
     assert (texts(first)[0], texts(second)[0]) == ("user: For ann", "user: For bob")
 
 
-def templated(root: Path, variables: dict[str, Any], *prompts: Any, **test: Any):
-    return read_tests(
-        root,
-        {"id": "t", "vars": variables, "assert": [{"type": "contains", "value": "x"}], **test},
-        top={"prompts": list(prompts)},
-    )
+def templated(root: Path, variables: dict[str, Any], *prompts: Any, **test: Any) -> Answer:
+    graders = {"assert": [{"type": "contains", "value": "x"}]}
+    return read_tests(root, {"id": "t", "vars": variables, **graders, **test}, top={"prompts": list(prompts)})
 
 
 def test_a_prompt_template_gets_the_variables(tmp_path: Path) -> None:
@@ -288,21 +248,16 @@ def test_a_prompt_may_be_messages_with_variables_or_one_variable(tmp_path: Path)
     assert texts(templated(tmp_path, {"input": said}, "{{ input }}").one) == ["system: Be short.", "user: Hi"]
 
 
-def test_every_prompt_makes_a_test_of_its_own(tmp_path: Path) -> None:
-    prompts = [{"label": "long", "raw": "Please: {{ q }}"}, {"label": "short", "raw": "{{ q }}"}]
-    answer = templated(tmp_path, {"q": "x?"}, *prompts)
-    assert answer.problems == []
-    assert [(task.task_id, task.prompt) for task in answer.tasks] == [("t#long", "Please: x?"), ("t#short", "x?")]
-
-
 def test_graders_and_the_expected_output_get_the_variables_there_but_not_what_a_judge_is_told(tmp_path: Path) -> None:
     said = [
         {"type": "contains", "value": "{{ vars.city }}"},
         {"type": "llm-rubric", "value": "{{ city }} in {{ output }}"},
     ]
-    variables = {"q": "x?", "city": "Rome", "output": "no"}
-    contains, judge = templated(tmp_path, variables, "{{ q }}", **{"assert": said}).one.graders
-    assert contains.value == "Rome"
-    assert judge.criteria == "Rome in {{ output }}"
-    variables = {"q": "x?", "expected": {"answer": "Paris"}, "expected_output": "{{ vars.expected.answer }}"}
-    assert templated(tmp_path, variables, "{{ q }}").one.expected_output == "Paris"
+    variables = {"q": "x?", "city": "Rome", "output": "no", "expected_output": "{{ vars.city }}!"}
+    prompts = {"label": "long", "raw": "Please: {{ q }}"}, {"label": "short", "raw": "{{ q }}"}
+    answer = templated(tmp_path, variables, *prompts, **{"assert": said})
+    assert answer.problems == []
+    assert [(task.task_id, task.prompt) for task in answer.tasks] == [("t#long", "Please: x?"), ("t#short", "x?")]
+    for task in answer.tasks:
+        contains, judge = task.graders
+        assert (contains.value, judge.criteria, task.expected_output) == ("Rome", "Rome in {{ output }}", "Rome!")

@@ -20,77 +20,67 @@ def test_a_text_is_for_a_shell_and_it_runs_in_the_folder_of_its_file(tmp_path: P
     assert (one.command, one.cwd) == (("node", "../scripts/a.js"), ".")
 
 
-@pytest.mark.parametrize("command", [["python", "./graders/a.py"], "python ./graders/a.py"])
-def test_it_runs_in_the_nearest_folder_above_that_has_its_scripts(tmp_path: Path, command: Any) -> None:
-    graders = code(tmp_path, command, "graders/a.py")
-    assert graders.one.cwd == ".."
-    assert graders.cannot_run == []
-
-
-def test_it_runs_where_it_says(tmp_path: Path) -> None:
-    graders = code(tmp_path, ["python", "a.py"], "tools/a.py", cwd="../tools")
-    assert graders.one.cwd == "../tools"
-    assert graders.cannot_run == []
-    assert code(tmp_path, ["python", "b.py"], cwd="../tools").cannot_run == [
-        "[0].command: no file 'b.py' in '../tools'"
-    ]
-    assert code(tmp_path, ["true"], cwd="nowhere").cannot_run == ["[0].cwd: no file 'nowhere'"]
-    assert code(tmp_path, ["true"], cwd="EVAL.yaml").cannot_run == ["[0].cwd: 'EVAL.yaml' is not a folder"]
-
-
 @pytest.mark.parametrize(
-    "command", [["python", "x.py"], ["uv", "run", "./x.ts"], "bun x.mts --fast", ["./judge"], ["node", "/no/such/x.js"]]
-)
-def test_a_missing_script_keeps_the_test_from_running(tmp_path: Path, command: Any) -> None:
-    graders = code(tmp_path, command)
-    assert graders.one.cwd == "."
-    (found,) = graders.cannot_run
-    assert found.startswith("[0].command: no file ")
-
-
-def test_an_absolute_script_is_absolute_in_the_repository(tmp_path: Path) -> None:
-    graders = code(tmp_path, ["python", "/shared/a.py", "/dev/null"], "shared/a.py")
-    assert graders.one.command == ("python", "../shared/a.py", "/dev/null")
-    assert graders.cannot_run == []
-    moved = code(tmp_path, ["python", "/shared/a.py"], "shared/a.py", "tools/x/a", cwd="../tools/x")
-    assert (moved.one.command, moved.one.cwd) == (("python", "../../shared/a.py"), "../tools/x")
-
-
-@pytest.mark.parametrize(
-    "command",
+    ("command", "said", "runs", "cwd"),
     [
-        ["python", "-c", "print(x.py)"],
-        ["python", "-m", "tool.py"],
-        ["cat", "answer.txt"],
-        ["sh", "-c", "echo $HOME/x.sh"],
-        "echo 'unfinished",
+        ("python ./graders/a.py", {}, ("sh", "-c", "python ./graders/a.py"), ".."),
+        (["python", "./graders/a.py"], {}, ("python", "./graders/a.py"), ".."),
+        (["python", "/tools/a.py", "/dev/null"], {}, ("python", "../tools/a.py", "/dev/null"), "."),
+        (
+            ["python", "x.py", "/tools/a.py"],
+            {"cwd": "../tools/x"},
+            ("python", "x.py", "../../tools/a.py"),
+            "../tools/x",
+        ),
     ],
 )
-def test_other_words_are_not_taken_for_scripts(tmp_path: Path, command: Any) -> None:
-    assert code(tmp_path, command).cannot_run == []
+def test_it_runs_in_the_nearest_folder_with_its_scripts_unless_it_says_where(
+    tmp_path: Path, command: Any, said: dict[str, str], runs: tuple[str, ...], cwd: str
+) -> None:
+    graders = code(tmp_path, command, "graders/a.py", "tools/a.py", "tools/x/x.py", **said)
+    assert (graders.one.command, graders.one.cwd, graders.cannot_run) == (runs, cwd, [])
 
 
-def test_a_script_outside_of_the_repository_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "outside.py").touch()
-    graders = code(tmp_path / "repository", ["python", "../../outside.py"])
-    assert graders.problems == ["[0].command: '../../outside.py' leaves the repository"]
+@pytest.mark.parametrize(
+    ("command", "said", "cannot_run"),
+    [
+        (["python", "x.py"], {}, [".command: no file 'x.py' in '.'"]),
+        (["uv", "run", "./x.ts"], {}, [".command: no file './x.ts' in '.'"]),
+        ("bun x.mts --fast", {}, [".command: no file 'x.mts' in '.'"]),
+        (["./judge"], {}, [".command: no file './judge' in '.'"]),
+        (["node", "/no/such/x.js"], {}, [".command: no file '/no/such/x.js' in '.'"]),
+        (["python", "b.py"], {"cwd": "../tools"}, [".command: no file 'b.py' in '../tools'"]),
+        (["true"], {"cwd": "nowhere"}, [".cwd: no file 'nowhere'"]),
+        (["true"], {"cwd": "EVAL.yaml"}, [".cwd: 'EVAL.yaml' is not a folder"]),
+        (["python", "-c", "print(x.py)"], {}, []),
+        (["cat", "answer.txt"], {}, []),
+        (["sh", "-c", "echo $HOME/x.sh"], {}, []),
+        ("echo 'unfinished", {}, []),
+    ],
+)
+def test_a_missing_script_or_folder_keeps_the_test_from_running(
+    tmp_path: Path, command: Any, said: dict[str, str], cannot_run: list[str]
+) -> None:
+    assert code(tmp_path, command, "tools/a.py", **said).cannot_run == [f"[0]{problem}" for problem in cannot_run]
 
 
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
-        ([], "[0].command: must not be empty"),
-        (" ", "[0].command: must not be empty"),
-        (["a", 1], "[0].command[1]: expected a text, not 1"),
-        (3, "[0].command: expected a text or a list, not 3"),
-        (["a", ""], "[0].command[1]: must not be empty"),
+        ([], ": must not be empty"),
+        (" ", ": must not be empty"),
+        (["a", 1], "[1]: expected a text, not 1"),
+        (3, ": expected a text or a list, not 3"),
+        (["a", ""], "[1]: must not be empty"),
+        (["python", "../../outside.py"], ": '../../outside.py' leaves the repository"),
     ],
 )
 def test_a_wrong_command_is_refused(tmp_path: Path, command: Any, problem: str) -> None:
-    assert code(tmp_path, command).problems == [problem]
+    (tmp_path / "outside.py").touch()
+    assert code(tmp_path / "repository", command).problems == [f"[0].command{problem}"]
 
 
-WORD_COUNT = {".agentv/assertions/word-count.ts": "a"}
+WORD_COUNT = (".agentv/assertions/word-count.ts",)
 
 
 def of(tmp_path: Path, *names: str, type_name: str = "word-count", **said: Any) -> CodeGrader:
@@ -99,22 +89,23 @@ def of(tmp_path: Path, *names: str, type_name: str = "word-count", **said: Any) 
     return grader
 
 
-def test_a_type_is_the_name_of_a_program_near_the_file(tmp_path: Path) -> None:
-    assert of(tmp_path, ".agentv/assertions/word-count.ts", weight=2, required=True) == CodeGrader(
+def test_a_type_is_the_name_of_a_program_near_the_file_and_other_keys_are_its_configuration(tmp_path: Path) -> None:
+    said: dict[str, Any] = {"weight": 2, "required": True, "min_score": 0.5}
+    grader = of(tmp_path, *WORD_COUNT, min_words=3, config={"language": "en"}, **said)
+    assert grader == CodeGrader(
         type="code_grader",
         name="word-count",
         command=("bun", "run", ".agentv/assertions/word-count.ts"),
         cwd="..",
-        weight=2,
-        required=True,
+        config={"min_words": 3, "language": "en"},
+        **said,
     )
+    assert of(tmp_path, *WORD_COUNT, name="words").name == "words"
 
 
-@pytest.mark.parametrize("suffix", ["ts", "js", "mts", "mjs"])
-@pytest.mark.parametrize("folder", ["assertions", "graders", "judges"])
-def test_each_folder_and_ending_of_agentv_is_looked_at(tmp_path: Path, folder: str, suffix: str) -> None:
-    name = f".agentv/{folder}/word-count.{suffix}"
-    assert of(tmp_path, name).command == ("bun", "run", name)
+@pytest.mark.parametrize("name", ["assertions/word-count.js", "graders/word-count.mts", "judges/word-count.mjs"])
+def test_each_folder_and_ending_of_agentv_is_looked_at(tmp_path: Path, name: str) -> None:
+    assert of(tmp_path, f".agentv/{name}").command == ("bun", "run", f".agentv/{name}")
 
 
 def test_the_nearest_counts_and_assertions_before_graders(tmp_path: Path) -> None:
@@ -131,12 +122,6 @@ def test_underscores_stand_for_hyphens_and_not_negates(tmp_path: Path) -> None:
     assert (negated.negate, negated.command[2]) == (True, ".agentv/assertions/word-count.ts")
     own = of(tmp_path, ".agentv/assertions/not-empty.ts", type_name="not-empty")
     assert (own.negate, own.command[2]) == (False, ".agentv/assertions/not-empty.ts")
-
-
-def test_its_other_keys_are_its_configuration(tmp_path: Path) -> None:
-    grader = of(tmp_path, *WORD_COUNT, min_words=3, config={"language": "en"}, name="words", min_score=0.5)
-    assert grader.config == {"min_words": 3, "language": "en"}
-    assert (grader.name, grader.min_score) == ("words", 0.5)
 
 
 @pytest.mark.parametrize(("type_name", "said"), [("contains", {"value": "a"}), ("tool_calls", {"forbidden": ["rm"]})])
