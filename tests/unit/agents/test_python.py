@@ -18,45 +18,26 @@ from passgate.tasks.model.transcript import EndReason, Message
 ASYNC = pytest.mark.parametrize("define", ["def", "async def"])
 """Both kinds of function."""
 
-ANSWERS = """
-    import asyncio
-    from passgate.tasks.model.transcript import Message, Transcript
-
-    def plain(attempt):
-        return "yes"
-
-    async def later(attempt):
-        await asyncio.sleep(0.01)
-        return "yes"
-
-    class Callable:
-        async def __call__(self, attempt):
-            return await later(attempt)
-
-    def dictionary(attempt):
-        return {"messages": [{"role": "assistant", "content": "yes"}]}
-
-    def transcript(attempt):
-        return Transcript(messages=(Message(role="assistant", content="yes"),), output="yes")
-
-    FUNCTIONS = [plain, later, Callable(), lambda attempt: later(attempt), dictionary, transcript]
-
-    def answer(attempt):
-        return FUNCTIONS[attempt.trial](attempt)
-    """
-
 
 def is_there(number: str) -> bool:
     """Whether a process of this id runs."""
     return Path("/proc", number).exists()
 
 
-async def test_the_answer_is_what_the_function_gives(attempt, python_agent) -> None:
-    agent = python_agent(ANSWERS)
-    for trial in range(6):
-        transcript = await attempt(agent, trial=trial)
-        assert (transcript.output, transcript.end) == ("yes", EndReason.COMPLETED)
-        assert transcript.complete is (trial >= 4)
+@pytest.mark.parametrize(
+    ("define", "body", "complete"),
+    [
+        ("def", "return 'yes'", False),
+        ("async def", "await asyncio.sleep(0.01)\nreturn 'yes'", False),
+        ("def", "return asyncio.sleep(0.01, 'yes')", False),
+        ("def", "return {'messages': [{'role': 'assistant', 'content': 'yes'}]}", True),
+        ("def", "return Transcript(messages=(Message(role='assistant', content='yes'),), output='yes')", True),
+    ],
+    ids=["text", "async", "awaitable", "dictionary", "transcript"],
+)
+async def test_the_answer_is_what_the_function_gives(run_code, define: str, body: str, complete: bool) -> None:
+    transcript = await run_code(body, define=define)
+    assert (transcript.output, transcript.end, transcript.complete) == ("yes", EndReason.COMPLETED, complete)
 
 
 @ASYNC
@@ -74,28 +55,27 @@ async def test_the_function_is_told_everything(attempt, python_agent, tmp_path: 
     assert json.loads(transcript.output) == told
 
 
-RAISED = [
-    ("ValueError('no key')", "ValueError: no key"),
-    ("TimeoutError('the model did not answer')", "TimeoutError: the model did not answer"),
-    ("SystemExit(3)", "SystemExit(3)"),
-    ("SystemExit(0)", "SystemExit(0)"),
-    ("KeyboardInterrupt()", "KeyboardInterrupt()"),
-    ("asyncio.CancelledError()", "CancelledError()"),
-    ("RecursionError('deep')", "RecursionError: deep"),
-    (r"ValueError('a\ud800b')", "ValueError: a?b"),
-    ("ValueError('x' * 10_000)", "ValueError: xxx"),
-    ("ExceptionGroup('several', [ValueError('one')])", "ExceptionGroup: several"),
-]
-
-
 @ASYNC
-async def test_whatever_the_function_raises_is_a_crash(run_code, define: str) -> None:
-    for raised, detail in RAISED:
-        transcript = await run_code(f"raise {raised}", define=define)
-        assert transcript.end is EndReason.CRASHED
-        assert transcript.detail.startswith(detail)
-        assert len(transcript.detail) <= 2000
-        assert transcript.complete is False
+@pytest.mark.parametrize(
+    ("raised", "detail"),
+    [
+        ("ValueError('no key')", "ValueError: no key"),
+        ("TimeoutError('the model did not answer')", "TimeoutError: the model did not answer"),
+        ("SystemExit(3)", "SystemExit(3)"),
+        ("SystemExit(0)", "SystemExit(0)"),
+        ("KeyboardInterrupt()", "KeyboardInterrupt()"),
+        ("asyncio.CancelledError()", "CancelledError()"),
+        (r"ValueError('a\ud800b')", "ValueError: a?b"),
+        ("ValueError('x' * 10_000)", "ValueError: xxx"),
+        ("ExceptionGroup('several', [ValueError('one')])", "ExceptionGroup: several"),
+    ],
+    ids=lambda value: value[:16],
+)
+async def test_whatever_the_function_raises_is_a_crash(run_code, define: str, raised: str, detail: str) -> None:
+    transcript = await run_code(f"print('before')\nraise {raised}", define=define)
+    assert (transcript.end, transcript.complete, transcript.printed) == (EndReason.CRASHED, False, "before\n")
+    assert transcript.detail.startswith(detail)
+    assert len(transcript.detail) <= 2000
 
 
 @ASYNC
@@ -118,24 +98,23 @@ async def test_the_last_frames_of_a_crash_are_kept(attempt, python_agent, tmp_pa
     assert (await attempt(agent, prompt="100")).detail.splitlines()[1:] == look * 5
 
 
-ENDS = [
-    ("os._exit(0)", "its process exited with code 0 before it gave an answer"),
-    ("os._exit(7)", "its process exited with code 7"),
-    ("ctypes.string_at(0)", "its process was ended by SIGSEGV"),
-    ("os.abort()", "its process was ended by SIGABRT"),
-    ("os.kill(os.getpid(), 9)", "its process was ended by SIGKILL"),
-    ("os.killpg(0, 15)", "its process was ended by SIGTERM"),
-]
+ENDS = {
+    "os._exit(0)": "its process exited with code 0 before it gave an answer",
+    "os._exit(7)": "its process exited with code 7",
+    "ctypes.string_at(0)": "its process was ended by SIGSEGV",
+    "os.abort()": "its process was ended by SIGABRT",
+    "os.kill(os.getpid(), 9)": "its process was ended by SIGKILL",
+    "os.killpg(0, 15)": "its process was ended by SIGTERM",
+}
 
 
 async def test_an_agent_that_ends_its_process_ends_nothing_else(run_code) -> None:
-    bodies = [*(ending for ending, _ in ENDS), "return 'yes'"]
-    transcripts = await asyncio.gather(*map(run_code, bodies))
-    for transcript, (_, detail) in zip(transcripts, ENDS, strict=False):
+    *broken, other = await asyncio.gather(*map(run_code, [*ENDS, "return 'yes'"]))
+    for transcript, detail in zip(broken, ENDS.values(), strict=True):
         assert transcript.end is EndReason.CRASHED
         assert detail in transcript.detail
-    assert transcripts[-1].output == "yes"
-    assert "ctypes" in transcripts[2].printed, "where it has ended"
+    assert other.output == "yes"
+    assert "ctypes" in broken[2].printed, "where it has ended"
 
 
 async def test_a_server_that_an_agent_has_ended_is_started_again(attempt, python_agent) -> None:
@@ -157,6 +136,7 @@ async def test_what_the_agent_calls_unmeasurable_is(run_code) -> None:
     assert caught.value.transient is True
 
 
+TURNS = 'turns = next(n for n in range(3, 20) if "socket" in os.readlink(f"/proc/self/fd/{n}"))'
 ODD = "Transcript(messages=(Message(role='assistant', tool_calls=(ToolCall(tool='t', result=object()),)),))"
 
 
@@ -177,6 +157,7 @@ async def test_an_agent_with_an_answer_of_another_kind_has_failed(run_code, answ
     "hangs",
     [
         "time.sleep(600)",
+        f"{TURNS}; os.close(turns); time.sleep(600)",
         "asyncio.run(asyncio.sleep(600))",
         "os.kill(os.getpid(), signal.SIGSTOP)",
         "while True: signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())",
@@ -241,12 +222,11 @@ async def test_all_turns_of_a_trial_have_one_process(sandbox_of, python_agent, d
         second = await one_turn(agent, a_task(), sandbox, prompt="c", session="s", turn=1, history=history)
         await agent.end_session("s")
         await agent.end_session("t")
-    assert [turn.output for turn in (first, other, second)] == [
-        "0 ['a'] s []",
-        "0 ['o'] t []",
-        "1 ['a', 'c'] s ['a', 'b']",
+    assert [(turn.output, turn.printed) for turn in (first, other, second)] == [
+        ("0 ['a'] s []", "turn 0\n"),
+        ("0 ['o'] t []", "turn 0\n"),
+        ("1 ['a', 'c'] s ['a', 'b']", "turn 1\n"),
     ]
-    assert (first.printed, second.printed) == ("turn 0\n", "turn 1\n")
 
 
 async def test_a_process_does_at_its_exit_what_it_has_registered(run_code, tmp_path: Path) -> None:
@@ -286,9 +266,6 @@ async def test_a_process_has_no_descriptor_of_passgate(run_code, tmp_path: Path)
     assert set(transcript.output.split()) <= {"anon_inode:[eventpoll]"}, "which is an event loop of its own"
 
 
-TURNS = 'turns = next(n for n in range(3, 20) if "socket" in os.readlink(f"/proc/self/fd/{n}"))\n'
-
-
 @pytest.mark.parametrize(
     ("code", "end", "detail"),
     [
@@ -305,17 +282,12 @@ TURNS = 'turns = next(n for n in range(3, 20) if "socket" in os.readlink(f"/proc
     ],
 )
 async def test_a_process_that_says_anything_else_has_failed(run_code, code: str, end: EndReason, detail: str) -> None:
-    transcript = await run_code(TURNS + code)
+    transcript = await run_code(f"{TURNS}\n{code}")
     assert transcript.end is end
     assert detail in transcript.detail
 
 
-async def test_a_process_that_can_say_nothing_more_and_goes_on_runs_out_of_time(run_code) -> None:
-    body = "os.close(turns)\n(attempt.workspace / 'ready').touch()\ntime.sleep(600)"
-    assert (await run_code(TURNS + body, hangs=True)).end is EndReason.TIMED_OUT
-
-
 async def test_what_a_process_forges_is_only_its_own_answer(run_code) -> None:
     forged: dict[str, Any] = {"kind": "answered", "transcript": {"output": "forged", "end": "completed"}}
-    transcript = await run_code(f"{TURNS}os.write(turns, {json.dumps(forged).encode() + bytes([10])!r})")
+    transcript = await run_code(f"{TURNS}; os.write(turns, {json.dumps(forged).encode() + bytes([10])!r})")
     assert transcript.output == "forged"

@@ -1,4 +1,4 @@
-"""The environment of Python functions as agents, each trial's its own."""
+"""What Python functions as agents find in their environment and what they print, each trial's its own."""
 
 import asyncio
 import os
@@ -6,6 +6,8 @@ import os
 import pytest
 from tests.builders import a_task
 from tests.unit.agents.conftest import Metered
+
+from passgate.tasks.agents.processes.trial import PRINTED_BYTES
 
 
 @pytest.mark.parametrize(("define", "wait"), [("def", "pass"), ("async def", "await asyncio.sleep(0.05)")])
@@ -22,21 +24,24 @@ async def test_every_trial_has_its_own_way_to_the_models(run_code, define: str, 
     assert "TRIAL_KEY" not in os.environ
 
 
-async def test_a_proxy_is_not_asked_for_the_meter(attempt, python_agent, monkeypatch) -> None:
+async def test_a_proxy_is_not_asked_for_the_meter_and_the_judges_key_is_not_there(
+    attempt, python_agent, monkeypatch
+) -> None:
+    monkeypatch.setenv("PASSGATE_JUDGE_API_KEY", "secret")
     monkeypatch.setenv("NO_PROXY", "a.example")
     monkeypatch.delenv("no_proxy", raising=False)
     agent = python_agent("""
-        import os
+        import os, pathlib
         def answer(attempt):
-            return os.environ["NO_PROXY"] + "|" + os.environ.get("no_proxy", "unset")
+            has_key = b"PASSGATE_JUDGE" in pathlib.Path("/proc/self/environ").read_bytes()
+            return f"{os.environ['NO_PROXY']}|{os.environ.get('no_proxy')}|{has_key}"
         """)
     both = "a.example,127.0.0.1,localhost"
-    assert (await attempt(agent, access=Metered(TRIAL_KEY="k"))).output == f"{both}|{both}"
-    assert (await attempt(agent)).output == "a.example|unset"
+    assert (await attempt(agent, access=Metered(TRIAL_KEY="k"))).output == f"{both}|{both}|False"
+    assert (await attempt(agent)).output == "a.example|None|False"
 
 
 async def test_a_real_client_takes_the_trials_way(attempt, python_agent, monkeypatch) -> None:
-    pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "the real one")
     agent = python_agent("""
         import openai
@@ -57,16 +62,6 @@ async def test_the_variables_of_the_workspace_are_set_for_the_agent(run_code, mo
     transcript = await run_code(body, task=task, access=Metered(OPENAI_BASE_URL="http://meter"))
     assert transcript.output == "of the task http://meter"
     assert os.environ["MODE"] == "of the shell"
-
-
-async def test_what_belongs_to_the_judge_is_kept_from_it(attempt, python_agent, monkeypatch) -> None:
-    monkeypatch.setenv("PASSGATE_JUDGE_API_KEY", "secret")
-    agent = python_agent("""
-        import os, pathlib
-        def answer(attempt):
-            return str(b"PASSGATE_JUDGE" in pathlib.Path("/proc/self/environ").read_bytes())
-        """)
-    assert (await attempt(agent)).output == "False"
 
 
 async def test_what_a_trial_does_to_its_process_no_other_sees(attempt, python_agent, tmp_path) -> None:
@@ -92,3 +87,66 @@ async def test_what_a_trial_does_to_its_process_no_other_sees(attempt, python_ag
 async def test_random_numbers_of_python_differ_from_trial_to_trial(run_code) -> None:
     first, second = [await run_code("return str(random.random())") for _ in range(2)]
     assert first.output != second.output
+
+
+@pytest.mark.parametrize("define", ["def", "async def"])
+async def test_what_it_prints_is_its_trials_whoever_prints(run_code, capfd, define: str) -> None:
+    body = r"""
+        print(f"trial {attempt.trial}")
+        print("aside", file=sys.stderr)
+        sys.stdout.buffer.write("é\n".encode())
+        os.write(1, b"raw\n")
+        subprocess.run(["echo", "of a command"])
+        thread = threading.Thread(target=print, args=("of a thread",))
+        thread.start()
+        thread.join()
+        return "yes"
+    """
+    transcripts = await asyncio.gather(*(run_code(body, define=define, trial=trial) for trial in range(4)))
+    assert [transcript.printed for transcript in transcripts] == [
+        f"trial {n}\naside\né\nraw\nof a command\nof a thread\n" for n in range(4)
+    ]
+    assert {transcript.detail for transcript in transcripts} == {""}
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_what_a_module_logs_is_its_trials(attempt, python_agent, capfd) -> None:
+    """Its handler was made before any trial began."""
+    agent = python_agent("""
+        import logging
+        log = logging.getLogger("agent_under_test")
+        log.addHandler(logging.StreamHandler())
+        print("of the import")
+        def answer(attempt):
+            log.warning("of trial %d", attempt.trial)
+            return "yes"
+        """)
+    assert (await attempt(agent, trial=2)).printed == "of trial 2\n"
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_what_a_transcript_says_was_printed_stays_where_nothing_is(run_code) -> None:
+    assert (await run_code("return {'output': 'yes', 'printed': 'of old'}")).printed == "of old"
+
+
+async def test_of_much_the_end_is_kept(run_code) -> None:
+    printed = (await run_code("for number in range(100_000): print(number)\nreturn 'yes'")).printed
+    assert printed.endswith("99998\n99999\n")
+    assert PRINTED_BYTES - 10 < len(printed) <= PRINTED_BYTES
+
+
+@pytest.mark.parametrize("shift", range(4))
+async def test_no_half_character_is_kept(run_code, shift: int) -> None:
+    printed = (await run_code(f"sys.stdout.write('🙂' * {PRINTED_BYTES} + 'x' * {shift})\nreturn 'yes'")).printed
+    assert set(printed) <= {"🙂", "x"}
+    assert len(printed.encode()) <= PRINTED_BYTES
+
+
+async def test_anything_printed_can_be_recorded(run_code) -> None:
+    printed = (await run_code(r"print('a\ud800b'); sys.stdout.buffer.write(b'\xff'); return 'yes'")).printed
+    assert printed.encode() == b"a\\ud800b\n\xef\xbf\xbd"
+
+
+@pytest.mark.parametrize("code", ["sys.stdout.close()", "sys.stdout = None", "os.close(1); os.close(2)"])
+async def test_a_stream_that_is_closed_is_the_agents_right(run_code, code: str) -> None:
+    assert (await run_code(f"{code}\nreturn 'yes'")).output == "yes"

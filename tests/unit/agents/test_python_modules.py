@@ -5,34 +5,24 @@ from pathlib import Path
 
 import pytest
 from tests.processes import marked_processes
+from tests.unit.agents.conftest import started
 from tests.waiting import wait_until
 
-from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.agent import AgentKind, AgentSpec
 
 
-async def test_a_function_of_the_working_folder(attempt, python_agent) -> None:
+async def test_a_module_is_imported_once_and_elsewhere(attempt, python_agent, tmp_path: Path) -> None:
     agent = python_agent("""
-        import sys
+        import pathlib, sys
+        with pathlib.Path("imports").open("a") as file:
+            file.write("x")
         async def answer(attempt):
             return f"{attempt.prompt.upper()} {sys.argv[1:]}"
         """)
-    assert (await attempt(agent)).output == "SAY YES. []"
-    assert "agent_under_test" not in sys.modules, "it is loaded elsewhere"
-
-
-async def test_the_module_is_imported_once(attempt, python_agent, tmp_path: Path) -> None:
-    agent = python_agent("""
-        import pathlib
-        with pathlib.Path("imports").open("a") as file:
-            file.write("x")
-        def answer(attempt):
-            return "yes"
-        """)
     for trial in range(3):
-        assert (await attempt(agent, trial=trial)).output == "yes"
+        assert (await attempt(agent, trial=trial)).output == "SAY YES. []"
     assert (tmp_path / "imports").read_text() == "x"
+    assert "agent_under_test" not in sys.modules
 
 
 async def test_a_module_that_starts_threads_has_them_in_every_trial(attempt, python_agent) -> None:
@@ -51,18 +41,18 @@ async def test_a_module_that_starts_threads_has_them_in_every_trial(attempt, pyt
         assert (await attempt(agent, trial=trial)).output == "YES"
 
 
-@pytest.mark.parametrize("name", ["json", "typing", "socket", "pydantic"])
 async def test_a_file_of_the_working_folder_takes_the_place_of_no_module_of_ours(
-    attempt, python_agent, tmp_path: Path, name: str
+    attempt, python_agent, tmp_path: Path
 ) -> None:
-    (tmp_path / f"{name}.py").write_text("raise RuntimeError('not that one')")
+    for name in ("json", "typing", "socket", "pydantic"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not that one')")
     assert (await attempt(python_agent("def answer(attempt):\n    return 'yes'\n"))).output == "yes"
 
 
 @pytest.mark.parametrize("target", ["", "module", "module:", ":function"])
 def test_a_target_of_another_form_is_refused(target: str) -> None:
-    with pytest.raises(UsageError, match="needs the form python:MODULE:FUNCTION"):
-        PythonAgent.from_spec(AgentSpec(kind=AgentKind.PYTHON, target=target), Path())
+    with pytest.raises(UsageError, match="needs the form python:MODULE:FUNCTION"), started(target):
+        pytest.fail("there is no such agent")
 
 
 @pytest.mark.parametrize(
@@ -85,8 +75,8 @@ def test_a_function_that_cannot_be_had_is_refused(
     monkeypatch.chdir(tmp_path)
     if content is not None:
         (tmp_path / "broken.py").write_text(content)
-    with pytest.raises(UsageError, match=r"^the agent python:broken:answer ") as caught:
-        PythonAgent.from_spec(AgentSpec(kind=AgentKind.PYTHON, target="broken:answer"), Path())
+    with pytest.raises(UsageError, match=r"^the agent python:broken:answer ") as caught, started("broken:answer"):
+        pytest.fail("there is no such agent")
     assert reason.replace("FOLDER", str(tmp_path)) in str(caught.value)
 
 
