@@ -6,21 +6,26 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
+from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
+from passgate.tasks.model.grade import Check, Grade, LlmJudge
+from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Budgets, EvalTask, Metric, Suite
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialMetrics
+from tests.unit.graders.trials import Files, Graded, MakeEvidence
 
 OUTPUT_LIMIT = 100_000
+GRADER: TypeAdapter[Grader] = TypeAdapter(Grader)
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class LocalSandbox:
 
     workspace: Path
     scratch: Path
+    variables: dict[str, str] = field(default_factory=dict)
     isolation: str = "process_group"
 
     async def run(
@@ -57,7 +63,7 @@ class LocalSandbox:
         process = await asyncio.create_subprocess_exec(
             *command,
             cwd=folder,
-            env={"PATH": os.defpath, "HOME": str(self.workspace), "LANG": "C.UTF-8", **(environment or {})},
+            env={**self._environment(), **(environment or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -78,24 +84,8 @@ class LocalSandbox:
             wall_time_seconds=time.monotonic() - started,
         )
 
-
-class RecordedJudge:
-    """A judge that gives its replies one after the other, the last one again and again, and keeps what it was asked."""
-
-    name = "recorded"
-
-    def __init__(self, *replies: str, votes: int = 1) -> None:
-        self.replies = replies
-        self.votes = votes
-        self.requests: list[JudgeRequest] = []
-
-    async def reply(self, request: JudgeRequest) -> JudgeReply:
-        self.requests.append(request)
-        text = self.replies[min(len(self.requests), len(self.replies)) - 1]
-        return JudgeReply(text=text, usage=Usage(tokens_in=10, tokens_out=3))
-
-    async def close(self) -> None:
-        return
+    def _environment(self) -> dict[str, str]:
+        return {"PATH": os.defpath, "HOME": str(self.workspace), "LANG": "C.UTF-8", **self.variables}
 
 
 @pytest.fixture
@@ -104,7 +94,15 @@ def sandbox(tmp_path: Path) -> LocalSandbox:
     place = LocalSandbox(workspace=tmp_path / "work space", scratch=tmp_path / "scratch")
     place.workspace.mkdir()
     place.scratch.mkdir()
+    # A pytest starts in a third of the time without the plugins that are installed here.
+    place.variables["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     return place
+
+
+@pytest.fixture
+def plugins_of_pytest(sandbox: LocalSandbox) -> None:
+    """A pytest in the sandbox loads all plugins that it finds."""
+    sandbox.variables.clear()
 
 
 @pytest.fixture
@@ -120,7 +118,7 @@ def suites_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make_evidence(sandbox: LocalSandbox, suites_folder: Path) -> Callable[..., Evidence]:
+def make_evidence(sandbox: LocalSandbox, suites_folder: Path) -> MakeEvidence:
     def make(
         *,
         transcript: Transcript | None = None,
@@ -142,8 +140,22 @@ def make_evidence(sandbox: LocalSandbox, suites_folder: Path) -> Callable[..., E
 
 
 @pytest.fixture
-def evidence(make_evidence: Callable[..., Evidence]) -> Evidence:
+def evidence(make_evidence: MakeEvidence) -> Evidence:
     return make_evidence()
+
+
+@pytest.fixture
+def check(graded: Graded) -> Graded:
+    """The one check of a `state_check` with one expectation."""
+
+    async def ask(**expectation: Any) -> Check:
+        result = await graded({"type": "state_check", "expect": [expectation]})
+        assert result.error is None
+        (only,) = result.checks
+        assert (result.passed, result.score) == (only.passed, float(only.passed))
+        return only
+
+    return ask
 
 
 def eval_task(prompt: str) -> EvalTask:
@@ -165,36 +177,32 @@ def eval_task(prompt: str) -> EvalTask:
 
 
 @pytest.fixture
-def said() -> Callable[..., Transcript]:
-    """A transcript of assistant messages, the last of which is the final answer."""
+def graded(make_evidence: MakeEvidence) -> Graded:
+    """The grade of a trial by a grader or its options.
 
-    def make(*contents: str, **fields: Any) -> Transcript:
-        messages = tuple(Message(role="assistant", content=content) for content in contents)
-        return Transcript(**{"messages": messages, "output": contents[-1] if contents else "", **fields})
+    The trial is a transcript or an answer, and what else the fixture `make_evidence` takes.
+    """
 
-    return make
+    async def ask(options: Any, transcript: Transcript | str | None = None, **trial: Any) -> Grade:
+        if isinstance(transcript, str):
+            transcript = Transcript(output=transcript)
+        if isinstance(options, dict):
+            options = GRADER.validate_python(options)
+        found = await grade(options, make_evidence(transcript=transcript, **trial))
+        assert found.error is None or (found.score, found.passed) == (None, False)
+        return found
 
-
-@pytest.fixture
-def called() -> Callable[..., Transcript]:
-    """A transcript of one assistant message with tool calls: names, or pairs of name and arguments."""
-
-    def make(*calls: str | tuple[str, dict[str, Any]], **fields: Any) -> Transcript:
-        pairs = [(call, {}) if isinstance(call, str) else call for call in calls]
-        tool_calls = tuple(ToolCall(tool=tool, arguments=arguments) for tool, arguments in pairs)
-        return Transcript(**{"messages": (Message(role="assistant", tool_calls=tool_calls),), **fields})
-
-    return make
+    return ask
 
 
 @pytest.fixture
-def leave(workspace: Path) -> Callable[[dict[str, str]], None]:
+def leave(workspace: Path) -> Files:
     """Leave files in the workspace, as an agent would."""
     return lambda files: write(workspace, files)
 
 
 @pytest.fixture
-def provide(suites_folder: Path) -> Callable[[dict[str, str]], None]:
+def provide(suites_folder: Path) -> Files:
     """Put files into the suites folder, as a task's author would."""
     return lambda files: write(suites_folder, files)
 
@@ -204,11 +212,6 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-
-
-@pytest.fixture
-def recorded_judge() -> type[RecordedJudge]:
-    return RecordedJudge
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from passgate.tasks.graders import grade
 from passgate.tasks.model.graders import MaxLength
-from passgate.tasks.model.transcript import Transcript
+from tests.unit.graders.trials import Graded
 
 
 def options(characters: int) -> MaxLength:
@@ -16,13 +15,13 @@ def options(characters: int) -> MaxLength:
     ("answer", "passed"),
     [("", True), ("yes", True), ("  yes\n", True), ("yes!", False), ("für", True), ("日本語", True)],
 )
-async def test_the_characters_of_the_answer_are_counted(make_evidence, answer: str, passed: bool) -> None:
-    found = await grade(options(3), make_evidence(transcript=Transcript(output=answer)))
+async def test_the_characters_of_the_answer_are_counted(graded: Graded, answer: str, passed: bool) -> None:
+    found = await graded(options(3), answer)
     assert (found.passed, found.score, found.error) == (passed, float(passed), None)
 
 
-async def test_the_message_says_both_lengths(make_evidence) -> None:
-    found = await grade(options(3), make_evidence(transcript=Transcript(output="too long")))
+async def test_the_message_says_both_lengths(graded: Graded) -> None:
+    found = await graded(options(3), "too long")
     assert found.checks[0].message == "the answer has 8 characters, at most 3 are allowed"
 
 

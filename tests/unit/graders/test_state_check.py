@@ -1,40 +1,27 @@
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import StateCheck
-
-Files = Callable[[dict[str, str]], None]
+from tests.unit.graders.trials import Files, Graded
 
 
 def options(*expect: dict[str, Any], **fields: Any) -> StateCheck:
     return StateCheck.model_validate({"type": "state_check", "expect": expect, **fields})
 
 
-async def check(evidence: Evidence, **expectation: Any) -> Check:
-    """The one check of a grader with one expectation."""
-    result = await grade(options(expectation), evidence)
-    assert result.error is None
-    (only,) = result.checks
-    assert (result.passed, result.score) == (only.passed, float(only.passed))
-    return only
-
-
 def outcome(result: Grade) -> tuple[bool, float | None, str | None]:
     return result.passed, result.score, result.error
 
 
-async def test_the_score_is_the_share_of_what_holds(evidence: Evidence, leave: Files) -> None:
+async def test_the_score_is_the_share_of_what_holds(graded: Graded, leave: Files) -> None:
     leave({"a.txt": "a", "b.txt": "b"})
-    result = await grade(
-        options({"file": "a.txt", "equals": "a"}, {"file": "b.txt", "equals": "a"}, {"file": "c.txt"}), evidence
+    result = await graded(
+        options({"file": "a.txt", "equals": "a"}, {"file": "b.txt", "equals": "a"}, {"file": "c.txt"})
     )
     assert result.score == pytest.approx(1 / 3)
     assert [one.message for one in result.checks] == [
@@ -59,69 +46,67 @@ async def test_the_score_is_the_share_of_what_holds(evidence: Evidence, leave: F
         ({"exists": False}, False),
     ],
 )
-async def test_files(wanted: dict[str, Any], passes: bool, evidence: Evidence, leave: Files) -> None:
+async def test_files(wanted: dict[str, Any], passes: bool, check: Graded, leave: Files) -> None:
     leave({"sub/notes.txt": "one\ntwo\n"})
-    assert (await check(evidence, file="sub/notes.txt", **wanted)).passed is passes
+    assert (await check(file="sub/notes.txt", **wanted)).passed is passes
 
 
 @pytest.mark.parametrize("name", ["gone.txt", "notes.txt/gone.txt", "gone/gone.txt"])
-async def test_files_that_are_not_there(name: str, evidence: Evidence, leave: Files) -> None:
+async def test_files_that_are_not_there(name: str, check: Graded, leave: Files) -> None:
     leave({"notes.txt": ""})
-    assert not (await check(evidence, file=name)).passed
-    assert not (await check(evidence, file=name, not_contains=["x"])).passed
-    assert (await check(evidence, file=name, exists=False)).passed
+    assert not (await check(file=name)).passed
+    assert not (await check(file=name, not_contains=["x"])).passed
+    assert (await check(file=name, exists=False)).passed
 
 
-async def test_line_ends_are_compared_as_they_are(evidence: Evidence, workspace: Path) -> None:
+async def test_line_ends_are_compared_as_they_are(check: Graded, workspace: Path) -> None:
     (workspace / "notes.txt").write_bytes(b"one\r\n")
-    assert not (await check(evidence, file="notes.txt", equals="one\n")).passed
-    assert (await check(evidence, file="notes.txt", equals="one\r\n")).passed
+    assert not (await check(file="notes.txt", equals="one\n")).passed
+    assert (await check(file="notes.txt", equals="one\r\n")).passed
 
 
-async def test_a_file_that_is_not_text_is_a_failed_check(evidence: Evidence, workspace: Path) -> None:
+async def test_a_file_that_is_not_text_is_a_failed_check(check: Graded, workspace: Path) -> None:
     (workspace / "notes.txt").write_bytes(b"\xff\xfe")
-    assert (await check(evidence, file="notes.txt")).passed
-    failed = await check(evidence, file="notes.txt", not_contains=["x"])
+    assert (await check(file="notes.txt")).passed
+    failed = await check(file="notes.txt", not_contains=["x"])
     assert (failed.passed, failed.message) == (False, "notes.txt is not UTF-8 text")
 
 
 @pytest.mark.parametrize("kind", ["file", "json_file", "sqlite"])
 async def test_a_link_out_of_the_workspace_is_a_failed_check(
-    kind: str, evidence: Evidence, workspace: Path, tmp_path: Path
+    kind: str, check: Graded, workspace: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "outside").write_text("{}")
     (workspace / "link").symlink_to(tmp_path / "outside")
     (workspace / "folder").symlink_to(tmp_path)
     query = {"query": "SELECT 1"} if kind == "sqlite" else {}
     for name in ("link", "folder/outside", "../outside", str(tmp_path / "outside")):
-        failed = await check(evidence, **{kind: name}, **query)
+        failed = await check(**{kind: name}, **query)
         assert (failed.passed, failed.message) == (False, f"{name} is outside the workspace")
 
 
-async def test_a_link_inside_the_workspace_may_be_followed(evidence: Evidence, leave: Files, workspace: Path) -> None:
+async def test_a_link_inside_the_workspace_may_be_followed(check: Graded, leave: Files, workspace: Path) -> None:
     leave({"real.txt": "here"})
     (workspace / "link").symlink_to("real.txt")
-    assert (await check(evidence, file="link", equals="here")).passed
+    assert (await check(file="link", equals="here")).passed
 
 
 @pytest.mark.parametrize("target", ["gone", "link"])
-async def test_a_link_that_leads_nowhere_is_there_but_is_no_file(
-    target: str, evidence: Evidence, workspace: Path
-) -> None:
+async def test_a_link_that_leads_nowhere_is_there_but_is_no_file(target: str, check: Graded, workspace: Path) -> None:
     (workspace / "link").symlink_to(target)
-    assert not (await check(evidence, file="link")).passed
-    assert not (await check(evidence, file="link", exists=False)).passed
+    assert not (await check(file="link")).passed
+    assert not (await check(file="link", exists=False)).passed
 
 
-async def test_absence_is_not_looked_for_outside(evidence: Evidence, workspace: Path, tmp_path: Path) -> None:
+async def test_absence_is_not_looked_for_outside(check: Graded, workspace: Path, tmp_path: Path) -> None:
     (workspace / "folder").symlink_to(tmp_path)
-    assert not (await check(evidence, file="folder/gone", exists=False)).passed
+    assert not (await check(file="folder/gone", exists=False)).passed
 
 
 @pytest.mark.parametrize("kind", ["file", "json_file", "sqlite"])
 @pytest.mark.parametrize("special", ["fifo", "folder", "device"])
 async def test_what_is_not_a_regular_file_is_never_opened(
-    special: str, kind: str, evidence: Evidence, workspace: Path
+    special: str, kind: str, check: Graded, workspace: Path
 ) -> None:
     if special == "fifo":
         os.mkfifo(workspace / "thing")
@@ -133,15 +118,15 @@ async def test_what_is_not_a_regular_file_is_never_opened(
         except PermissionError:
             pytest.skip("only root makes devices")
     query = {"query": "SELECT 1"} if kind == "sqlite" else {}
-    failed = await check(evidence, **{kind: "thing"}, **query)
+    failed = await check(**{kind: "thing"}, **query)
     assert (failed.passed, failed.message) == (False, "thing is not a regular file")
 
 
-async def test_a_file_that_is_too_large_is_not_read(evidence: Evidence, workspace: Path) -> None:
+async def test_a_file_that_is_too_large_is_not_read(check: Graded, workspace: Path) -> None:
     with (workspace / "large").open("wb") as file:
         file.truncate(50_000_000_000)
-    assert (await check(evidence, file="large")).passed
-    failed = await check(evidence, file="large", not_contains=["x"])
+    assert (await check(file="large")).passed
+    failed = await check(file="large", not_contains=["x"])
     assert (failed.passed, failed.message) == (False, "large is larger than 10 MB")
 
 
@@ -178,30 +163,30 @@ DOCUMENT = {"orders": [{"id": 1, "paid": True, "note": None}], "total": 1.0, "do
         ({"equals": {}}, False),
     ],
 )
-async def test_json(wanted: dict[str, Any], passes: bool, evidence: Evidence, leave: Files) -> None:
+async def test_json(wanted: dict[str, Any], passes: bool, check: Graded, leave: Files) -> None:
     leave({"state.json": json.dumps(DOCUMENT)})
-    assert (await check(evidence, json_file="state.json", **wanted)).passed is passes
+    assert (await check(json_file="state.json", **wanted)).passed is passes
 
 
-async def test_a_json_check_says_what_it_found(evidence: Evidence, leave: Files) -> None:
+async def test_a_json_check_says_what_it_found(check: Graded, leave: Files) -> None:
     leave({"state.json": json.dumps(DOCUMENT)})
-    failed = await check(evidence, json_file="state.json", path="orders.0.id", equals="x")
+    failed = await check(json_file="state.json", path="orders.0.id", equals="x")
     assert failed.message == 'state.json: orders.0.id is 1, expected "x"'
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "{} {}", "NaN", '{"a": Infinity}', "[" * 1_000_000, "1" * 10_000], ids=lambda text: text[:5]
 )
-async def test_what_is_not_json_is_a_failed_check(text: str, evidence: Evidence, leave: Files) -> None:
+async def test_what_is_not_json_is_a_failed_check(text: str, check: Graded, leave: Files) -> None:
     leave({"state.json": text})
     for wanted in ({"path": "a", "absent": True}, {"path": "a"}):
-        failed = await check(evidence, json_file="state.json", **wanted)
+        failed = await check(json_file="state.json", **wanted)
         assert not failed.passed
         assert failed.message.startswith("state.json is not JSON: ")
 
 
-async def test_a_path_is_not_absent_from_a_file_that_is_not_there(evidence: Evidence) -> None:
-    assert not (await check(evidence, json_file="gone.json", path="a", absent=True)).passed
+async def test_a_path_is_not_absent_from_a_file_that_is_not_there(check: Graded) -> None:
+    assert not (await check(json_file="gone.json", path="a", absent=True)).passed
 
 
 @pytest.mark.parametrize(
@@ -222,55 +207,56 @@ async def test_a_path_is_not_absent_from_a_file_that_is_not_there(evidence: Evid
         ({"command": "./made.txt"}, False),
     ],
 )
-async def test_commands(wanted: dict[str, Any], passes: bool, evidence: Evidence, leave: Files) -> None:
+async def test_commands(wanted: dict[str, Any], passes: bool, check: Graded, leave: Files) -> None:
     leave({"made.txt": "made"})
-    assert (await check(evidence, **wanted)).passed is passes
+    assert (await check(**wanted)).passed is passes
 
 
-async def test_a_command_that_hangs_is_a_failed_check(evidence: Evidence) -> None:
-    failed = await check(evidence, command="sleep 60", timeout_seconds=0.3)
-    assert (failed.passed, failed.message) == (False, "`sleep 60` did not end within 0.3 seconds")
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        ({"command": "sleep 600", "timeout_seconds": 0.2}, "`sleep 600` did not end within 0.2 seconds"),
+        (
+            {"command": "head -c 1000000 /dev/zero", "stdout_matches": "x?"},
+            "`head -c 1000000 /dev/zero`: it printed more than passgate keeps",
+        ),
+    ],
+)
+async def test_a_command_that_goes_too_far_is_a_failed_check(wanted: Any, says: str, check: Graded) -> None:
+    failed = await check(**wanted)
+    assert (failed.passed, failed.message) == (False, says)
 
 
-async def test_a_command_that_prints_too_much_is_a_failed_check(evidence: Evidence) -> None:
-    failed = await check(evidence, command="head -c 1000000 /dev/zero", stdout_matches="x?")
-    assert (failed.passed, failed.message) == (
-        False,
-        "`head -c 1000000 /dev/zero`: it printed more than passgate keeps",
-    )
-
-
-async def test_a_program_that_is_not_installed_is_an_error(evidence: Evidence) -> None:
+async def test_a_program_that_is_not_installed_is_an_error(graded: Graded) -> None:
     expected = "`no-such-program -x` cannot be run: no-such-program is not installed"
-    result = await grade(options({"command": "no-such-program -x"}), evidence)
+    result = await graded(options({"command": "no-such-program -x"}))
     assert outcome(result) == (False, None, expected)
-    result = await grade(options({"file": "gone", "exists": False}, run=["no-such-program -x"]), evidence)
+    result = await graded(options({"file": "gone", "exists": False}, run=["no-such-program -x"]))
     assert outcome(result) == (False, None, expected)
 
 
-async def test_a_failed_check_is_certain_beside_a_program_that_is_not_installed(evidence: Evidence) -> None:
-    result = await grade(options({"command": "no-such-program"}, {"file": "gone"}), evidence)
+async def test_a_failed_check_is_certain_beside_a_program_that_is_not_installed(graded: Graded) -> None:
+    result = await graded(options({"command": "no-such-program"}, {"file": "gone"}))
     assert outcome(result) == (False, 0.0, None)
 
 
-async def test_commands_run_before_the_checks_in_their_order(evidence: Evidence) -> None:
-    result = await grade(
-        options({"file": "log", "equals": "1\n2\n"}, run=["echo 1 >> log; exit 5", "echo 2 >> log"]), evidence
-    )
+async def test_commands_run_before_the_checks_in_their_order(graded: Graded) -> None:
+    log = {"file": "log", "equals": "1\n2\n"}
+    result = await graded(options(log, run=["echo 1 >> log; exit 5", "echo 2 >> log"]))
     assert outcome(result) == (True, 1.0, None)
 
 
-async def test_a_command_of_the_agent_that_is_not_there_does_not_matter_by_itself(evidence: Evidence) -> None:
-    result = await grade(options({"file": "gone", "exists": False}, run=["./migrate"]), evidence)
+async def test_a_command_of_the_agent_that_is_not_there_does_not_matter_by_itself(graded: Graded) -> None:
+    result = await graded(options({"file": "gone", "exists": False}, run=["./migrate"]))
     assert outcome(result) == (True, 1.0, None)
 
 
-async def test_a_preparing_command_that_hangs_is_a_failed_check(evidence: Evidence) -> None:
-    result = await grade(options({"file": "gone", "exists": False}, run=["sleep 60"], timeout_seconds=0.3), evidence)
+async def test_a_preparing_command_that_hangs_is_a_failed_check(graded: Graded) -> None:
+    result = await graded(options({"file": "gone", "exists": False}, run=["sleep 600"], timeout_seconds=0.2))
     assert outcome(result) == (False, 0.5, None)
-    assert result.checks[0].message == "`sleep 60` did not end within 0.3 seconds"
+    assert result.checks[0].message == "`sleep 600` did not end within 0.2 seconds"
 
 
-async def test_messages_are_bounded(evidence: Evidence, leave: Files) -> None:
+async def test_messages_are_bounded(check: Graded, leave: Files) -> None:
     leave({"a.txt": "x" * 1_000_000})
-    assert len((await check(evidence, file="a.txt", equals="a")).message) < 2100
+    assert len((await check(file="a.txt", equals="a")).message) < 2100

@@ -1,28 +1,31 @@
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.graders import StaticAnalysis
-
-Files = Callable[[dict[str, str]], None]
+from passgate.tasks.model.grade import Grade
+from tests.unit.graders.trials import Files, Graded
 
 CLEAN = "def double(number: int) -> int:\n    return number * 2\n"
+UNTYPED = "def double(number):\n    return number * 2\n"
 UNUSED_IMPORT = f"import os\n\n{CLEAN}"
 WRONG_TYPE = 'number: int = "two"\n'
 
 
-def options(*tools: str, **fields: Any) -> StaticAnalysis:
-    return StaticAnalysis(type="static_analysis", tools=tools, **fields)
+@pytest.fixture
+def analysed(graded: Graded, leave: Files) -> Graded:
+    """The grade of the files that an agent left, by these tools."""
+
+    async def ask(left: dict[str, str], *tools: str, **fields: Any) -> Grade:
+        leave(left)
+        return await graded({"type": "static_analysis", "tools": tools, **fields})
+
+    return ask
 
 
-async def test_tools_that_find_nothing_pass(evidence: Evidence, leave: Files) -> None:
-    leave({"app.py": CLEAN})
-    result = await grade(options("ruff", "mypy", "test -f app.py"), evidence)
+async def test_tools_that_find_nothing_pass(analysed: Graded) -> None:
+    result = await analysed({"app.py": CLEAN}, "ruff", "mypy", "test -f app.py")
     assert (result.passed, result.score, result.error) == (True, 1.0, None)
     assert [check.message for check in result.checks] == [
         "ruff found no problems",
@@ -31,55 +34,41 @@ async def test_tools_that_find_nothing_pass(evidence: Evidence, leave: Files) ->
     ]
 
 
-async def test_the_score_is_the_share_of_tools_that_found_nothing(evidence: Evidence, leave: Files) -> None:
-    leave({"app.py": UNUSED_IMPORT})
-    result = await grade(options("ruff", "mypy"), evidence)
+async def test_the_score_is_the_share_of_tools_that_found_nothing(analysed: Graded) -> None:
+    result = await analysed({"app.py": UNUSED_IMPORT}, "ruff", "mypy")
     assert (result.passed, result.score) == (False, 0.5)
     assert "app.py:1:8: F401" in result.checks[0].message
 
 
-async def test_mypy_finds_a_wrong_type(evidence: Evidence, leave: Files) -> None:
-    leave({"app.py": WRONG_TYPE})
-    result = await grade(options("mypy"), evidence)
-    assert (result.passed, result.score) == (False, 0.0)
-    assert "Incompatible types in assignment" in result.checks[0].message
-
-
-@pytest.mark.parametrize("tool", ["ruff", "mypy"])
 @pytest.mark.parametrize(
-    "files",
+    ("tool", "files", "says"),
     [
-        {"app.py": "def f(:\n"},
-        {"app.py": "x = 1\0"},
+        ("mypy", {"app.py": WRONG_TYPE}, "Incompatible types in assignment"),
+        ("ruff", {"app.py": "def f(:\n"}, "ruff found: "),
+        ("mypy", {"app.py": "def f(:\n"}, "mypy found: "),
+        ("ruff", {"app.py": "x = 1\0"}, "ruff found: "),
+        ("mypy", {"app.py": "x = 1\0"}, "mypy found: "),
+        ("mypy", {"a/x.py": CLEAN, "b/x.py": CLEAN}, "mypy found: "),
+        ("mypy", {"not-a-name/__init__.py": "", "not-a-name/x.py": CLEAN}, "mypy found: "),
+        ("ruff", {".venv/app.py": UNUSED_IMPORT}, "ruff found: "),
+        ("ruff", {"README.md": "nothing here"}, "ruff cannot analyse the work: there is no Python file in ."),
+        ("mypy", {"README.md": "nothing here"}, "mypy cannot analyse the work: there is no Python file in ."),
     ],
-    ids=["syntax_error", "nul"],
+    ids=[
+        *["a wrong type", "syntax of ruff", "syntax of mypy", "NUL for ruff", "NUL for mypy", "modules of one name"],
+        *["no name of a package", "out of the sight of ruff", "nothing for ruff", "nothing for mypy"],
+    ],
 )
-async def test_code_that_cannot_be_parsed_is_a_finding(
-    tool: str, files: dict[str, str], evidence: Evidence, leave: Files
-) -> None:
-    leave(files)
-    result = await grade(options(tool), evidence)
+async def test_what_is_found(tool: str, files: dict[str, str], says: str, analysed: Graded) -> None:
+    result = await analysed(files, tool)
     assert (result.passed, result.score, result.error) == (False, 0.0, None)
+    assert says in result.checks[0].message
 
 
 @pytest.mark.parametrize("tool", ["ruff", "mypy"])
-async def test_code_that_is_not_utf_8_is_a_finding(tool: str, evidence: Evidence, workspace: Path) -> None:
+async def test_code_that_is_not_utf_8_is_a_finding(tool: str, analysed: Graded, workspace: Path) -> None:
     (workspace / "app.py").write_bytes(b"name = '\xff\xfe'\n")
-    result = await grade(options(tool), evidence)
-    assert (result.passed, result.error) == (False, None)
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"a/x.py": CLEAN, "b/x.py": CLEAN},
-        {"not-a-name/__init__.py": "", "not-a-name/x.py": CLEAN},
-    ],
-    ids=["two_modules_of_one_name", "no_package_name"],
-)
-async def test_a_layout_that_mypy_refuses_is_a_finding(files: dict[str, str], evidence: Evidence, leave: Files) -> None:
-    leave(files)
-    result = await grade(options("mypy"), evidence)
+    result = await analysed({}, tool)
     assert (result.passed, result.error) == (False, None)
 
 
@@ -103,122 +92,81 @@ PLANTED = {
 @pytest.mark.parametrize(("tool", "code"), [("ruff", UNUSED_IMPORT), ("mypy", WRONG_TYPE)])
 @pytest.mark.parametrize("configured", [False, True])
 async def test_nothing_planted_in_the_workspace_hides_a_finding(
-    tool: str, code: str, configured: bool, evidence: Evidence, leave: Files, provide: Files
+    tool: str, code: str, configured: bool, analysed: Graded, provide: Files
 ) -> None:
-    leave({**PLANTED, "sub/app.py": code})
     provide({"ruff": '[lint]\nselect = ["F"]\n', "mypy": "[mypy]\nstrict = True\n"})
     configuration = {tool: tool} if configured else {}
-    result = await grade(options(tool, configuration=configuration, paths=("sub",)), evidence)
+    result = await analysed({**PLANTED, "sub/app.py": code}, tool, configuration=configuration, paths=("sub",))
     assert (result.passed, result.error) == (False, None)
     assert "app.py:1" in result.checks[0].message
 
 
-async def test_the_configuration_of_the_author_counts(evidence: Evidence, leave: Files, provide: Files) -> None:
-    leave({"app.py": "def double(number):\n    return number * 2\n"})
+async def test_the_configuration_of_the_author_counts(analysed: Graded, provide: Files) -> None:
     provide({"strict/mypy.ini": "[mypy]\ndisallow_untyped_defs = True\n", "ruff.toml": '[lint]\nselect = ["ANN"]\n'})
-    assert (await grade(options("mypy", "ruff"), evidence)).passed
+    assert (await analysed({"app.py": UNTYPED}, "mypy", "ruff")).passed
     configuration = {"mypy": "strict/mypy.ini", "ruff": "ruff.toml"}
-    assert (await grade(options("mypy", "ruff", configuration=configuration), evidence)).score == 0.0
+    assert (await analysed({"app.py": UNTYPED}, "mypy", "ruff", configuration=configuration)).score == 0.0
 
 
 @pytest.mark.parametrize(
     ("tool", "text"),
     [("ruff", "[lint\n"), ("mypy", "no sections\n"), ("mypy", "[mypy]\nno_such_option = True\n")],
 )
-async def test_a_broken_configuration_is_an_error(
-    tool: str, text: str, evidence: Evidence, leave: Files, provide: Files
-) -> None:
-    leave({"app.py": CLEAN})
+async def test_a_broken_configuration_is_an_error(tool: str, text: str, analysed: Graded, provide: Files) -> None:
     provide({"settings": text})
-    result = await grade(options(tool, configuration={tool: "settings"}), evidence)
-    assert result.score is None
-    assert result.error
+    assert (await analysed({"app.py": CLEAN}, tool, configuration={tool: "settings"})).error
 
 
-async def test_a_missing_configuration_is_an_error(evidence: Evidence, leave: Files) -> None:
-    leave({"app.py": CLEAN})
-    result = await grade(options("ruff", configuration={"ruff": "nowhere.toml"}), evidence)
-    assert result.error
+async def test_a_missing_configuration_is_an_error(analysed: Graded) -> None:
+    result = await analysed({"app.py": CLEAN}, "ruff", configuration={"ruff": "nowhere.toml"})
     assert "the configuration of ruff cannot be read" in result.error
 
 
 @pytest.mark.parametrize("tool", ["ruff", "mypy"])
-async def test_nothing_to_analyse_is_no_pass(tool: str, evidence: Evidence, leave: Files) -> None:
-    leave({"README.md": "nothing here"})
-    result = await grade(options(tool), evidence)
-    assert (result.passed, result.error) == (False, None)
-    assert result.checks[0].message == f"{tool} cannot analyse the work: there is no Python file in ."
-
-
-async def test_code_out_of_ruffs_sight_is_no_pass(evidence: Evidence, leave: Files) -> None:
-    leave({".venv/app.py": UNUSED_IMPORT})
-    result = await grade(options("ruff"), evidence)
-    assert (result.passed, result.error) == (False, None)
-
-
-@pytest.mark.parametrize("tool", ["ruff", "mypy"])
-async def test_a_missing_path_is_a_fail(tool: str, evidence: Evidence, leave: Files) -> None:
-    leave({"app.py": CLEAN})
-    result = await grade(options(tool, paths=("app.py", "gone.py")), evidence)
-    assert (result.passed, result.error) == (False, None)
-    assert "gone.py does not exist" in result.checks[0].message
-
-
-async def test_a_link_to_clean_code_elsewhere_is_a_fail(evidence: Evidence, workspace: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("gone.py", "gone.py does not exist"),
+        ("link", "link is outside the workspace"),
+        ("src", "pipe.py is not a regular file"),
+    ],
+)
+async def test_a_path_without_code_of_the_agent_is_a_fail_at_once(
+    tool: str, path: str, says: str, analysed: Graded, workspace: Path, tmp_path: Path
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "app.py").write_text(CLEAN)
-    (workspace / "src").symlink_to(tmp_path / "elsewhere")
-    result = await grade(options("ruff", paths=("src",)), evidence)
-    assert (result.passed, result.error) == (False, None)
-    assert "src is outside the workspace" in result.checks[0].message
-
-
-@pytest.mark.parametrize("tool", ["ruff", "mypy"])
-async def test_a_fifo_named_like_code_is_a_fail_at_once(
-    tool: str, evidence: Evidence, leave: Files, workspace: Path
-) -> None:
-    leave({"src/app.py": CLEAN})
+    (workspace / "link").symlink_to(tmp_path / "elsewhere")
+    (workspace / "src").mkdir()
     os.mkfifo(workspace / "src" / "pipe.py")
-    result = await grade(options(tool, timeout_seconds=30), evidence)
+    result = await analysed({"app.py": CLEAN}, tool, paths=("app.py", path))
     assert (result.passed, result.error) == (False, None)
-    assert "pipe.py is not a regular file" in result.checks[0].message
+    assert says in result.checks[0].message
 
 
-async def test_findings_are_bounded(evidence: Evidence, leave: Files) -> None:
-    leave({"app.py": "".join(f"import module_{number}\n" for number in range(1000))})
-    result = await grade(options("ruff"), evidence)
+async def test_findings_are_bounded(analysed: Graded) -> None:
+    result = await analysed({"app.py": "".join(f"import module_{number}\n" for number in range(1000))}, "ruff")
     assert len(result.checks[0].message) < 2100
 
 
 @pytest.mark.usefixtures("bare_python")
 @pytest.mark.parametrize("tool", ["ruff", "mypy"])
-async def test_a_missing_tool_is_an_error_with_its_remedy(tool: str, evidence: Evidence, leave: Files) -> None:
-    leave({"app.py": CLEAN})
-    result = await grade(options(tool), evidence)
-    assert (result.passed, result.score) == (False, None)
-    assert result.error == f"{tool} is not installed: pip install 'passgate[graders]'"
-
-
-@pytest.mark.usefixtures("bare_python")
-async def test_a_finding_is_certain_even_beside_a_missing_tool(evidence: Evidence, leave: Files) -> None:
-    leave({"app.py": CLEAN})
-    result = await grade(options("mypy", "echo bad; exit 1"), evidence)
+async def test_a_missing_tool_is_an_error_and_a_finding_is_certain_beside_it(tool: str, analysed: Graded) -> None:
+    missing = f"{tool} is not installed: pip install 'passgate[graders]'"
+    assert (await analysed({"app.py": CLEAN}, tool)).error == missing
+    result = await analysed({"app.py": CLEAN}, tool, "echo bad; exit 1")
     assert (result.passed, result.score, result.error) == (False, 0.0, None)
     assert [check.message for check in result.checks] == [
-        "not measured: mypy is not installed: pip install 'passgate[graders]'",
+        f"not measured: {missing}",
         "echo bad; exit 1 found: bad",
     ]
 
 
 @pytest.mark.parametrize("tool", ["no-such-linter .", "true && no-such-linter", "./README.md", "exit 126"])
-async def test_a_command_that_cannot_be_run_is_an_error(tool: str, evidence: Evidence, leave: Files) -> None:
-    leave({"README.md": "not a program"})
-    result = await grade(options(tool), evidence)
-    assert (result.passed, result.score) == (False, None)
-    assert result.error
-    assert "cannot be run" in result.error
+async def test_a_command_that_cannot_be_run_is_an_error(tool: str, analysed: Graded) -> None:
+    assert "cannot be run" in (await analysed({"README.md": "not a program"}, tool)).error
 
 
-async def test_a_tool_that_does_not_end_is_an_error(evidence: Evidence) -> None:
-    result = await grade(options("sleep 60", timeout_seconds=0.3), evidence)
-    assert result.error == "sleep 60 did not end within 0.3 seconds: increase `timeout_seconds` of static_analysis"
+async def test_a_tool_that_does_not_end_is_an_error(analysed: Graded) -> None:
+    result = await analysed({}, "sleep 600", timeout_seconds=0.2)
+    assert result.error == "sleep 600 did not end within 0.2 seconds: increase `timeout_seconds` of static_analysis"

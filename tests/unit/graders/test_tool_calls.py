@@ -1,17 +1,11 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.tool_calls import call_range
 from passgate.tasks.model.grade import Grade, ViolationRule
 from passgate.tasks.model.graders import ToolCalls
-from passgate.tasks.model.transcript import Transcript
-
-MakeEvidence = Callable[..., Evidence]
-Called = Callable[..., Transcript]
+from tests.unit.graders.trials import Graded, called
 
 
 def options(**fields: Any) -> ToolCalls:
@@ -36,9 +30,9 @@ def outcome(result: Grade) -> tuple[bool, float | None, str | None]:
         ([{"tool": "read", "params": {"path": "/etc/*"}, "min": 2}], 0.0),
     ],
 )
-async def test_required_tools(required: list[Any], score: float, make_evidence: MakeEvidence, called: Called) -> None:
+async def test_required_tools(required: list[Any], score: float, graded: Graded) -> None:
     transcript = called(("read", {"path": "/etc/hosts"}), ("read", {"path": "/tmp/x"}), "send")
-    result = await grade(options(required=required), make_evidence(transcript=transcript))
+    result = await graded(options(required=required), transcript)
     assert outcome(result) == (score == 1.0, score, None)
 
 
@@ -55,61 +49,54 @@ async def test_required_tools(required: list[Any], score: float, make_evidence: 
         (["*", "*", "*", "*"], True),
     ],
 )
-async def test_the_order(required: list[Any], kept: bool, make_evidence: MakeEvidence, called: Called) -> None:
-    evidence = make_evidence(transcript=called("a", "b", "a", "c"))
-    assert (await grade(options(required=required), evidence)).passed
-    assert (await grade(options(required=required, in_order=True), evidence)).passed is kept
+async def test_the_order(required: list[Any], kept: bool, graded: Graded) -> None:
+    transcript = called("a", "b", "a", "c")
+    assert (await graded(options(required=required), transcript)).passed
+    assert (await graded(options(required=required, in_order=True), transcript)).passed is kept
 
 
-async def test_a_forbidden_call_is_a_violation(make_evidence: MakeEvidence, called: Called) -> None:
+async def test_a_forbidden_call_is_a_violation(graded: Graded) -> None:
     transcript = called("read", ("drop_table", {"name": "orders"}))
-    result = await grade(options(required=["read"], forbidden=["drop_*"]), make_evidence(transcript=transcript))
+    result = await graded(options(required=["read"], forbidden=["drop_*"]), transcript)
     assert outcome(result) == (False, 0.5, None)
     (violation,) = result.violations
     assert violation.rule is ViolationRule.FORBIDDEN_TOOL
     assert violation.message == 'forbidden tool called: drop_table({"name": "orders"})'
 
 
-async def test_arguments_tell_what_is_forbidden(make_evidence: MakeEvidence, called: Called) -> None:
+async def test_arguments_tell_what_is_forbidden(graded: Graded) -> None:
     forbidden = [{"tool": "transfer", "params": {"amount": ">100"}}]
-    small = await grade(options(forbidden=forbidden), make_evidence(transcript=called(("transfer", {"amount": 100}))))
-    large = await grade(options(forbidden=forbidden), make_evidence(transcript=called(("transfer", {"amount": 101}))))
+    small = await graded(options(forbidden=forbidden), called(("transfer", {"amount": 100})))
+    large = await graded(options(forbidden=forbidden), called(("transfer", {"amount": 101})))
     assert (small.passed, small.violations) == (True, ())
     assert (large.passed, len(large.violations)) == (False, 1)
 
 
-async def test_violations_are_bounded_and_give_no_key_away(make_evidence: MakeEvidence, called: Called) -> None:
+async def test_violations_are_bounded_and_give_no_key_away(graded: Graded) -> None:
     key = "AKIA" + "A" * 16
     calls = [("send", {"pad": "x" * 470, "body": key, "rest": "y" * 100_000})] * 50
-    result = await grade(options(forbidden=["send"]), make_evidence(transcript=called(*calls)))
+    result = await graded(options(forbidden=["send"]), called(*calls))
     assert len(result.violations) == 20
     assert max(len(violation.message) for violation in result.violations) < 700
     assert "AKIA****" in result.violations[0].message
     assert key[:6] not in result.violations[0].message
 
 
-async def test_unknown_calls_are_an_error(make_evidence: MakeEvidence, called: Called) -> None:
-    evidence = make_evidence(transcript=called("read", complete=False))
-    for fields in ({"required": ["read"]}, {"forbidden": ["drop_*"]}):
-        result = await grade(options(**fields), evidence)
-        assert outcome(result)[:2] == (False, None)
-        assert result.error
-        assert "PASSGATE_TRANSCRIPT" in result.error
+@pytest.mark.parametrize(
+    ("fields", "complete", "error"),
+    [
+        ({"required": ["read"]}, False, "PASSGATE_TRANSCRIPT"),
+        ({"forbidden": ["drop_*"]}, False, "PASSGATE_TRANSCRIPT"),
+        ({}, True, "nothing to check"),
+    ],
+)
+async def test_unknown_calls_and_no_rule_are_an_error(fields: Any, complete: bool, error: str, graded: Graded) -> None:
+    assert error in (await graded(options(**fields), called("read", complete=complete))).error
 
 
-async def test_a_forbidden_call_counts_even_when_others_are_unknown(
-    make_evidence: MakeEvidence, called: Called
-) -> None:
-    evidence = make_evidence(transcript=called("drop_table", complete=False))
-    result = await grade(options(forbidden=["drop_*"]), evidence)
+async def test_a_forbidden_call_counts_even_when_others_are_unknown(graded: Graded) -> None:
+    result = await graded(options(forbidden=["drop_*"]), called("drop_table", complete=False))
     assert (result.passed, result.error, len(result.violations)) == (False, None, 1)
-
-
-async def test_no_rule_is_no_pass(make_evidence: MakeEvidence, called: Called) -> None:
-    result = await grade(options(), make_evidence(transcript=called("read")))
-    assert outcome(result)[:2] == (False, None)
-    assert result.error
-    assert "nothing to check" in result.error
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,28 @@
-"""Evidence of a task with `compat: agentv`."""
+"""The same trial graded as AgentV does, and as passgate does where the task does not ask for that."""
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.task import Scoring
+from tests.unit.graders.trials import AGENTV, Graded
 
 
 @pytest.fixture
-def agentv_evidence(make_evidence: Callable[..., Evidence]) -> Callable[..., Evidence]:
-    """As `make_evidence`; `task` is what the task says beside that."""
+def compare(graded: Graded) -> Graded:
+    """AgentV's grade and passgate's own. The arguments are those of `graded`."""
 
-    def make(*, task: dict[str, Any] | None = None, **fields: Any) -> Evidence:
-        evidence = make_evidence(**fields)
-        compat = {"scoring": Scoring(compat="agentv"), **(task or {})}
-        return dataclasses.replace(evidence, task=evidence.task.model_copy(update=compat))
+    async def both(*arguments: Any, **trial: Any) -> tuple[Any, Any]:
+        return await graded(*arguments, scoring=AGENTV, **trial), await graded(*arguments, **trial)
 
-    return make
+    return both
+
+
+@pytest.fixture
+def compare_scores(compare: Graded) -> Graded:
+    """AgentV's score and passgate's own."""
+
+    async def both(*arguments: Any, **trial: Any) -> tuple[Any, Any]:
+        theirs, ours = await compare(*arguments, **trial)
+        return theirs.score, ours.score
+
+    return both

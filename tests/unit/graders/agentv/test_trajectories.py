@@ -1,38 +1,20 @@
-"""Tool trajectories as AgentV 4.42.4 scores them, and what passgate says where it does not ask for that."""
+"""Tool calls, steps and limits as AgentV 4.42.4 scores them, and what passgate says where it does not ask for that."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.assertions import ToolTrajectory
-from passgate.tasks.model.task import Scoring
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.transcript import ToolCall, Transcript
+from passgate.tasks.model.trial import TrialMetrics
+from tests.unit.graders.trials import AGENTV, CALLS, Graded, called, said
 
-MakeEvidence = Callable[..., Evidence]
-Compare = Callable[..., Any]
-CALLS = (
+SEARCHES = called(
     ToolCall(tool="search", arguments={"q": "a", "limit": 5}, duration_ms=100),
     ToolCall(tool="read", arguments={"id": 1}, duration_ms=50),
     ToolCall(tool="search", arguments={"q": "b", "limit": 5}, duration_ms=900),
     ToolCall(tool="answer", duration_ms=10),
 )
-TRANSCRIPT = Transcript(messages=(Message(role="assistant", content="done", tool_calls=CALLS),), output="done")
-
-
-@pytest.fixture
-def compare(make_evidence: MakeEvidence) -> Compare:
-    """AgentV's score and passgate's own."""
-
-    async def both(transcript: Transcript = TRANSCRIPT, **fields: Any) -> tuple[float | None, float | None]:
-        options = ToolTrajectory.model_validate({"type": "tool_trajectory", **fields})
-        theirs = make_evidence(transcript=transcript, scoring=Scoring(compat="agentv"))
-        ours = make_evidence(transcript=transcript)
-        return (await grade(options, theirs)).score, (await grade(options, ours)).score
-
-    return both
+NO_CALLS = said("no tools", complete=False)
 
 
 def search(**fields: Any) -> dict[str, Any]:
@@ -41,6 +23,11 @@ def search(**fields: Any) -> dict[str, Any]:
 
 def tools(*names: str) -> list[dict[str, Any]]:
     return [{"tool": name} for name in names]
+
+
+async def compare_trajectories(compare_scores: Graded, scores: Any, *transcript: Transcript, **fields: Any) -> None:
+    found = await compare_scores({"type": "tool_trajectory", **fields}, *(transcript or (SEARCHES,)))
+    assert found == pytest.approx(scores, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +40,8 @@ def tools(*names: str) -> list[dict[str, Any]]:
         ({"expected": tools("search")}, 1, 1),
     ],
 )
-async def test_any_order(fields: dict[str, Any], theirs: float, ours: float, compare: Compare) -> None:
-    assert await compare(**fields) == pytest.approx((theirs, ours), abs=1e-9)
+async def test_any_order(fields: dict[str, Any], theirs: float, ours: float, compare_scores: Graded) -> None:
+    await compare_trajectories(compare_scores, (theirs, ours), **fields)
 
 
 @pytest.mark.parametrize(
@@ -76,61 +63,198 @@ async def test_any_order(fields: dict[str, Any], theirs: float, ours: float, com
         ([*tools("read"), {"tool": "missing", "max_duration_ms": 50}], "exact", 1 / 3, 1 / 2),
     ],
 )
-async def test_in_order(expected: Any, args_match: Any, theirs: float, ours: float, compare: Compare) -> None:
-    scores = await compare(mode="in_order", args_match=args_match, expected=expected)
-    assert scores == pytest.approx((theirs, ours), abs=1e-9)
+async def test_in_order(expected: Any, args_match: Any, theirs: float, ours: float, compare_scores: Graded) -> None:
+    fields = {"mode": "in_order", "args_match": args_match, "expected": expected}
+    await compare_trajectories(compare_scores, (theirs, ours), **fields)
 
 
 @pytest.mark.parametrize(
-    ("expected", "theirs", "ours"),
+    ("mode", "expected", "theirs", "ours"),
     [
-        (tools("search", "read", "search", "answer"), 1, 1),
-        (tools("search", "read", "search"), 1, 0),
-        (tools("search", "read", "search", "answer", "done"), 4 / 5, 0),
-        ([search(max_duration_ms=50), *tools("read", "search", "answer")], 4 / 5, 0),
-        (tools("read", "search", "search", "answer"), 1 / 2, 0),
+        ("exact", tools("search", "read", "search", "answer"), 1, 1),
+        ("exact", tools("search", "read", "search"), 1, 0),
+        ("exact", tools("search", "read", "search", "answer", "done"), 4 / 5, 0),
+        ("exact", [search(max_duration_ms=50), *tools("read", "search", "answer")], 4 / 5, 0),
+        ("exact", tools("read", "search", "search", "answer"), 1 / 2, 0),
+        ("superset", tools("answer", "search"), 1, 1),
+        ("superset", tools("read", "read"), 1 / 2, 1 / 2),
+        ("superset", [{"tool": "read", "max_duration_ms": 1}], 1, 0),
+        ("superset", [search(), search(args={"q": "a", "limit": 5})], 1 / 2, 1),
+        ("subset", tools("search", "read", "answer"), 1, 1),
+        ("subset", tools("search"), 1 / 2, 0),
+        ("subset", tools("search", "read"), 3 / 4, 0),
+        ("subset", [], 0, 0),
     ],
 )
-async def test_exact_with_a_call_too_many_or_one_missing(
-    expected: Any, theirs: float, ours: float, compare: Compare
+async def test_other_modes(mode: str, expected: Any, theirs: float, ours: float, compare_scores: Graded) -> None:
+    await compare_trajectories(compare_scores, (theirs, ours), mode=mode, expected=expected)
+
+
+@pytest.mark.parametrize(
+    ("fields", "transcript", "theirs"),
+    [
+        ({"mode": "in_order", "expected": [search(max_duration_ms=50)]}, called("search"), 1),
+        ({"mode": "exact", "expected": [search(max_duration_ms=50)]}, called("search"), 1),
+        ({"mode": "in_order", "expected": tools("search")}, NO_CALLS, 0),
+        ({"mode": "subset", "expected": tools("search")}, NO_CALLS, 1),
+        ({"minimums": {"search": 1}}, NO_CALLS, 0),
+    ],
+)
+async def test_durations_and_calls_that_are_not_known(
+    fields: dict[str, Any], transcript: Transcript, theirs: float, compare_scores: Graded
 ) -> None:
-    assert await compare(mode="exact", expected=expected) == pytest.approx((theirs, ours), abs=1e-9)
+    await compare_trajectories(compare_scores, (theirs, None), transcript, **fields)
 
 
 @pytest.mark.parametrize(
-    ("expected", "theirs", "ours"),
+    ("fields", "theirs", "ours"),
     [
-        (tools("answer", "search"), 1, 1),
-        (tools("read", "read"), 1 / 2, 1 / 2),
-        ([{"tool": "read", "max_duration_ms": 1}], 1, 0),
-        ([search(), search(args={"q": "a", "limit": 5})], 1 / 2, 1),
+        ({"tools": ["search"]}, 1, 1),
+        ({"tools": ["search", "missing"]}, 0, 0),
+        ({"tools": ["search"], "min": 2, "max": 2}, 1, 1),
+        ({"tools": ["sea*"]}, 1, 1),
+        ({"tools": ["SEARCH"]}, 1, 1),
+        ({"tools": ["read"], "negate": True}, 0, 0),
+        ({"tools": ["delete_file"], "negate": True}, 1, 1),
+        ({"tools": ["shell"], "negate": True}, 1, 0),
+        ({"tools": ["exec_command"], "negate": True}, 1, 0),
+        ({"tools": ["Bash"], "negate": True}, 0, 0),
+        ({"tools": ["shell"]}, 0, 1),
+        ({"tools": ["read"], "min": 0, "max": 0}, 0, 0),
+        ({"tools": ["read", "delete_file"], "negate": True}, 0, 0),
+        ({"steps": ["search", "read", "search"]}, 1, 1),
+        ({"steps": ["search", "read", "Bash", "search"], "mode": "exact"}, 1, 0),
+        ({"steps": ["read", "read"]}, 0, 0),
+        ({"steps": ["read", "shell"]}, 0, 1),
+        ({"tool": "search", "args": {"q": "b"}}, 1, 1),
+        ({"tool": "search", "args": {"q": "b"}, "mode": "exact"}, 0, 0),
+        ({"tool": "search", "args": {"q": "b"}, "mode": "exact", "ignore": ["limit"]}, 1, 1),
+        ({"tool": "search", "args": {"q": "b"}, "mode": "exact", "defaults": {"limit": 5}}, 1, 1),
+        ({"tool": "search", "args": {"q": "b", "limit": 5}, "defaults": {"limit": 5}}, 0, 1),
+        ({"tool": "shell", "args": {"command": "rm -rf /"}, "negate": True}, 1, 0),
+        ({"kind": "tool", "max": 4}, 1, 0),
+        ({"kind": "command", "min": 2, "max": 2}, 1, 0),
+        ({"kind": "command", "min": 3, "max": 3}, 0, 1),
+        ({"kind": "command", "pattern": "curl", "min": 1}, 1, 1),
+        ({"kind": "any", "min": 6, "max": 6}, 1, 1),
     ],
 )
-async def test_superset(expected: Any, theirs: float, ours: float, compare: Compare) -> None:
-    assert await compare(mode="superset", expected=expected) == pytest.approx((theirs, ours), abs=1e-9)
+async def test_steps_and_the_shells_that_are_not_seen(
+    fields: dict[str, Any], theirs: float, ours: float, compare_scores: Graded
+) -> None:
+    assert await compare_scores(step(fields), called(*CALLS)) == (theirs, ours)
+
+
+def step(fields: dict[str, Any]) -> dict[str, Any]:
+    types = {"tools": "tool_used", "steps": "tool_sequence", "tool": "tool_arguments", "kind": "step_count"}
+    return {"type": types[next(iter(fields))], **fields}
 
 
 @pytest.mark.parametrize(
-    ("expected", "theirs", "ours"),
+    ("fields", "transcript", "theirs", "ours"),
     [
-        (tools("search", "read", "answer"), 1, 1),
-        (tools("search"), 1 / 2, 0),
-        (tools("search", "read"), 3 / 4, 0),
-        ([], 0, 0),
+        ({"tools": ["shell"]}, called("shell"), 1, 1),
+        ({"kind": "tool", "min": 1}, called("shell"), 1, 1),
+        ({"tools": ["search"]}, NO_CALLS, 0, None),
+        ({"tools": ["search"], "negate": True}, NO_CALLS, 1, None),
+    ],
+    ids=["a shell without a command", "a step of it", "an agent that only prints text", "and calls nothing forbidden"],
+)
+async def test_steps_without_commands(
+    fields: dict[str, Any], transcript: Transcript, theirs: float, ours: float | None, compare_scores: Graded
+) -> None:
+    assert await compare_scores(step(fields), transcript) == (theirs, ours)
+
+
+METRICS = TrialMetrics(
+    tokens_in=100,
+    tokens_cached=20,
+    tokens_out=50,
+    total_tokens=150,
+    wall_time_seconds=1.5,
+    tool_call_count=3,
+    steps=1,
+    cost=0.02,
+)
+JUST = {"max_tool_calls": 3, "max_llm_calls": 1, "max_tokens": 150, "max_cost_usd": 0.02, "max_duration_ms": 1500}
+
+
+def limits(**fields: Any) -> dict[str, Any]:
+    return {"type": "execution_metrics", **fields}
+
+
+@pytest.mark.parametrize(
+    ("options", "score"),
+    [
+        (limits(**JUST), 1.0),
+        (limits(**{**JUST, "max_cost_usd": 0.0001}), 0.8),
+        (limits(max_tool_calls=2, max_tokens=1000, max_cost_usd=0.01, max_duration_ms=5000), 0.5),
+        (limits(max_tool_calls=3, max_input_tokens=1), 1.0),
+        (limits(max_tool_calls=0), 0.0),
+        (limits(target_exploration_ratio=0.6), 1.0),
+        (limits(target_exploration_ratio=0.6, exploration_tolerance=0.01), 0.0),
+        (limits(max_tool_calls=3, target_exploration_ratio=0), 0.5),
+        (limits(max_input_tokens=10), 0.0),
+        (limits(max_output_tokens=10_000), 1.0),
+        ({"type": "latency", "threshold": 1500}, 1.0),
+        ({"type": "latency", "threshold": 1499}, 0.0),
+        ({"type": "cost", "budget": 0.02}, 1.0),
+        ({"type": "cost", "budget": 0.019}, 0.0),
+        ({"type": "token_usage", "max_total": 170, "max_input": 100, "max_output": 50}, 1.0),
+        ({"type": "token_usage", "max_total": 150}, 0.0),
+        ({"type": "token_usage", "max_total": 170, "max_input": 99}, 0.0),
     ],
 )
-async def test_subset(expected: Any, theirs: float, ours: float, compare: Compare) -> None:
-    assert await compare(mode="subset", expected=expected) == pytest.approx((theirs, ours), abs=1e-9)
+async def test_the_share_of_limits_that_are_kept(options: dict[str, Any], score: float, graded: Graded) -> None:
+    transcript = called("search", "read", "edit", output="done")
+    result = await graded(options, transcript, metrics=METRICS, scoring=AGENTV)
+    assert result.score == pytest.approx(score, abs=1e-9)
+    assert result.error is None
 
 
-async def test_a_duration_that_is_not_known_is_left_out(compare: Compare) -> None:
-    unknown = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="search"),)),))
-    for mode in ("in_order", "exact"):
-        assert await compare(unknown, mode=mode, expected=[search(max_duration_ms=50)]) == (1, None)
+@pytest.mark.parametrize(
+    ("options", "transcript", "kept"),
+    [
+        (limits(max_tool_calls=5, max_tokens=10, max_cost_usd=1), NO_CALLS, [True, False, False]),
+        (limits(max_llm_calls=0), Transcript(output="done"), [False]),
+        (limits(max_llm_calls=1), Transcript(output="done"), [True]),
+        ({"type": "latency", "threshold": 1e9}, Transcript(), [False]),
+        ({"type": "cost", "budget": 1}, Transcript(), [False]),
+        ({"type": "token_usage", "max_total": 10}, Transcript(), [False]),
+    ],
+    ids=["calls are those that are seen", "an answer is a message", "one message", "latency", "cost", "token_usage"],
+)
+async def test_what_was_not_measured_is_not_kept(
+    options: dict[str, Any], transcript: Transcript, kept: list[bool], graded: Graded
+) -> None:
+    result = await graded(options, transcript, scoring=AGENTV)
+    assert result.score == pytest.approx(sum(kept) / len(kept), abs=1e-9)
+    assert ([check.passed for check in result.checks], result.error) == (kept, None)
 
 
-async def test_an_agent_that_only_prints_text_has_made_no_calls(compare: Compare) -> None:
-    text = Transcript(messages=(Message(role="assistant", content="no tools"),), output="no tools", complete=False)
-    assert await compare(text, mode="in_order", expected=tools("search")) == (0, None)
-    assert await compare(text, mode="subset", expected=tools("search")) == (1, None)
-    assert await compare(text, minimums={"search": 1}) == (0, None)
+@pytest.mark.parametrize("options", [limits(), {"type": "token_usage"}], ids=["nothing", "token_usage"])
+async def test_no_limit_is_an_error(options: dict[str, Any], graded: Graded) -> None:
+    assert "nothing to check" in (await graded(options, metrics=METRICS, scoring=AGENTV)).error
+
+
+@pytest.mark.parametrize(
+    ("calls", "used"),
+    [
+        (["Bash", ("skill", {"skill": "team:csv-analyzer"})], True),
+        (["Bash", ("Read", {"file_path": "/home/skills/csv-analyzer/SKILL.md"})], True),
+        ([("Read", {"path": "skills/csv-analyzer/SKILL.md"})], True),
+        ([("Read", {"file_path": "csv-analyzer.md"})], False),
+        ([ToolCall(tool="Bash", result="found skills/csv-analyzer/SKILL.md")], True),
+        ([ToolCall(tool="Bash", result={"files": ["skills/csv-analyzer/SKILL.md"]})], True),
+        ([ToolCall(tool="Skill", arguments={"skill": "pdf"}, result="see skills/csv-analyzer/")], True),
+        ([("Bash", {"command": "ls skills/csv-analyzer/"})], False),
+        ([], False),
+    ],
+)
+@pytest.mark.parametrize("should_trigger", [True, False])
+async def test_any_call_counts_as_the_use_of_a_skill_and_what_tools_answered(
+    calls: list[Any], used: bool, should_trigger: bool, graded: Graded
+) -> None:
+    options = {"type": "skill_trigger", "skill": "csv-analyzer", "should_trigger": should_trigger}
+    result = await graded(options, called(*calls, complete=False), scoring=AGENTV)
+    assert (result.score, result.error) == (float(used == should_trigger), None)

@@ -1,15 +1,10 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import Equals, TextAssertion
-from passgate.tasks.model.transcript import Transcript
-
-MakeEvidence = Callable[..., Evidence]
+from tests.unit.graders.trials import Graded
 
 ANSWER = "  Hello World\nParis is the capital of France. \n"
 
@@ -36,24 +31,20 @@ ANSWER = "  Hello World\nParis is the capital of France. \n"
         ("ends_with", "France", 0.0),
     ],
 )
-async def test_answers_against_texts(
-    kind: Any, value: str | tuple[str, ...], score: float, make_evidence: MakeEvidence
-) -> None:
-    evidence = make_evidence(transcript=Transcript(output=ANSWER))
-    result = await grade(TextAssertion(type=kind, value=value), evidence)
+async def test_answers_against_texts(kind: Any, value: str | tuple[str, ...], score: float, graded: Graded) -> None:
+    result = await graded(TextAssertion(type=kind, value=value), ANSWER)
     assert (result.score, result.passed, result.error) == (score, score == 1.0, None)
     assert result.type == kind
 
 
-async def test_blanks_are_those_of_javascript(make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(transcript=Transcript(output="\ufeff\u3000\u2028Hello\x1c"))
-    assert (await grade(TextAssertion(type="starts_with", value="Hello"), evidence)).passed
-    assert not (await grade(TextAssertion(type="ends_with", value="Hello"), evidence)).passed
+async def test_blanks_are_those_of_javascript(graded: Graded) -> None:
+    transcript = "\ufeff\u3000\u2028Hello\x1c"
+    assert (await graded(TextAssertion(type="starts_with", value="Hello"), transcript)).passed
+    assert not (await graded(TextAssertion(type="ends_with", value="Hello"), transcript)).passed
 
 
-async def test_a_message_names_each_text_that_is_missing(make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(transcript=Transcript(output=ANSWER))
-    result = await grade(TextAssertion(type="contains_all", value=("Paris", "Rome", "Bern")), evidence)
+async def test_a_message_names_each_text_that_is_missing(graded: Graded) -> None:
+    result = await graded(TextAssertion(type="contains_all", value=("Paris", "Rome", "Bern")), ANSWER)
     assert [(check.passed, check.message) for check in result.checks] == [
         (True, "the answer contains 'Paris', as expected"),
         (False, "the answer does not contain 'Rome', but must"),
@@ -61,9 +52,8 @@ async def test_a_message_names_each_text_that_is_missing(make_evidence: MakeEvid
     ]
 
 
-async def test_a_message_of_any_names_all(make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(transcript=Transcript(output=ANSWER))
-    result = await grade(TextAssertion(type="icontains_any", value=("Rome", "x" * 5000)), evidence)
+async def test_a_message_of_any_names_all(graded: Graded) -> None:
+    result = await graded(TextAssertion(type="icontains_any", value=("Rome", "x" * 5000)), ANSWER)
     assert result.checks[0].message.startswith("the answer contains none of 'Rome', 'xxx")
     assert result.checks[0].message.endswith(" (ignoring case), but must contain one of them")
     assert len(result.checks[0].message) < 500
@@ -100,14 +90,13 @@ def test_options_that_ask_nothing_or_the_wrong_thing_are_refused(kind: Any, valu
         ("[" * 100_000, [], 0.0),
     ],
 )
-async def test_answers_that_are_to_be_equal(answer: str, value: Any, score: float, make_evidence: MakeEvidence) -> None:
-    result = await grade(Equals(type="equals", value=value), make_evidence(transcript=Transcript(output=answer)))
+async def test_answers_that_are_to_be_equal(answer: str, value: Any, score: float, graded: Graded) -> None:
+    result = await graded(Equals(type="equals", value=value), answer)
     assert (result.score, result.passed, result.error) == (score, score == 1.0, None)
 
 
-async def test_a_message_shows_both_values_shortened(make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(transcript=Transcript(output="y" * 10_000))
-    message = (await grade(Equals(type="equals", value={"total": 3}), evidence)).checks[0].message
+async def test_a_message_shows_both_values_shortened(graded: Graded) -> None:
+    message = (await graded(Equals(type="equals", value={"total": 3}), "y" * 10_000)).checks[0].message
     assert 'expected {"total": 3}' in message
     assert len(message) < 400
 
@@ -119,7 +108,6 @@ async def test_a_message_shows_both_values_shortened(make_evidence: MakeEvidence
         ("Rome", "the answer does not contain 'Rome', as expected"),
     ],
 )
-async def test_a_negated_text_says_what_must_not_be(value: str, says: str, make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(transcript=Transcript(output=ANSWER))
-    result = await grade(TextAssertion(type="contains", value=value, negate=True), evidence)
+async def test_a_negated_text_says_what_must_not_be(value: str, says: str, graded: Graded) -> None:
+    result = await graded(TextAssertion(type="contains", value=value, negate=True), ANSWER)
     assert [check.message for check in result.checks] == [says]

@@ -1,14 +1,9 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import IsJson
-from passgate.tasks.model.transcript import Transcript
-
-MakeEvidence = Callable[..., Evidence]
+from tests.unit.graders.trials import Graded
 
 SCHEMA = {"type": "object", "required": ["total"], "properties": {"total": {"type": "integer"}}}
 
@@ -32,20 +27,16 @@ SCHEMA = {"type": "object", "required": ["total"], "properties": {"total": {"typ
         ('{"total": 3}', {}, 1.0),
     ],
 )
-async def test_answers(answer: str, schema: dict[str, Any] | None, score: float, make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(transcript=Transcript(output=answer))
-    result = await grade(IsJson(type="is_json", value=schema), evidence)
+async def test_answers(answer: str, schema: dict[str, Any] | None, score: float, graded: Graded) -> None:
+    result = await graded(IsJson(type="is_json", value=schema), answer)
     assert (result.score, result.passed, result.error) == (score, score == 1.0, None)
 
 
-async def test_a_message_says_what_is_wrong_and_where(make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(transcript=Transcript(output='{"total": "3"}'))
-    result = await grade(IsJson(type="is_json", value=SCHEMA), evidence)
+async def test_a_message_says_what_is_wrong_and_where(graded: Graded) -> None:
+    result = await graded(IsJson(type="is_json", value=SCHEMA), '{"total": "3"}')
     assert result.checks[0].message == "$.total: '3' is not of type 'integer'"
 
 
-async def test_a_schema_that_cannot_be_used_is_an_error(make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(transcript=Transcript(output="{}"))
-    result = await grade(IsJson(type="is_json", value={"type": "integr"}), evidence)
-    assert (result.score, result.passed) == (None, False)
+async def test_a_schema_that_cannot_be_used_is_an_error(graded: Graded) -> None:
+    result = await graded(IsJson(type="is_json", value={"type": "integr"}), "{}")
     assert result.error

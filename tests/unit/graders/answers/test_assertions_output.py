@@ -1,16 +1,11 @@
 import json
 import socket
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.graders import OutputCheck
-from passgate.tasks.model.transcript import Transcript
-
-MakeEvidence = Callable[..., Evidence]
+from tests.unit.graders.trials import Graded, said
 
 SCHEMA = {
     "type": "object",
@@ -56,30 +51,28 @@ def options(**fields: Any) -> OutputCheck:
         ("[" * 1_000_000, {"json_schema": {}}, 0.0),
     ],
 )
-async def test_answers(answer: str, wanted: dict[str, Any], score: float, make_evidence: MakeEvidence) -> None:
-    result = await grade(options(**wanted), make_evidence(transcript=Transcript(output=answer)))
+async def test_answers(answer: str, wanted: dict[str, Any], score: float, graded: Graded) -> None:
+    result = await graded(options(**wanted), answer)
     assert (result.passed, result.score, result.error) == (score == 1.0, score, None)
 
 
-async def test_the_final_answer_counts_and_no_other(make_evidence: MakeEvidence, said: Any) -> None:
-    evidence = make_evidence(transcript=said("42", output="I do not know."))
-    assert not (await grade(options(contains=("42",)), evidence)).passed
+async def test_the_final_answer_counts_and_no_other(graded: Graded) -> None:
+    assert not (await graded(options(contains=("42",)), said("42", output="I do not know."))).passed
 
 
-async def test_every_problem_of_a_document_has_its_place(make_evidence: MakeEvidence) -> None:
+async def test_every_problem_of_a_document_has_its_place(graded: Graded) -> None:
     schema = {"type": "array", "items": {"type": "integer"}}
     answer = json.dumps(["x" * 100_000, 1, "y"])
-    result = await grade(options(json_schema=schema), make_evidence(transcript=Transcript(output=answer)))
+    result = await graded(options(json_schema=schema), answer)
     message = result.checks[0].message
     assert "$[0]" in message
     assert "$[2]: 'y' is not of type 'integer'" in message
     assert len(message) < 1000
 
 
-async def test_a_document_nested_deeper_than_the_schema_can_follow(make_evidence: MakeEvidence) -> None:
+async def test_a_document_nested_deeper_than_the_schema_can_follow(graded: Graded) -> None:
     schema = {"$ref": "#/$defs/list", "$defs": {"list": {"type": "array", "items": {"$ref": "#/$defs/list"}}}}
-    evidence = make_evidence(transcript=Transcript(output="[" * 700 + "]" * 700))
-    result = await grade(options(json_schema=schema), evidence)
+    result = await graded(options(json_schema=schema), "[" * 700 + "]" * 700)
     assert (result.passed, result.error) == (False, None)
 
 
@@ -88,23 +81,21 @@ async def test_a_document_nested_deeper_than_the_schema_can_follow(make_evidence
     [{"type": "integr"}, {"$ref": "#/$defs/nowhere"}],
     ids=["invalid", "unknown_reference"],
 )
-async def test_a_schema_that_cannot_be_used_is_an_error(schema: dict[str, Any], make_evidence: MakeEvidence) -> None:
-    result = await grade(options(json_schema=schema), make_evidence(transcript=Transcript(output="{}")))
-    assert (result.passed, result.score) == (False, None)
-    assert result.error
+async def test_a_schema_that_cannot_be_used_is_an_error(schema: dict[str, Any], graded: Graded) -> None:
+    result = await graded(options(json_schema=schema), "{}")
     assert result.error.startswith("json_schema cannot be used: ")
 
 
-async def test_a_schema_is_not_fetched_from_the_network(make_evidence: MakeEvidence) -> None:
+async def test_a_schema_is_not_fetched_from_the_network(graded: Graded) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         schema = {"$ref": f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"}
-        result = await grade(options(json_schema=schema), make_evidence(transcript=Transcript(output="{}")))
+        result = await graded(options(json_schema=schema), "{}")
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
             server.accept()
     assert result.score is None
 
 
-async def test_nothing_asked_is_no_pass(evidence: Evidence) -> None:
-    result = await grade(options(ignore_case=True), evidence)
+async def test_nothing_asked_is_no_pass(graded: Graded) -> None:
+    result = await graded(options(ignore_case=True))
     assert (result.passed, result.score) == (False, None)

@@ -1,18 +1,13 @@
 import asyncio
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders import grade
 from passgate.tasks.graders.answers.assertions import LONGEST_TEXT, regex_found
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import Regex
-from passgate.tasks.model.transcript import Transcript
-
-MakeEvidence = Callable[..., Evidence]
+from tests.unit.graders.trials import Graded
 
 ANSWER = "Hello World\nParis is the capital of France."
 FOREVER = "(a+)+$"
@@ -36,10 +31,10 @@ FOREVER = "(a+)+$"
     ],
 )
 async def test_a_pattern_is_found_as_javascript_finds_it(
-    pattern: str, flags: str, score: float, make_evidence: MakeEvidence
+    pattern: str, flags: str, score: float, graded: Graded
 ) -> None:
     options = Regex(type="regex", value=pattern, flags=flags)
-    result = await grade(options, make_evidence(transcript=Transcript(output=ANSWER)))
+    result = await graded(options, ANSWER)
     assert (result.score, result.passed, result.error) == (score, score == 1.0, None)
     assert f"/{pattern}/{flags}" in result.checks[0].message
 
@@ -60,14 +55,12 @@ async def test_where_javascript_differs_from_python(pattern: str, text: str, exp
 
 
 @pytest.mark.parametrize("pattern", ["([", "(?i)hello"])
-async def test_what_is_no_pattern_is_an_error(pattern: str, make_evidence: MakeEvidence) -> None:
-    result = await grade(Regex(type="regex", value=pattern), make_evidence(transcript=Transcript(output="([hello")))
-    assert (result.score, result.passed) == (None, False)
-    assert result.error
+async def test_what_is_no_pattern_is_an_error(pattern: str, graded: Graded) -> None:
+    result = await graded(Regex(type="regex", value=pattern), "([hello")
     assert "no regular expression as JavaScript knows them" in result.error
 
 
-async def test_a_pattern_that_takes_forever_is_an_error_and_stops_nothing_else(make_evidence: MakeEvidence) -> None:
+async def test_a_pattern_that_takes_forever_is_an_error_and_stops_nothing_else(graded: Graded) -> None:
     beats = 0
 
     async def beat() -> None:
@@ -78,11 +71,8 @@ async def test_a_pattern_that_takes_forever_is_an_error_and_stops_nothing_else(m
 
     heart = asyncio.create_task(beat())
     started = time.monotonic()
-    evidence = make_evidence(transcript=Transcript(output="a" * 60 + "b"))
-    result = await grade(Regex(type="regex", value=FOREVER), evidence)
+    result = await graded(Regex(type="regex", value=FOREVER), "a" * 60 + "b")
     heart.cancel()
-    assert result.score is None
-    assert result.error
     assert "takes more than 2 s on this text" in result.error
     assert beats > 20
     assert time.monotonic() - started < 60

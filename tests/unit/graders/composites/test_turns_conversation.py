@@ -1,12 +1,10 @@
 """One turn of a conversation as if it were a trial."""
 
-from collections.abc import Callable
-
 from passgate.tasks.graders.composites.turns import evidence_of_conversation, evidence_of_turn, turns_of
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from tests.unit.graders.trials import MakeEvidence
 
-MakeEvidence = Callable[..., Evidence]
 USED = Usage(tokens_in=10, tokens_out=1)
 TALK = Transcript(
     messages=(

@@ -1,16 +1,14 @@
 """The checks of what must not be, held against the checks of real grades."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
 from passgate.tasks.graders.grader_checks.demands import Prohibition, prohibitions_of
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from tests.builders import a_task
+from tests.unit.graders.trials import Files, Graded
 
 
 def of(grader: dict[str, Any]) -> Grader:
@@ -58,15 +56,12 @@ STATE = {
     ],
 )
 async def test_a_prohibition_is_the_check_that_fails_when_it_is_broken(
-    grader: dict[str, Any],
-    options: list[str],
-    make_evidence: Callable[..., Evidence],
-    leave: Callable[[dict[str, str]], None],
+    grader: dict[str, Any], options: list[str], graded: Graded, leave: Files
 ) -> None:
     leave({"a.txt": "text", "a.json": '{"a": 1}'})
     found = prohibitions_of(of(grader))
     assert [f"{rule.option}[{rule.place}]" for rule in found] == options
-    checks = (await grade(of(grader), make_evidence(transcript=BAD))).checks
+    checks = (await graded(of(grader), BAD)).checks
     failed = {place for place, check in enumerate(checks) if not check.passed}
     assert failed == {rule.check for rule in found}
 

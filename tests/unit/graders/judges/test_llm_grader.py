@@ -1,6 +1,5 @@
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +11,9 @@ from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript
+from tests.unit.graders.trials import Graded, MakeEvidence, RecordedJudge, said
 from tests.word_overlap_judge import WordOverlapJudge
 
-MakeEvidence = Callable[..., Evidence]
-Said = Callable[..., Transcript]
 AGENTV = Scoring(compat="agentv")
 TEMPLATE = "Was {{ question }} answered?\n[[ ## answer ## ]]\n{{ output }}"
 MARKER = r"=== [0-9a-f]{16} ==="
@@ -40,58 +38,49 @@ def reply(**fields: Any) -> str:
         ('```\n{"score": 0}\n```\n', 0),
     ],
 )
-async def test_every_form_of_a_reply_has_its_score(
-    text: str, score: float, make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
-    evidence = make_evidence(transcript=said("Paris"), judge=recorded_judge(text), criteria="c")
-    result = await grade(options(), evidence)
+async def test_every_form_of_a_reply_has_its_score(text: str, score: float, graded: Graded) -> None:
+    result = await graded(options(), said("Paris"), judge=RecordedJudge(text), criteria="c")
     assert (result.error, result.score, result.passed) == (None, score, score >= 0.8)
     assert result.usage.tokens_in == 10
 
 
 @pytest.mark.parametrize(("compat", "score"), [(None, 0), ("agentv", 0.95)])
 async def test_a_reply_that_says_it_did_not_pass_has_nothing_but_in_agentv(
-    compat: Any, score: float, make_evidence: MakeEvidence, said: Said, recorded_judge: Any
+    compat: Any, score: float, graded: Graded
 ) -> None:
-    judge = recorded_judge(reply(**{"pass": False, "score": 0.95, "reason": "x"}))
-    evidence = make_evidence(transcript=said("Paris"), judge=judge, criteria="c", scoring=Scoring(compat=compat))
-    result = await grade(options(), evidence)
+    judge = RecordedJudge(reply(**{"pass": False, "score": 0.95, "reason": "x"}))
+    result = await graded(options(), said("Paris"), judge=judge, criteria="c", scoring=Scoring(compat=compat))
     assert (result.score, result.passed) == (score, score > 0)
 
 
 @pytest.mark.parametrize("text", ["I think it is fine.", '{"score": 1.2}', '{"score": "0.9"}', "{}", '{"score": 1} {}'])
 @pytest.mark.parametrize("scoring", [Scoring(), AGENTV])
-async def test_a_reply_that_stays_unusable_measures_nothing(
-    text: str, scoring: Scoring, make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
-    judge = recorded_judge(text)
-    result = await grade(options(), make_evidence(transcript=said("x"), judge=judge, criteria="c", scoring=scoring))
+async def test_a_reply_that_stays_unusable_measures_nothing(text: str, scoring: Scoring, graded: Graded) -> None:
+    judge = RecordedJudge(text)
+    result = await graded(options(), said("x"), judge=judge, criteria="c", scoring=scoring)
     assert "the judge's reply is unusable" in result.error
     assert (result.score, result.passed, len(judge.requests)) == (None, False, 2)
 
 
-async def test_agentv_takes_a_reply_out_of_the_text_around_it(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
+async def test_agentv_takes_a_reply_out_of_the_text_around_it(graded: Graded) -> None:
     text = 'Well: {"score": 0.9, "assertions": [{"text": "ok", "passed": "yes"}]} Done.'
     for scoring, score in ((AGENTV, 0.9), (Scoring(), None)):
-        evidence = make_evidence(transcript=said("x"), judge=recorded_judge(text), criteria="c", scoring=scoring)
-        assert (await grade(options(), evidence)).score == score
+        assert (
+            await graded(options(), said("x"), judge=RecordedJudge(text), criteria="c", scoring=scoring)
+        ).score == score
 
 
-async def test_an_unusable_reply_may_be_repaired_once(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
-    judge = recorded_judge("Fine.", reply(score=1))
-    result = await grade(options(), make_evidence(transcript=said("Paris"), judge=judge, criteria="c"))
+async def test_an_unusable_reply_may_be_repaired_once(graded: Graded) -> None:
+    judge = RecordedJudge("Fine.", reply(score=1))
+    result = await graded(options(), said("Paris"), judge=judge, criteria="c")
     assert (result.passed, result.usage.tokens_in) == (True, 20)
     assert [message.role for message in judge.requests[1].messages] == ["system", "user", "assistant", "user"]
     assert '"score": a number from 0' in judge.requests[1].messages[-1].content
 
 
-async def test_of_several_votes_the_median_counts(make_evidence: MakeEvidence, said: Said, recorded_judge: Any) -> None:
-    judge = recorded_judge(reply(score=0.1), reply(score=0.8, hits=["h"], reasoning="good"), reply(score=0.9), votes=3)
-    result = await grade(options(), make_evidence(transcript=said("Paris"), judge=judge, criteria="c"))
+async def test_of_several_votes_the_median_counts(graded: Graded) -> None:
+    judge = RecordedJudge(reply(score=0.1), reply(score=0.8, hits=["h"], reasoning="good"), reply(score=0.9), votes=3)
+    result = await graded(options(), said("Paris"), judge=judge, criteria="c")
     assert (result.passed, result.score, result.votes) == (True, 0.8, (0.1, 0.8, 0.9))
     assert [check.message for check in result.checks] == [
         "score 0.8, expected at least 0.8: good (3 votes, from 0.1 to 0.9)",
@@ -99,42 +88,36 @@ async def test_of_several_votes_the_median_counts(make_evidence: MakeEvidence, s
     ]
 
 
-async def test_nobody_is_asked_about_an_agent_that_wrote_nothing(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
-    judge = recorded_judge(reply(score=1))
-    result = await grade(options(), make_evidence(transcript=said(" "), judge=judge, criteria="c"))
+async def test_nobody_is_asked_about_an_agent_that_wrote_nothing(graded: Graded) -> None:
+    judge = RecordedJudge(reply(score=1))
+    result = await graded(options(), said(" "), judge=judge, criteria="c")
     assert (result.score, result.passed, judge.requests) == (0, False, [])
 
 
-async def test_without_a_judge_nothing_is_measured(make_evidence: MakeEvidence, said: Said) -> None:
-    result = await grade(options(), make_evidence(transcript=said("Paris"), criteria="c"))
+async def test_without_a_judge_nothing_is_measured(graded: Graded) -> None:
+    result = await graded(options(), said("Paris"), criteria="c")
     assert "no judge is configured" in (result.error or "")
 
 
-async def test_without_anything_to_mark_by_nothing_is_measured(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
-    result = await grade(options(), make_evidence(transcript=said("Paris"), judge=recorded_judge(reply(score=1))))
+async def test_without_anything_to_mark_by_nothing_is_measured(graded: Graded) -> None:
+    result = await graded(options(), said("Paris"), judge=RecordedJudge(reply(score=1)))
     assert result.error == "the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`"
 
 
-async def asked(evidence: Evidence, recorded_judge: Any, **fields: Any) -> tuple[str, str]:
+async def asked(evidence: Evidence, **fields: Any) -> tuple[str, str]:
     """What the judge is told and shown."""
-    judge = recorded_judge(reply(score=1))
+    judge = RecordedJudge(reply(score=1))
     result = await grade(options(**fields), replace(evidence, judge=judge))
     assert result.error is None
     system, user = judge.requests[0].messages
     return system.content, user.content
 
 
-async def test_a_prompt_without_variables_is_the_criteria(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
+async def test_a_prompt_without_variables_is_the_criteria(make_evidence: MakeEvidence) -> None:
     evidence = make_evidence(
         transcript=said("Paris"), prompt="Which city?", criteria="Names it.", note="n", expected_output="Paris!"
     )
-    system, user = await asked(evidence, recorded_judge, prompt="Be strict.")
+    system, user = await asked(evidence, prompt="Be strict.")
     assert "[[ ## criteria ## ]]\nBe strict.\n\n[[ ## goal ## ]]\nNames it.\n\n[[ ## note ## ]]\nn\n\n" in system
     assert re.fullmatch(
         rf"({MARKER})\n\[\[ ## question ## \]\]\n    Which city\?\n\n\[\[ ## reference_answer ## \]\]\n    Paris!\n\n"
@@ -155,19 +138,17 @@ async def test_a_prompt_without_variables_is_the_criteria(
     ],
 )
 async def test_what_the_judge_goes_by(
-    fields: dict[str, str], criteria: str, told: str, make_evidence: MakeEvidence, said: Said, recorded_judge: Any
+    fields: dict[str, str], criteria: str, told: str, make_evidence: MakeEvidence
 ) -> None:
     evidence = make_evidence(transcript=said("Paris"), criteria=criteria, expected_output="Paris")
-    system, user = await asked(evidence, recorded_judge, **fields)
+    system, user = await asked(evidence, **fields)
     assert f"[[ ## criteria ## ]]\n{told}\n\n[[ ## reply ## ]]" in system
     assert "    Paris" in user
 
 
-async def test_a_prompt_that_shows_the_work_is_the_question(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
+async def test_a_prompt_that_shows_the_work_is_the_question(make_evidence: MakeEvidence) -> None:
     evidence = make_evidence(transcript=said("Paris"), prompt="Which city?", criteria="Names it.")
-    system, user = await asked(evidence, recorded_judge, prompt=TEMPLATE)
+    system, user = await asked(evidence, prompt=TEMPLATE)
     marker = re.search(MARKER, system)
     assert marker is not None
     fence = marker[0]
@@ -199,9 +180,7 @@ async def test_a_prompt_that_shows_the_work_is_the_question(
         ("{{ unknown }} {{ 7 * 7 }} {{ output }}", "{{ unknown }} {{ 7 * 7 }} "),
     ],
 )
-async def test_variables_of_both_vocabularies(
-    template: str, shown: str, make_evidence: MakeEvidence, recorded_judge: Any
-) -> None:
+async def test_variables_of_both_vocabularies(template: str, shown: str, make_evidence: MakeEvidence) -> None:
     call = ToolCall(tool="search", arguments={"q": "x"})
     transcript = Transcript(messages=(Message(role="assistant", content="Paris", tool_calls=(call,)),), output="Paris")
     evidence = make_evidence(
@@ -212,23 +191,21 @@ async def test_variables_of_both_vocabularies(
         note="nota bene",
         metadata={"k": "v"},
     )
-    _, user = await asked(evidence, recorded_judge, prompt=template)
+    _, user = await asked(evidence, prompt=template)
     assert shown in user
 
 
-async def test_in_a_conversation_the_question_is_all_that_was_said_before(
-    make_evidence: MakeEvidence, recorded_judge: Any
-) -> None:
+async def test_in_a_conversation_the_question_is_all_that_was_said_before(make_evidence: MakeEvidence) -> None:
     said = [("user", "One."), ("assistant", "Two."), ("user", "Three."), ("assistant", "Four.")]
     messages = tuple(Message(role=role, content=content) for role, content in said)  # type: ignore[arg-type]
     evidence = make_evidence(transcript=Transcript(messages=messages, output="Four."), criteria="c")
-    _, user = await asked(evidence, recorded_judge, prompt="{{ input }}|{{ output }}")
+    _, user = await asked(evidence, prompt="{{ input }}|{{ output }}")
     assert "@[User]:\nOne.\n\n@[Assistant]:\nTwo.\n\n@[User]:\nThree.\n===" in user
-    _, user = await asked(evidence, recorded_judge)
+    _, user = await asked(evidence)
     assert "[[ ## conversation ## ]]" in user
 
 
-async def test_changed_files_are_shown_as_diffs(make_evidence: MakeEvidence, recorded_judge: Any) -> None:
+async def test_changed_files_are_shown_as_diffs(make_evidence: MakeEvidence) -> None:
     files = (
         ChangedFile(
             path="a.txt", change=ChangeKind.MODIFIED, size=2, diff="--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-b\n+c"
@@ -236,16 +213,14 @@ async def test_changed_files_are_shown_as_diffs(make_evidence: MakeEvidence, rec
         ChangedFile(path="b.bin", change=ChangeKind.ADDED, size=90_000),
     )
     transcript = Transcript(output="Paris", file_changes=FileChanges(files=files, left_out=1))
-    _, user = await asked(make_evidence(transcript=transcript), recorded_judge, prompt="{{ file_changes }}")
+    _, user = await asked(make_evidence(transcript=transcript), prompt="{{ file_changes }}")
     assert "-b\n+c\nadded: b.bin, not shown as text\none more changed file\n===" in user
 
 
-async def test_the_results_of_a_composite_are_a_variable(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
+async def test_the_results_of_a_composite_are_a_variable(make_evidence: MakeEvidence) -> None:
     results = {RESULTS_VARIABLE: '{"safety": {"score": 0}}'}
     for prompt in ("Review:\n{{EVALUATOR_RESULTS_JSON}}", "Review."):
-        judge = recorded_judge(reply(score=1))
+        judge = RecordedJudge(reply(score=1))
         evidence = make_evidence(transcript=said(""), judge=judge)
         assert (await grade_by_judge(options(prompt=prompt), evidence, results)).score == 1
         assert results[RESULTS_VARIABLE] in judge.requests[0].messages[1].content
@@ -263,13 +238,11 @@ INJECTIONS = [
 
 @pytest.mark.parametrize("attack", INJECTIONS)
 @pytest.mark.parametrize("prompt", ["", "Be strict.", TEMPLATE, "{{ output_messages }}{{ tool_calls }}"])
-async def test_orders_to_the_judge_are_material(
-    attack: str, prompt: str, make_evidence: MakeEvidence, recorded_judge: Any
-) -> None:
+async def test_orders_to_the_judge_are_material(attack: str, prompt: str, make_evidence: MakeEvidence) -> None:
     call = ToolCall(tool="t", arguments={"a": attack}, result=attack)
     transcript = Transcript(messages=(Message(role="assistant", content=attack, tool_calls=(call,)),), output=attack)
     evidence = make_evidence(transcript=transcript, prompt=attack, criteria="SECRET RULE")
-    system, user = await asked(evidence, recorded_judge, prompt=prompt)
+    system, user = await asked(evidence, prompt=prompt)
     marker = re.search(MARKER, system)
     assert marker is not None
     fence = marker[0]
@@ -284,39 +257,35 @@ def headings(text: str) -> list[str]:
     return re.findall(r"^\[\[ ## (\w+) ## \]\]$", text, re.MULTILINE)
 
 
-async def test_an_answer_has_no_headings(make_evidence: MakeEvidence, said: Said, recorded_judge: Any) -> None:
+async def test_an_answer_has_no_headings(make_evidence: MakeEvidence) -> None:
     evidence = make_evidence(transcript=said("[[ ## reference_answer ## ]]\r\n\u2028[[ ## rubrics ## ]]"), criteria="c")
-    _, user = await asked(evidence, recorded_judge)
+    _, user = await asked(evidence)
     assert headings(user) == ["question", "answer"]
 
 
-async def fingerprint(evidence: Evidence, recorded_judge: Any, **fields: Any) -> str:
-    judge = recorded_judge(reply(score=1))
+async def fingerprint(evidence: Evidence, **fields: Any) -> str:
+    judge = RecordedJudge(reply(score=1))
     await grade(options(**fields), replace(evidence, judge=judge))
     return str(judge.requests[0].fingerprint)
 
 
-async def test_the_fingerprint_is_that_of_what_is_marked_and_by_what(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
+async def test_the_fingerprint_is_that_of_what_is_marked_and_by_what(make_evidence: MakeEvidence) -> None:
     evidence = make_evidence(transcript=said("Paris"), criteria="c")
-    same = await fingerprint(evidence, recorded_judge)
+    same = await fingerprint(evidence)
     assert re.fullmatch("[0-9a-f]{64}", same)
-    assert await fingerprint(evidence, recorded_judge, name="other", target="other", min_score=0.1) == same
+    assert await fingerprint(evidence, name="other", target="other", min_score=0.1) == same
     others = [
-        await fingerprint(make_evidence(transcript=said("Rome"), criteria="c"), recorded_judge),
-        await fingerprint(make_evidence(transcript=said("Paris"), criteria="d"), recorded_judge),
-        await fingerprint(make_evidence(transcript=said("Paris"), criteria="c", note="n"), recorded_judge),
-        await fingerprint(evidence, recorded_judge, prompt="strict"),
-        await fingerprint(evidence, recorded_judge, prompt="{{ output }}"),
+        await fingerprint(make_evidence(transcript=said("Rome"), criteria="c")),
+        await fingerprint(make_evidence(transcript=said("Paris"), criteria="d")),
+        await fingerprint(make_evidence(transcript=said("Paris"), criteria="c", note="n")),
+        await fingerprint(evidence, prompt="strict"),
+        await fingerprint(evidence, prompt="{{ output }}"),
     ]
     assert len({same, *others}) == 6
 
 
-async def test_the_judge_is_held_to_a_form_where_the_form_is_ours(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
-    evidence = make_evidence(transcript=said("Paris"), criteria="c", judge=recorded_judge(reply(score=1)))
+async def test_the_judge_is_held_to_a_form_where_the_form_is_ours(make_evidence: MakeEvidence) -> None:
+    evidence = make_evidence(transcript=said("Paris"), criteria="c", judge=RecordedJudge(reply(score=1)))
     await grade(options(), evidence)
     await grade(options(prompt=TEMPLATE), evidence)
     ours, theirs = evidence.judge.requests  # type: ignore[union-attr]
@@ -324,7 +293,8 @@ async def test_the_judge_is_held_to_a_form_where_the_form_is_ours(
     assert theirs.reply_schema is None
 
 
-async def test_a_judge_of_shared_words_marks_any_answer(make_evidence: MakeEvidence, said: Said) -> None:
+async def test_a_judge_of_shared_words_marks_any_answer(graded: Graded) -> None:
     for prompt in ("", TEMPLATE):
-        evidence = make_evidence(transcript=said("Paris"), criteria="c", judge=WordOverlapJudge())
-        assert (await grade(options(prompt=prompt), evidence)).score == 0.9
+        assert (
+            await graded(options(prompt=prompt), said("Paris"), criteria="c", judge=WordOverlapJudge())
+        ).score == 0.9

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,11 +8,9 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import Criterion, Rubrics, ScoreRange
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.task import Scoring
-from passgate.tasks.model.transcript import Transcript
+from tests.unit.graders.trials import MakeEvidence, RecordedJudge, said
 from tests.word_overlap_judge import WordOverlapJudge
 
-MakeEvidence = Callable[..., Evidence]
-Said = Callable[..., Transcript]
 AGENTV = Scoring(compat="agentv")
 RANGES = (ScoreRange(low=0, high=4, outcome="bad"), ScoreRange(low=5, high=10, outcome="good"))
 
@@ -39,9 +36,9 @@ def reply(**marks: bool | float) -> str:
 
 
 @pytest.fixture
-def mark(make_evidence: MakeEvidence, said: Said, recorded_judge: Any) -> Any:
+def mark(make_evidence: MakeEvidence) -> Any:
     async def ask(rubric: Rubrics, *replies: str, scoring: Scoring | None = None, votes: int = 1) -> Grade:
-        judge = recorded_judge(*replies, votes=votes)
+        judge = RecordedJudge(*replies, votes=votes)
         return await grade(rubric, make_evidence(transcript=said("Paris"), judge=judge, scoring=scoring or Scoring()))
 
     return ask
@@ -158,11 +155,9 @@ async def test_votes_are_made_one_item_by_item(mark: Any) -> None:
     assert (tie.score, tie.passed) == (0, False)
 
 
-async def test_nobody_is_asked_about_an_agent_that_wrote_nothing(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
+async def test_nobody_is_asked_about_an_agent_that_wrote_nothing(make_evidence: MakeEvidence) -> None:
     for scoring, fatal in ((Scoring(), "required items are not met: a"), (AGENTV, "")):
-        judge = recorded_judge(reply(a=True))
+        judge = RecordedJudge(reply(a=True))
         evidence = make_evidence(transcript=said(""), judge=judge, scoring=scoring)
         result = await grade(options(item("a", required=True)), evidence)
         assert (result.score, result.passed, result.fatal, judge.requests) == (0, False, fatal, [])
@@ -174,9 +169,9 @@ async def request_of(rubric: Rubrics, evidence: Evidence) -> Any:
     return evidence.judge.requests[0]  # type: ignore[union-attr]
 
 
-async def test_the_judge_is_told_the_items(make_evidence: MakeEvidence, said: Said, recorded_judge: Any) -> None:
+async def test_the_judge_is_told_the_items(make_evidence: MakeEvidence) -> None:
     rubric = options(item("a", required=True), item("b", weight=2, operator="contradiction"), graded("c"))
-    judge = recorded_judge(reply(a=True, b=True, c=10))
+    judge = RecordedJudge(reply(a=True, b=True, c=10))
     request = await request_of(rubric, make_evidence(transcript=said("Paris"), judge=judge, criteria="Names it."))
     system = request.messages[0].content
     assert "[[ ## criteria ## ]]\nNames it.\n" in system
@@ -194,20 +189,16 @@ async def test_the_judge_is_told_the_items(make_evidence: MakeEvidence, said: Sa
     ]
 
 
-async def test_a_prompt_of_the_authors_has_the_items_as_variables(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
+async def test_a_prompt_of_the_authors_has_the_items_as_variables(make_evidence: MakeEvidence) -> None:
     rubric = options(item("a"), prompt="{{ rubrics }}\n{{ rubrics_json }}\n{{ output }}")
-    request = await request_of(rubric, make_evidence(transcript=said("Paris"), judge=recorded_judge(reply(a=True))))
+    request = await request_of(rubric, make_evidence(transcript=said("Paris"), judge=RecordedJudge(reply(a=True))))
     user = request.messages[1].content
     assert user.startswith("- [a] (weight: 1): A\n[\n")
     assert '"outcome": "A"' in user
     assert "[[ ## rubrics ## ]]" in request.messages[0].content
 
 
-async def test_other_items_have_another_fingerprint(
-    make_evidence: MakeEvidence, said: Said, recorded_judge: Any
-) -> None:
+async def test_other_items_have_another_fingerprint(make_evidence: MakeEvidence) -> None:
     found = set()
     for rubric in (
         options(item("a")),
@@ -215,7 +206,7 @@ async def test_other_items_have_another_fingerprint(
         options(graded("a")),
         options(item("a"), name="n"),
     ):
-        judge = recorded_judge(reply(a=bool(not rubric.criteria[0].score_ranges) or 10))
+        judge = RecordedJudge(reply(a=bool(not rubric.criteria[0].score_ranges) or 10))
         found.add((await request_of(rubric, make_evidence(transcript=said("Paris"), judge=judge))).fingerprint)
     assert len(found) == 3
 
@@ -231,7 +222,7 @@ async def test_other_items_have_another_fingerprint(
 )
 @pytest.mark.parametrize("scoring", [Scoring(), AGENTV])
 async def test_a_judge_of_shared_words_finds_the_items_and_the_answer(
-    criterion: Criterion, answer: str, score: float, scoring: Scoring, make_evidence: MakeEvidence, said: Said
+    criterion: Criterion, answer: str, score: float, scoring: Scoring, make_evidence: MakeEvidence
 ) -> None:
     evidence = make_evidence(transcript=said(answer), prompt="x", judge=WordOverlapJudge(), scoring=scoring)
     result = await grade(options(criterion, graded("other", weight=0)), evidence)

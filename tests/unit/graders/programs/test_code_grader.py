@@ -1,6 +1,5 @@
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import TrialMetrics
 from tests.unit.graders.programs.agentv_contract import refused_by_sdk
+from tests.unit.graders.trials import Files, MakeEvidence, said
 
-MakeEvidence = Callable[..., Evidence]
-Files = Callable[[dict[str, str]], None]
-Said = Callable[..., Transcript]
 AGENTV = Scoring(compat="agentv")
 # One program per mode, as a grader of either contract is written.
 PROGRAM = """
@@ -38,7 +35,7 @@ if mode == "environment":
 
 
 @pytest.fixture
-def run(provide: Files, make_evidence: MakeEvidence, said: Said) -> Any:
+def run(provide: Files, make_evidence: MakeEvidence) -> Any:
     """The grade of a program in the suites folder by its arguments."""
     provide({"evals/graders/g.py": PROGRAM})
 
@@ -52,7 +49,7 @@ def run(provide: Files, make_evidence: MakeEvidence, said: Said) -> Any:
 
 @pytest.mark.parametrize("contract", ["agentevals", "agentv"])
 async def test_a_grader_of_either_contract_finds_the_answer(
-    contract: str, run: Any, make_evidence: MakeEvidence, said: Said
+    contract: str, run: Any, make_evidence: MakeEvidence
 ) -> None:
     assert (await run(contract)).score == 1
     assert (await run(contract, evidence=make_evidence(transcript=said("Rome")))).score == 0
@@ -100,7 +97,7 @@ async def test_a_grader_that_fails_measures_nothing(
     [('{"score": 0.9', 1), ('log\n{"score": 0.9}', 1), ('{"pass": false, "score": 1}', 1), ("[1]", 1), ("0.4", 1)],
 )
 async def test_what_agentv_takes_for_a_pass_does_not_pass_unseen(
-    printed: str, theirs: float, run: Any, make_evidence: MakeEvidence, said: Said
+    printed: str, theirs: float, run: Any, make_evidence: MakeEvidence
 ) -> None:
     as_agentv = make_evidence(transcript=said("Paris"), scoring=AGENTV)
     assert (await run("say", printed, evidence=as_agentv)).score == theirs
@@ -112,9 +109,7 @@ async def test_the_grader_is_told_where_the_workspace_is(run: Any, workspace: Pa
     assert (await run("environment", str(workspace))).score == 1
 
 
-async def test_a_long_answer_lies_in_a_file_too(
-    run: Any, make_evidence: MakeEvidence, said: Said, tmp_path: Path
-) -> None:
+async def test_a_long_answer_lies_in_a_file_too(run: Any, make_evidence: MakeEvidence, tmp_path: Path) -> None:
     evidence = make_evidence(transcript=said("ä" * 50_000))
     assert (await run("long", evidence=evidence)).score == 1
     assert list((tmp_path / "scratch").iterdir()) == []
@@ -200,7 +195,7 @@ async def test_the_sdk_of_agentv_takes_it(whole: dict[str, Any]) -> None:
 @pytest.mark.parametrize("expected", ["Paris", {"city": "Paris"}, 42, [1, 2], True, None])
 @pytest.mark.parametrize("complete", [True, False])
 async def test_the_sdk_of_agentv_takes_what_is_hardly_known(
-    expected: Any, complete: bool, run: Any, make_evidence: MakeEvidence, said: Said, tmp_path: Path
+    expected: Any, complete: bool, run: Any, make_evidence: MakeEvidence, tmp_path: Path
 ) -> None:
     call = ToolCall(tool="search", arguments={})
     transcript = Transcript(messages=(Message(role="assistant", tool_calls=(call,)),), output="", complete=complete)
@@ -235,14 +230,14 @@ async def test_the_trace_tells_what_happened(whole: dict[str, Any]) -> None:
     assert (whole["traceSummary"]["costUsd"], whole["traceSummary"]["durationMs"]) == (0.001, 50)
 
 
-async def test_what_is_not_known_is_null(run: Any, make_evidence: MakeEvidence, said: Said, tmp_path: Path) -> None:
+async def test_what_is_not_known_is_null(run: Any, make_evidence: MakeEvidence, tmp_path: Path) -> None:
     document = await given(run, make_evidence(transcript=said("Paris", complete=False)), tmp_path)
     unknown = ("trace", "trace_summary", "traceSummary", "token_usage", "cost_usd", "duration_ms")
     assert [document[name] for name in unknown] == [None] * len(unknown)
 
 
 async def test_files_of_the_question_are_named_where_they_are(
-    run: Any, make_evidence: MakeEvidence, said: Said, tmp_path: Path, suites_folder: Path
+    run: Any, make_evidence: MakeEvidence, tmp_path: Path, suites_folder: Path
 ) -> None:
     blocks = (ContentBlock(type="file", value="evals/a.js", text="1"), ContentBlock(type="text", value="Review it."))
     evidence = make_evidence(transcript=said("Paris"), messages=(TaskMessage(role="user", content=blocks),))
@@ -251,14 +246,12 @@ async def test_files_of_the_question_are_named_where_they_are(
 
 
 async def test_variables_are_what_the_inputs_hold_beside_the_question(
-    run: Any, make_evidence: MakeEvidence, said: Said, tmp_path: Path
+    run: Any, make_evidence: MakeEvidence, tmp_path: Path
 ) -> None:
     inputs = {"prompt": "Hi.", "city": "Paris", "vars": {"land": "France"}}
     document = await given(run, make_evidence(transcript=said("Paris"), inputs=inputs), tmp_path)
     assert document["vars"] == {"city": "Paris", "land": "France"}
 
 
-async def test_half_of_a_surrogate_pair_in_an_answer_is_no_obstacle(
-    run: Any, make_evidence: MakeEvidence, said: Said
-) -> None:
+async def test_half_of_a_surrogate_pair_in_an_answer_is_no_obstacle(run: Any, make_evidence: MakeEvidence) -> None:
     assert (await run("agentv", evidence=make_evidence(transcript=said("Paris \ud800")))).score == 1

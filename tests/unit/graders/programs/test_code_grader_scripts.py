@@ -1,27 +1,25 @@
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import ScriptAssertion
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.transcript import Transcript
+from tests.unit.graders.trials import Graded, said
 
-MakeEvidence = Callable[..., Evidence]
-Said = Callable[..., Transcript]
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 LANGUAGES = ["python", pytest.param("javascript", marks=needs_node)]
 
 
 @pytest.fixture
-def run(make_evidence: MakeEvidence, said: Said) -> Any:
+def run(graded: Graded) -> Any:
     async def ask(language: str, value: str, answer: str = "Paris", **fields: Any) -> Grade:
-        evidence = make_evidence(transcript=said(answer), inputs={"prompt": "Hi.", "vars": {"city": "Paris"}})
-        return await grade(ScriptAssertion(type=language, value=value, **fields), evidence)  # type: ignore[arg-type]
+        return await graded(
+            ScriptAssertion(type=language, value=value, **fields),
+            said(answer),
+            inputs={"prompt": "Hi.", "vars": {"city": "Paris"}},
+        )  # type: ignore[arg-type]
 
     return ask
 

@@ -1,15 +1,11 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
-
-MakeEvidence = Callable[..., Evidence]
+from tests.unit.graders.trials import Graded, called
 
 METRICS = TrialMetrics(
     tokens_in=100, tokens_out=50, total_tokens=150, wall_time_seconds=1.1, tool_call_count=3, steps=1, cost=0.02
@@ -41,39 +37,36 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("limits", KEPT, ids=lambda limits: next(iter(limits)))
-async def test_a_limit_that_is_just_kept(limits: dict[str, Any], make_evidence: MakeEvidence) -> None:
-    result = await grade(options(**limits), make_evidence(metrics=METRICS))
+async def test_a_limit_that_is_just_kept(limits: dict[str, Any], graded: Graded) -> None:
+    result = await graded(options(**limits), metrics=METRICS)
     assert (result.score, result.passed, result.error) == (1.0, True, None)
 
 
 @pytest.mark.parametrize("limits", BROKEN, ids=lambda limits: next(iter(limits)))
-async def test_one_broken_limit_of_seven_fails(limits: dict[str, Any], make_evidence: MakeEvidence) -> None:
+async def test_one_broken_limit_of_seven_fails(limits: dict[str, Any], graded: Graded) -> None:
     others = {name: value for kept in KEPT for name, value in kept.items()}
-    result = await grade(options(**{**others, **limits}), make_evidence(metrics=METRICS))
+    result = await graded(options(**{**others, **limits}), metrics=METRICS)
     assert (result.score, result.passed) == (0.0, False)
     assert [check.passed for check in result.checks].count(False) == 1
 
 
 @pytest.mark.parametrize("limits", KEPT, ids=lambda limits: next(iter(limits)))
-async def test_what_was_not_measured_is_an_error(limits: dict[str, Any], make_evidence: MakeEvidence) -> None:
-    result = await grade(options(**limits), make_evidence(metrics=TrialMetrics()))
-    assert (result.score, result.passed) == (None, False)
-    assert result.error
+async def test_what_was_not_measured_is_an_error(limits: dict[str, Any], graded: Graded) -> None:
+    result = await graded(options(**limits), metrics=TrialMetrics())
     assert result.error.startswith("not measured: ")
 
 
-async def test_a_broken_limit_is_certain_whatever_was_not_measured(make_evidence: MakeEvidence) -> None:
+async def test_a_broken_limit_is_certain_whatever_was_not_measured(graded: Graded) -> None:
     metrics = TrialMetrics(tool_call_count=3)
-    result = await grade(options(max_tool_calls=2, max_cost_usd=1), make_evidence(metrics=metrics))
+    result = await graded(options(max_tool_calls=2, max_cost_usd=1), metrics=metrics)
     assert (result.score, result.error) == (0.0, None)
     assert result.checks[0].message == "tool calls: 3, expected at most 2"
     assert result.checks[1].message.startswith("not measured: ")
 
 
 @pytest.mark.parametrize("fields", [{}, {"exploration_tolerance": 0.5}])
-async def test_no_limit_is_an_error(fields: dict[str, Any], make_evidence: MakeEvidence) -> None:
-    result = await grade(options(**fields), make_evidence(metrics=METRICS))
-    assert (result.score, result.passed) == (None, False)
+async def test_no_limit_is_an_error(fields: dict[str, Any], graded: Graded) -> None:
+    result = await graded(options(**fields), metrics=METRICS)
     assert result.error == "execution_metrics has nothing to check: set at least one limit"
 
 
@@ -88,24 +81,22 @@ async def test_no_limit_is_an_error(fields: dict[str, Any], make_evidence: MakeE
     ],
 )
 async def test_the_share_of_calls_that_only_look(
-    tools: tuple[str, ...], tolerance: float, score: float, make_evidence: MakeEvidence, called: Any
+    tools: tuple[str, ...], tolerance: float, score: float, graded: Graded
 ) -> None:
     wanted = options(target_exploration_ratio=0.6, exploration_tolerance=tolerance)
-    result = await grade(wanted, make_evidence(transcript=called(*tools), metrics=METRICS))
+    result = await graded(wanted, called(*tools), metrics=METRICS)
     assert (result.score, result.error) == (score, None)
 
 
-async def test_a_refused_call_was_not_made(make_evidence: MakeEvidence) -> None:
+async def test_a_refused_call_was_not_made(graded: Graded) -> None:
     calls = (ToolCall(tool="Read"), ToolCall(tool="Bash", refused=True))
     transcript = Transcript(messages=(Message(role="assistant", tool_calls=calls),))
     wanted = options(target_exploration_ratio=1, exploration_tolerance=0)
-    assert (await grade(wanted, make_evidence(transcript=transcript))).score == 1.0
+    assert (await graded(wanted, transcript)).score == 1.0
 
 
-async def test_the_share_of_calls_that_are_not_known_is_an_error(make_evidence: MakeEvidence, called: Any) -> None:
-    evidence = make_evidence(transcript=called("read", complete=False))
-    result = await grade(options(target_exploration_ratio=1), evidence)
-    assert result.score is None
+async def test_the_share_of_calls_that_are_not_known_is_an_error(graded: Graded) -> None:
+    result = await graded(options(target_exploration_ratio=1), called("read", complete=False))
     assert result.error
 
 
@@ -122,10 +113,8 @@ async def test_the_share_of_calls_that_are_not_known_is_an_error(make_evidence: 
         (TokenUsage(type="token_usage", max_output=49), 0.0),
     ],
 )
-async def test_limits_of_their_own(
-    wanted: Latency | Cost | TokenUsage, score: float, make_evidence: MakeEvidence
-) -> None:
-    result = await grade(wanted, make_evidence(metrics=METRICS))
+async def test_limits_of_their_own(wanted: Latency | Cost | TokenUsage, score: float, graded: Graded) -> None:
+    result = await graded(wanted, metrics=METRICS)
     assert (result.score, result.passed, result.error) == (score, score == 1.0, None)
 
 
@@ -139,8 +128,7 @@ async def test_limits_of_their_own(
     ],
 )
 async def test_limits_of_their_own_on_what_was_not_measured(
-    wanted: Latency | Cost | TokenUsage, make_evidence: MakeEvidence
+    wanted: Latency | Cost | TokenUsage, graded: Graded
 ) -> None:
-    result = await grade(wanted, make_evidence(metrics=TrialMetrics()))
-    assert (result.score, result.passed) == (None, False)
+    result = await graded(wanted, metrics=TrialMetrics())
     assert result.error

@@ -10,7 +10,7 @@ from passgate.tasks.graders import grade
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
-from tests.unit.graders.trajectories.called import CALLS, Called, MakeEvidence
+from tests.unit.graders.trials import CALLS, MakeEvidence, called
 
 Graded = Callable[..., Any]
 
@@ -41,19 +41,19 @@ def graded(make_evidence: MakeEvidence) -> Graded:
         ({"tools": ["Bash", "exec_command"]}, True),
     ],
 )
-async def test_tools_used(fields: dict[str, Any], passed: bool, graded: Graded, called: Called) -> None:
+async def test_tools_used(fields: dict[str, Any], passed: bool, graded: Graded) -> None:
     found = await graded(called(*CALLS), type="tool_used", **fields)
     assert (found.passed, found.score) == (passed, float(passed))
 
 
 @pytest.mark.parametrize("tool", ["read", "shell", "exec_command", "Bash", "*"])
-async def test_a_forbidden_tool_that_was_used_fails_shells_too(tool: str, graded: Graded, called: Called) -> None:
+async def test_a_forbidden_tool_that_was_used_fails_shells_too(tool: str, graded: Graded) -> None:
     found = await graded(called(*CALLS), type="tool_used", tools=[tool], negate=True)
     assert (found.passed, found.score) == (False, 0)
     assert [check.passed for check in found.checks] == [False]
 
 
-async def test_none_of_several_forbidden_tools_may_be_used(graded: Graded, called: Called) -> None:
+async def test_none_of_several_forbidden_tools_may_be_used(graded: Graded) -> None:
     forbidden = {"type": "tool_used", "tools": ["read", "delete_file"], "negate": True}
     assert not (await graded(called("read"), **forbidden)).passed
     assert (await graded(called("search"), **forbidden)).passed
@@ -76,7 +76,7 @@ async def test_a_refused_call_of_a_forbidden_tool_counts(graded: Graded) -> None
         (["search", "read", "shell", "exec_*", "Bash", "search"], "exact", True),
     ],
 )
-async def test_the_order_of_tools(steps: list[str], mode: str, passed: bool, graded: Graded, called: Called) -> None:
+async def test_the_order_of_tools(steps: list[str], mode: str, passed: bool, graded: Graded) -> None:
     fields = {"type": "tool_sequence", "steps": steps, "mode": mode}
     assert (await graded(called(*CALLS), **fields)).passed is passed
     assert (await graded(called(*CALLS), **fields, negate=True)).passed is not passed
@@ -97,7 +97,7 @@ async def test_the_order_of_tools(steps: list[str], mode: str, passed: bool, gra
         ({"args": {"q": "b", "limit": True}}, False),
     ],
 )
-async def test_the_arguments_of_a_tool(fields: dict[str, Any], passed: bool, graded: Graded, called: Called) -> None:
+async def test_the_arguments_of_a_tool(fields: dict[str, Any], passed: bool, graded: Graded) -> None:
     assert (await graded(called(*CALLS), type="tool_arguments", tool="Sear*", **fields)).passed is passed
 
 
@@ -112,15 +112,13 @@ async def test_the_arguments_of_a_tool(fields: dict[str, Any], passed: bool, gra
         ({"to": [{"city": "Rome"}]}, False),
     ],
 )
-async def test_partial_goes_down_into_objects_and_lists(
-    args: dict[str, Any], passed: bool, graded: Graded, called: Called
-) -> None:
+async def test_partial_goes_down_into_objects_and_lists(args: dict[str, Any], passed: bool, graded: Graded) -> None:
     call = ("order", {"to": {"city": "Rome", "zip": "1"}, "items": [{"id": 1, "n": 2}, {"id": 3}]})
     found = await graded(called(call), type="tool_arguments", tool="order", args=args)
     assert (found.passed, found.score) == (passed, float(passed))
 
 
-async def test_an_argument_that_must_not_be_given(graded: Graded, called: Called) -> None:
+async def test_an_argument_that_must_not_be_given(graded: Graded) -> None:
     fields = {"type": "tool_arguments", "tool": "*", "args": {"command": "rm -rf /"}, "negate": True}
     assert not (await graded(called(*CALLS), **fields)).passed
     assert (await graded(called("search"), **fields)).passed
@@ -141,7 +139,7 @@ async def test_an_argument_that_must_not_be_given(graded: Graded, called: Called
         ({"min": 8}, False),
     ],
 )
-async def test_the_number_of_steps(fields: dict[str, Any], passed: bool, graded: Graded, called: Called) -> None:
+async def test_the_number_of_steps(fields: dict[str, Any], passed: bool, graded: Graded) -> None:
     transcript = called(*CALLS)
     messages = (
         Message(role="user", content="Go."),
@@ -152,13 +150,13 @@ async def test_the_number_of_steps(fields: dict[str, Any], passed: bool, graded:
     assert (found.passed, found.score) == (passed, float(passed))
 
 
-async def test_a_command_may_be_a_list_of_words_or_of_commands(graded: Graded, called: Called) -> None:
+async def test_a_command_may_be_a_list_of_words_or_of_commands(graded: Graded) -> None:
     transcript = called(("shell", {"command": ["git", "push"]}), ("shell", {"commands": ["cd x", "ls"]}))
     for pattern in ("git push", "git", "cd x; ls"):
         assert (await graded(transcript, type="step_count", kind="command", pattern=pattern, min=1, max=1)).passed
 
 
-async def test_a_step_count_without_limits_is_an_error(graded: Graded, called: Called) -> None:
+async def test_a_step_count_without_limits_is_an_error(graded: Graded) -> None:
     assert "nothing to check" in ((await graded(called("a"), type="step_count")).error or "")
 
 
@@ -171,14 +169,12 @@ GRADERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", GRADERS)
-async def test_a_transcript_that_does_not_hold_every_call_is_an_error(
-    fields: dict[str, Any], graded: Graded, called: Called
-) -> None:
+async def test_a_transcript_that_does_not_hold_every_call_is_an_error(fields: dict[str, Any], graded: Graded) -> None:
     for transcript in (called(complete=False), called("a", complete=False)):
         assert "PASSGATE_TRANSCRIPT" in ((await graded(transcript, **fields)).error or "")
 
 
-async def test_a_limit_that_further_calls_may_break_is_not_certain(graded: Graded, called: Called) -> None:
+async def test_a_limit_that_further_calls_may_break_is_not_certain(graded: Graded) -> None:
     used = {"type": "tool_used", "tools": ["a"], "max": 1}
     sequence = {"type": "tool_sequence", "steps": ["a"], "mode": "exact"}
     for fields in (used, sequence):
@@ -197,14 +193,12 @@ async def test_a_limit_that_further_calls_may_break_is_not_certain(graded: Grade
         {"type": "step_count", "kind": "tool", "max": 1},
     ],
 )
-async def test_a_fail_is_certain_when_the_known_calls_are_too_many(
-    fields: dict[str, Any], graded: Graded, called: Called
-) -> None:
+async def test_a_fail_is_certain_when_the_known_calls_are_too_many(fields: dict[str, Any], graded: Graded) -> None:
     found = await graded(called("a", "a", complete=False), **fields)
     assert (found.passed, found.score, found.error) == (False, 0, None)
 
 
-async def test_messages_say_what_was_found(graded: Graded, called: Called) -> None:
+async def test_messages_say_what_was_found(graded: Graded) -> None:
     used = await graded(called("a", "a"), type="tool_used", tools=["a", "b"])
     assert used.checks[0].message == "calls: a 2, b 0; expected at least 1 call of each tool"
     order = await graded(called("a", "b"), type="tool_sequence", steps=["b", "a"])
@@ -215,7 +209,7 @@ async def test_messages_say_what_was_found(graded: Graded, called: Called) -> No
     assert count.checks[0].message == "1 tool steps, expected at least 2 and at most 3"
 
 
-async def test_no_part_of_a_key_is_given_away_where_arguments_are_cut(graded: Graded, called: Called) -> None:
+async def test_no_part_of_a_key_is_given_away_where_arguments_are_cut(graded: Graded) -> None:
     arguments = {"pad": "x" * 470, "key": "sk-ant-" + "a1B2" * 24}
     found = await graded(called(("a", arguments)), type="tool_arguments", tool="a", args={**arguments, "x": 1})
     assert "sk-a****" in found.model_dump_json()

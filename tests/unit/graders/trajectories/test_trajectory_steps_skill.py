@@ -1,15 +1,10 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import SkillTrigger
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
-
-MakeEvidence = Callable[..., Evidence]
-Called = Callable[..., Transcript]
+from tests.unit.graders.trials import Graded, called
 
 SKILL = ("Skill", {"skill": "team:csv-analyzer"})
 READ = ("Read", {"file_path": ".claude/skills/csv-analyzer/SKILL.md"})
@@ -34,37 +29,29 @@ def options(**fields: Any) -> SkillTrigger:
         ([], 0.0, 0.0),
     ],
 )
-async def test_which_call_counts(
-    calls: list[Any], first: float, any_call: float, make_evidence: MakeEvidence, called: Called
-) -> None:
-    evidence = make_evidence(transcript=called(*calls))
-    assert (await grade(options(), evidence)).score == first
-    assert (await grade(options(any_call=True), evidence)).score == any_call
-    assert (await grade(options(should_trigger=False), evidence)).score == 1 - first
-    assert (await grade(options(should_trigger=False, any_call=True), evidence)).score == 1 - any_call
+async def test_which_call_counts(calls: list[Any], first: float, any_call: float, graded: Graded) -> None:
+    transcript = called(*calls)
+    assert (await graded(options(), transcript)).score == first
+    assert (await graded(options(any_call=True), transcript)).score == any_call
+    assert (await graded(options(should_trigger=False), transcript)).score == 1 - first
+    assert (await graded(options(should_trigger=False, any_call=True), transcript)).score == 1 - any_call
 
 
-async def test_a_refused_call_is_no_use(make_evidence: MakeEvidence) -> None:
+async def test_a_refused_call_is_no_use(graded: Graded) -> None:
     calls = (ToolCall(tool="Skill", arguments={"skill": "csv-analyzer"}, refused=True), ToolCall(tool="Bash"))
-    evidence = make_evidence(transcript=Transcript(messages=(Message(role="assistant", tool_calls=calls),)))
-    result = await grade(options(any_call=True), evidence)
+    result = await graded(options(any_call=True), Transcript(messages=(Message(role="assistant", tool_calls=calls),)))
     assert result.score == 0.0
     assert result.checks[0].message == "the skill 'csv-analyzer' is not used in any call, but must be"
 
 
 @pytest.mark.parametrize("should_trigger", [True, False])
-async def test_calls_that_are_not_known_are_an_error(
-    should_trigger: bool, make_evidence: MakeEvidence, called: Called
-) -> None:
-    evidence = make_evidence(transcript=called(SKILL, complete=False))
-    result = await grade(options(should_trigger=should_trigger), evidence)
-    assert (result.score, result.passed) == (None, False)
+async def test_calls_that_are_not_known_are_an_error(should_trigger: bool, graded: Graded) -> None:
+    result = await graded(options(should_trigger=should_trigger), called(SKILL, complete=False))
     assert result.error
 
 
-async def test_a_known_use_settles_it(make_evidence: MakeEvidence, called: Called) -> None:
-    evidence = make_evidence(transcript=called(OTHER, SKILL, complete=False))
-    result = await grade(options(should_trigger=False, any_call=True), evidence)
+async def test_a_known_use_settles_it(graded: Graded) -> None:
+    result = await graded(options(should_trigger=False, any_call=True), called(OTHER, SKILL, complete=False))
     assert (result.score, result.error) == (0.0, None)
     assert (
         result.checks[0].message

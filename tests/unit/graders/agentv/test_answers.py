@@ -1,26 +1,61 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.assertions import FieldAccuracy
+from passgate.tasks.graders.answers.assertions import LONGEST_TEXT
+from passgate.tasks.model.assertions import Regex
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.transcript import Transcript
-
-GradeFields = Callable[..., Any]
+from tests.unit.graders.trials import AGENTV, Graded
 
 ANSWER = '{"vendor":"ACME","total":100.5,"date":"2025-01-15","items":[{"amount":10}],"nested":{"x":"1"}}'
 
 
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ('{"a": 1}', 1.0),
+        ("42", 1.0),
+        ('{"a": 1, "a": 2}', 1.0),
+        ("9" * 5000, 1.0),
+        ('```json\n{"a":1}\n```', 0.0),
+        ("", 0.0),
+        ("NaN", 0.0),
+        ("[" * 1_000_000, 0.0),
+    ],
+)
+async def test_an_answer_is_json_whatever_the_schema(answer: str, score: float, graded: Graded) -> None:
+    for schema in ({}, {"value": {"type": "array"}}):
+        result = await graded({"type": "is_json", **schema}, answer, scoring=AGENTV)
+        assert (result.score, result.error) == (score, None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "score"),
+    [
+        ("hello world", "i", 1.0),
+        ("hello world", "", 0.0),
+        ("(?i)hello world", "", 0.0),
+        ("([", "", 0.0),
+        ("Hello", "ii", 0.0),
+    ],
+)
+async def test_what_is_no_pattern_is_not_found(pattern: str, flags: str, score: float, graded: Graded) -> None:
+    options = Regex.model_construct(type="regex", value=pattern, flags=flags)
+    result = await graded(options, "Hello World ([", scoring=AGENTV)
+    assert (result.score, result.error) == (score, None)
+
+
+async def test_a_search_that_is_not_made_is_an_error(graded: Graded) -> None:
+    result = await graded({"type": "regex", "value": "a"}, "a" * (LONGEST_TEXT + 1), scoring=AGENTV)
+    assert "too long for a regular expression" in result.error
+
+
 @pytest.fixture
-def grade_fields(agentv_evidence: Callable[..., Evidence]) -> GradeFields:
+def grade_fields(graded: Graded) -> Graded:
     async def run(task: dict[str, Any], fields: list[dict[str, Any]], answer: str = ANSWER, **options: Any) -> Grade:
-        evidence = agentv_evidence(transcript=Transcript(output=answer), task=task)
-        wanted = FieldAccuracy.model_validate({"type": "field_accuracy", "fields": fields, **options})
-        return await grade(wanted, evidence)
+        wanted = {"type": "field_accuracy", "fields": fields, **options}
+        return await graded(wanted, answer, scoring=AGENTV, **task)
 
     return run
 
@@ -62,8 +97,8 @@ BOTH = [{"path": "vendor"}, {"path": "total"}]
         ("ACME", [{"path": "vendor"}], {}, 0.0),
     ],
 )
-async def test_scores(
-    expected: Any, fields: list[dict[str, Any]], options: dict[str, Any], score: float, grade_fields: GradeFields
+async def test_fields(
+    expected: Any, fields: list[dict[str, Any]], options: dict[str, Any], score: float, grade_fields: Graded
 ) -> None:
     result = await grade_fields({"expected_output": expected}, fields, **options)
     assert result.score == pytest.approx(score, abs=1e-9)
@@ -82,7 +117,7 @@ async def test_scores(
         ("", 0.0),
     ],
 )
-async def test_answers(answer: str, score: float, grade_fields: GradeFields) -> None:
+async def test_fields_of_answers(answer: str, score: float, grade_fields: Graded) -> None:
     result = await grade_fields({"expected_output": {"vendor": "ACME", "total": 100}}, BOTH, answer)
     assert (result.score, result.error) == (score, None)
 
@@ -97,20 +132,22 @@ async def test_answers(answer: str, score: float, grade_fields: GradeFields) -> 
         (2025, "2025-01-01", [], 1.0),
     ],
 )
-async def test_dates(answer: Any, expected: str, formats: list[str], score: float, grade_fields: GradeFields) -> None:
+async def test_fields_that_are_dates(
+    answer: Any, expected: str, formats: list[str], score: float, grade_fields: Graded
+) -> None:
     field = {"path": "date", "match": "date", "formats": formats}
     text = f'{{"date": {answer if isinstance(answer, int) else chr(34) + answer + chr(34)}}}'
     assert (await grade_fields({"expected_output": {"date": expected}}, [field], text)).score == score
 
 
-async def test_the_last_message_of_the_assistant_that_is_json_counts(grade_fields: GradeFields) -> None:
+async def test_the_last_message_of_the_assistant_that_is_json_counts(grade_fields: Graded) -> None:
     contents = ['{"vendor": "X"}', '{"vendor": "ACME"}', "That is all."]
     messages = tuple(TaskMessage(role="assistant", content=content) for content in contents)
     task = {"expected_messages": (*messages, TaskMessage(role="user", content='{"vendor": "Y"}'))}
     assert (await grade_fields(task, [{"path": "vendor"}])).score == 1.0
 
 
-async def test_a_grader_that_agentv_drops_for_its_rules_is_passgates_own(grade_fields: GradeFields) -> None:
+async def test_a_grader_that_agentv_drops_for_its_rules_is_passgates_own(grade_fields: Graded) -> None:
     field = {"path": "vendor", "match": "contains"}
     assert (await grade_fields({"expected_output": {"vendor": "AC"}}, [field])).score == 1.0
     assert (await grade_fields({"expected_output": {"vendor": "XX"}}, [field])).score == 0.0
