@@ -71,6 +71,14 @@ def piece(index: int | None, arguments: str = "", call_id: str | None = None, na
     return {**given, "function": function}
 
 
+def called(
+    index: int | None, arguments: str = "", call_id: str | None = None, name: str | None = None, **delta: Any
+) -> Json:
+    """A chunk with a piece of a tool call."""
+    return chunk({**delta, "tool_calls": [piece(index, arguments, call_id, name)]})
+
+
+CALLED = chunk({}, "tool_calls")
 USAGE_CHUNK = {**chunk({}), "choices": [], "usage": USAGE}
 TEXT = [
     chunk({"role": "assistant", "content": "", "refusal": None}),
@@ -79,12 +87,12 @@ TEXT = [
     chunk({}, "stop"),
 ]
 TWO_CALLS = [
-    chunk({"role": "assistant", "content": None, "tool_calls": [piece(0, call_id="call_a", name="read")]}),
-    chunk({"tool_calls": [piece(0, '{"path"')]}),
-    chunk({"tool_calls": [piece(1, call_id="call_b", name="delete")]}),
+    called(0, "", "call_a", "read", role="assistant", content=None),
+    called(0, '{"path"'),
+    called(1, "", "call_b", "delete"),
     chunk({"tool_calls": [piece(1, '{"path":'), piece(0, ': "a"}')]}),
-    chunk({"tool_calls": [piece(1, ' "b"}')]}),
-    chunk({}, "tool_calls"),
+    called(1, ' "b"}'),
+    CALLED,
 ]
 READ = AskedCall("call_a", "read", {"path": "a"})
 DELETE = AskedCall("call_b", "delete", {"path": "b"})
@@ -92,6 +100,11 @@ DELETE = AskedCall("call_b", "delete", {"path": "b"})
 
 def client(server: Canned) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key="any")
+
+
+def ask(sdk: openai.OpenAI, *, stream: bool = False) -> Any:
+    messages: Any = [{"role": "user", "content": "Hello"}]
+    return sdk.chat.completions.create(model="m", messages=messages, stream=stream)
 
 
 def accumulated(stream: bytes) -> Any:

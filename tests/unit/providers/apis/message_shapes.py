@@ -5,6 +5,7 @@ from typing import Any
 import anthropic
 from tests.provider_streams import Canned, Json, canned
 
+from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import ANTHROPIC_APIS
 from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.exchange import AskedCall
@@ -13,6 +14,7 @@ API: Api = ANTHROPIC_APIS[0]
 MODEL = "claude-test-1"
 """No real one: the client library warns of those that end."""
 CACHE = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
+USED = Usage(tokens_in=1572, tokens_cached=1000, tokens_cache_write=100, tokens_out=89)
 READ = AskedCall("toolu_a", "read", {"path": "a"})
 DELETE = AskedCall("toolu_b", "delete", {"path": "b"})
 SEARCH = AskedCall("srvtoolu_c", "web_search", {"query": "weather NYC today"})
@@ -102,6 +104,11 @@ SEARCHED = [
 
 def client(server: Canned) -> anthropic.Anthropic:
     return anthropic.Anthropic(base_url=server.url, api_key="any")
+
+
+def ask(sdk: anthropic.Anthropic, *, stream: bool = False) -> Any:
+    messages: Any = [{"role": "user", "content": "Hello"}]
+    return sdk.messages.create(model=MODEL, max_tokens=9, messages=messages, stream=stream)
 
 
 def accumulated(stream: bytes) -> Any:

@@ -13,6 +13,7 @@ from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.exchange import AskedCall
 
 API: Api = OPENAI_APIS[1]
+MODEL = "gpt-4.1-2025-04-14"
 USAGE = {
     "input_tokens": 328,
     "input_tokens_details": {"cached_tokens": 256, "cache_write_tokens": 8},
@@ -38,7 +39,7 @@ def response(*output: Json, **fields: Any) -> Json:
         "error": None,
         "incomplete_details": None,
         "instructions": None,
-        "model": "gpt-4.1-2025-04-14",
+        "model": MODEL,
         "output": list(output),
         "parallel_tool_calls": True,
         "previous_response_id": None,
@@ -121,6 +122,10 @@ def client(server: Canned) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key="any")
 
 
+def ask(sdk: openai.OpenAI, *, stream: bool = False) -> Any:
+    return sdk.responses.create(model="m", input="Hello", stream=stream)
+
+
 def accumulated(stream: bytes) -> Any:
     """The response that OpenAI's own client makes of a stream."""
     with (
@@ -129,6 +134,10 @@ def accumulated(stream: bytes) -> Any:
         sdk.responses.stream(model="gpt-4.1", input="Hello") as events,
     ):
         return next(one.response for one in events if one.type in {"response.completed", "response.incomplete"})
+
+
+def types(output: bytes) -> list[str]:
+    return [one["type"].removeprefix("response.") for one in documents(output)]
 
 
 def numbers(output: bytes) -> list[int]:

@@ -1,11 +1,9 @@
 import copy
-import json
 from typing import Any
 
-import openai
 import pytest
-from tests.provider_streams import Json, canned, event
-from tests.unit.providers.apis.chat_shapes import API, BOTH, READ, TEXT, USED, client, completion, request, tool_call
+from tests.provider_streams import Json
+from tests.unit.providers.apis.chat_shapes import API, READ, USED, completion, request, tool_call
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ToolAnswer
@@ -93,19 +91,6 @@ class TestRequest:
 
 
 class TestPreparedRequest:
-    def test_nothing_to_change_changes_nothing(self) -> None:
-        for body in (request(), request(max_tokens=5), request(stream=True, **BOTH)):
-            assert API.prepared(body, model=None, max_tokens_out=None) is body
-            assert API.prepared(body, model="gpt-4.1", max_tokens_out=5) is body
-
-    def test_a_limit_is_lowered_and_never_added(self) -> None:
-        body = request(max_tokens=9, max_completion_tokens=7, temperature=0.5)
-        original = copy.deepcopy(body)
-        sent = API.prepared(body, model="other", max_tokens_out=8)
-        assert sent == {**original, "model": "other", "max_tokens": 8}
-        assert body == original
-        assert API.prepared(request(), model=None, max_tokens_out=8) == request()
-
     @pytest.mark.parametrize("options", [None, {}, {"include_usage": False, "include_obfuscation": False}])
     def test_a_stream_is_made_to_say_what_it_used(self, options: Json | None) -> None:
         body = request(stream=True) if options is None else request(stream=True, stream_options=options)
@@ -212,24 +197,7 @@ class TestReplyWithoutCalls:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(("status", "headers"), [(400, []), (403, []), (503, [("x-should-retry", "false")])])
-    def test_the_client_library_raises_them_at_once(self, status: int, headers: list[tuple[str, str]]) -> None:
-        body = json.dumps(API.error_body(status, "budget_exceeded", "max_steps is used up")).encode()
-        with canned(body, status=status, headers=headers) as server, client(server) as sdk:
-            with pytest.raises(openai.APIStatusError, match="max_steps is used up") as raised:
-                sdk.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hello"}])
-            assert (raised.value.status_code, raised.value.code) == (status, "budget_exceeded")
-            assert server.count == 1
-
     @pytest.mark.parametrize(("status", "kind"), [(403, "invalid_request_error"), (503, "server_error")])
     def test_their_type_says_whose_fault_it_is(self, status: int, kind: str) -> None:
         error = {"message": "why", "type": kind, "param": None, "code": "a_code"}
         assert API.error_body(status, "a_code", "why") == {"error": error}
-
-    def test_the_client_library_raises_them_in_a_stream(self) -> None:
-        body = event(TEXT[1]) + API.error_event("provider_unavailable", "It broke off.")
-        with canned(body) as server, client(server) as sdk:
-            stream = sdk.chat.completions.create(model="m", messages=[], stream=True)
-            with pytest.raises(openai.APIError, match=r"It broke off\.") as raised:
-                list(stream)
-            assert raised.value.code == "provider_unavailable"

@@ -6,6 +6,7 @@ from tests.provider_streams import DONE, Json, documents, event, passed, refusin
 from tests.unit.providers.apis.chat_shapes import (
     API,
     BOTH,
+    CALLED,
     DELETE,
     READ,
     TEXT,
@@ -14,11 +15,17 @@ from tests.unit.providers.apis.chat_shapes import (
     USAGE_CHUNK,
     USED,
     accumulated,
+    called,
     chunk,
     piece,
 )
 
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
+
+
+def calls_in(output: bytes) -> list[Json]:
+    """The pieces of calls that the agent gets."""
+    return [entry for one in documents(output) for entry in one["choices"][0]["delta"].get("tool_calls", [])]
 
 
 class TestStream:
@@ -81,27 +88,24 @@ class TestStream:
         assert b"tool_calls" not in output
 
     def test_text_beside_a_call_that_is_taken_out_stays(self) -> None:
-        mixed = [
+        begun, call = (
             chunk({"role": "assistant", "content": "One "}),
-            chunk({"content": "two ", "tool_calls": [piece(0, "{}", "call_b", "delete")]}),
-            chunk({"content": "three"}),
-            chunk({}, "tool_calls"),
-        ]
+            called(0, "{}", "call_b", "delete", content="two "),
+        )
+        mixed = [begun, call, chunk({"content": "three"}), CALLED]
         output, _ = passed(API, unnamed(mixed), refusing("delete"))
         final = accumulated(output).choices[0]
         assert (final.finish_reason, final.message.content, final.message.tool_calls) == ("stop", "One two three", None)
         assert passed(API, unnamed(mixed), refusing())[0] == unnamed(mixed)
 
     def test_text_in_the_last_chunk_stays(self) -> None:
-        calls = [chunk({"tool_calls": [piece(0, "{}", "call_b", "delete")]}), chunk({"content": "Done."}, "tool_calls")]
+        calls = [called(0, "{}", "call_b", "delete"), chunk({"content": "Done."}, "tool_calls")]
         output, _ = passed(API, unnamed(calls), refusing("delete"))
         assert [one["choices"][0]["delta"] for one in documents(output)] == [{"content": "Done."}]
 
     def test_a_whole_call_in_the_last_chunk_is_taken_out(self) -> None:
-        one = chunk(
-            {"role": "assistant", "tool_calls": [piece(0, "{}", "call_b", "delete")]}, "tool_calls", usage=USAGE
-        )
-        output, stream = passed(API, unnamed([one]), refusing("delete"))
+        delta = {"role": "assistant", "tool_calls": [piece(0, "{}", "call_b", "delete")]}
+        output, stream = passed(API, unnamed([chunk(delta, "tool_calls", usage=USAGE)]), refusing("delete"))
         (left,) = documents(output)
         assert left["choices"][0]["delta"] == {"role": "assistant", "content": ""}
         assert left["choices"][0]["finish_reason"] == "stop"
@@ -121,68 +125,48 @@ class TestStream:
         assert passed(API, unnamed(legacy), refusing())[0] == unnamed(legacy)
 
     def test_a_custom_tool_is_asked_about_with_its_text(self) -> None:
-        custom = [
-            chunk({"tool_calls": [{"index": 0, "id": "call_c", "type": "custom"}]}),
-            chunk({"tool_calls": [{"index": 0, "custom": {"name": "patch"}}]}),
-            chunk({"tool_calls": [{"index": 0, "custom": {"input": "*** Begin"}}]}),
-            chunk({"tool_calls": [{"index": 0, "custom": {"input": " Patch"}}]}),
-            chunk({}, "tool_calls"),
-        ]
+        begun = {"index": 0, "id": "call_c", "type": "custom"}
+        pieces = [{"name": "patch"}, {"input": "*** Begin"}, {"input": " Patch"}]
+        calls = [begun, *({"index": 0, "custom": one} for one in pieces)]
         withheld = refusing()
-        passed(API, unnamed(custom), withheld)
+        passed(API, unnamed([*(chunk({"tool_calls": [one]}) for one in calls), CALLED]), withheld)
         assert withheld.asked == [AskedCall("call_c", "patch", {"input": "*** Begin Patch"})]
 
     def test_calls_of_servers_that_do_not_count_are_told_apart_by_name(self) -> None:
-        calls = [chunk({"tool_calls": [piece(0, "{}", None, name)]}) for name in ("read", "delete")]
         withheld = refusing("delete")
-        output, _ = passed(API, unnamed([*calls, chunk({}, "tool_calls")]), withheld)
+        calls = [called(0, "{}", None, name) for name in ("read", "delete")]
+        output, _ = passed(API, unnamed([*calls, CALLED]), withheld)
         assert [call.tool for call in withheld.asked] == ["read", "delete"]
         assert b"delete" not in output
 
     @pytest.mark.parametrize("index", [0, None])
     def test_calls_of_servers_that_do_not_count_are_told_apart_by_id(self, index: int | None) -> None:
-        calls = [
-            chunk({"tool_calls": [piece(index, '{"path": ', "call_a", "read")]}),
-            chunk({"tool_calls": [piece(index, '"a"}')]}),
-            chunk({"tool_calls": [piece(index, '{"path": ', "call_b", "delete")]}),
-            chunk({"tool_calls": [piece(index, '"b"}')]}),
-            chunk({}, "tool_calls"),
-        ]
+        first = [called(index, '{"path": ', "call_a", "read"), called(index, '"a"}')]
+        second = [called(index, '{"path": ', "call_b", "delete"), called(index, '"b"}')]
         withheld = refusing("read")
-        output, _ = passed(API, unnamed(calls), withheld)
+        output, _ = passed(API, unnamed([*first, *second, CALLED]), withheld)
         assert withheld.asked == [READ, DELETE]
-        left = [entry for one in documents(output) for entry in one["choices"][0]["delta"].get("tool_calls", [])]
+        left = calls_in(output)
         assert [entry.get("id") for entry in left] == ["call_b", None]
         assert "".join(entry["function"]["arguments"] for entry in left) == '{"path": "b"}'
         assert all(entry.get("index") == index for entry in left)
 
     def test_an_index_of_which_a_call_is_left_is_still_counted(self) -> None:
-        calls = [
-            chunk({"tool_calls": [piece(0, '{"path": "a"}', "call_a", "read")]}),
-            chunk({"tool_calls": [piece(0, '{"path": "b"}', "call_b", "delete")]}),
-            chunk({"tool_calls": [piece(1, "{}", "call_c", "write")]}),
-            chunk({}, "tool_calls"),
-        ]
-        output, _ = passed(API, unnamed(calls), refusing("read"))
-        left = [entry for one in documents(output) for entry in one["choices"][0]["delta"].get("tool_calls", [])]
-        assert [(entry["index"], entry["id"]) for entry in left] == [(0, "call_b"), (1, "call_c")]
+        two = [called(0, '{"path": "a"}', "call_a", "read"), called(0, '{"path": "b"}', "call_b", "delete")]
+        output, _ = passed(API, unnamed([*two, called(1, "{}", "call_c", "write"), CALLED]), refusing("read"))
+        assert [(entry["index"], entry["id"]) for entry in calls_in(output)] == [(0, "call_b"), (1, "call_c")]
 
     def test_pieces_that_each_have_another_id_are_one_call(self) -> None:
-        calls = [
-            chunk({"tool_calls": [piece(0, '{"path": ', "random-1", "read")]}),
-            chunk({"tool_calls": [piece(0, '"a"}', "random-2")]}),
-            chunk({}, "tool_calls"),
-        ]
+        calls = [called(0, '{"path": ', "random-1", "read"), called(0, '"a"}', "random-2"), CALLED]
         withheld = refusing()
         passed(API, unnamed(calls), withheld)
         assert withheld.asked == [AskedCall("random-1", "read", {"path": "a"})]
 
     def test_a_name_may_come_in_pieces_or_again_and_again(self) -> None:
-        in_pieces = [piece(0, "", "call_b", "dele"), piece(0, "", None, "te")]
-        again = [piece(1, "", "call_a", "read"), piece(1, "{}", "call_a", "read")]
-        calls = [chunk({"tool_calls": [entry]}) for entry in in_pieces + again]
+        in_pieces = [called(0, "", "call_b", "dele"), called(0, "", None, "te")]
+        again = [called(1, "", "call_a", "read"), called(1, "{}", "call_a", "read")]
         withheld = refusing()
-        passed(API, unnamed([*calls, chunk({}, "tool_calls")]), withheld)
+        passed(API, unnamed([*in_pieces, *again, CALLED]), withheld)
         assert [call.tool for call in withheld.asked] == ["delete", "read"]
 
     def test_calls_that_nothing_finishes_are_whole_at_the_end(self) -> None:
@@ -196,8 +180,7 @@ class TestStream:
         withheld = refusing("delete")
         stream = API.stream({}, withheld)
         stream.feed(b"".join(map(event, TWO_CALLS)))
-        late = event(chunk({"tool_calls": [piece(1, "{}", "call_c", "delete")]}))
-        assert stream.feed(late) == b""
+        assert stream.feed(event(called(1, "{}", "call_c", "delete"))) == b""
         assert stream.feed(DONE) == DONE
         assert [call.call_id for call in withheld.asked] == ["call_a", "call_b", "call_c"]
 
@@ -212,7 +195,7 @@ class TestStream:
 
     def test_a_call_that_never_ends_is_not_collected_for_ever(self) -> None:
         stream = API.stream({}, refusing())
-        endless = event(chunk({"tool_calls": [piece(0, "a" * 2**20, "call_a", "read")]}))
+        endless = event(called(0, "a" * 2**20, "call_a", "read"))
         with pytest.raises(ApiFormatError, match="the tool calls of the reply are larger than"):
             stream.feed(endless * 40)
 

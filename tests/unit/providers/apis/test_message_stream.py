@@ -25,49 +25,17 @@ from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
 
 
 class TestStream:
-    def test_text_goes_on_at_once_byte_for_byte(self) -> None:
-        stream = API.stream({}, refusing())
-        begun, ended = [], []
-        for document in TEXT:
-            sent = event(document, document["type"])
-            assert stream.feed(sent) == sent
-            begun.append(stream.started)
-            ended.append(stream.ended)
-        assert begun == [False, False, True, True, True, True, True, True]
-        assert ended == [False] * 7 + [True]
-        assert (stream.reply.text, stream.reply.model) == ("Hello there", MODEL)
-        assert stream.reply.usage == Usage(tokens_in=1572, tokens_cached=1000, tokens_cache_write=100, tokens_out=89)
-        assert stream.characters == len("Hello there")
-
-    def test_what_was_written_is_not_known_before_the_end(self) -> None:
+    def test_usage_is_of_the_whole_message_and_what_was_written_not_known_before_the_end(self) -> None:
         stream = API.stream({}, refusing())
         stream.feed(named(TEXT[:4]))
         assert stream.reply.usage == Usage(tokens_in=1572, tokens_cached=1000, tokens_cache_write=100)
-
-    def test_usage_at_the_end_is_of_the_whole_message(self) -> None:
         ending = end("end_turn", input_tokens=500, cache_read_input_tokens=0, cache_creation_input_tokens=None)
         _, stream = passed(API, named([*TEXT[:-2], *ending]), refusing())
         assert stream.reply.usage == Usage(tokens_in=600, tokens_cached=0, tokens_cache_write=100, tokens_out=89)
 
-    def test_calls_are_held_back_until_their_block_stops_and_asked_about_once(self) -> None:
-        withheld = refusing()
-        stream = API.stream({}, withheld)
-        sent = [event(document, document["type"]) for document in CALLS]
-        got = [stream.feed(one) for one in sent]
-        assert b"".join(got) == b"".join(sent)
-        assert got[:4] == sent[:4]
-        assert got[4:8] == [b""] * 4
-        assert got[8] == b"".join(sent[4:9])
-        assert withheld.asked == [READ, DELETE]
-        assert stream.reply.calls == (READ, DELETE)
-        assert stream.reply.text == "Okay.Then?"
-
     def test_reasoning_counts_as_written(self) -> None:
         thinking = {"type": "thinking", "thinking": "", "signature": ""}
-        deltas = [
-            {"type": "thinking_delta", "thinking": "Hm"},
-            {"type": "signature_delta", "signature": "EqQBCgIYAhIM"},
-        ]
+        deltas = {"type": "thinking_delta", "thinking": "Hm"}, {"type": "signature_delta", "signature": "EqQBCgIYAhIM"}
         stream = API.stream({}, refusing())
         assert stream.feed(named([START, *block(0, thinking, *deltas)]))
         assert (stream.started, stream.reply.text, stream.characters) == (True, "", 2)

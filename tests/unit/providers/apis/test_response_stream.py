@@ -13,7 +13,6 @@ from tests.unit.providers.apis.response_shapes import (
     OUTPUT,
     READ,
     TEXT,
-    USED,
     accumulated,
     call_events,
     function_call,
@@ -22,42 +21,22 @@ from tests.unit.providers.apis.response_shapes import (
     response,
     says,
     stream_of,
+    types,
 )
 
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
 
 
-class TestStream:
-    def test_text_goes_on_at_once_byte_for_byte(self) -> None:
-        stream = API.stream({}, refusing())
-        begun, ended = [], []
-        for document in TEXT:
-            sent = event(document, document["type"])
-            assert stream.feed(sent) == sent
-            begun.append(stream.started)
-            ended.append(stream.ended)
-        assert begun == [False] * 4 + [True] * 6
-        assert ended == [False] * 9 + [True]
-        assert (stream.reply.text, stream.reply.model) == ("Hello there", "gpt-4.1-2025-04-14")
-        assert (stream.reply.usage, stream.characters) == (USED, len("Hello there"))
+def whole(index: int, item: Json) -> list[Json]:
+    """The events of an item that comes at once."""
+    return [{"type": f"response.output_item.{what}", "output_index": index, "item": item} for what in ("added", "done")]
 
+
+class TestStream:
     def test_reasoning_counts_as_written(self) -> None:
         stream = API.stream({}, refusing())
         stream.feed(named([{"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "Hm"}]))
         assert (stream.started, stream.reply.text, stream.characters) == (True, "", 2)
-
-    def test_calls_are_held_back_until_their_item_is_done_and_asked_about_once(self) -> None:
-        withheld = refusing()
-        stream = API.stream({}, withheld)
-        sent = [event(document, document["type"]) for document in CALLS]
-        got = [stream.feed(one) for one in sent]
-        assert b"".join(got) == b"".join(sent)
-        assert got[:8] == sent[:8]
-        assert got[8:12] == [b""] * 4
-        assert got[12] == b"".join(sent[8:13])
-        assert withheld.asked == [READ, DELETE]
-        assert stream.reply.calls == (READ, DELETE)
-        assert stream.reply.text == "Okay.Then?"
 
     @pytest.mark.parametrize(("refused", "left"), [("delete", READ), ("read", DELETE)])
     def test_the_items_that_are_left_are_counted_from_0(self, refused: str, left: AskedCall) -> None:
@@ -88,37 +67,25 @@ class TestStream:
     def test_a_custom_tool_and_a_shell_are_asked_about(self) -> None:
         custom = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "sql", "input": "DROP"}
         shell = {"type": "local_shell_call", "id": "l", "call_id": "d", "action": {"command": ["rm"]}}
+        place = {"output_index": 0, "item_id": "ctc_1"}
         events = [
             {"type": "response.output_item.added", "output_index": 0, "item": {**custom, "input": ""}},
-            {"type": "response.custom_tool_call_input.delta", "output_index": 0, "item_id": "ctc_1", "delta": "DROP"},
-            {"type": "response.custom_tool_call_input.done", "output_index": 0, "item_id": "ctc_1", "input": "DROP"},
+            {"type": "response.custom_tool_call_input.delta", **place, "delta": "DROP"},
+            {"type": "response.custom_tool_call_input.done", **place, "input": "DROP"},
             {"type": "response.output_item.done", "output_index": 0, "item": custom},
-            {"type": "response.output_item.added", "output_index": 1, "item": shell},
-            {"type": "response.output_item.done", "output_index": 1, "item": shell},
+            *whole(1, shell),
         ]
         withheld = refusing("sql", "local_shell")
         output, _ = passed(API, named(stream_of(events, custom, shell)), withheld)
-        assert withheld.asked == [
-            AskedCall("c", "sql", {"input": "DROP"}),
-            AskedCall("d", "local_shell", {"command": ["rm"]}),
-        ]
-        assert [one["type"] for one in documents(output)] == [
-            "response.created",
-            "response.in_progress",
-            "response.completed",
-        ]
+        drop, remove = AskedCall("c", "sql", {"input": "DROP"}), AskedCall("d", "local_shell", {"command": ["rm"]})
+        assert withheld.asked == [drop, remove]
+        assert types(output) == ["created", "in_progress", "completed"]
 
     def test_what_came_of_a_call_that_is_taken_out_goes_with_it(self) -> None:
         shell = {"type": "shell_call", "id": "s", "call_id": "c", "action": {"commands": ["ls"]}}
         result = {"type": "shell_call_output", "id": "o", "call_id": "c", "output": []}
-        events = [
-            {"type": f"response.output_item.{what}", "output_index": index, "item": item}
-            for index, item in enumerate([shell, result])
-            for what in ("added", "done")
-        ]
-        output, _ = passed(
-            API, named(stream_of([*events, *message_events(2, HELLO)], shell, result, HELLO)), refusing("shell")
-        )
+        events = [*whole(0, shell), *whole(1, result), *message_events(2, HELLO)]
+        output, _ = passed(API, named(stream_of(events, shell, result, HELLO)), refusing("shell"))
         assert b"shell" not in output
         (message,) = accumulated(output).output
         assert message.type == "message"
@@ -135,11 +102,8 @@ class TestStream:
         withheld = refusing("delete")
         output, _ = passed(API, named([*CALLS[:-1], stream_of([], *renamed)[-1]]), withheld)
         assert withheld.asked == [READ, DELETE]
-        assert [item["type"] for item in documents(output)[-1]["response"]["output"]] == [
-            "message",
-            "function_call",
-            "message",
-        ]
+        left = documents(output)[-1]["response"]["output"]
+        assert [item["type"] for item in left] == ["message", "function_call", "message"]
 
     @pytest.mark.parametrize("renamed", [False, True])
     def test_calls_that_are_alike_keep_what_was_decided_on_each(self, renamed: bool) -> None:
@@ -204,10 +168,7 @@ class TestStream:
             ({"type": "response.function_call_arguments.delta", "delta": 7}, "delta: is a number"),
             ({"type": "response.output_item.added", "item": []}, "item: is a list"),
             ({"type": "response.output_item.added", "item": function_call(READ)}, "output_index: is null"),
-            (
-                {"type": "response.output_item.done", "output_index": 0, "item": {"type": "x_call", "name": 7}},
-                "name: is",
-            ),
+            (whole(0, {"type": "x_call", "name": 7})[1], "name: is"),
         ],
     )
     def test_what_is_no_stream_of_this_api_is_unreadable(self, sent: Json, message: str) -> None:
@@ -222,12 +183,7 @@ class TestCut:
         final = accumulated(output)
         assert (final.status, final.incomplete_details.reason) == ("incomplete", "max_output_tokens")
         assert (final.output_text, final.output[0].status) == ("Hello", "incomplete")
-        assert [one["type"] for one in documents(output)[5:]] == [
-            "response.output_text.done",
-            "response.content_part.done",
-            "response.output_item.done",
-            "response.incomplete",
-        ]
+        assert types(output)[5:] == ["output_text.done", "content_part.done", "output_item.done", "incomplete"]
         assert numbers(output) == list(range(9))
 
     def test_a_call_that_is_not_whole_is_left_out_and_one_that_is_stays(self) -> None:
@@ -248,13 +204,12 @@ class TestCut:
 
     def test_a_refusal_and_reasoning_are_ended_too(self) -> None:
         refusal = {"type": "response.refusal.delta", "output_index": 1, "content_index": 0, "delta": "I ca"}
-        events = [
-            {"type": "response.output_item.added", "output_index": 0, "item": {"type": "reasoning", "id": "rs_1"}},
-            {"type": "response.output_item.added", "output_index": 1, "item": {**says(""), "content": []}},
-            refusal,
-        ]
+        (reasoning, _), (message, _) = (
+            whole(0, {"type": "reasoning", "id": "rs_1"}),
+            whole(1, says("") | {"content": []}),
+        )
         stream = API.stream({}, refusing())
-        final = accumulated(stream.feed(named(stream_of(events)[:-1])) + stream.cut())
+        final = accumulated(stream.feed(named(stream_of([reasoning, message, refusal])[:-1])) + stream.cut())
         assert [one.type for one in final.output] == ["reasoning", "message"]
         assert final.output[1].content[0].refusal == "I ca"
 
