@@ -4,75 +4,65 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from passgate.tasks.model.task import Hook, Metric, Repository, Workspace
 from tests.builders import SHIPPED
 from tests.unit.formats.evals.eval_tasks import SOUND, Answer, read_file, read_test, read_tests
 
+DIFFERS = "says something else than execution.threshold; keep one of them"
+NEEDS_TWO = ": a confidence interval needs a count of 2 or more"
 
-def test_the_nearest_threshold_counts(tmp_path: Path) -> None:
-    levels: list[tuple[dict[str, Any], dict[str, Any], float]] = [
+
+@pytest.mark.parametrize(
+    ("top", "said", "threshold"),
+    [
         ({}, {}, 0.8),
         ({"threshold": 0.1}, {}, 0.1),
         ({"experiment": {"threshold": 0.2}}, {}, 0.2),
         ({"experiment": {"threshold": 0.2}}, {"execution": {"threshold": 0.3}}, 0.3),
         ({"execution": {"threshold": 0.2}}, {"threshold": 0.4}, 0.4),
         ({"run": {"threshold": 0.2}}, {"execution": {"threshold": 0.3}, "run": {"threshold": 0.5}}, 0.5),
-    ]
-    assert [read_test(tmp_path, top, **said).one.scoring.threshold for top, said, _ in levels] == [
-        expected for *_, expected in levels
-    ]
+        ({"threshold": 0.5, "execution": {"threshold": 0.5}}, {}, 0.5),
+    ],
+)
+def test_the_nearest_threshold_counts(tmp_path: Path, top: Any, said: Any, threshold: float) -> None:
+    assert read_test(tmp_path, top, **said).one.scoring.threshold == threshold
 
 
 def test_the_run_of_a_test_goes_before_that_of_its_include_and_that_before_the_files(tmp_path: Path) -> None:
-    files = {
-        "inner.yaml": "- {id: a, input: x, criteria: c, run: {threshold: 0.9}}\n- {id: b, input: x, criteria: c}\n"
-    }
+    cases = "- {id: a, input: x, criteria: c, run: {threshold: 0.9}}\n- {id: b, input: x, criteria: c}\n"
     top = {
         "experiment": {"threshold": 0.2, "timeout_seconds": 7},
         "tests": [{"include": "inner.yaml", "type": "tests", "run": {"threshold": 0.5}}],
     }
-    tasks = read_file(tmp_path, top, files=files).tasks
-    assert [task.scoring.threshold for task in tasks] == [0.9, 0.5]
-    assert [task.budgets.max_seconds for task in tasks] == [7, 7]
+    tasks = read_file(tmp_path, top, files={"inner.yaml": cases}).tasks
+    assert [(task.scoring.threshold, task.budgets.max_seconds) for task in tasks] == [(0.9, 7), (0.5, 7)]
 
 
 def test_a_wrapper_says_how_the_tests_of_its_suites_are_run(tmp_path: Path) -> None:
     inner = (
         "experiment: {threshold: 0.1, repeat: {count: 9, strategy: mean}}\ntests: [{id: a, input: x, criteria: c}]\n"
     )
-    top = {
+    wrapper = {
         "experiment": {"threshold": 0.7, "repeat": 2},
         "tests": [{"include": "inner.eval.yaml", "type": "suite"}],
     }
-    task = read_file(tmp_path, top, files={"inner.eval.yaml": inner}).one
+    task = read_file(tmp_path, wrapper, files={"inner.eval.yaml": inner}).one
     assert (task.scoring.threshold, task.k, task.metric) == (0.7, 2, Metric.PASS_HAT_K)
-
-
-def test_two_values_of_one_level_must_agree(tmp_path: Path) -> None:
-    assert read_test(tmp_path, {"threshold": 0.5, "execution": {"threshold": 0.5}}).one.scoring.threshold == 0.5
-    answer = read_test(tmp_path, {"threshold": 0.5, "execution": {"threshold": 0.6}})
-    assert answer.problems == ["threshold: says something else than execution.threshold; keep one of them"]
-
-
-@pytest.mark.parametrize("said", [{"threshold": 0}, {"run": {"threshold": 0.0}}])
-def test_a_threshold_of_zero_is_a_problem(tmp_path: Path, said: dict[str, Any]) -> None:
-    (problem,) = read_test(tmp_path, **said).problems
-    assert problem.endswith("with a threshold of 0 nothing can fail")
 
 
 @pytest.mark.parametrize(
     ("top", "problem"),
     [
+        ({"threshold": 0.5, "execution": {"threshold": 0.6}}, f"threshold: {DIFFERS}"),
+        ({"threshold": 0}, "threshold: with a threshold of 0 nothing can fail"),
         ({"threshold": "high"}, 'threshold: expected a number, not "high"'),
         ({"execution": {"timeout_seconds": 0}}, "execution.timeout_seconds: must be at least 1, not 0"),
         ({"execution": {"timeout_seconds": 3601}}, "execution.timeout_seconds: must be at most 3600, not 3601"),
         ({"execution": {"timeout_seconds": 0.5}}, "execution.timeout_seconds: expected a whole number, not 0.5"),
         ({"run": {"timeout_seconds": 0}}, "run.timeout_seconds: must be more than 0"),
-        (
-            {"execution": {"timeout_second": 5}},
-            "execution.timeout_second: unknown key; did you mean 'timeout_seconds'?",
-        ),
+        ({"execution": {"timeout": 5}}, "execution.timeout: unknown key; did you mean 'timeout_seconds'?"),
         ({"experiment": [1]}, "experiment: expected a mapping, not [1]"),
         ({"compat": "promptfoo"}, 'compat: the only value is agentv, not "promptfoo"'),
     ],
@@ -81,12 +71,20 @@ def test_what_is_wrong_at_the_top_is_told_once(tmp_path: Path, top: dict[str, An
     assert read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top=top).problems == [problem]
 
 
-def test_a_time_limit_is_a_budget_and_scores_are_agentvs_where_the_file_says_so(tmp_path: Path) -> None:
-    assert read_test(tmp_path).one.budgets.max_seconds == 600
-    assert read_test(tmp_path, {"execution": {"timeout_seconds": 30}}).one.budgets.max_seconds == 30
-    assert read_test(tmp_path, {"evaluate_options": {"timeout_ms": 1500}}).one.budgets.max_seconds == 1.5
-    top = {"execution": {"timeout_seconds": 30}}
-    assert read_test(tmp_path, top, execution={"timeout_seconds": 60}).one.budgets.max_seconds == 60
+@pytest.mark.parametrize(
+    ("top", "said", "seconds"),
+    [
+        ({}, {}, 600),
+        ({"execution": {"timeout_seconds": 30}}, {}, 30),
+        ({"evaluate_options": {"timeout_ms": 1500}}, {}, 1.5),
+        ({"execution": {"timeout_seconds": 30}}, {"execution": {"timeout_seconds": 60}}, 60),
+    ],
+)
+def test_a_time_limit_is_a_budget(tmp_path: Path, top: Any, said: Any, seconds: float) -> None:
+    assert read_test(tmp_path, top, **said).one.budgets.max_seconds == seconds
+
+
+def test_scores_are_agentvs_where_the_file_or_the_policy_says_so(tmp_path: Path) -> None:
     assert read_test(tmp_path).one.scoring.compat is None
     assert read_test(tmp_path, {"compat": "agentv"}).one.scoring.compat == "agentv"
     policy = SHIPPED.model_copy(update={"compat": "agentv"})
@@ -132,26 +130,40 @@ def test_the_first_target_is_kept(tmp_path: Path, top: dict[str, Any]) -> None:
         ({"policy": {"runs": 7}}, 7, Metric.PASS_HAT_K),
     ],
 )
-def test_repeats_are_trials_and_their_strategy_is_a_metric(
-    tmp_path: Path, top: dict[str, Any], k: int, metric: Metric
-) -> None:
+def test_repeats_are_trials_and_their_strategy_is_a_metric(tmp_path: Path, top: Any, k: int, metric: Metric) -> None:
     task = read_test(tmp_path, top).one
     assert (task.k, task.metric) == (k, metric)
 
 
 @pytest.mark.parametrize(
-    ("repeat", "problem"),
+    ("said", "problem"),
     [
-        (0, "must be from 1 to 1000, not 0"),
-        ({"count": 1, "strategy": "confidence_interval"}, "a confidence interval needs a count of 2 or more"),
-        ({"count": 2, "strategy": "pass_al"}, "\"pass_al\" is not one of the allowed values; did you mean 'pass_all'?"),
-        ({"strategy": "mean"}, "the key 'count' is missing"),
-        ({"count": 2, "stratgy": "mean"}, "unknown key; did you mean 'strategy'?"),
+        ("run: {threshold: 0}", "run.threshold: with a threshold of 0 nothing can fail"),
+        ("run: {repeat: 0}", "run.repeat: must be from 1 to 1000, not 0"),
+        ("run: {repeat: {count: 1, strategy: confidence_interval}}", f"run.repeat{NEEDS_TWO}"),
+        (
+            "run: {repeat: {count: 2, strategy: pass_al}}",
+            'run.repeat.strategy: "pass_al" is not one of the allowed values',
+        ),
+        ("run: {repeat: {strategy: mean}}", "run.repeat: the key 'count' is missing"),
+        ("run: {repeat: {count: 2, stratgy: mean}}", "run.repeat.stratgy: unknown key; did you mean 'strategy'?"),
+        ("workspace: {templat: x}", "workspace.templat: unknown key; did you mean 'template'?"),
+        ("workspace: {repos: [{path: x}]}", "workspace.repos[0]: the key 'repo' is missing"),
+        ("workspace: {repos: [{repo: a/b, path: ../x}]}", "workspace.repos[0].path: '../x' is outside the workspace"),
+        (
+            "workspace: {repos: [{repo: a/b, commit: a, base_commit: b}]}",
+            "workspace.repos[0].base_commit: 'commit' and ",
+        ),
+        ("workspace: {hooks: {before: x}}", "workspace.hooks.before: unknown key"),
+        ("workspace: {hooks: {before_all: {cwd: .}}}", "workspace.hooks.before_all: the key 'command' is missing"),
+        ("workspace: {hooks: {before_all: {command: [1]}}}", "workspace.hooks.before_all.command: expected a command"),
+        ("workspace: {isolation: none}", 'workspace.isolation: "none" is not one of the allowed values'),
+        ("workspace: {template: ../../../etc}", "workspace.template: '../../../etc' leaves the repository"),
     ],
 )
-def test_repeats_that_cannot_be_are_problems(tmp_path: Path, repeat: Any, problem: str) -> None:
-    (told,) = read_test(tmp_path, run={"repeat": repeat}).problems
-    assert told.endswith(problem)
+def test_what_is_wrong_with_repeats_or_a_workspace_is_a_problem(tmp_path: Path, said: str, problem: str) -> None:
+    (told,) = read(tmp_path, **yaml.safe_load(said)).problems
+    assert told.startswith(f"tests[0].{problem}")
 
 
 def read(root: Path, top: dict[str, Any] | None = None, **said: Any) -> Answer:
@@ -160,21 +172,12 @@ def read(root: Path, top: dict[str, Any] | None = None, **said: Any) -> Answer:
     return read_tests(root, SOUND | said, top=top, files=files, name="evals/EVAL.yaml")
 
 
-def test_a_test_without_a_workspace_has_none(tmp_path: Path) -> None:
-    assert read(tmp_path).one.workspace is None
-
-
 def test_a_workspace_is_a_template_repositories_and_hooks(tmp_path: Path) -> None:
+    url = "https://example.org/a.git"
     said = {
         "template": "../template",
         "repos": [
-            {
-                "path": "./one",
-                "repo": "https://example.org/a.git",
-                "base_commit": "abc",
-                "ancestor": 2,
-                "sparse": ["src"],
-            },
+            {"path": "./one", "repo": url, "base_commit": "abc", "ancestor": 2, "sparse": ["src"]},
             {"repo": "../template", "ref": "main"},
         ],
         "hooks": {
@@ -191,7 +194,7 @@ def test_a_workspace_is_a_template_repositories_and_hooks(tmp_path: Path) -> Non
     assert answer.one.workspace == Workspace(
         template="template",
         repos=(
-            Repository(path="./one", repo="https://example.org/a.git", commit="abc", ancestor=2, sparse=("src",)),
+            Repository(path="./one", repo=url, commit="abc", ancestor=2, sparse=("src",)),
             Repository(repo="template", commit="main"),
         ),
         before_all=Hook(command=("python", "./setup.py"), cwd="evals", timeout_seconds=1.5),
@@ -200,6 +203,7 @@ def test_a_workspace_is_a_template_repositories_and_hooks(tmp_path: Path) -> Non
         required_commands=("git",),
         required_python_modules=("yaml",),
     )
+    assert read(tmp_path).one.workspace is None
 
 
 def test_a_workspace_may_stand_in_a_file_of_its_own_whose_paths_are_its_own(tmp_path: Path) -> None:
@@ -211,24 +215,18 @@ def test_a_workspace_may_stand_in_a_file_of_its_own_whose_paths_are_its_own(tmp_
 
 def test_what_a_test_says_goes_before_what_its_file_says_and_hooks_may_be_off(tmp_path: Path) -> None:
     top = {"workspace": {"template": "../template", "hooks": {"before_all": "a", "after_all": "b"}}}
-    workspace = read(tmp_path, top, workspace={"template": "./own", "hooks": {"before_all": "c"}}).one.workspace
-    assert workspace is not None
-    assert workspace.template == "evals/own"
-    assert (workspace.before_all, workspace.after_all) == (
-        Hook(command=("sh", "-c", "c"), cwd="evals"),
-        Hook(command=("sh", "-c", "b"), cwd="evals"),
+    own = {"template": "./own", "hooks": {"before_all": "c"}}
+    assert read(tmp_path, top, workspace=own).one.workspace == Workspace(
+        template="evals/own",
+        before_all=Hook(command=("sh", "-c", "c"), cwd="evals"),
+        after_all=Hook(command=("sh", "-c", "b"), cwd="evals"),
     )
-    top = {"workspace": {"template": "../template", "hooks": {"before_all": "a"}}}
     assert read(tmp_path, top, workspace={"hooks": {"enabled": False}}).one.workspace == Workspace(template="template")
 
 
 def test_an_environment_is_a_workspace_too(tmp_path: Path) -> None:
-    said = {
-        "type": "host",
-        "workdir": "../template",
-        "setup": {"command": ["ls"], "cwd": "."},
-        "env": {"A": 1, "B": "b"},
-    }
+    setup = {"command": ["ls"], "cwd": "."}
+    said = {"type": "host", "workdir": "../template", "setup": setup, "env": {"A": 1, "B": "b"}}
     assert read(tmp_path, {"environment": said}).one.workspace == Workspace(
         template="template", before_all=Hook(command=("ls",), cwd="evals"), environment={"A": "1", "B": "b"}
     )
@@ -255,31 +253,6 @@ def test_an_environment_is_a_workspace_too(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_passgate_does_not_do_keeps_the_test_from_running(
-    tmp_path: Path, said: dict[str, Any], message: str
-) -> None:
+def test_what_passgate_does_not_do_cannot_run(tmp_path: Path, said: dict[str, Any], message: str) -> None:
     answer = read(tmp_path, **said)
-    assert answer.problems == []
-    assert answer.cannot_run == [f"tests[0].{message}"]
-
-
-@pytest.mark.parametrize(
-    ("workspace", "problem"),
-    [
-        ({"templat": "x"}, "templat: unknown key; did you mean 'template'?"),
-        ({"repos": [{"path": "x"}]}, "repos[0]: the key 'repo' is missing"),
-        ({"repos": [{"repo": "a/b", "path": "../x"}]}, "repos[0].path: '../x' is outside the workspace"),
-        (
-            {"repos": [{"repo": "a/b", "commit": "a", "base_commit": "b"}]},
-            "repos[0].base_commit: 'commit' and 'base_commit'",
-        ),
-        ({"hooks": {"before": "x"}}, "hooks.before: unknown key"),
-        ({"hooks": {"before_all": {"cwd": "."}}}, "hooks.before_all: the key 'command' is missing"),
-        ({"hooks": {"before_all": {"command": [1]}}}, "hooks.before_all.command: expected a command"),
-        ({"isolation": "none"}, 'isolation: "none" is not one of the allowed values'),
-        ({"template": "../../../etc"}, "template: '../../../etc' leaves the repository"),
-    ],
-)
-def test_what_is_wrong_with_a_workspace_is_a_problem(tmp_path: Path, workspace: dict[str, Any], problem: str) -> None:
-    (told,) = read(tmp_path, workspace=workspace).problems
-    assert told.startswith(f"tests[0].workspace.{problem}")
+    assert (answer.problems, answer.cannot_run) == ([], [f"tests[0].{message}"])

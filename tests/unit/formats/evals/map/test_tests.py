@@ -23,8 +23,7 @@ def labels(task) -> list[str]:
 def test_a_test_is_a_task(tmp_path: Path) -> None:
     task = read_test(tmp_path, description="Greets.", note="For judges.", conversation_id="c1").one
     assert (task.task_id, task.suite, task.description) == ("t", Suite.GOLDEN, "Greets.")
-    assert (task.criteria, task.note) == ("Is kind.", "For judges.")
-    assert task.scoring == Scoring(rule="weighted_average")
+    assert (task.criteria, task.note, task.scoring) == ("Is kind.", "For judges.", Scoring(rule="weighted_average"))
     assert {"total_tokens", "wall_time_seconds", "cost", "tool_call_count"} <= set(task.tracked_metrics)
     assert (task.file, task.line) == ("EVAL.yaml", 2)
 
@@ -46,6 +45,9 @@ def test_every_dialect_says_the_same(tmp_path: Path) -> None:
 NEEDS_A_GOAL = "something that tells a good answer (`criteria`, `expected_output` or `assert`)"
 
 
+SAME = "mean the same and differ; keep one of them"
+
+
 @pytest.mark.parametrize(
     ("test", "problem"),
     [
@@ -57,28 +59,19 @@ NEEDS_A_GOAL = "something that tells a good answer (`criteria`, `expected_output
         (SOUND | {"input": []}, ": incomplete test: it needs `input`"),
         ({"id": "t", "input": "x"}, f": incomplete test: it needs {NEEDS_A_GOAL}"),
         ({"id": "t", "assert": []}, f": incomplete test: it needs `input` and {NEEDS_A_GOAL}"),
-        (
-            SOUND | {"expected_outcome": "Is rude."},
-            ".expected_outcome: 'criteria' and 'expected_outcome' mean the same and differ; keep one of them",
-        ),
+        (SOUND | {"expected_outcome": "x"}, f".expected_outcome: 'criteria' and 'expected_outcome' {SAME}"),
         (SOUND | {"critera": "x"}, ".critera: unknown key; did you mean 'criteria'?"),
         (
-            SOUND | {"assert": [{"type": "contans", "value": "x"}]},
+            SOUND | {"assert": [{"type": "contans"}]},
             ".assert[0].type: unknown evaluator 'contans'; did you mean 'contains'?",
         ),
         (SOUND | {"mode": "conversation"}, ".mode: a conversation needs `turns`"),
-        (
-            {"id": "t", "mode": "conversation", "turns": [{"input": "x"}]},
-            f": incomplete test: it needs {NEEDS_A_GOAL}",
-        ),
+        ({"id": "t", "mode": "conversation", "turns": [{"input": "x"}]}, f": incomplete test: it needs {NEEDS_A_GOAL}"),
     ],
 )
-def test_what_is_wrong_with_a_test_is_told_and_it_is_no_task(
-    tmp_path: Path, test: dict[str, Any], problem: str
-) -> None:
+def test_what_is_wrong_with_a_test_is_told_and_it_is_no_task(tmp_path: Path, test: Any, problem: str) -> None:
     answer = read_tests(tmp_path, test)
-    assert answer.problems == [f"tests[0]{problem}"]
-    assert answer.tasks == ()
+    assert (answer.problems, answer.tasks) == ([f"tests[0]{problem}"], ())
 
 
 def test_an_id_that_stands_twice_is_a_problem_that_names_both(tmp_path: Path) -> None:
@@ -89,11 +82,11 @@ def test_an_id_that_stands_twice_is_a_problem_that_names_both(tmp_path: Path) ->
 
 
 def test_criteria_that_a_missing_variable_makes_empty_keep_the_test_from_running(tmp_path: Path) -> None:
-    answer = read_test(tmp_path, criteria="${{ GOAL }}")
+    test = SOUND | {"criteria": "${{ GOAL }}"}
+    answer = read_tests(tmp_path, test)
     assert answer.problems == []
     assert answer.warnings == ["tests[0].criteria: the environment variable 'GOAL' is not set, so it is empty here"]
     assert answer.cannot_run == ["tests[0].criteria: nothing tells a good answer: the criteria are empty"]
-    test = SOUND | {"criteria": "${{ GOAL }}"}
     assert read_tests(tmp_path, test, environment={"GOAL": "kind"}).one.criteria == "kind"
 
 
@@ -130,8 +123,9 @@ def test_graders_are_the_rubric_then_the_tests_own_then_those_of_the_file(tmp_pa
 def test_graders_in_two_places_must_be_the_same(tmp_path: Path, place: str) -> None:
     same = {place: [CONTAINS], "execution": {"evaluators": [CONTAINS]}}
     assert labels(read_test(tmp_path, **same).one) == ["contains"]
-    (problem,) = read_test(tmp_path, **(same | {place: [CONTAINS | {"value": "y"}]})).problems
-    assert problem == (f"tests[0].execution.evaluators: says something else than tests[0].{place}; keep one of them")
+    assert read_test(tmp_path, **(same | {place: [CONTAINS | {"value": "y"}]})).problems == [
+        f"tests[0].execution.evaluators: says something else than tests[0].{place}; keep one of them"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,49 +136,41 @@ def test_graders_in_two_places_must_be_the_same(tmp_path: Path, place: str) -> N
         ({"options": {"storeOutputAs": "x"}}, "every trial stands alone: no test gets the answer of another"),
         ({"execution": {"sandbox": "docker"}}, "passgate has no `sandbox` of another tool"),
         ({"targets": [{"name": "a", "hooks": {}}]}, "passgate has no hooks of targets"),
+        ({"assert": [{"type": "code_judge", "script": ["python", "./gone.py"]}]}, "no file './gone.py' in '.'"),
     ],
 )
-def test_what_passgate_cannot_do_keeps_the_test_from_running(
+def test_what_passgate_cannot_do_keeps_the_test_from_running_and_no_other(
     tmp_path: Path, said: dict[str, Any], message: str
 ) -> None:
-    answer = read_test(tmp_path, **said)
+    answer = read_tests(tmp_path, SOUND | said, SOUND | {"id": "u"})
     assert [text.split(": ", 1)[1] for text in answer.cannot_run] == [message]
-    assert len(answer.one.cannot_run) == 1
+    assert [len(task.cannot_run) for task in answer.tasks] == [1, 0]
 
 
-def test_what_is_missing_keeps_those_from_running_that_ask_for_it(tmp_path: Path) -> None:
-    for key in ("preprocessors", "extensions"):
-        answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={key: ["agentv:agent-rules"]})
-        assert len(answer.cannot_run) == 1
-        assert [task.cannot_run for task in answer.tasks] == [tuple(map(str, answer.complaints.cannot_run))] * 2
-    judge = {"type": "code_judge", "script": ["python", "./gone.py"]}
-    first, second = read_tests(tmp_path, SOUND | {"assert": [judge]}, SOUND | {"id": "u"}).tasks
-    assert len(first.cannot_run) == 1
-    assert second.cannot_run == ()
+@pytest.mark.parametrize("key", ["preprocessors", "extensions"])
+def test_what_a_file_asks_for_and_cannot_be_had_keeps_all_its_tests_from_running(tmp_path: Path, key: str) -> None:
+    answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={key: ["agentv:agent-rules"]})
+    assert len(answer.cannot_run) == 1
+    assert [task.cannot_run for task in answer.tasks] == [tuple(map(str, answer.complaints.cannot_run))] * 2
 
 
 @pytest.mark.parametrize(
-    ("top", "said", "name", "suite"),
+    ("top", "said", "name", "suite", "assumed"),
     [
-        ({"suite": "adversarial"}, {}, "EVAL.yaml", Suite.ADVERSARIAL),
-        ({"metadata": {"suite": "open_ended"}}, {}, "EVAL.yaml", Suite.OPEN_ENDED),
-        ({"tags": ["x", "failure_replays"]}, {}, "EVAL.yaml", Suite.FAILURE_REPLAYS),
-        ({"suite": "adversarial"}, {"metadata": {"suite": "golden"}}, "EVAL.yaml", Suite.GOLDEN),
-        ({}, {}, "adversarial/chat/EVAL.yaml", Suite.ADVERSARIAL),
+        ({"suite": "adversarial"}, {}, "EVAL.yaml", Suite.ADVERSARIAL, False),
+        ({"metadata": {"suite": "open_ended"}}, {}, "EVAL.yaml", Suite.OPEN_ENDED, False),
+        ({"tags": ["x", "failure_replays"]}, {}, "EVAL.yaml", Suite.FAILURE_REPLAYS, False),
+        ({"suite": "adversarial"}, {"metadata": {"suite": "golden"}}, "EVAL.yaml", Suite.GOLDEN, False),
+        ({}, {}, "adversarial/chat/EVAL.yaml", Suite.ADVERSARIAL, False),
+        ({}, {}, "EVAL.yaml", Suite.GOLDEN, True),
+        ({"suite": "math-tests"}, {}, "EVAL.yaml", Suite.GOLDEN, True),
     ],
 )
-def test_a_file_or_a_test_names_its_suite_else_the_folder_does(
-    tmp_path: Path, top: dict[str, Any], said: dict[str, Any], name: str, suite: Suite
+def test_a_file_or_a_test_names_its_suite_else_the_folder_does_else_it_is_golden(
+    tmp_path: Path, top: Any, said: Any, name: str, suite: Suite, assumed: bool
 ) -> None:
     task = read_tests(tmp_path, SOUND | said, top=top, name=name).one
-    assert (task.suite, task.suite_assumed, task.k) == (suite, False, SHIPPED.suites[suite].k)
-
-
-def test_without_any_it_is_assumed_to_be_golden(tmp_path: Path) -> None:
-    """A suite of another name is the other tool's."""
-    for top, metadata in (({}, {}), ({"suite": "math-tests"}, {"suite": "math-tests"})):
-        task = read_test(tmp_path, top).one
-        assert (task.suite, task.suite_assumed, task.metadata) == (Suite.GOLDEN, True, metadata)
+    assert (task.suite, task.suite_assumed, task.k) == (suite, assumed, SHIPPED.suites[suite].k)
 
 
 def test_a_file_in_the_folder_of_another_suite_is_a_problem(tmp_path: Path) -> None:
@@ -213,19 +199,13 @@ def test_a_suite_that_the_policy_does_not_know_is_a_problem(tmp_path: Path) -> N
     ],
 )
 def test_a_test_is_named_by_its_file(tmp_path: Path, file: str, name: str) -> None:
-    ground = Ground(tmp_path / "suites", tmp_path)
-    assert full_id("t", (tmp_path / "suites" / file), ground) == name
-    assert full_id("t", (tmp_path / "suites" / file), ground, "short") == f"{name}#short"
+    place = tmp_path / "suites" / file, Ground(tmp_path / "suites", tmp_path)
+    assert (full_id("t", *place), full_id("t", *place, "short")) == (name, f"{name}#short")
 
 
 def test_tests_of_an_include_are_named_by_the_file_that_is_run(tmp_path: Path) -> None:
-    files = {"cases.yaml": "- {id: a, input: x, criteria: c}\n"}
-    (task,) = read_file(
-        tmp_path,
-        {"tests": ["./cases.yaml"]},
-        name="golden/all.eval.yaml",
-        files=files | {"golden/cases.yaml": files["cases.yaml"]},
-    ).tasks
+    files = {"golden/cases.yaml": "- {id: a, input: x, criteria: c}\n"}
+    task = read_file(tmp_path, {"tests": ["./cases.yaml"]}, name="golden/all.eval.yaml", files=files).one
     assert (task.task_id, task.file, task.line) == ("all/a", "golden/cases.yaml", 1)
 
 
@@ -247,8 +227,10 @@ def test_metadata_of_the_file_lies_under_that_of_the_test(tmp_path: Path) -> Non
     assert read_test(tmp_path, {"tags": {"experiment": "x", "n": 1}}).one.tags == ("experiment=x", "n=1")
 
 
-def test_lists_are_joined_without_repeating() -> None:
+def test_lists_are_joined_without_repeating_and_a_suite_of_another_tool_is_kept(tmp_path: Path) -> None:
     assert merged({"a": [1, True, {"b": 1}]}, {"a": [True, 1.0, {"b": 1}, 2]}) == {"a": [1, True, {"b": 1}, 2]}
+    assert read_test(tmp_path).one.metadata == {}
+    assert read_test(tmp_path, {"suite": "math-tests"}).one.metadata == {"suite": "math-tests"}
 
 
 ALICE = {"type": "contains", "value": "Alice"}
@@ -260,14 +242,15 @@ CHAT: dict[str, Any] = {
 
 
 def test_the_first_turn_is_asked_and_the_others_are_what_the_user_says_then(tmp_path: Path) -> None:
-    task = read_tests(tmp_path, CHAT).one
-    assert task.prompt == "I am Alice."
-    assert task.user is not None
-    assert task.user.says == ("Who am I?",)
+    turns = [{"input": "I am {{name}}.", "expected_output": "Hi {{name}}"}, {"input": "{{name}}?", "assert": [ALICE]}]
+    task = read_tests(tmp_path, CHAT | {"turns": turns, "vars": {"name": "Alice"}}).one
+    assert (task.prompt, task.user and task.user.says) == ("I am Alice.", ("Alice?",))
+    (grader,) = task.graders
+    assert isinstance(grader, Turns)
+    assert grader.turns[0].expected_output == "Hi Alice"
     system = [{"role": "system", "content": "Be short."}]
     one = read_tests(tmp_path, CHAT | {"input": system, "turns": CHAT["turns"][:1]}).one
-    assert [message.role for message in one.messages] == ["system", "user"]
-    assert one.user is None
+    assert ([message.role for message in one.messages], one.user) == (["system", "user"], None)
 
 
 def test_a_conversation_has_one_grader_with_those_of_its_turns(tmp_path: Path) -> None:
@@ -278,15 +261,6 @@ def test_a_conversation_has_one_grader_with_those_of_its_turns(tmp_path: Path) -
     assert [[inner.type for inner in turn.assertions] for turn in grader.turns] == [["contains"], []]
     assert [turn.expected_output for turn in grader.turns] == [None, "Alice"]
     assert [inner.type for inner in grader.conversation] == ["is_json"]
-
-
-def test_variables_are_filled_into_turns(tmp_path: Path) -> None:
-    turns = [{"input": "I am {{name}}.", "expected_output": "Hi {{name}}"}, {"input": "{{name}}?", "assert": [ALICE]}]
-    task = read_tests(tmp_path, CHAT | {"turns": turns, "vars": {"name": "Alice"}}).one
-    (grader,) = task.graders
-    assert isinstance(grader, Turns)
-    assert (task.prompt, task.user and task.user.says) == ("I am Alice.", ("Alice?",))
-    assert grader.turns[0].expected_output == "Hi Alice"
 
 
 def test_what_is_wrong_with_turns_is_a_problem(tmp_path: Path) -> None:
