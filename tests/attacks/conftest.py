@@ -1,10 +1,14 @@
-"""A small repository with a gate and an agent, for whoever attacks the gate."""
+"""A small repository with a gate and an agent, for whoever attacks the gate.
+
+What each attack tries and what comes of it stands in docs/integrity.md, by the name of its test.
+"""
 
 import asyncio
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,7 +49,7 @@ tracked_metrics: [latency]
 """
 
 WORDS = "  - {{type: state_check, expect: [{{file: {name}.txt, {expect}}}]}}"
-TESTS = "  - {type: deterministic_tests, tests: [_shared/tests/a/test_a.py]}"
+DONE_BY_TESTS = "  - {type: deterministic_tests, tests: [_shared/tests/a/test_a.py]}"
 HIDDEN_TEST = """\
 from pathlib import Path
 
@@ -56,15 +60,31 @@ def test_it_is_done():
 WORKS = "printf ok > a.txt\n"
 BROKEN = "printf bad > a.txt\n"
 
-
 QUICK = {"loosened_grader", "branch_from_an_old_commit", "shallow_clone", "history_that_comes_with_the_change"}
 """The attacks that are tried with the tests that are not slow."""
+
+Files = Mapping[str, str | None]
+"""Texts by the names of their files; None takes a file away."""
+
+
+def task(name: str, expect: str = "equals: ok", graders: str = "") -> str:
+    """A task to write a file, and what is expected of the file."""
+    return TASK.format(name=name, graders=graders or WORDS.format(name=name, expect=expect))
+
+
+A = "suites/golden/a.yaml"
+LAX = {A: task("a", 'matches: "."')}
+"""A loosened grader of the task `a`."""
+BLOCKS_NOTHING = GATES.replace(", golden_regression, task_failed", "")
+ANOTHER_SUITE = "  adversarial: {k: 1, metric: pass^k, max_steps: 20}\ngates:"
+TESTED = {A: task("a", graders=DONE_BY_TESTS), "suites/_shared/tests/a/test_a.py": HIDDEN_TEST}
+"""A hidden test that grades the task `a`."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent == Path(__file__).parent and item.path.stem.removeprefix("test_") not in QUICK:
+        if item.path.parent == Path(__file__).parent and item.name.removeprefix("test_") not in QUICK:
             item.add_marker(pytest.mark.slow)
 
 
@@ -84,28 +104,41 @@ class Outcome:
 class Clone(GitRepository):
     """A repository with a gate."""
 
-    def gate(self, **environment: str) -> Outcome:
-        """Run the gate in this process, with more of the environment."""
-        before = Path.cwd()
-        os.chdir(self.path)
+    def gate(self, *codes: int, **environment: str) -> Outcome:
+        """Run the gate in this process, with more of the environment; it ends with one of these exit codes."""
+        with chdir(self.path), patch.dict(os.environ, environment):
+            outcome = self._outcome()
+        assert outcome.code in codes, outcome.printed
+        return outcome
+
+    def _outcome(self) -> Outcome:
         try:
-            with patch.dict(os.environ, environment):
-                plan = load(GateName.CI_MERGE, RunRequest(agent="desk", jobs=1))
-                verdict = asyncio.run(evaluate(plan.gate, plan.request, NoEngine(), plan))
+            plan = load(GateName.CI_MERGE, RunRequest(agent="desk", jobs=1))
+            verdict = asyncio.run(evaluate(plan.gate, plan.request, NoEngine(), plan))
         except PassgateError as error:
             return Outcome(error.exit_code, str(error))
-        finally:
-            os.chdir(before)
         return Outcome(verdict.exit_code, terminal(verdict, width=200, color=False), verdict.model_dump(mode="json"))
 
-    def command(self, *arguments: str, passgate: Sequence[str] = (), **environment: str) -> Outcome:
-        """Run the gate by a command, as a workflow does."""
+    def command(self, code: int, *arguments: str, passgate: Sequence[str] = (), **environment: str) -> Outcome:
+        """Run the gate by a command, as a workflow does; it ends with this exit code."""
         project = Project(self.path, {"PASSGATE_ENGINE": "none"})
+        arguments = arguments or ("--agent", "desk")
         result = project.run([*(passgate or project.command()), "run", "ci_merge", *arguments], **environment)
+        assert result.returncode == code, result.stdout + result.stderr
         files = sorted((self.path / ".passgate/runs").glob("*/verdict.json"))
-        return Outcome(
-            result.returncode, result.stdout + result.stderr, json.loads(files[-1].read_text()) if files else {}
-        )
+        return Outcome(code, result.stdout + result.stderr, json.loads(files[-1].read_text()) if files else {})
+
+    def put(self, files: Files) -> None:
+        for name, text in files.items():
+            if text is None:
+                (self.path / name).unlink()
+            else:
+                self.write(name, text)
+
+    def change(self, files: Files) -> str:
+        """Commit files; the commit."""
+        self.put(files)
+        return self.commit()
 
 
 class Attacked(Clone):
@@ -116,34 +149,27 @@ class Attacked(Clone):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.git("config", "remote.origin.url", str(path))
-        self.write("gates.yaml", GATES)
-        self.task("a")
-        self.write("agent.sh", WORKS)
-        self.write("agents.yaml", f"agents: {{desk: {{agent: 'cli:sh {path}/agent.sh'}}}}\n")
+        agents = f"agents: {{desk: {{agent: 'cli:sh {path}/agent.sh'}}}}\n"
+        self.put({"gates.yaml": GATES, A: task("a"), "agent.sh": WORKS, "agents.yaml": agents})
         self.land()
         self.branch("change")
-        self.write("agent.sh", BROKEN)
-        self.commit("Break the agent")
+        self.agent(BROKEN)
 
-    def task(self, name: str, expect: str = "equals: ok", graders: str = "") -> None:
-        words = graders or WORDS.format(name=name, expect=expect)
-        self.write(f"suites/golden/{name}.yaml", TASK.format(name=name, graders=words))
-
-    def tested(self) -> None:
-        """Have a hidden test grade the task `a`."""
-        self.task("a", graders=TESTS)
-        self.write("suites/_shared/tests/a/test_a.py", HIDDEN_TEST)
-
-    def land(self) -> str:
-        """Commit everything as if the remote's main had it; the commit."""
-        commit = self.commit("On main")
+    def land(self, files: Files | None = None) -> str:
+        """Commit files as if the remote's main had them; the commit."""
+        commit = self.change(files or {})
         self.git("update-ref", "refs/remotes/origin/main", commit)
         return commit
 
+    def on_main(self, files: Files) -> None:
+        """Put files on main, and the change on top of it."""
+        self.checkout("main")
+        self.land(files)
+        self.git("rebase", "--quiet", "main", "change")
+
     def agent(self, script: str) -> None:
         """What the agent does now."""
-        self.write("agent.sh", script)
-        self.commit("The agent")
+        self.change({"agent.sh": script})
 
 
 @pytest.fixture

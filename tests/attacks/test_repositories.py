@@ -1,0 +1,171 @@
+"""Attacks by git: the history, the branches and the checkout that the gate finds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.conftest import ANOTHER_SUITE, BROKEN, GATES, LAX, A, Attacked, Clone, task
+from tests.repositories import GitRepository
+
+
+def test_branch_from_an_old_commit(attacked: Attacked) -> None:
+    attacked.checkout("main")
+    attacked.land(LAX)
+    attacked.branch("old")
+    attacked.agent(BROKEN)
+    attacked.checkout("main")
+    attacked.land({A: task("a")})
+    attacked.checkout("old")
+    outcome = attacked.gate(1)
+    assert outcome.edits == []
+    assert any("newer on the target branch" in note for note in outcome.verdict["notes"])
+
+
+def test_branch_from_before_a_suite(attacked: Attacked) -> None:
+    attacked.checkout("main")
+    adversarial = GATES.replace("golden", "adversarial").replace("adversarial_regression, ", "")
+    easy = task("easy", "exists: false").replace("golden", "adversarial")
+    attacked.land({"gates.yaml": adversarial, A: None, "suites/adversarial/a.yaml": easy})
+    attacked.branch("old")
+    attacked.agent(BROKEN)
+    attacked.checkout("main")
+    both = GATES.replace("[golden]", "[golden, adversarial]").replace("gates:", ANOTHER_SUITE)
+    attacked.land({"gates.yaml": both, A: task("a")})
+    attacked.checkout("old")
+    attacked.gate(1)
+
+
+@pytest.mark.parametrize("is_detached", [True, False])
+def test_branch_of_a_merge_queue(attacked: Attacked, is_detached: bool) -> None:
+    branch = "gh-readonly-queue/main/pr-7-0123456789abcdef"
+    attacked.change(LAX)
+    attacked.git("checkout", "--quiet", "-b", branch, "main")
+    attacked.git("merge", "--quiet", "--no-ff", "--message", "Merge pull request 7", "change")
+    if is_detached:
+        attacked.git("checkout", "--quiet", "--detach")
+    outcome = attacked.gate(1, CI="true", GITHUB_EVENT_NAME="merge_group", GITHUB_REF_NAME=branch)
+    assert outcome.edits == [A]
+    assert outcome.verdict["revision"]["branch"] == branch
+
+
+def refused(clone: Clone, said: str, **environment: str) -> None:
+    """In CI the gate is inconclusive before anything is run, and says what is missing."""
+    outcome = clone.gate(3, CI="true", **environment)
+    assert outcome.verdict == {}, "nothing was run"
+    assert said in outcome.printed
+
+
+def test_branch_that_calls_itself_main(attacked: Attacked) -> None:
+    attacked.change(LAX)
+    attacked.git("branch", "--force", "main", "change")
+    attacked.checkout("main")
+    attacked.git("update-ref", "-d", "refs/remotes/origin/main")
+    refused(attacked, "git fetch origin +refs/heads/main")
+
+
+MISSING = "the target of this change, is missing here"
+TARGETS = {"target_that_is_an_expression": "main~1", "target_that_is_an_option": "--output=written"}
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_target(attacked: Attacked, target: str) -> None:
+    refused(attacked, MISSING, GITHUB_BASE_REF=target)
+
+
+def clone_of(attacked: Attacked, *options: str) -> Clone:
+    attacked.change(LAX)
+    folder = attacked.path.parent / "clone"
+    attacked.git("clone", "--quiet", *options, "--branch", "change", attacked.path.as_uri(), str(folder))
+    return Clone(folder)
+
+
+def test_clone_of_one_branch(attacked: Attacked) -> None:
+    refused(clone_of(attacked, "--single-branch"), f"the branch 'main', {MISSING}", GITHUB_BASE_REF="main")
+
+
+def test_shallow_clone(attacked: Attacked) -> None:
+    refused(clone_of(attacked, "--depth", "1", "--no-single-branch"), "fetch-depth: 0")
+
+
+def test_orphan_branch(attacked: Attacked) -> None:
+    attacked.git("checkout", "--quiet", "--orphan", "alone")
+    attacked.change(LAX)
+    assert any("have no commit in common" in note for note in attacked.gate(1).verdict["notes"])
+    refused(attacked, "so nothing was run")
+
+
+def test_sparse_checkout(attacked: Attacked) -> None:
+    attacked.checkout("main")
+    attacked.land({"suites/golden/b.yaml": task("b"), "agent.sh": "printf ok > a.txt; printf ok > b.txt\n"})
+    attacked.branch("sparse")
+    attacked.agent("printf ok > b.txt\n")
+    attacked.git("sparse-checkout", "set", "--no-cone", "/*", f"!/{A}")
+    assert not (attacked.path / A).exists()
+    assert "golden/a" in attacked.gate(1).printed
+
+
+def test_submodule_that_moves(attacked: Attacked) -> None:
+    tasks = GitRepository(attacked.path.parent / "tasks")
+    tasks.write("golden/a.yaml", task("a"))
+    tasks.commit()
+    attacked.checkout("main")
+    attacked.git("rm", "-rqf", "suites")
+    attacked.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tasks.path), "suites")
+    attacked.land()
+    attacked.branch("moves")
+    inner = GitRepository(attacked.path / "suites")
+    inner.write("golden/a.yaml", LAX[A])
+    inner.commit("Loosen")
+    attacked.agent(BROKEN)
+    assert attacked.gate(1).edits == ["suites"]
+
+
+def test_file_marked_as_unchanged(attacked: Attacked) -> None:
+    attacked.git("update-index", "--assume-unchanged", A)
+    attacked.put(LAX)
+    assert attacked.gate(1).edits == [A]
+
+
+def test_grafted_history(attacked: Attacked) -> None:
+    own = attacked.change(LAX)
+    attacked.write(".git/info/grafts", f"{attacked.git('rev-parse', 'main')} {own}\n")
+    attacked.gate(1)
+
+
+def test_replaced_commits(attacked: Attacked) -> None:
+    own = attacked.change(LAX)
+    attacked.git("replace", attacked.git("rev-parse", "main"), own)
+    attacked.gate(1)
+
+
+def test_lock_of_git(attacked: Attacked) -> None:
+    attacked.change(LAX)
+    attacked.put({f".git/{name}.lock": "" for name in ("index", "HEAD", "config", "packed-refs")})
+    attacked.gate(1)
+
+
+@pytest.fixture
+def program(attacked: Attacked) -> Iterator[Path]:
+    """A program that must not be run."""
+    program = attacked.write("program.sh", "#!/bin/sh\ntouch was-run\n")
+    program.chmod(0o755)
+    yield program
+    assert not (attacked.path / "was-run").exists()
+
+
+def test_programs_in_the_git_configuration(attacked: Attacked, program: Path) -> None:
+    attacked.change(LAX)
+    for name in ("core.fsmonitor", "diff.external", "core.pager", "core.sshCommand", "diff.text.textconv"):
+        attacked.git("config", name, str(program))
+    attacked.write(".git/hooks/post-index-change", program.read_text()).chmod(0o755)
+    attacked.gate(1)
+
+
+def test_git_variables_in_a_file(attacked: Attacked, program: Path) -> None:
+    variables = (
+        "GIT_DIR=/nowhere\nGIT_WORK_TREE=/tmp\nGIT_CONFIG_COUNT=1\nGIT_CONFIG_KEY_0=core.fsmonitor\n"
+        f"GIT_CONFIG_VALUE_0={program}\nGIT_EXTERNAL_DIFF={program}\nGIT_SSH_COMMAND={program}\n"
+    )
+    attacked.change({".env": variables, **LAX})
+    assert A in attacked.gate(1).edits
