@@ -88,11 +88,8 @@ class TestStream:
         assert b"tool_calls" not in output
 
     def test_text_beside_a_call_that_is_taken_out_stays(self) -> None:
-        begun, call = (
-            chunk({"role": "assistant", "content": "One "}),
-            called(0, "{}", "call_b", "delete", content="two "),
-        )
-        mixed = [begun, call, chunk({"content": "three"}), CALLED]
+        begun, end = chunk({"role": "assistant", "content": "One "}), chunk({"content": "three"})
+        mixed = [begun, called(0, "{}", "call_b", "delete", content="two "), end, CALLED]
         output, _ = passed(API, unnamed(mixed), refusing("delete"))
         final = accumulated(output).choices[0]
         assert (final.finish_reason, final.message.content, final.message.tool_calls) == ("stop", "One two three", None)

@@ -83,10 +83,7 @@ class TestRequest:
             (request({"role": "robot", "content": ""}), r"messages\[0\].role: 'robot' is none of the roles"),
             (request({"role": ["user"]}), r"messages\[0\].role: is a list, not a text"),
             (request({"role": "user", "content": [{"type": "tool_result"}]}), r"content\[0\].tool_use_id: is null"),
-            (
-                request({"role": "user", "content": [result_of("a", is_error="no")]}),
-                r"content\[0\].is_error: is a text",
-            ),
+            (request({"role": "user", "content": [result_of("a", is_error="no")]}), r"\[0\].is_error: is a text"),
             (request(system=7), "system: is a number"),
             (request(max_tokens="9"), "max_tokens: is a text"),
             (request(model=None, stream=1), "stream: is a number"),

@@ -204,10 +204,7 @@ class TestCut:
 
     def test_a_refusal_and_reasoning_are_ended_too(self) -> None:
         refusal = {"type": "response.refusal.delta", "output_index": 1, "content_index": 0, "delta": "I ca"}
-        (reasoning, _), (message, _) = (
-            whole(0, {"type": "reasoning", "id": "rs_1"}),
-            whole(1, says("") | {"content": []}),
-        )
+        (reasoning, _), (message, _) = whole(0, {"type": "reasoning"}), whole(1, {**says(""), "content": []})
         stream = API.stream({}, refusing())
         final = accumulated(stream.feed(named(stream_of([reasoning, message, refusal])[:-1])) + stream.cut())
         assert [one.type for one in final.output] == ["reasoning", "message"]

@@ -119,11 +119,7 @@ class TestReply:
             ("file_search_call", {"id": "f", "queries": ["q"]}, ("f", "file_search", {"queries": ["q"]})),
             ("code_interpreter_call", {"id": "i", "code": "1"}, ("i", "code_interpreter", {"code": "1"})),
             ("image_generation_call", {"id": "i", "result": "AAAA"}, ("i", "image_generation", {})),
-            (
-                "mcp_call",
-                {"id": "m", "name": "roll", "server_label": "d", "arguments": '{"n": 2}'},
-                ("m", "roll", {"n": 2}),
-            ),
+            ("mcp_call", {"id": "m", "name": "roll", "arguments": '{"n": 2}'}, ("m", "roll", {"n": 2})),
             ("mcp_approval_request", {"id": "m", "name": "roll", "arguments": "{}"}, ("m", "roll", {})),
             ("tool_search_call", {"call_id": "t", "arguments": {"q": 1}}, ("t", "tool_search", {"q": 1})),
             ("program", {"id": "p", "call_id": "c", "code": "f()"}, ("c", "program", {"code": "f()"})),
