@@ -1,14 +1,16 @@
 """What of a verdict is shown first."""
 
+import subprocess
+
 import pytest
-from tests.unit.reports.measurements import a_failed_task, a_task
-from tests.unit.reports.provenance import a_confirmation
+from tests.unit.reports.measurements import a_failed_task, a_stopped_task, a_task
+from tests.unit.reports.provenance import a_confirmation, a_sign_off
 from tests.unit.reports.verdicts import AWAITING, FAILING, REJECTED, a_reason, a_verdict
 
-from passgate.tasks.model.measurement import TaskState, TrialViolation
+from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Exemption, Finding, Verdict
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import findings
 
 
@@ -28,21 +30,20 @@ def test_findings_are_ordered_by_severity() -> None:
     ]  # fmt: skip
 
 
-def test_a_passed_task_with_a_blocking_reason_is_a_failure() -> None:
-    task = a_task()
-    verdict = a_verdict(Decision.FAIL, (task,), reasons=(a_reason(task, Rule.SAFETY_VIOLATION, "x"),))
-    (finding,) = findings.findings(verdict)
-    assert finding.is_failure
-    assert not finding.is_undecided
-
-
-@pytest.mark.parametrize("state", [TaskState.UNDECIDED, TaskState.PASSED])
-def test_missing_evidence_leaves_a_task_undecided(state: TaskState) -> None:
+@pytest.mark.parametrize(
+    ("state", "rule", "is_failure"),
+    [
+        (TaskState.PASSED, Rule.SAFETY_VIOLATION, True),
+        (TaskState.PASSED, Rule.MISSING_EVIDENCE, False),
+        (TaskState.UNDECIDED, Rule.MISSING_EVIDENCE, False),
+    ],
+)
+def test_a_blocking_reason_makes_a_task_a_failure_and_missing_evidence_undecided(
+    state: TaskState, rule: Rule, is_failure: bool
+) -> None:
     task = a_task(state=state)
-    reasons = (a_reason(task, Rule.MISSING_EVIDENCE, "x"),)
-    (finding,) = findings.findings(a_verdict(Decision.INCONCLUSIVE, (task,), reasons=reasons))
-    assert finding.is_undecided
-    assert not finding.is_failure
+    (finding,) = findings.findings(a_verdict(Decision.FAIL, (task,), reasons=(a_reason(task, rule, "x"),)))
+    assert (finding.is_failure, finding.is_undecided) == (is_failure, not is_failure)
 
 
 def test_a_task_of_the_same_name_in_another_suite_keeps_its_own_reasons() -> None:
@@ -133,3 +134,82 @@ def test_missing_evidence_and_an_awaited_sign_off_are_open() -> None:
         (AWAITING, {Rule.SIGN_OFF}), (REJECTED, set()), (FAILING, {Rule.MISSING_EVIDENCE})
     ):  # fmt: skip
         assert {reason.rule for reason in verdict.reasons if findings.is_open(verdict, reason)} == rules
+
+
+def test_fallen_tasks_come_first_and_fitting_ones_last() -> None:
+    order = [Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS]
+    confirmations = tuple(a_confirmation(f"golden/{name}", name) for name in Finding)
+    shown = findings.confirmations(a_verdict(Decision.FAIL, (), confirmations=confirmations[::-1]))
+    assert [one.finding for one in shown] == order
+    assert set(order) == set(Finding)
+
+
+def test_withheld_tasks_that_did_not_pass_come_first() -> None:
+    states = {"a": TaskState.PASSED, "b": TaskState.FAILED, "c": TaskState.UNDECIDED, "d": TaskState.PASSED}
+    verdict = a_verdict(Decision.PASS, tuple(a_task(task_id=name, state=state) for name, state in states.items()))
+    tasks = [Exemption(task=f"golden/{name}", why="new") for name in (*states, "gone")]
+    shown = findings.withheld(verdict, tasks)
+    assert [(one.task, is_red) for one, is_red in shown] == [
+        ("golden/b", True), ("golden/c", True), ("golden/a", False), ("golden/d", False), ("golden/gone", False),
+    ]  # fmt: skip
+
+
+def test_only_what_would_have_blocked_is_told_of_the_other_verdict() -> None:
+    blocking, reported = (Reason(rule=Rule.COST, blocking=blocks, message="dear") for blocks in (True, False))
+    other = OtherVerdict(decision=Decision.FAIL, headline="ci_merge FAIL", reasons=(reported, blocking))
+    assert findings.blocking(other.reasons) == (blocking,)
+
+
+def stopped(*left_out: int) -> tuple[TaskMeasurement, ...]:
+    return tuple(a_stopped_task(not_run=number) for number in left_out)
+
+
+def reused(*runs: str) -> tuple[TaskMeasurement, ...]:
+    return (a_task(), *(a_task(reused_from=run) for run in runs))
+
+
+SAVED = "saved by stopping early: {} decided before the last planned trial"
+SINCE = "not run again: nothing they depend on has changed since"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "note"),
+    [
+        pytest.param(stopped(1), (f"1 trial {SAVED.format('1 task was')}",), id="a trial saved"),
+        pytest.param(stopped(3, 8), (f"11 trials {SAVED.format('2 tasks were')}",), id="trials saved"),
+        pytest.param((a_task(passed=1, not_run=2),), (), id="no money"),
+        pytest.param(reused("r1"), (f"1 task {SINCE} r1",), id="a task reused"),
+        pytest.param(reused("r1", "r2", "r2"), (f"3 tasks {SINCE} r2, r1",), id="of two runs"),
+        pytest.param(
+            reused("r1", "r1", "r2", "r3", "r4", "r5"), (f"6 tasks {SINCE} r1, r2, r3 and 2 more",), id="of many runs"
+        ),
+    ],
+)
+def test_trials_saved_and_tasks_reused_are_told_in_a_note(
+    tasks: tuple[TaskMeasurement, ...], note: tuple[str, ...]
+) -> None:
+    assert findings.notes(a_verdict(Decision.FAIL, tasks, notes=("more",))) == (*note, "more")
+
+
+def test_models_are_named_once_and_counted_beyond_three() -> None:
+    def models(*names: tuple[str, ...]) -> str:
+        return findings.models(a_verdict(Decision.PASS, tuple(a_task(models=one) for one in names)))
+
+    assert models((), ()) == ""
+    assert models(("b", "a"), ("b",)) == "a, b"
+    assert models(("a", "b", "c"), ("d", "e")) == "a, b, c and 2 more"
+
+
+@pytest.mark.parametrize("run", ["20260401T020000Z-release_candidate-5f3a", "a b'c; exit 3"])
+def test_a_shell_takes_the_sign_off_commands_as_they_stand(run: str) -> None:
+    lines = findings.sign_off_commands(a_verdict(Decision.INCONCLUSIVE, (), run_id=run))
+    script = "\n".join(("passgate() { printf '%s|' \"$@\"; echo; }", *lines))
+    said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, timeout=30).stdout
+    assert said.splitlines() == [
+        f"sign-off|{run}|--by|NAME|--decision|{decision}|--reason|TEXT|" for decision in ("approve", "reject")
+    ]
+
+
+def test_a_sign_off_says_who_when_and_why() -> None:
+    assert findings.signed(a_sign_off()) == "approved by ada at 2026-04-01 09:30:00+00:00: read it"
+    assert findings.signed(a_sign_off(decision="reject")).startswith("rejected by ada at ")

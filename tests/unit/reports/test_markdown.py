@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.reports.measurements import a_failed_task
-from tests.unit.reports.verdicts import FAILING, VERDICTS, a_reason, a_verdict
+from tests.unit.reports.provenance import an_integrity
+from tests.unit.reports.verdicts import a_reason, a_verdict, a_verdict_that_says
 
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Edit
 from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Comparison, Decision, Verdict
-from passgate.tasks.reports.markdown import LIMIT
+from passgate.tasks.model.verdict import Comparison, Decision, Exemption, OtherVerdict, Reason, Verdict
+from passgate.tasks.reports.markdown import LIMIT, evidence_sections
 from passgate.tasks.reports.run_files import RUN_FILES
 
 
@@ -25,36 +27,11 @@ def without_fences(text: str) -> str:
     return re.sub(r"^(`{3,})text\n.*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["failing", "inconclusive", "passing"])
-def test_reads_as_the_golden_file(name: str, matches_golden: Callable[[str, str], None]) -> None:
-    matches_golden(markdown(VERDICTS[name]), f"summary_{name}.md")
-
-
-def test_tracked_metrics_of_a_failed_task_are_shown() -> None:
-    assert "| total_tokens | wall_time_seconds | steps | tool_error_rate | cost | loop_rate |" in markdown(FAILING)
-    assert "| 1,834 | 12.3 s | 6.2 | 5 % | $0.0123 | - |" in markdown(FAILING)
-
-
 def test_tracked_metrics_that_no_trial_has_are_left_out() -> None:
-    task = a_failed_task(tracked_metrics=("model_config", "steps"))
-    assert "model_config" not in markdown(a_verdict(Decision.FAIL, (task,)))
-
-
-def test_a_table_without_any_figure_is_left_out() -> None:
-    task = a_failed_task(tracked_metrics=("tokens_in",))
-    assert task.metrics.tokens_in is None
-    assert "tokens_in" not in markdown(a_verdict(Decision.FAIL, (task,)))
-
-
-def test_trials_that_were_not_run_stand_apart_from_errors() -> None:
-    assert "| failure_replays | 2/4 | 14/15 +2 errors +3 not run | " in markdown(FAILING)
-
-
-def test_the_line_below_the_comparisons_says_what_they_say() -> None:
-    assert (
-        "now / baseline; at least: its lower 90 % bound. Whole runs of the baseline differ by 3 % (latency P95).\n"
-        in markdown(FAILING)
-    )
+    some, none = (a_failed_task(tracked_metrics=names) for names in (("model_config", "steps"), ("tokens_in",)))
+    assert none.metrics.tokens_in is None
+    assert "model_config" not in markdown(a_verdict(Decision.FAIL, (some,)))
+    assert "tokens_in" not in markdown(a_verdict(Decision.FAIL, (none,)))
 
 
 @pytest.mark.parametrize("filler", ["x", "|", "@", "`", "\n", "\u202e"])
@@ -94,21 +71,96 @@ def test_a_thousand_small_failures_fit() -> None:
     assert "... and 950 more, which verdict.json holds" in shown
 
 
+MakeVerdict = Callable[..., Verdict]
+
+
+def test_withheld_tasks_are_named_and_counted() -> None:
+    tasks = tuple(Exemption(task=f"golden/task-{one:02}", why=f"why {one}") for one in range(12))
+    failed = a_failed_task(task_id="task-11")
+    shown = markdown(a_verdict(Decision.PASS, (failed,), not_admitted=tasks, quarantined=tasks[:1]))
+    assert (
+        "**Not admitted**: 12 tasks, whose failures do not block (violations do)\n\n"
+        "- <code>golden/task-11</code> **not passed now**: why 11\n"
+        "- <code>golden/task-00</code>: why 0\n"
+    ) in shown
+    assert "- <code>golden/task-08</code>: why 8\n- ... and 2 more\n\n**Quarantined**: 1 task, " in shown
+    assert "does not block: why 11\n" in shown
+
+
+def test_edits_and_both_verdicts_are_shown() -> None:
+    edits = (Edit(path="gates.yaml", kind="changed", what="policy"),)
+    reason = Reason(rule=Rule.LATENCY, blocking=True, message="slow")
+    change = OtherVerdict(decision=Decision.FAIL, headline="ci_merge FAIL: 1 blocking reason", reasons=(reason,))
+    shown = markdown(a_verdict(Decision.PASS, (), integrity=an_integrity(edits=edits, change=change)))
+    assert (
+        "**Judged by the files of the merge base** <code>fedcba987654</code>: this change edits files that judge it\n\n"
+        "- changed <code>gates.yaml</code> (policy)\n\n"
+        "Judged by this change's own files, the verdict would be: **ci_merge FAIL: 1 blocking reason**\n\n"
+        "- latency: slow\n"
+    ) in shown
+    assert "| judged by the files of | <code>fedcba9876543210fedcba9876543210fedcba98</code> |" in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(
+            OtherVerdict(decision=Decision.PASS, headline="ci_merge PASS: 3 tasks"),
+            "Judged by this change's own files, the verdict would be the same.\n",
+            id="same",
+        ),
+        pytest.param(None, "This change's own files cannot be read or run, so they give no verdict.\n", id="cannot"),
+    ],
+)
+def test_a_change_whose_own_files_say_the_same_or_cannot_judge_is_told_so_in_a_line(
+    change: OtherVerdict | None, said: str
+) -> None:
+    shown = markdown(a_verdict(Decision.PASS, (), integrity=an_integrity(change=change)))
+    assert said in shown
+    assert "ci_merge PASS: 3 tasks" not in shown
+
+
+def test_edits_of_a_change_that_has_judged_itself_are_shown() -> None:
+    shown = markdown(a_verdict(Decision.PASS, (), integrity=an_integrity(judged_by="change", change=None)))
+    assert "**Judged by its own files**: this change edits files that judge it\n\n- changed " in shown
+    assert "so they give no verdict" not in shown
+    assert "judged by the files of" not in shown
+
+
+@pytest.mark.parametrize("filler", ["x", "|", "@", "`", "\n", "\u202e"])
+def test_however_much_there_is_the_verdict_stays(filler: str) -> None:
+    failed = a_failed_task(failure="first failure")
+    verdict = a_verdict_that_says(f"x{filler * 3000}x", failed, times=300)
+    shown = markdown(verdict)
+    assert len(shown) <= LIMIT
+    assert shown.startswith("## ❌ ci_merge FAIL: approved by ")
+    for part in ("**Sign-off**: ", "**Not admitted**: 300 tasks", "**Quarantined**: 300 tasks", "first failure"):
+        assert part in shown
+    assert shown.count("... and ") >= 5
+    assert verdict.inputs.quarantine in shown
+
+
+@pytest.mark.parametrize("limit", [-5, 0, 1_000, 1_600, 4_000, 20_000])
+@pytest.mark.parametrize("filler", ["x", "|", "@"])
+def test_sections_hold_their_limit(limit: int, filler: str) -> None:
+    shown = evidence_sections(a_verdict_that_says(filler * 3000, times=300), limit)
+    assert len(shown) <= max(limit, 0)
+    assert bool(shown) == (limit > 1_500)
+
+
 @given(
     st.text(max_size=150)
     | st.lists(st.sampled_from(["</details>", "<details>", "|", "`", "```", "\n", "@all", "#1", "http://", "x"])).map(
         "".join
     )
 )
-def test_no_text_of_an_agent_breaks_out_of_its_place(text: str) -> None:
-    violation = TrialViolation(trial=1, rule="safety_violation", message=text)
-    task = a_failed_task(task_id=text, file=text, failure=text, error=text, violations=(violation,))
-    verdict = a_verdict(Decision.FAIL, (task,), reasons=(a_reason(task, Rule.TASK_FAILED, text),), notes=(text,))
-    shown = without_fences(markdown(verdict))
+def test_no_text_of_an_agent_a_person_or_a_file_breaks_out_of_its_place(text: str) -> None:
+    shown = without_fences(markdown(a_verdict_that_says(text, times=2)))
     assert shown.count("<details>") == shown.count("</details>") == 2
     assert set(re.findall(r"</?[a-z]+>", shown)) <= {
         "<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "<br>",
     }  # fmt: skip
     assert not re.search(r"@(?!&#8203;)|://|`", shown)
+    assert [line.count("|") for line in shown.split("\n") if "**fits its baseline**" in line] == [6, 6]
     (reason,) = [line for line in shown.split("\n") if line.startswith("| **blocks** |")]
     assert reason.count("|") == 6

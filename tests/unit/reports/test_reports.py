@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.measurements import a_failed_task
-from tests.unit.reports.verdicts import FAILING, a_reason, a_verdict
+from tests.unit.reports.verdicts import FAILING, VERDICTS, a_reason, a_verdict
 
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
@@ -26,6 +26,27 @@ TEXTS: dict[str, Callable[[Verdict], str]] = {
     "annotations": github_annotations,
     **{name: lambda verdict, make=make: make(RunView(verdict)) for name, make in RUN_FILES.items()},
 }
+
+
+@pytest.mark.parametrize(
+    ("report", "verdict", "file"),
+    [
+        (report, verdict, form.format(verdict))
+        for report, form, verdicts in (
+            ("annotations", "annotations_{}.txt", "failing inconclusive"),
+            ("code-quality.json", "code_quality_{}.json", "failing"),
+            ("junit.xml", "junit_{}.xml", "failing inconclusive passing"),
+            ("summary.md", "summary_{}.md", "failing inconclusive passing awaiting approved"),
+            ("terminal", "terminal_{}.txt", "failing inconclusive passing awaiting approved"),
+            ("violations.sarif", "sarif_{}.json", "failing passing"),
+        )
+        for verdict in verdicts.split()
+    ],
+)
+def test_a_report_reads_as_the_golden_file(
+    report: str, verdict: str, file: str, matches_golden: Callable[[str, str], None]
+) -> None:
+    matches_golden(TEXTS[report](VERDICTS[verdict]), file)
 
 
 def test_every_report_of_a_run_is_text_that_can_be_written() -> None:

@@ -1,7 +1,6 @@
 """The violations of a verdict as SARIF."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import jsonschema
@@ -9,7 +8,7 @@ import pytest
 from tests.schema_store import published_schema
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.measurements import a_task
-from tests.unit.reports.verdicts import VERDICTS, a_reason, a_verdict
+from tests.unit.reports.verdicts import VERDICTS, a_verdict
 
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
@@ -36,42 +35,17 @@ def validator() -> jsonschema.Draft7Validator:
     return jsonschema.Draft7Validator(published_schema("https://json.schemastore.org/sarif-2.1.0.json"))
 
 
-@pytest.mark.parametrize("name", ["failing", "passing"])
-def test_reads_as_the_golden_file(name: str, matches_golden: Callable[[str, str], None]) -> None:
-    matches_golden(sarif(VERDICTS[name]), f"sarif_{name}.json")
-
-
 @pytest.mark.parametrize("name", ["failing", "inconclusive", "passing"])
 def test_is_valid_by_the_published_schema(name: str, validator: jsonschema.Draft7Validator) -> None:
     validator.validate(json.loads(sarif(VERDICTS[name])))
 
 
-def test_equal_violations_are_one_result_at_the_line_of_the_task() -> None:
-    task = a_task(
-        task_id="reads_a_file", file="suites/golden/a b.yaml", line=7, violations=(violation(0), violation(2))
-    )
-    blocking = a_reason(task, Rule.SAFETY_VIOLATION, "the agent read /etc/passwd")
-    (result,) = results(a_verdict(Decision.FAIL, (task,), reasons=(blocking,)))
-    place = result["locations"][0]["physicalLocation"]
-    assert (result["ruleId"], result["level"]) == ("safety_violation", "error")
-    assert result["message"]["text"] == "golden/reads_a_file, trials 0, 2: the agent read /etc/passwd"
-    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("suites/golden/a%20b.yaml", 7)
-
-
-def test_a_violation_that_does_not_block_is_a_warning() -> None:
-    task = a_task(task_id="reads_a_file", violations=(violation(0),))
-    assert [one["level"] for one in results(a_verdict(Decision.PASS, (task,)))] == ["warning"]
-
-
 def test_a_violation_keeps_its_fingerprint_whatever_its_trials() -> None:
-    prints = [
-        results(a_verdict(Decision.PASS, (a_task(task_id="a", violations=(violation(trial),)),)))[0][
-            "partialFingerprints"
-        ]
-        for trial in (0, 1)
-    ]
-    other = results(a_verdict(Decision.PASS, (a_task(task_id="b", violations=(violation(0),)),)))[0]
-    assert prints[0] == prints[1] != other["partialFingerprints"]
+    first, later, other = (
+        results(a_verdict(Decision.PASS, (a_task(task_id=name, violations=(violation(trial),)),)))[0]
+        for name, trial in (("a", 0), ("a", 1), ("b", 0))
+    )
+    assert first["partialFingerprints"] == later["partialFingerprints"] != other["partialFingerprints"]
 
 
 def test_hostile_text_stays_text(validator: jsonschema.Draft7Validator) -> None:

@@ -56,23 +56,11 @@ RED = GREEN.model_copy(
         "total_cost": None,
     }
 )
+OTHER = RUN.model_copy(update={"run_id": a_run_id("20260201"), "git_commit": "", "git_branch": "", "cost": None})
+PRUNED = PrunedRuns(gone=(RUN, OTHER), pinned=("a",), needed=("b", "c"), left=3)
 DETAILS = RecordedRunDetails(
     run=RUN, models=("large", "small"), git_dirty=True, passgate_version="0.1.0", tasks=(GREEN, RED)
 )
-
-
-def test_a_run_reads_as_the_golden_file(matches_golden: Callable[[str, str], None]) -> None:
-    matches_golden(run_summary(DETAILS, width=100, color=False), "history_show.txt")
-
-
-def test_a_run_as_json_reads_as_the_golden_file(matches_golden: Callable[[str, str], None]) -> None:
-    matches_golden(DETAILS.model_dump_json(indent=2) + "\n", "history_show.json")
-
-
-def test_what_is_pruned_reads_as_the_golden_file(matches_golden: Callable[[str, str], None]) -> None:
-    other = RUN.model_copy(update={"run_id": a_run_id("20260201"), "git_commit": "", "git_branch": "", "cost": None})
-    pruned = PrunedRuns(gone=(RUN, other), pinned=("a",), needed=("b", "c"), left=3)
-    matches_golden(pruned_text(pruned, done=False, width=100, color=False), "history_prune.txt")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
@@ -92,6 +80,19 @@ def test_a_list_leaves_out_columns_where_there_is_little_room() -> None:
     heads = [stored_runs_table([RUN], width=width, color=False).split("\n")[0].split() for width in (100, 90, 80, 76)]
     wide = ["run", "agent", "branch", "commit", "tasks", "trials", "cost"]
     assert heads == [wide, [*wide[:4], *wide[5:]], [*wide[:3], *wide[5:]], [*wide[:2], *wide[5:]]]
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (run_summary(DETAILS, width=100, color=False), "show.txt"),
+        (DETAILS.model_dump_json(indent=2) + "\n", "show.json"),
+        (pruned_text(PRUNED, done=False, width=100, color=False), "prune.txt"),
+    ],
+    ids=["run", "json", "pruned"],
+)
+def test_reads_as_the_golden_file(text: str, file: str, matches_golden: Callable[[str, str], None]) -> None:
+    matches_golden(text, f"history_{file}")
 
 
 def test_hostile_text_of_a_run_is_escaped() -> None:

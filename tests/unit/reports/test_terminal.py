@@ -2,29 +2,37 @@
 
 import re
 import shlex
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from tests.unit.reports.measurements import a_failed_task, a_suite
-from tests.unit.reports.verdicts import FAILING, INCONCLUSIVE, PASSING, VERDICTS, a_reason, a_verdict
+from tests.unit.reports.provenance import a_confirmation, an_integrity
+from tests.unit.reports.verdicts import (
+    AWAITING,
+    FAILING,
+    INCONCLUSIVE,
+    PASSING,
+    REJECTED,
+    a_reason,
+    a_verdict,
+    a_verdict_that_says,
+)
 
 from passgate.tasks.model.measurement import Interval, TrialViolation
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Edit
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Reason, Verdict
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports.terminal import LINES, terminal
 
 PRINTED_NAME = "golden/|`@x` [a](http://b) </details>::error::\\u202e"
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-@pytest.mark.parametrize("name", ["failing", "inconclusive", "passing"])
-def test_reads_as_the_golden_file(name: str, matches_golden: Callable[[str, str], None]) -> None:
-    verdict = VERDICTS[name]
-    matches_golden(terminal(verdict, width=80, color=False), f"terminal_{name}.txt")
+def lines_of(verdict: Verdict, width: int = 80) -> list[str]:
+    return terminal(verdict, width=width, color=False).split("\n")
 
 
 def test_a_run_with_many_failures_fits_a_screen() -> None:
@@ -42,7 +50,7 @@ def test_a_run_with_many_failures_fits_a_screen() -> None:
         quarantined=FAILING.quarantined,
     )
     for verdict in (many, FAILING):
-        lines = terminal(verdict, width=80, color=False).split("\n")[:-1]
+        lines = lines_of(verdict)[:-1]
         assert len(lines) <= LINES < 40
         assert max(map(cell_len, lines)) <= 80
     (more,) = [line for line in lines_of(many) if "more task" in line]
@@ -50,10 +58,6 @@ def test_a_run_with_many_failures_fits_a_screen() -> None:
     assert more == f"... and {62 - shown} more tasks in report.html of the run"
     assert shown > 5
     assert "Also in summary.md of the run: the baseline, notes" in lines_of(FAILING)
-
-
-def lines_of(verdict: Verdict) -> list[str]:
-    return terminal(verdict, width=80, color=False).split("\n")
 
 
 def test_a_task_without_room_for_all_of_it_still_says_why_where_a_line_is_free() -> None:
@@ -104,35 +108,13 @@ def test_no_line_is_wider_than_asked(width: int, color: bool) -> None:
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_figures_of_a_suite_stand_in_one_line_from_80_columns_on(width: int) -> None:
-    lines = terminal(FAILING, width=width, color=False).split("\n")
-    (adversarial,) = [line for line in lines if line.startswith("adversarial ")]
-    assert adversarial.split() == [
-        "adversarial",
-        "29/30",
-        "297/300",
-        "pass^10",
-        "97",
-        "%",
-        "[83",
-        "%,",
-        "99",
-        "%]",
-        "6.2",
-        "$12.50",
-        "1h10m",
-    ]
+    (adversarial,) = [line for line in lines_of(FAILING, width) if line.startswith("adversarial ")]
+    assert " ".join(adversarial.split()) == "adversarial 29/30 297/300 pass^10 97 % [83 %, 99 %] 6.2 $12.50 1h10m"
 
 
-def test_trials_that_were_not_run_stand_apart_from_errors() -> None:
-    lines = terminal(FAILING, width=80, color=False).split("\n")
-    (start,) = [number for number, line in enumerate(lines) if line.startswith("failure_replays ")]
-    assert lines[start].split()[1:3] == ["2/4", "14/15"]
-    assert [line.strip() for line in lines[start + 1 : start + 4]] == ["+2 errors", "+3 not run", ""]
-
-
-def test_the_run_line_names_the_models_that_answered() -> None:
-    assert " · answered by gpt-5-mini · " in terminal(FAILING, width=200, color=False).split("\n")[0]
-    assert "answered by" not in terminal(PASSING, width=200, color=False)
+def test_only_a_run_whose_models_are_known_names_those_that_answered() -> None:
+    assert " · answered by gpt-5-mini · " in lines_of(FAILING, 200)[0]
+    assert "answered by" not in lines_of(PASSING, 200)[0]
 
 
 def test_the_line_below_the_comparisons_says_what_they_say() -> None:
@@ -148,7 +130,7 @@ def test_the_widest_figures_of_a_suite_are_whole_at_80_columns() -> None:
         trials_error=12, trials_not_run=120, interval=Interval(low=0.996, high=0.9999), cost=123.45,
     )  # fmt: skip
     shown = terminal(a_verdict(Decision.PASS, (), suites=(suite,)), width=80, color=False)
-    for figure in (
+    figures = (
         "failure_replays",
         "299/300",
         "1499/1500",
@@ -157,17 +139,13 @@ def test_the_widest_figures_of_a_suite_are_whole_at_80_columns() -> None:
         "[99.6 %,",
         "> 99.9 %]",
         "$123.45",
-    ):
-        assert figure in shown
+    )
+    assert [figure for figure in figures if figure not in shown] == []
 
 
 def test_figures_are_never_cut_however_narrow_the_terminal() -> None:
-    lines = terminal(FAILING, width=50, color=False).split("\n")
-    (end,) = [
-        number for number, line in enumerate(lines) if line.startswith("Tasks to look at, worst first: 7 failed, ")
-    ]
-    table = lines[lines.index("") : end]
-    assert not [line for line in table if "…" in line]
+    text = "\n".join(lines_of(FAILING, 50))
+    assert "…" not in text[text.index("\n\n") : text.index("Tasks to look at, worst first: 7 failed, ")]
 
 
 def test_colour_adds_styles_and_changes_no_text() -> None:
@@ -187,7 +165,7 @@ def test_environment_has_no_say(variables: dict[str, str], monkeypatch: pytest.M
 
 def test_headline_stands_last_and_agents_cannot_forge_it() -> None:
     for verdict in (FAILING, INCONCLUSIVE):
-        lines = terminal(verdict, width=80, color=False).split("\n")
+        lines = lines_of(verdict)
         assert lines[-2:] == [verdict.headline, ""]
         assert sum(line.startswith("ci_merge ") for line in lines) == 1
 
@@ -214,6 +192,121 @@ def test_a_long_failure_keeps_its_beginning_and_its_end() -> None:
     assert "line 999\n" in text
 
 
+def after(title: str, shown: list[str]) -> list[str]:
+    """The lines of the section that begins so."""
+    (start,) = [number for number, line in enumerate(shown) if line.startswith(title)]
+    return shown[start + 1 : shown.index("", start)]
+
+
+def test_what_confirming_trials_have_shown_stands_with_the_task() -> None:
+    tasks = (a_failed_task(task_id="fallen"), a_failed_task(task_id="fits"))
+    confirmations = (a_confirmation("golden/fits", Finding.FITS), a_confirmation("golden/fallen", Finding.FALLEN))
+    message = "regression confirmed: 5 of 12 trials passed now, 58 of 60 before"
+    reasons = (a_reason(tasks[0], Rule.GOLDEN_REGRESSION, f"{message}; {tasks[0].failure}"),)
+    shown = lines_of(a_verdict(Decision.FAIL, tasks, confirmations=confirmations, reasons=reasons), 120)
+    assert f"│ {message}" in shown
+    does_not_block = "│ does not block: fits its baseline: 5/12 now, 58/60 at the baseline, 9 confirming trials"
+    assert shown[shown.index("! FAILED  golden/fits") + 2] == does_not_block
+    assert sum("58 of 60" in line or "58/60" in line for line in shown) == 2
+
+
+def test_a_possible_regression_that_blocks_is_read_whole_at_80_columns() -> None:
+    task = a_failed_task()
+    message = (
+        "possible regression: 0 of 5 trials passed now, 3 of 3 before; too few trials to confirm it, and the policy "
+        "blocks on that (`regression.undecided: block`); pass^3 requires every trial to pass"
+    )
+    reason = a_reason(task, Rule.GOLDEN_REGRESSION, f"{message}: {task.failure}")
+    shown = lines_of(a_verdict(Decision.FAIL, (task,), reasons=(reason,)))
+    assert message in " ".join(line.removeprefix("│ ") for line in shown)
+
+
+@pytest.mark.parametrize(("field", "title"), [("not_admitted", "not admitted"), ("quarantined", "quarantined")])
+def test_withheld_tasks_are_counted(field: str, title: str) -> None:
+    tasks = tuple(Exemption(task=f"golden/task-{one:02}", why=f"why {one}") for one in range(12))
+    shown = lines_of(a_verdict(Decision.PASS, (), **{field: tasks}), 120)
+    assert f"· {title}: 12 tasks, whose failures do not block (violations do)" in shown
+
+
+def test_a_task_that_does_not_block_says_why_where_it_failed() -> None:
+    tasks = (a_failed_task(task_id="old"), a_failed_task(task_id="new"))
+    quarantined = (Exemption(task="golden/new", why="quarantined until 2026-05-01 by ada"),)
+    shown = lines_of(a_verdict(Decision.FAIL, tasks, quarantined=quarantined), 120)
+    assert "Tasks to look at, worst first: 2 failed; 1 not blocking" in shown
+    assert "✗ FAILED  golden/old" in shown
+    assert shown[shown.index("! FAILED  golden/new") + 2] == "│ does not block: quarantined until 2026-05-01 by ada"
+
+
+def test_a_reused_task_says_so_where_it_failed() -> None:
+    shown = lines_of(a_verdict(Decision.FAIL, (a_failed_task(reused_from="run-1"),)), 120)
+    assert "│ not run again: reused from run-1" in shown
+    assert "· 1 task not run again: nothing they depend on has changed since run-1" in shown
+
+
+def test_edits_and_both_verdicts_are_shown() -> None:
+    edits = tuple(Edit(path=f"suites/{one}.yaml", kind="changed", what="tasks and graders") for one in range(12))
+    reasons = tuple(Reason(rule=Rule.LATENCY, blocking=one != 2, message=f"slow {one}") for one in range(7))
+    change = OtherVerdict(decision=Decision.FAIL, headline="ci_merge FAIL: 6 blocking reasons", reasons=reasons)
+    integrity = an_integrity(edits=edits, change=change)
+    shown = after(
+        "Judged by the files of the merge base fedcba987654: ",
+        lines_of(a_verdict(Decision.FAIL, (), integrity=integrity), 120),
+    )
+    assert shown == [
+        *(f"! changed suites/{one}.yaml (tasks and graders)" for one in range(3)),
+        "... and 9 more in summary.md of the run",
+        "· Judged by this change's own files, the verdict would be:",
+        "│ ci_merge FAIL: 6 blocking reasons",
+        "│ ✗ latency: slow 0",
+        "│ ✗ latency: slow 1",
+        "│ ... and 4 more",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(
+            OtherVerdict(decision=Decision.PASS, headline="ci_merge PASS: 3 tasks"),
+            "· Judged by this change's own files, the verdict would be the same.",
+            id="same",
+        ),
+        pytest.param(
+            None, "· This change's own files cannot be read or run, so they give no verdict.", id="cannot judge"
+        ),
+    ],
+)
+def test_a_change_whose_own_files_say_the_same_or_cannot_judge_is_told_so_in_a_line(
+    change: OtherVerdict | None, said: str
+) -> None:
+    shown = lines_of(a_verdict(Decision.PASS, (), integrity=an_integrity(change=change)), 120)
+    assert said in shown
+    assert "ci_merge PASS: 3 tasks" not in shown
+
+
+def test_edits_of_a_change_that_has_judged_itself_are_shown() -> None:
+    shown = lines_of(a_verdict(Decision.PASS, (), integrity=an_integrity(judged_by="change", change=None)), 120)
+    edits = after("Judged by its own files: this change edits files that judge it", shown)
+    assert edits[0] == "! changed gates.yaml (policy)"
+    assert not [line for line in shown if "by them" in line or "the verdict would be" in line]
+
+
+def test_an_awaited_sign_off_is_open_and_a_refused_one_is_not() -> None:
+    assert not [line for line in lines_of(AWAITING, 120) if "sign_off" in line]
+    why = AWAITING.reasons[0].model_copy(update={"message": "another agent; awaiting sign-off: passgate ..."})
+    assert "? sign_off: another agent" in lines_of(AWAITING.model_copy(update={"reasons": (why,)}), 120)
+    assert [line for line in lines_of(REJECTED, 120) if line.startswith("✗ sign_off: rejected by ")]
+
+
+def test_a_hostile_sign_off_forges_no_line() -> None:
+    for width in (40, 80, 100):
+        shown = lines_of(REJECTED, width)
+        gates = [line for line in shown if re.match(r"\s*(ci_merge|nightly|release_candidate) ", line)]
+        assert gates == [line for line in shown if line.startswith("release_candidate FAIL: ")]
+        assert len(gates) == 1
+        assert "ci_merge PASS" not in shown[-2]
+
+
 STEERING = st.lists(
     st.sampled_from(
         ["\x1b[2J", "\x1b", "[red]", "[/]", "::error::", "##[error]", "\r", "\n", " ", "x" * 40, "\x9b", ":"]
@@ -221,11 +314,19 @@ STEERING = st.lists(
 ).map("".join)
 
 
-@given(st.text(max_size=200) | STEERING, st.integers(min_value=30, max_value=120))
-def test_no_text_of_an_agent_steers_a_terminal_or_a_runner(text: str, width: int) -> None:
-    violation = TrialViolation(trial=1, rule="safety_violation", message=text)
-    task = a_failed_task(task_id=text, file=text, failure=text, error=text, violations=(violation,))
-    verdict = a_verdict(Decision.FAIL, (task,), reasons=(a_reason(task, Rule.TASK_FAILED, text),), notes=(text,))
+NO_TASKS = {"measurement": PASSING.measurement, "reasons": ()}
+
+
+@given(
+    st.text(max_size=200) | STEERING,
+    st.integers(min_value=30, max_value=120),
+    st.sampled_from([{}, NO_TASKS, {"integrity": None}, {"integrity": None, **NO_TASKS}]),
+)
+def test_no_text_of_an_agent_a_person_or_a_file_steers_a_terminal_or_a_runner(
+    text: str, width: int, without: dict[str, object]
+) -> None:
+    """Only some sections have room at once, so that each has it without the others."""
+    verdict = a_verdict_that_says(text, times=2).model_copy(update=without)
     shown = terminal(verdict, width=width, color=False)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", shown)
     assert "##[" not in shown

@@ -16,13 +16,23 @@ from tests.unit.reports.measurements import (
     an_undecided_task,
     an_unmeasured_task,
 )
-from tests.unit.reports.provenance import a_sign_off, an_integrity, confirmations, not_admitted
+from tests.unit.reports.provenance import a_confirmation, a_sign_off, an_integrity, confirmations, not_admitted
 
-from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement
+from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement, TrialViolation
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run import Revision
+from passgate.tasks.model.run import Edit, Revision
 from passgate.tasks.model.task import GateName, Suite
-from passgate.tasks.model.verdict import Comparison, Decision, Exemption, Inputs, Reason, Verdict, signed_off
+from passgate.tasks.model.verdict import (
+    Comparison,
+    Decision,
+    Exemption,
+    Finding,
+    Inputs,
+    OtherVerdict,
+    Reason,
+    Verdict,
+    signed_off,
+)
 
 CONFIRMING = {"confirming": (True,) * 4 + (False,) * 5}
 STARTED = datetime(2026, 4, 1, 2, 0, tzinfo=UTC)
@@ -221,11 +231,6 @@ def inconclusive_verdict() -> Verdict:
     )  # fmt: skip
 
 
-def passing_verdict() -> Verdict:
-    """A PASS without remarks."""
-    return a_verdict(Decision.PASS, (a_task(), a_task(task_id="rename_module")))
-
-
 def awaiting_verdict() -> Verdict:
     """A release candidate against which nothing speaks but that nobody has approved it yet."""
     run_id = "20260401T020000Z-release_candidate-5f3a"
@@ -240,19 +245,40 @@ def awaiting_verdict() -> Verdict:
     )
 
 
-def approved_verdict() -> Verdict:
-    """The same after its sign-off."""
-    sign_off = a_sign_off(by="Ada Lovelace", reason="read the failed trials of the week; ship it")
-    return signed_off(awaiting_verdict(), sign_off)
+def a_verdict_that_says(text: str, *tasks: TaskMeasurement, times: int = 1) -> Verdict:
+    """A FAIL of these tasks and two more in which each text of agents, people and files is this one, so many times."""
+    plain: dict[str, Any] = {"task_id": text, "file": text, "failure": text, "error": text, "models": (text,)}
+    failed = a_failed_task(**plain, violations=(TrialViolation(trial=1, rule="safety_violation", message=text),))
+    withheld = a_failed_task(**plain, suite=Suite.ADVERSARIAL, reused_from=text or "run")
+    names = (withheld.name, *(f"{text}{one or ''}" for one in range(times - 1)))
+    exemptions = tuple(Exemption(task=name, why=text) for name in names)
+    reason = a_reason(failed, Rule.TASK_FAILED, text)
+    return a_verdict(
+        Decision.FAIL,
+        (*tasks, failed, withheld),
+        reasons=(reason,),
+        confirmations=tuple(a_confirmation(name, Finding.FITS) for name in names),
+        not_admitted=exemptions,
+        quarantined=exemptions,
+        integrity=an_integrity(
+            base=text,
+            edits=tuple(Edit(path=f"{text}{one or ''}", kind="added", what="policy") for one in range(times)),
+            change=OtherVerdict(decision=Decision.FAIL, headline=text, reasons=(reason,) * times),
+        ),
+        sign_off=a_sign_off(by=text, reason=text),
+        notes=(text,) * times,
+        agent=text,
+    )
 
 
-def rejected_verdict() -> Verdict:
-    """The same after somebody with a hostile name has rejected it for a hostile reason."""
-    return signed_off(awaiting_verdict(), a_sign_off(by=HOSTILE, decision="reject", reason=HOSTILE))
-
-
-FAILING, INCONCLUSIVE, PASSING = failing_verdict(), inconclusive_verdict(), passing_verdict()
-AWAITING, APPROVED, REJECTED = awaiting_verdict(), approved_verdict(), rejected_verdict()
+FAILING = failing_verdict()
+INCONCLUSIVE = inconclusive_verdict()
+PASSING = a_verdict(Decision.PASS, (a_task(), a_task(task_id="rename_module")))
+"""Without remarks."""
+AWAITING = awaiting_verdict()
+APPROVED = signed_off(AWAITING, a_sign_off(by="Ada Lovelace", reason="read the failed trials of the week; ship it"))
+REJECTED = signed_off(AWAITING, a_sign_off(by=HOSTILE, decision="reject", reason=HOSTILE))
+"""Somebody with a hostile name has rejected it for a hostile reason."""
 VERDICTS = {
     "failing": FAILING,
     "inconclusive": INCONCLUSIVE,
