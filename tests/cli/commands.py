@@ -26,17 +26,22 @@ class Here(Project):
         return subprocess.CompletedProcess(arguments, code, said.out, said.err)
 
 
+def exits(project: Project, code: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """How a command ends, with the exit code that it must have."""
+    ended = project.passgate(*arguments, **environment)
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    return ended
+
+
 def told(project: Project, *arguments: str, **environment: str) -> str:
     """What a command prints that ends well."""
-    ended = project.passgate(*arguments, **environment)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+    return exits(project, 0, *arguments, **environment).stdout
 
 
 def refused(project: Project, *arguments: str, **environment: str) -> str:
     """What a command says of bad input. It prints no result."""
-    ended = project.passgate(*arguments, **environment)
-    assert (ended.returncode, ended.stdout) == (2, ""), ended.stdout + ended.stderr
+    ended = exits(project, 2, *arguments, **environment)
+    assert ended.stdout == ""
     assert "Traceback" not in ended.stderr
     return ended.stderr
 

@@ -2,76 +2,62 @@
 
 import json
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.builders import task_document
-from tests.project import REPOSITORY, Project
+from tests.builders import a_run_id, task_document
+from tests.cli.commands import Here, exits, refused, told
+from tests.cli.stored import store_run
+from tests.gates import gate_of
+from tests.project import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
 KEYS = {
-    "schema_version",
-    "gate",
-    "agent",
-    "rates",
-    "baseline_runs",
-    "red",
-    "red_error",
-    "agent_falls",
-    "run_spread",
-    "inconclusive",
-    "strict_red",
-    "catches",
-    "effort",
-    "rules",
-    "causes",
-    "target",
-    "advice",
-    "tasks",
-    "curve",
-    "simulated",
-    "seed",
-    "notes",
+    *("schema_version", "gate", "agent", "rates", "baseline_runs", "red", "red_error", "agent_falls", "run_spread"),
+    *("inconclusive", "strict_red", "catches", "effort", "rules", "causes", "target", "advice", "tasks", "curve"),
+    *("simulated", "seed", "notes"),
 }
 TASKS = 20
+ASSUMED = ("--assume", "0.99")
 
 
 @pytest.fixture
-def strict(bare_project: Project) -> Project:
+def strict(here: Here) -> Here:
     """The seed's gate: twenty golden tasks of three trials, any of which blocks."""
-    gates = (REPOSITORY / "gates.yaml").read_text()
-    bare_project.write("gates.yaml", gates)
-    for number in range(TASKS):
-        task = task_document(task_id=f"t{number:02}")
-        bare_project.write(f"suites/golden/t{number:02}.yaml", json.dumps(task))
-    return bare_project
+    here.write("gates.yaml", (REPOSITORY / "gates.yaml").read_text())
+    for name in (f"t{number:02}" for number in range(TASKS)):
+        here.write(f"suites/golden/{name}.yaml", json.dumps(task_document(task_id=name)))
+    return here
 
 
-def forecast(project: Project, *arguments: str) -> dict:
-    result = project.passgate("forecast", "release_candidate", "--json", *arguments)
-    assert (result.returncode, result.stderr) == (0, "")
+def forecast(project: Here, *arguments: str, gate: str = "release_candidate") -> Any:
+    result = exits(project, 0, "forecast", gate, "--json", *arguments)
+    assert result.stderr == ""
     return json.loads(result.stdout)
 
 
-def test_the_seeds_gate_on_its_first_day(strict: Project) -> None:
-    result = strict.passgate("forecast", "release_candidate", "--assume", "0.99")
-    assert result.returncode == 0, result.stderr
+def test_the_seeds_gate_on_its_first_day_and_its_picture(strict: Here) -> None:
+    pytest.importorskip("matplotlib")
+    result = exits(strict, 0, "forecast", "release_candidate", *ASSUMED, "--plot", "forecast.svg")
     assert re.search(r"FAIL +45 %", result.stdout)
     assert "regression: {mode: evidence}" in result.stdout
+    assert "this policy" in "".join(ElementTree.parse(strict.path / "forecast.svg").getroot().itertext())
+    assert "plot  forecast.svg" in result.stderr
     assert not (strict.path / ".passgate").exists()
 
 
-def test_programs_get_every_number_under_keys_that_stay(strict: Project) -> None:
-    found = forecast(strict, "--assume", "0.99", "--runs", "500", "--seed", "3")
+def test_programs_get_every_number_under_keys_that_stay(strict: Here) -> None:
+    found = forecast(strict, *ASSUMED, "--runs", "500", "--seed", "3")
     assert set(found) == KEYS
     assert found["red"] == pytest.approx(0.4528, abs=1e-3)
     assert (found["simulated"], found["seed"], found["rates"], len(found["tasks"])) == (500, 3, "assumed", TASKS)
     assert found["tasks"][0]["task"] == "golden/t00"
 
 
-def test_rates_of_single_tasks(strict: Project) -> None:
+def test_rates_of_single_tasks(strict: Here) -> None:
     strict.write("rates.json", json.dumps([0.5] + [1.0] * (TASKS - 1)))
     found = forecast(strict, "--rates", "rates.json")
     assert [task["pass_rate"] for task in found["tasks"][:2]] == [0.5, 1.0]
@@ -79,22 +65,19 @@ def test_rates_of_single_tasks(strict: Project) -> None:
     assert {cause["task"] for cause in found["causes"] if cause["task"]} == {"golden/t00"}
 
 
-def test_a_history_without_runs_says_what_to_do(strict: Project) -> None:
-    result = strict.passgate("forecast", "ci_merge", "--agent", "nop", "--history", "somewhere")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "the history somewhere has no runs of nop on main" in result.stderr
-    assert "--assume 0.99" in result.stderr
+def test_a_history_without_runs_says_what_to_do(strict: Here) -> None:
+    said = refused(strict, "forecast", "ci_merge", "--agent", "nop", "--history", "somewhere")
+    assert "the history somewhere has no runs of nop on main" in said
+    assert "--assume 0.99" in said
 
 
-def test_a_rates_file_with_mistakes_names_each_with_its_place(strict: Project) -> None:
+def test_a_rates_file_with_mistakes_names_each_with_its_place(strict: Here) -> None:
     strict.write("rates.json", '{\n  "golden/t00": 1.5,\n  "golden/t000": 0.9\n}')
-    result = strict.passgate("forecast", "ci_merge", "--rates", "rates.json")
-    assert result.returncode == 2
-    assert "rates.json:2:17: golden/t00: expected a rate from 0 to 1, as in 0.98" in result.stderr
-    assert (
-        "rates.json:3:3: golden/t000: the gate has no task 'golden/t000'; did you mean 'golden/t00'?" in result.stderr
-    )
-    assert "2 problems found" in result.stderr
+    said = refused(strict, "forecast", "ci_merge", "--rates", "rates.json")
+    assert "rates.json:2:17: golden/t00: expected a rate from 0 to 1, as in 0.98" in said
+    unknown = "rates.json:3:3: golden/t000: the gate has no task 'golden/t000'; did you mean 'golden/t00'?"
+    assert unknown in said
+    assert "2 problems found" in said
 
 
 @pytest.mark.parametrize(
@@ -108,40 +91,16 @@ def test_a_rates_file_with_mistakes_names_each_with_its_place(strict: Project) -
         (("--assume", "0.9", "--gates", "none.yaml"), "no gates file none.yaml"),
     ],
 )
-def test_bad_usage_is_2_with_the_reason(strict: Project, arguments: tuple[str, ...], message: str) -> None:
-    result = strict.passgate("forecast", "ci_merge", *arguments)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert message in " ".join(result.stderr.split())
+def test_bad_usage_is_2_with_the_reason(strict: Here, arguments: tuple[str, ...], message: str) -> None:
+    assert message in " ".join(refused(strict, "forecast", "ci_merge", *arguments).split())
 
 
-def test_the_picture(strict: Project) -> None:
-    pytest.importorskip("matplotlib")
-    result = strict.passgate("forecast", "ci_merge", "--assume", "0.99", "--plot", "forecast.svg")
-    assert result.returncode == 0, result.stderr
-    assert "this policy" in "".join(ElementTree.parse(strict.path / "forecast.svg").getroot().itertext())
-    assert "plot  forecast.svg" in result.stderr
-    nowhere = strict.passgate("forecast", "ci_merge", "--assume", "0.99", "--plot", "none/x.svg")
-    assert nowhere.returncode == 2
-    assert "cannot write none/x.svg" in nowhere.stderr
-
-
-def test_of_stored_runs(project: Project) -> None:
-    """The rates are those of the history."""
-    project.write("suites/golden/a.yaml", json.dumps(task_document(task_id="a")))
-    project.write("yes.py", "def agent(attempt):\n    return 'yes'\n")
-    project.write(".gitignore", "__pycache__\n")
-    project.write(
-        "gates.yaml",
-        "version: 1\nsuites: {golden: {k: 3, metric: pass^k, max_steps: 5}}\n"
-        "gates: {ci_merge: {suites: [golden], blocks_on: [golden_regression, task_failed]}}\n",
-    )
-    project.git("add", ".")
-    project.git("commit", "-qm", "A gate")
-    for _ in range(2):
-        assert project.passgate("run", "ci_merge", "--agent", "python:yes:agent").returncode == 0
-    result = project.passgate("forecast", "ci_merge", "--agent", "python:yes:agent", "--json")
-    assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)
+def test_the_rates_are_those_of_stored_runs(here: Here) -> None:
+    gate_of(here, "a")
+    here.git("commit", "-q", "--amend", "--allow-empty", "-m", "First", GIT_COMMITTER_DATE="2026-01-01T00:00:00Z")
+    for day in ("20260130", "20260131"):
+        store_run(here, a_run_id(day), "ppp", here.git("rev-parse", "HEAD"))
+    found = forecast(here, gate="ci_merge")
     assert (found["rates"], found["baseline_runs"]) == ("history", 2)
     (task,) = found["tasks"]
     assert (task["passed"], task["n"], task["state"]) == (6, 6, "green")
@@ -149,11 +108,8 @@ def test_of_stored_runs(project: Project) -> None:
 
 
 @pytest.mark.parametrize("shipped", [True, False], ids=["the shipped suites", "the suites that init writes"])
-def test_the_shipped_policy_leaves_a_steady_agent_green(bare_project: Project, shipped: bool) -> None:
+def test_the_shipped_policy_leaves_a_steady_agent_green(here: Here, shipped: bool) -> None:
     """At 99 % per trial a gate may be red for no more than 2 % of the changes that change nothing."""
-    assert bare_project.passgate("init").returncode == 0
-    suites = str(REPOSITORY / "suites") if shipped else "suites"
-    told = bare_project.passgate("forecast", "ci_merge", "--assume", "0.99", "--suites", suites, "--json")
-    assert told.returncode == 0, told.stderr
-    forecast = json.loads(told.stdout)
-    assert forecast["red"] <= forecast["target"] == 0.02
+    told(here, "init")
+    found = forecast(here, *ASSUMED, "--suites", str(REPOSITORY / "suites") if shipped else "suites", gate="ci_merge")
+    assert found["red"] <= found["target"] == 0.02
