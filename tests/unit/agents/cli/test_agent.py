@@ -1,4 +1,4 @@
-"""Commands as agents, really run."""
+"""Commands as agents, really run: how they end, the transcripts that they write, and their environment."""
 
 import asyncio
 import json
@@ -8,18 +8,24 @@ import pytest
 from tests.builders import a_task
 from tests.meters import open_served_meter
 from tests.unit.agents.cli.programs import cli_agent, python
-from tests.unit.agents.conftest import one_turn
+from tests.unit.agents.conftest import Metered, one_turn
 from tests.unit.conftest import LONG, Marked
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 from tests.waiting import until
 
+from passgate.tasks.agents.cli import CliAgent
+from passgate.tasks.agents.interface import leading_to_models
+from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
-from passgate.tasks.model.transcript import EndReason, Message, ToolCall
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from passgate.tasks.sandboxes.workbench import Workbench
+
+LEFT = "$PASSGATE_TRANSCRIPT"
+TRANSCRIPT = "transcript.json cannot be read:"
 
 
 async def test_what_a_command_prints_is_its_answer(attempt) -> None:
@@ -37,11 +43,20 @@ async def test_an_agent_has_the_network_that_the_task_gives(attempt, port: int, 
     assert (await attempt(agent, a_task(network=network))).end is end
 
 
-async def test_a_crash_says_why(attempt) -> None:
-    transcript = await attempt(python("import sys; print('half an answer'); sys.exit('no key')"))
-    assert transcript.end is EndReason.CRASHED
-    assert transcript.detail == "exit code 1: no key"
-    assert transcript.output == "half an answer"
+@pytest.mark.parametrize(
+    ("command", "end", "output", "detail"),
+    [
+        ("sh -c 'echo half; echo no key >&2; exit 1'", EndReason.CRASHED, "half", "exit code 1: no key"),
+        (f"sh -c 'echo yes; truncate -s 33M {LEFT}'", EndReason.UNREADABLE, "yes", f"{TRANSCRIPT} larger than 32 MiB"),
+        (f"sh -c 'echo [ > {LEFT}; exit 3'", EndReason.CRASHED, "", "exit code 3: "),
+        (f"sh -c 'ln -s {{prompt_file}} {LEFT}; echo yes'", EndReason.COMPLETED, "yes", ""),
+        (f"sh -c 'mkfifo {LEFT}; echo yes'", EndReason.COMPLETED, "yes", ""),
+    ],
+    ids=["crash", "endless transcript", "half a transcript", "link", "pipe"],
+)
+async def test_how_a_command_ended(attempt, command: str, end: EndReason, output: str, detail: str) -> None:
+    transcript = await attempt(cli_agent(command))
+    assert (transcript.end, transcript.output, transcript.detail) == (end, output, detail)
 
 
 async def test_the_end_of_a_long_complaint_is_kept(attempt) -> None:
@@ -50,35 +65,31 @@ async def test_the_end_of_a_long_complaint_is_kept(attempt) -> None:
     assert len(transcript.detail) < 3000
 
 
-async def test_time_that_is_up_ends_the_agent(attempt) -> None:
-    transcript = await attempt(cli_agent("sh -c 'echo so far; touch ready; sleep 600'"), hangs=True)
-    assert transcript.end is EndReason.TIMED_OUT
-    assert transcript.output == "so far"
+@pytest.mark.parametrize("transcript", ["", f"; echo [ > {LEFT}"], ids=["", "half a transcript"])
+async def test_time_that_is_up_ends_the_agent(attempt, transcript: str) -> None:
+    ended = await attempt(cli_agent(f"sh -c 'echo so far{transcript}; touch ready; sleep 600'"), hangs=True)
+    assert (ended.end, ended.output) == (EndReason.TIMED_OUT, "so far")
 
 
-async def test_an_agent_that_prints_without_end_is_ended(attempt) -> None:
-    assert (await attempt(cli_agent("yes"))).end is EndReason.OUTPUT_LIMIT
-
-
-async def test_a_signal_is_a_crash(attempt) -> None:
-    transcript = await attempt(cli_agent("sh -c 'kill -TERM $$'"))
-    assert transcript.end is EndReason.CRASHED
-
-
-TURN = """
-    import json, os
-    told = dict((name, os.environ["PASSGATE_" + name]) for name in ("TURN", "SESSION"))
-    prompt = open(os.environ["PASSGATE_PROMPT_FILE"]).read()
-    print(json.dumps([prompt, json.load(open(os.environ["PASSGATE_HISTORY"])), told]))
-"""
+@pytest.mark.parametrize(
+    ("command", "end"), [("yes", EndReason.OUTPUT_LIMIT), ("sh -c 'kill -TERM $$'", EndReason.CRASHED)]
+)
+async def test_printing_without_end_and_a_signal_end_an_agent(attempt, command: str, end: EndReason) -> None:
+    assert (await attempt(cli_agent(command))).end is end
 
 
 async def test_every_turn_is_told_what_went_before(sandbox_of) -> None:
+    agent = python("""
+        import json, os
+        told = dict((name, os.environ["PASSGATE_" + name]) for name in ("TURN", "SESSION"))
+        prompt = open(os.environ["PASSGATE_PROMPT_FILE"]).read()
+        print(json.dumps([prompt, json.load(open(os.environ["PASSGATE_HISTORY"])), told]))
+    """)
     call = ToolCall(tool="find", arguments={"q": 1}, result=[1])
     history = (Message(role="user", content="Hé?"), Message(role="assistant", content="What?", tool_calls=(call,)))
     async with sandbox_of() as sandbox:
-        first = await one_turn(python(TURN), a_task(), sandbox, session="s-1")
-        second = await one_turn(python(TURN), a_task(), sandbox, prompt="Now.", turn=1, history=history, session="s-1")
+        first = await one_turn(agent, a_task(), sandbox, session="s-1")
+        second = await one_turn(agent, a_task(), sandbox, prompt="Now.", turn=1, history=history, session="s-1")
     assert json.loads(first.output) == ["Say yes.", [], {"TURN": "0", "SESSION": "s-1"}]
     prompt, told, variables = json.loads(second.output)
     assert (prompt, variables) == ("Now.", {"TURN": "1", "SESSION": "s-1"})
@@ -86,16 +97,16 @@ async def test_every_turn_is_told_what_went_before(sandbox_of) -> None:
 
 
 async def test_turns_share_the_workspace_and_not_the_transcript(sandbox_of) -> None:
-    program = """
+    agent = python("""
         import os, pathlib
         if os.environ["PASSGATE_TURN"] == "0":
             pathlib.Path("left").write_text("by the first turn")
             pathlib.Path(os.environ["PASSGATE_TRANSCRIPT"]).write_text('{"output": "first"}')
         else:
             print(pathlib.Path("left").read_text())
-    """
+    """)
     async with sandbox_of() as sandbox:
-        turns = [await one_turn(python(program), a_task(), sandbox, turn=turn) for turn in range(2)]
+        turns = [await one_turn(agent, a_task(), sandbox, turn=turn) for turn in range(2)]
     assert [turn.output for turn in turns] == ["first", "by the first turn"]
 
 
@@ -164,3 +175,88 @@ async def test_an_agent_without_network_calls_its_model_through_the_meter(
     assert reported.output == "200 True\n200 True\n400 http://127.0.0.1:9"
     assert upstream.count == 2
     assert (transcript.end, len(transcript.steps)) == (EndReason.OVER_BUDGET, 2)
+
+
+# --- the transcript that a command writes itself ---------------------------------------------------------------------
+
+
+def writes(transcript: str) -> CliAgent:
+    return python(f"import os; open(os.environ['PASSGATE_TRANSCRIPT'], 'w').write({transcript!r})")
+
+
+async def test_a_transcript_file_is_the_transcript_but_for_its_end(attempt) -> None:
+    """How the agent ended is what we saw."""
+    call = {"tool": "find", "arguments": {"q": 1}, "result": [1], "is_error": True}
+    usage = {"tokens_in": 5, "tokens_out": 2, "cost_usd": 0.1}
+    messages = [
+        {"role": "user", "content": "Say yes."},
+        {"role": "assistant", "tool_calls": [call], "usage": usage, "latency_ms": 12.5},
+        {"role": "assistant", "content": "yes"},
+    ]
+    transcript = await attempt(writes(json.dumps({"messages": messages, "end": "crashed", "detail": "made up"})))
+    assert transcript == Transcript.model_validate({"messages": messages, "output": "yes"})
+    assert (transcript.end, transcript.complete) == (EndReason.COMPLETED, True)
+
+
+@pytest.mark.parametrize("content", ["", '{"messages": [{"role": "robot"}]}', "[" * 100_000])
+async def test_an_agent_that_leaves_no_usable_transcript_has_failed(attempt, content: str) -> None:
+    """`test_transcripts.py` has all that is none."""
+    transcript = await attempt(writes(content))
+    assert transcript.end is EndReason.UNREADABLE
+    assert "transcript" in transcript.detail
+
+
+# --- the environment: what is ours, what the task wants and the way to the models -------------------------------------
+
+
+@pytest.fixture
+def environment(attempt):
+    """The variables of a command in a trial."""
+
+    async def _environment(**changes) -> dict[str, str]:
+        printed = (await attempt(cli_agent("env -0"), **changes)).output
+        return dict(line.split("=", 1) for line in printed.split("\0") if line)
+
+    return _environment
+
+
+async def test_a_command_runs_in_the_workspace_with_our_environment(environment, monkeypatch) -> None:
+    monkeypatch.setenv("MY_AGENT_KEY", "k-1")
+    monkeypatch.setenv("PASSGATE_JUDGE_API_KEY", "k-judge")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("no_proxy", "b.example")
+    seen = await environment()
+    assert Path(seen["PWD"]).name == "workspace"
+    assert Path(seen["HOME"]).parent == Path(seen["PWD"]).parent, "a home of the trial's own"
+    assert seen["MY_AGENT_KEY"] == "k-1"
+    assert not any("JUDGE" in name for name in seen), "the judge's key is not the agent's"
+    assert seen.get("NO_PROXY") is None
+
+
+async def test_the_way_to_the_models_comes_last(environment, monkeypatch) -> None:
+    for name, value in {"OPENAI_API_KEY": "the real one", "MODE": "ours", "OTHER": "ours"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("no_proxy", raising=False)
+    wanted = {"MODE": "of the task", "OPENAI_BASE_URL": "http://elsewhere", "PASSGATE_TRIAL": "7"}
+    access = Metered(TRIAL_URL="here", NO_PROXY="a.example")
+    seen = await environment(task=a_task(workspace={"environment": wanted}), access=access)
+    assert seen.items() >= {**access.variables, "NO_PROXY": seen["no_proxy"]}.items()
+    assert seen["no_proxy"] == "a.example,127.0.0.1,localhost"
+    assert (seen["MODE"], seen["OTHER"], seen["PASSGATE_TRIAL"]) == ("of the task", "ours", "0")
+    assert "the real one" not in seen.values()
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ({}, ("127.0.0.1,localhost", "127.0.0.1,localhost")),
+        ({"no_proxy": "a.example, b.example"}, ("a.example,b.example,127.0.0.1,localhost",) * 2),
+        ({"NO_PROXY": "localhost,a.example"}, ("localhost,a.example,127.0.0.1",) * 2),
+        ({"NO_PROXY": "a", "no_proxy": "b"}, ("a,127.0.0.1,localhost", "b,127.0.0.1,localhost")),
+        ({"NO_PROXY": "*"}, ("*", "*")),
+    ],
+)
+def test_no_proxy_is_asked_for_the_meter(given: dict[str, str], seen: tuple[str, str]) -> None:
+    metered = leading_to_models(given, Metered())
+    assert (metered["NO_PROXY"], metered["no_proxy"]) == seen
+    assert leading_to_models(given, Unmetered()) == {}

@@ -31,11 +31,6 @@ async def test_placeholders_are_filled_in(attempt) -> None:
     assert files == ["prompt.txt", "inputs.json", "history.json", "transcript.json"]
 
 
-async def test_what_looks_like_a_placeholder_in_the_prompt_stays(attempt) -> None:
-    transcript = await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": "{trial} {nothing}"}))
-    assert transcript.output == "{trial} {nothing}"
-
-
 async def test_no_shell_reads_the_command(sandbox_of) -> None:
     agent = cli_agent("printf '%s|' {prompt} '$HOME' 'a b' \"c'd\" ; touch pwned")
     task = a_task(inputs={"prompt": NASTY})
@@ -45,14 +40,20 @@ async def test_no_shell_reads_the_command(sandbox_of) -> None:
     assert transcript.output == "|".join([NASTY, "$HOME", "a b", "c'd", ";", "touch", "pwned", ""])
 
 
-@pytest.mark.parametrize("command", ["sh -c '${HOME} ${prompt} {} { prompt } {1}'", "sh {Prompt}"])
-async def test_other_braces_stay(command: str) -> None:
+@pytest.mark.parametrize("command", ["sh -c '${HOME} ${prompt} {} { prompt } {1}'", "sh {Prompt}", "./agent.sh"])
+def test_other_braces_stay_and_a_program_of_the_sandbox_is_not_looked_for(command: str) -> None:
     assert cli_agent(command).command == Words(tuple(shlex.split(command)))
 
 
-async def test_what_looks_like_a_variable_of_the_shell_is_one(attempt) -> None:
-    agent = cli_agent("sh -c 'prompt=mine; echo ${prompt} {prompt}'")
-    assert (await attempt(agent, a_task(inputs={"prompt": "given"}))).output == "mine given"
+@pytest.mark.parametrize(
+    ("command", "prompt", "output"),
+    [
+        ("sh -c 'prompt=mine; echo ${prompt} {prompt}'", "given", "mine given"),
+        ("echo {prompt}", "{trial} {nothing}", "{trial} {nothing}"),
+    ],
+)
+async def test_what_only_looks_like_a_placeholder_stays(attempt, command: str, prompt: str, output: str) -> None:
+    assert (await attempt(cli_agent(command), a_task(inputs={"prompt": prompt}))).output == output
 
 
 async def test_the_prompt_and_the_inputs_lie_in_files(attempt) -> None:
@@ -67,34 +68,31 @@ async def test_the_prompt_and_the_inputs_lie_in_files(attempt) -> None:
     assert json.loads(transcript.output) == [NASTY, inputs, "say-yes", "1"]
 
 
-async def test_a_prompt_that_no_command_can_take_cannot_be_measured(attempt) -> None:
+@pytest.mark.parametrize("prompt", ["a\0b", "a" * 3_000_000], ids=["NUL", "long"])
+async def test_a_prompt_that_no_command_can_take_cannot_be_measured(attempt, prompt: str) -> None:
     with pytest.raises(MeasurementError, match="cannot start"):
-        await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": "a\0b"}))
-    with pytest.raises(MeasurementError, match="cannot start"):
-        await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": "a" * 3_000_000}))
+        await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": prompt}))
 
 
-@pytest.mark.parametrize("command", ["sh {promt}", "sh --x={prompt}{}{file}", "sh '{task}'", "sh {PROMT}", "a {A} {b}"])
-def test_an_unknown_placeholder_is_refused(command: str) -> None:
-    known = r"known: \{prompt\}, .*\{session\}, \{PROMPT\}, .*\{OUTPUT_FILE\}$"
-    with pytest.raises(UsageError, match=r"unknown placeholder \{\w+\} in the agent command; " + known):
+UNKNOWN = r"unknown placeholder \{\w+\} in the agent command; known: \{prompt\}, .*\{session\}, .*\{OUTPUT_FILE\}$"
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("sh {promt}", UNKNOWN),
+        ("sh --x={prompt}{}{file}", UNKNOWN),
+        ("sh {PROMT}", UNKNOWN),
+        ("a {A} {b}", UNKNOWN),
+        ("sh 'open", "cannot be split into words"),
+        ("no-such-program-here", "is not on this machine"),
+        ("/no/such/program", "is not on this machine"),
+        ("''", "is not on this machine"),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_refused(command: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
         cli_agent(command)
-
-
-def test_a_command_with_an_open_quote_is_refused() -> None:
-    with pytest.raises(UsageError, match="cannot be split into words"):
-        cli_agent("sh 'open")
-
-
-@pytest.mark.parametrize("command", ["no-such-program-here", "/no/such/program", "''"])
-def test_a_missing_program_is_found_before_anything_runs(command: str) -> None:
-    with pytest.raises(UsageError, match="is not on this machine"):
-        cli_agent(command)
-
-
-@pytest.mark.parametrize("command", ["./agent.sh", "bin/agent", "{workspace}/agent"])
-def test_a_program_of_the_sandbox_is_not_looked_for(command: str) -> None:
-    assert cli_agent(command).command == Words((command,))
 
 
 @pytest.mark.parametrize(
@@ -117,13 +115,11 @@ async def test_a_command_that_is_not_there_has_not_started(attempt, command: str
     assert transcript.detail.startswith("exit code ")
 
 
-@pytest.mark.parametrize("content", ["#!/no/such/interpreter\n", "#!/bin/sh\n"])
-async def test_a_program_that_cannot_be_run_has_not_started(sandbox_of, content: str) -> None:
-    """The first has no interpreter, the second must not be executed."""
+@pytest.mark.parametrize(("content", "mode"), [("#!/no/such/interpreter\n", 0o755), ("#!/bin/sh\n", 0o644)])
+async def test_a_program_that_cannot_be_run_has_not_started(sandbox_of, content: str, mode: int) -> None:
     async with sandbox_of() as sandbox:
         (sandbox.workspace / "agent").write_text(content)
-        if "no" in content:
-            (sandbox.workspace / "agent").chmod(0o755)
+        (sandbox.workspace / "agent").chmod(mode)
         transcript = await one_turn(cli_agent("./agent"), a_task(), sandbox)
     assert transcript.end is EndReason.NOT_STARTED
 

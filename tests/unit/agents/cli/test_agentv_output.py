@@ -20,26 +20,14 @@ def says(content: Any, **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": content, **more}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "yes",
-        '"yes"',
-        "3",
-        "null",
-        '["yes"]',
-        "{",
-        "NaN",
-        '{"answer": 42}',
-        '{"output": "42"}',
-        '{"output": [1, 2]}',
-        '{"output": []}',
-        '{"output": [{"name": "no role"}]}',
-        '{"cost_usd": 0.1}',
-        '{"error": "of the answer"}',
-        "[" * 100_000,
-    ],
-)
+NO_MESSAGES = [
+    *("yes", '"yes"', "3", "null", '["yes"]', "{", "NaN", "[" * 100_000),
+    *('{"answer": 42}', '{"output": "42"}', '{"output": [1, 2]}', '{"output": []}'),
+    *('{"output": [{"name": "no role"}]}', '{"cost_usd": 0.1}', '{"error": "of the answer"}'),
+]
+
+
+@pytest.mark.parametrize("content", NO_MESSAGES, ids=lambda content: content[:40])
 def test_everything_else_is_the_answer_itself(content: str) -> None:
     transcript = transcript_of_agentv(f"\n{content}\n")
     assert transcript.output == content
@@ -48,16 +36,8 @@ def test_everything_else_is_the_answer_itself(content: str) -> None:
 
 @pytest.mark.parametrize("key", ["output", "output_messages"])
 def test_messages_are_a_complete_transcript(key: str) -> None:
-    call = {
-        "tool": "find",
-        "input": {"q": 1},
-        "output": ["found"],
-        "id": "c1",
-        "status": "ok",
-        "start_time": "2026-01-31T12:00:00Z",
-        "end_time": "2026-01-31T12:00:01Z",
-        "duration_ms": 12.5,
-    }
+    times = {"start_time": "2026-01-31T12:00:00Z", "end_time": "2026-01-31T12:00:01Z", "duration_ms": 12.5}
+    call = {"tool": "find", "input": {"q": 1}, "output": ["found"], "id": "c1", "status": "ok", **times}
     messages = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Say yes."},
@@ -81,18 +61,18 @@ def test_messages_are_a_complete_transcript(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "is_error"),
-    [("ok", False), ("unknown", False), (None, False), ("error", True), ("timeout", True), ("cancelled", True)],
+    ("reported", "call"),
+    [
+        *(({"status": status}, {}) for status in ("ok", "unknown", None)),
+        *(({"status": status}, {"is_error": True}) for status in ("error", "timeout", "cancelled")),
+        ({"input": "ls"}, {"arguments": {"unparsed": "ls"}}),
+        ({"input": [1]}, {"arguments": {"unparsed": [1]}}),
+        ({"input": None}, {}),
+    ],
 )
-def test_the_status_of_a_call(status: str | None, is_error: bool) -> None:
-    transcript = read(output=[says("", tool_calls=[{"tool": "find", "status": status}])])
-    assert transcript.tool_calls == (ToolCall(tool="find", is_error=is_error),)
-
-
-def test_an_input_that_is_no_object_is_kept() -> None:
-    calls = [{"tool": "a", "input": "ls"}, {"tool": "b", "input": [1]}, {"tool": "c", "input": None}]
-    transcript = read(output=[says("", tool_calls=calls)])
-    assert [call.arguments for call in transcript.tool_calls] == [{"unparsed": "ls"}, {"unparsed": [1]}, {}]
+def test_the_status_and_the_input_of_a_call(reported: dict[str, Any], call: dict[str, Any]) -> None:
+    transcript = read(output=[says("", tool_calls=[{"tool": "find", **reported}])])
+    assert transcript.tool_calls == (ToolCall(tool="find", **call),)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +80,7 @@ def test_an_input_that_is_no_object_is_kept() -> None:
     [
         ("yes", "yes"),
         (None, ""),
-        (
-            [{"type": "text", "text": "a"}, {"type": "image", "path": "x"}, {"type": "text", "value": "b"}, "c"],
-            "a\nb\nc",
-        ),
+        ([{"type": "text", "text": "a"}, {"path": "x"}, {"type": "text", "value": "b"}, "c"], "a\nb\nc"),
         ({"answer": 42}, '{"answer": 42}'),
         (42, "42"),
     ],

@@ -15,6 +15,7 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.model.transcript import EndReason, ToolCall, Usage
 
 NASTY = 'Say "yes";\n$(touch pwned) `touch pwned` {TASK} {EVAL_ID} \\ \' * && é'
+OURS = '["say-yes", "1", "a b", "home", "{print}"]'
 SHOW = f"{shlex.quote(sys.executable)} -c 'import json, sys; print(json.dumps(sys.argv[1:]))'"
 
 
@@ -28,11 +29,6 @@ async def test_placeholders_are_words_of_a_shell(sandbox_of) -> None:
     files = [str(sandbox.workspace / "a.md"), str(sandbox.workspace / "b c/it's.md")]
     assert json.loads(words) == [NASTY, "say-yes", "--at=2", *files]
     assert done == "done"
-
-
-async def test_the_prompt_lies_in_a_file(attempt) -> None:
-    agent = cli_agent("cat {PROMPT_FILE} > {OUTPUT_FILE}; echo not the answer")
-    assert (await attempt(agent, a_task(inputs={"prompt": NASTY}))).output == NASTY
 
 
 @pytest.mark.parametrize(
@@ -62,33 +58,35 @@ async def test_files_of_the_tasks_messages_can_be_read(sandbox_of, suites: Path)
     blocks = [{"type": "file", "value": "docs/a b.md", "text": "..."}, {"type": "image", "value": "b.png"}]
     task = a_task(inputs={"files": ["c.md"]}, messages=[{"role": "user", "content": [*blocks, blocks[0]]}])
     async with sandbox_of(task) as sandbox:
-        named = await one_turn(
-            cli_agent(f"{SHOW} {{FILES}}"), task, sandbox, messages=task.messages, files=sandbox.files
-        )
+        given = {"messages": task.messages, "files": sandbox.files}
+        named = await one_turn(cli_agent(f"{SHOW} {{FILES}}"), task, sandbox, **given)
         (sandbox.workspace / "c.md").write_text("of the workspace, ")
-        read = await one_turn(cli_agent("cat {FILES}"), task, sandbox, messages=task.messages, files=sandbox.files)
+        read = await one_turn(cli_agent("cat {FILES}"), task, sandbox, **given)
     assert json.loads(named.output) == [str(sandbox.workspace / "c.md"), str(sandbox.files["docs/a b.md"])]
     assert read.output == "of the workspace, of the suites"
 
 
-async def test_our_placeholders_are_known_beside_theirs(attempt) -> None:
-    agent = cli_agent(f"{SHOW} {{EVAL_ID}} {{turn}} {{session}} ${{HOME:+home}} '{{print}}' {{a,b}}")
-    transcript = await attempt(agent, turn=1, session="a b")
-    assert json.loads(transcript.output)[:5] == ["say-yes", "1", "a b", "home", "{print}"]
+PROGRAM = """
+    bash -c '
+    mkdir -p app && printf "%s\\n" one > app/made &&
+    cat app/made > {OUTPUT_FILE} && echo "said by {EVAL_ID}" >> {OUTPUT_FILE}
+    '
+"""
 
 
-async def test_a_line_may_be_a_program_for_a_shell(attempt) -> None:
-    line = """
-        bash -c '
-        mkdir -p app && printf "%s\\n" one > app/made &&
-        cat app/made > {OUTPUT_FILE} && echo "said by {EVAL_ID}" >> {OUTPUT_FILE}
-        '
-    """
-    assert (await attempt(cli_agent(line))).output == "one\nsaid by say-yes"
-
-
-async def test_a_task_without_a_prompt_gives_an_empty_word(attempt) -> None:
-    assert (await attempt(cli_agent(f"{SHOW} {{PROMPT}}"), a_task(inputs={}))).output == '[""]'
+@pytest.mark.parametrize(
+    ("line", "prompt", "output"),
+    [
+        ("cat {PROMPT_FILE} > {OUTPUT_FILE}; echo not the answer", NASTY, NASTY),
+        (f"{SHOW} {{EVAL_ID}} {{turn}} {{session}} ${{HOME:+home}} '{{print}}'", "", OURS),
+        (PROGRAM, "", "one\nsaid by say-yes"),
+        (f"{SHOW} {{PROMPT}}", "", '[""]'),
+    ],
+    ids=["prompt in a file", "our placeholders and the shell's", "program for a shell", "no prompt"],
+)
+async def test_what_stands_in_a_line(attempt, line: str, prompt: str, output: str) -> None:
+    task = a_task(inputs={"prompt": prompt} if prompt else {})
+    assert (await attempt(cli_agent(line), task, turn=1, session="a b")).output == output
 
 
 OUTPUT = {
@@ -120,37 +118,27 @@ async def test_a_transcript_of_ours_goes_before_the_output(attempt) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "detail"),
+    ("command", "end", "detail"),
     [
-        ("echo why >&2; exit 3 # {OUTPUT_FILE}", "exit code 3: why"),
-        ("true {OUTPUT_FILE}", "it left nothing at {OUTPUT_FILE}"),
-        ("mkfifo {OUTPUT_FILE}", "it left nothing at {OUTPUT_FILE}"),
-        ("ln -s /etc/passwd {OUTPUT_FILE}", "it left nothing at {OUTPUT_FILE}"),
-        ("""echo '{"text": "", "error": "no key"}' > {OUTPUT_FILE}""", "no key"),
-        ("if {PROMPT}", "exit code 2: "),
+        ("echo why >&2; exit 3 # {OUTPUT_FILE}", EndReason.CRASHED, "exit code 3: why"),
+        ("true {OUTPUT_FILE}", EndReason.CRASHED, "it left nothing at {OUTPUT_FILE}"),
+        ("mkfifo {OUTPUT_FILE}", EndReason.CRASHED, "it left nothing at {OUTPUT_FILE}"),
+        ("ln -s /etc/passwd {OUTPUT_FILE}", EndReason.CRASHED, "it left nothing at {OUTPUT_FILE}"),
+        ("""echo '{"text": "", "error": "no key"}' > {OUTPUT_FILE}""", EndReason.CRASHED, "no key"),
+        ("if {PROMPT}", EndReason.CRASHED, "exit code 2: "),
+        ("no-such-program {PROMPT}", EndReason.NOT_STARTED, "exit code 127: "),
+        ("truncate -s 33M {OUTPUT_FILE}", EndReason.UNREADABLE, "output.json cannot be read: larger than 32 MiB"),
     ],
 )
-async def test_an_agent_that_failed_has_crashed(attempt, command: str, detail: str) -> None:
+async def test_how_a_line_has_failed(attempt, command: str, end: EndReason, detail: str) -> None:
     transcript = await attempt(cli_agent(command))
-    assert transcript.end is EndReason.CRASHED
+    assert transcript.end is end
     assert transcript.detail.startswith(detail)
-
-
-async def test_a_line_whose_program_is_missing_has_not_started(attempt) -> None:
-    transcript = await attempt(cli_agent("no-such-program {PROMPT}"))
-    assert transcript.end is EndReason.NOT_STARTED
-    assert transcript.detail.startswith("exit code 127: ")
 
 
 async def test_what_a_failing_agent_wrote_is_kept(attempt) -> None:
     transcript = await attempt(cli_agent("echo half > {OUTPUT_FILE}; exit 3"))
     assert (transcript.end, transcript.output) == (EndReason.CRASHED, "half")
-
-
-async def test_an_output_that_is_too_large_is_a_failure(attempt) -> None:
-    transcript = await attempt(cli_agent("truncate -s 33M {OUTPUT_FILE}"))
-    assert transcript.end is EndReason.UNREADABLE
-    assert transcript.detail == "output.json cannot be read: larger than 32 MiB"
 
 
 async def test_time_that_is_up_ends_all_of_a_line(attempt) -> None:
@@ -167,8 +155,3 @@ def test_an_unknown_placeholder_for_files_is_refused(files_format: str) -> None:
 def test_agentvs_placeholders_are_all_there() -> None:
     """AgentV's documentation of its `cli` provider lists these."""
     assert set(AGENTV_PLACEHOLDERS) == {"PROMPT", "PROMPT_FILE", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE"}
-
-
-def test_a_line_is_not_looked_for_on_this_machine() -> None:
-    assert Path("no such program").exists() is False
-    cli_agent("no-such-program --prompt {PROMPT}")

@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.builders import a_task
 from tests.unit.agents.cli.programs import cli_agent
-from tests.unit.agents.conftest import one_turn
 
 from passgate.tasks.errors import UsageError
 
@@ -68,53 +66,35 @@ def test_a_file_that_a_sandbox_has_is_the_workspaces(repository: Path) -> None:
     cli_agent("python3 agent.py", suites_folder=suites)
 
 
-def test_below_the_repository_files_are_named_from_its_folder(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+async def test_files_are_named_from_the_repository_wherever_passgate_works(
+    repository: Path, attempt, monkeypatch
 ) -> None:
     monkeypatch.chdir(repository / "agents")
     with pytest.raises(UsageError, match=r"cli:\{project\}/agents/desk/agent\.sh"):
         cli_agent("desk/agent.sh")
+    assert (await attempt(cli_agent("python3 {project}/agent.py"))).output == "of the repository"
 
 
-async def test_the_project_is_the_repository(repository: Path, sandbox_of, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(repository / "agents")
-    async with sandbox_of() as sandbox:
-        transcript = await one_turn(cli_agent("python3 {project}/agent.py"), a_task(), sandbox)
-    assert transcript.output == "of the repository"
+async def test_a_command_starts_in_its_cwd(repository: Path, attempt) -> None:
+    assert (await attempt(cli_agent("./agent.sh", cwd="agents/desk"))).output == f"{repository}/agents/desk\nmine"
 
 
-async def test_a_command_starts_in_its_cwd(repository: Path, sandbox_of) -> None:
-    agent = cli_agent("./agent.sh", cwd="agents/desk")
-    async with sandbox_of() as sandbox:
-        transcript = await one_turn(agent, a_task(), sandbox)
-    assert transcript.output == f"{repository}/agents/desk\nmine"
-
-
-@pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize("cwd", ["agents/gone", "agent.py"])
-def test_a_cwd_that_is_no_folder_is_refused(cwd: str) -> None:
-    with pytest.raises(UsageError, match=r"`cwd` is no folder: .*; name one relative to "):
-        cli_agent("sh", cwd=cwd)
+GONE = r"is not on this machine: there is no file /.*"
+NO_FOLDER = r"`cwd` is no folder: .*; name one relative to "
 
 
 @pytest.mark.usefixtures("repository")
 @pytest.mark.parametrize(
     ("command", "cwd", "match"),
     [
-        (
-            "{project}/gone.sh",
-            None,
-            r"is not on this machine: there is no file /.*/gone\.sh; .* `working_dir` of its job",
-        ),
+        ("{project}/gone.sh", None, GONE + r"/gone\.sh; .* `working_dir` of its job"),
         ("{project}/agent.py", None, r"cannot be run: `chmod \+x /.*/agent\.py`"),
-        (
-            "./gone.sh",
-            "agents/desk",
-            r"is not on this machine: there is no file /.*/agents/desk/gone\.sh; check --agent",
-        ),
+        ("./gone.sh", "agents/desk", GONE + r"/agents/desk/gone\.sh; check --agent"),
         ("./words.txt", "agents/desk", r"cannot be run: `chmod \+x "),
+        ("sh", "agents/gone", NO_FOLDER),
+        ("sh", "agent.py", NO_FOLDER),
     ],
 )
-def test_a_program_of_the_repository_must_be_there(command: str, cwd: str | None, match: str) -> None:
+def test_a_program_of_the_repository_and_its_cwd_must_be_there(command: str, cwd: str | None, match: str) -> None:
     with pytest.raises(UsageError, match=match):
         cli_agent(command, cwd=cwd)
