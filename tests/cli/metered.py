@@ -1,9 +1,10 @@
 """A project whose agent calls the scripted model through the meter."""
 
 import json
+import subprocess
 import sys
-from typing import Any
 
+from tests.cli.commands import exits
 from tests.project import Project
 from tests.upstream import ScriptedUpstream
 
@@ -56,7 +57,7 @@ print(message["content"])
 '''
 
 
-def set_up(project: Project, upstream: ScriptedUpstream) -> Project:
+def set_up(project: Project, upstream: ScriptedUpstream) -> None:
     """One task whose agent calls the scripted model; its tools leave a file each in the workspace."""
     project.write("gates.yaml", GATES)
     write_task(project)
@@ -64,12 +65,17 @@ def set_up(project: Project, upstream: ScriptedUpstream) -> Project:
     project.write("prices.yaml", "version: 1\nmodels: {m: {input: 100, output: 0}}\n")
     project.write("agents.yaml", agents(project, ""))
     project.environment |= {"OPENAI_BASE_URL": upstream.openai_base_url, "OPENAI_API_KEY": "sk-the-real-key"}
-    return project
+    project.environment["PASSGATE_ENGINE"] = "none"
 
 
-def write_task(project: Project, budgets: str = "max_steps: 4") -> None:
-    task = TASK % {"task_id": "say-yes", "suite": "golden"}
-    project.write("suites/golden/say-yes.yaml", task.replace("max_steps: 4", budgets))
+def write_task(project: Project, old: str = "", new: str = "") -> None:
+    text = TASK % {"task_id": "say-yes", "suite": "golden"}
+    project.write("suites/golden/say-yes.yaml", text.replace(old, new) if old else text)
+
+
+def run(project: Project, code: int, *options: str, agent: str = "bot") -> subprocess.CompletedProcess[str]:
+    """Run the gate, which must end with this exit code."""
+    return exits(project, code, "run", "ci_merge", "--agent", agent, *options)
 
 
 def agents(project: Project, more: str) -> str:
@@ -82,15 +88,3 @@ def server_complaints(stderr: str) -> list[str]:
     """The lines in which the meter's server or asyncio complain of something that nobody has caught."""
     signs = ("never retrieved", "ASGI", "uvicorn", "Task was destroyed", "InvalidStateError", "graceful shutdown")
     return [line for line in stderr.splitlines() if any(sign in line for sign in signs)]
-
-
-def verdict(project: Project) -> dict[str, Any]:
-    """The verdict of the newest run."""
-    found: dict[str, Any] = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
-    return found
-
-
-def finished_trials(project: Project) -> list[dict[str, Any]]:
-    """The lines of the newest run's journal: `trial` and `transcript`."""
-    lines = (project.run_folders()[-1] / "journal.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]

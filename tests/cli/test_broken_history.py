@@ -4,24 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.gates import WRITES_OK, gate_of
-from tests.project import Project
+from tests.cli.commands import exits
+from tests.gates import shell_agent
+from tests.scenarios import Scenarios
+from tests.scenarios.gates import a_green_run
 
 pytestmark = pytest.mark.slow
 
 SKIPPED = "the history .passgate/history: 1 file is skipped: suite=golden/day="
 
 
-def test_every_reader_skips_a_broken_file_and_counts_it(project: Project) -> None:
-    gate_of(project, k=2)
-    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
-    project.write("agent.sh", "printf ok > result.txt")
-    agent = ("--agent", f"cli:sh {project.path}/agent.sh")
-    first = project.passgate("run", "ci_merge", *agent)
-    assert first.returncode == 0, first.stdout + first.stderr
-    assert "skipped" not in first.stderr
-    (whole,) = Path(project.path, ".passgate/history/trials").rglob("*.parquet")
+def test_every_reader_skips_a_broken_file_and_counts_it(scenario: Scenarios, tmp_path: Path) -> None:
+    first = scenario(a_green_run)
+    assert "skipped" not in first.ended().stderr
+    project = first.copy(tmp_path / "copy")
+    (whole,) = (project.path / ".passgate/history/trials").rglob("*.parquet")
     whole.with_name("broken.parquet").touch()
+    agent = shell_agent(project)
     for command in (
         ("run", "ci_merge", *agent),
         ("judge", "last"),
@@ -29,6 +28,4 @@ def test_every_reader_skips_a_broken_file_and_counts_it(project: Project) -> Non
         ("baseline", "show", *agent),
         ("forecast", "ci_merge", *agent),
     ):
-        result = project.passgate(*command)
-        assert result.returncode == 0, (command, result.stdout, result.stderr)
-        assert result.stderr.count(SKIPPED) == 1, (command, result.stderr)
+        assert exits(project, 0, *command).stderr.count(SKIPPED) == 1, command

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gates import GATES, WRITES_OK
+from tests.cli.commands import told
+from tests.gates import WRITES_OK, gate_of
 from tests.project import Project
 
 pytestmark = pytest.mark.slow
@@ -13,25 +14,23 @@ pytestmark = pytest.mark.slow
 
 def processes_of_a_run(project: Project, log: Path, **environment: str) -> int:
     """The number of git processes of one run, as a program of that name counts them."""
-    folder = log.parent / "bin"
-    folder.mkdir(exist_ok=True)
-    program = folder / "git"
+    program = log.parent / "bin" / "git"
+    program.parent.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {shutil.which("git")} "$@"\n')
     program.chmod(0o755)
     log.write_text("")
-    path = f"{folder}:{project.full_environment()['PATH']}"
-    ran = project.passgate(
-        "run", "ci_merge", "--engine", "none", "--agent", "cli:sh -c 'printf ok > result.txt'", PATH=path, **environment
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    path = f"{program.parent}:{project.full_environment()['PATH']}"
+    told(project, "run", "ci_merge", "--engine", "none", *AGENT, PATH=path, **environment)
     return len(log.read_text().splitlines())
+
+
+AGENT = ("--agent", "cli:sh -c 'printf ok > result.txt'")
 
 
 @pytest.fixture
 def gated(bare_project: Project) -> Project:
     """A gate on main; the branch `change` is checked out and has a commit of its own."""
-    bare_project.write("gates.yaml", GATES.format(k=2, seconds=30, suites="golden"))
-    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    gate_of(bare_project, "a", k=2)
     bare_project.write(".gitignore", ".passgate/\n")
     bare_project.git("add", "--all")
     bare_project.git("commit", "-q", "-m", "The gate")
