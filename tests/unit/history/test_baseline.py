@@ -13,14 +13,17 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, Pins
 from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.task import EvalTask, Metric, Scoring, SequentialTest, Suite
-from passgate.tasks.model.trial import TrialStatus
-from tests.builders import a_plan, a_policy, a_task, a_trial, trials_of
+from tests.builders import a_plan, a_policy, a_task, trials_of
 
 TASK = a_task()
 PLAN = a_plan(TASK, run_id="20260201T000000Z-now")
 KEY = "golden/say-yes"
 NO_BASE = Base()
+PLAN_ON_BASE = PLAN.model_copy(update={"base": Base(commit="b" * 40, ancestors=("b" * 40, "a" * 40))})
+SEQUENTIAL = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
 NEW, NONE = BaselineTask(state=BaselineState.NEW), BaselineTask(state=BaselineState.NONE)
+GREEN, RED, UNRELIABLE = BaselineState.GREEN, BaselineState.RED, BaselineState.UNRELIABLE
+FIRST, SECOND, THIRD, FOURTH = "20260101", "20260102", "20260103", "20260104"
 
 
 def run(run_id: str, statuses: str, task: EvalTask = TASK, *, model: str = "m", **changes: Any) -> pd.DataFrame:
@@ -51,281 +54,248 @@ def pinned(commit: str | None = None, *runs: str, base: Base = NO_BASE) -> Plan:
     return PLAN.model_copy(update={"pins": Pins(commit=commit, runs=runs, reason="why", by="Ann"), "base": base})
 
 
-class TestPooling:
-    def test_runs_are_pooled_the_newest_first(self) -> None:
-        assert entry(run("20260102", "fpp"), run("20260103", "ppp"), run("20260101", "ppp")) == BaselineTask(
-            state=BaselineState.GREEN,
-            runs=("20260103", "20260102", "20260101"),
-            runs_green=2,
-            green_in_a_row=1,
-            passed=8,
-            n=9,
-            counts={"20260103": (3, 3), "20260102": (2, 3), "20260101": (3, 3)},
-            newest=(True, True, True, True, True, False, True, True, True),
-        )
-
-    def test_trials_of_a_run_that_did_not_decide_the_task_are_counted_all_the_same(self) -> None:
-        found = entry(run("20260102", "ppe"), run("20260101", "ppp"))
-        assert (found.runs, found.runs_green, found.green_in_a_row) == (("20260101",), 1, 1)
-        assert (found.passed, found.n, found.newest) == (5, 5, (True,) * 5)
-
-    def test_a_trial_that_was_left_out_decides_nothing_where_it_could_have(self) -> None:
-        assert entry(run("20260101", "f--")).runs == ("20260101",)
-        assert entry(run("20260101", "pp-")).runs == ()
-
-    def test_where_no_run_has_decided_the_task_there_is_no_baseline(self) -> None:
-        found = entry(run("20260101", "ppe"))
-        assert (found.state, found.passed, found.n) == (BaselineState.NONE, 2, 2)
-
-    def test_a_run_of_nothing_but_errors_takes_no_place(self) -> None:
-        outage, good = run("20260102", "eee"), run("20260101", "ppp")
-        assert entry(outage, good, plan=with_baseline(runs=1)).runs == ("20260101",)
-        assert entry(outage) == NONE
-
-    @pytest.mark.parametrize(("most", "runs"), [(1, 1), (2, 2), (3, 3), (4, 3)])
-    def test_only_the_newest_runs_are_pooled(self, most: int, runs: int) -> None:
-        found = entry(*(run(f"2026010{day}", "ppp") for day in (1, 2, 3)), plan=with_baseline(runs=most))
-        assert found.runs == ("20260103", "20260102", "20260101")[:runs]
-        assert found.n == 3 * runs
-
-    def test_every_task_has_its_own_newest_runs(self) -> None:
-        other = a_task(task_id="other")
-        plan = with_baseline(runs=1).model_copy(update={"tasks": (TASK, other)})
-        found = of(run("20260101", "ppp"), run("20260102", "fff", other), plan=plan)
-        assert {name: one.runs for name, one in found.tasks.items()} == {
-            KEY: ("20260101",),
-            "golden/other": ("20260102",),
-        }
-        assert found.runs == ("20260101", "20260102")
-
-    def test_confirming_trials_do_not_count(self) -> None:
-        """They are run because a trial has failed, so that what they say is not of the task as such."""
-        confirming = [
-            row(
-                a_trial(TASK, number, TrialStatus.FAILED),
-                a_plan(TASK, run_id="20260101", revision=Revision(branch="main")),
-            )
-            for number in (3, 4)
-        ]
-        found = entry(run("20260101", "ppp"), pd.DataFrame(confirming, columns=arrow_schema().names))
-        assert (found.state, found.passed, found.n) == (BaselineState.GREEN, 3, 3)
-
-    def test_what_trials_took_and_cost_comes_with_them_the_newest_first(self) -> None:
-        found = entry(
-            run("20260101", "ppp", wall_time_seconds=1.5, cost=0.25),
-            run("20260102", "pe", wall_time_seconds=9.0),
-        )
-        assert list(found.wall_times.items()) == [("20260102", (9.0,)), ("20260101", (1.5, 1.5, 1.5))]
-        assert found.costs == {"20260101": (0.25, 0.25, 0.25)}
-
-    def test_one_pass_decides_where_one_is_enough(self) -> None:
-        task = a_task(metric=Metric.PASS_AT_K)
-        found = entry(run("20260101", "pee", task), plan=a_plan(task, run_id="20260201"))
-        assert (found.state, found.runs_green, found.passed, found.n) == (BaselineState.GREEN, 1, 1, 1)
-
-    @pytest.mark.parametrize(("score", "green"), [(0.9, 1), (0.7, 0)])
-    def test_scores_decide_where_the_task_goes_by_them(self, score: float, green: int) -> None:
-        task = a_task(metric=Metric.MEAN, scoring=Scoring(threshold=0.8))
-        rows = run("20260101", "ppp", task)
-        rows["score"] = score
-        found = entry(rows, plan=a_plan(task, run_id="20260201"))
-        assert (found.runs, found.runs_green) == (("20260101",), green)
-
-    def test_a_sequential_test_decides_where_the_task_goes_by_one(self) -> None:
-        """What stopped it early counts, and one failure of ten is no red run."""
-        task = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
-        plan = a_plan(task, run_id="20260201")
-        runs = {"20260101": "fppppppppp", "20260102": "pppppp", "20260103": "ff", "20260104": "p"}
-        found = entry(*(run(*one, task) for one in runs.items()), plan=plan)
-        assert (found.runs, found.runs_green) == (("20260103", "20260102", "20260101"), 2)
-        assert (found.passed, found.n) == (16, 19)
+def days(*statuses: str, task: EvalTask = TASK, **changes: Any) -> list[pd.DataFrame]:
+    """Runs of the days from 2026-01-01 on."""
+    return [run(f"202601{day:02}", letters, task, **changes) for day, letters in enumerate(statuses, 1)]
 
 
-class TestStates:
-    @pytest.mark.parametrize(
-        ("greens", "state"),
-        [
-            ("", BaselineState.NONE),
-            ("g", BaselineState.GREEN),
-            ("r", BaselineState.RED),
-            ("gr", BaselineState.UNRELIABLE),
-            ("grg", BaselineState.GREEN),
-            ("grr", BaselineState.RED),
-            ("rrggggg", BaselineState.GREEN),
-            ("rgrgrgggg", BaselineState.GREEN),
-            ("rgrgrgrgg", BaselineState.UNRELIABLE),
-            ("grgrgrgrr", BaselineState.UNRELIABLE),
-            ("grgrgrrrr", BaselineState.RED),
-            ("rrr" + "g" * 17, BaselineState.RED),
-            ("rrg" + "g" * 17, BaselineState.GREEN),
-            ("grrr" + "g" * 17, BaselineState.GREEN),
-            ("ggg" + "r" * 17, BaselineState.RED),
-        ],
-    )
-    def test_two_thirds_are_green_and_one_third_or_three_in_a_row_red(self, greens: str, state: BaselineState) -> None:
-        assert state_of([letter == "g" for letter in greens]) is state
-
-    @given(greens=st.lists(st.booleans(), min_size=1), position=st.integers(0, 30))
-    def test_a_run_more_that_passed_never_makes_it_worse(self, greens: list[bool], position: int) -> None:
-        better = [green or number == position for number, green in enumerate(greens)]
-        order = [BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.GREEN]
-        assert order.index(state_of(better)) >= order.index(state_of(greens))
-
-    def test_the_state_is_that_of_the_runs(self) -> None:
-        days = {"20260101": "ppp", "20260102": "ppp", "20260103": "ppp", "20260104": "ppp"}
-        fallen = {"20260105": "fpp", "20260106": "fpp"}
-        assert entry(*(run(*one) for one in (days | fallen).items())).state is BaselineState.GREEN
-        found = entry(*(run(*one) for one in (days | fallen | {"20260107": "ppf"}).items()))
-        assert (found.state, found.runs_green, found.green_in_a_row) == (BaselineState.RED, 4, 0)
-
-    def test_how_many_newest_runs_in_a_row_were_green(self) -> None:
-        days = ["ppp", "ppp", "fff", "ppp", "ppp", "ppp"]
-        found = entry(*(run(f"2026010{number}", statuses) for number, statuses in enumerate(days)))
-        assert (found.green_in_a_row, found.runs_green) == (3, 5)
-
-
-class TestWhichRows:
-    def test_only_runs_before_this_one_count(self) -> None:
-        assert entry(run("20260201T000000Z-now", "ppp"), run("20260202", "ppp")) == NEW
-
-    def test_a_task_that_no_run_of_the_baseline_knows_is_new(self) -> None:
-        plan = PLAN.model_copy(update={"tasks": (TASK, a_task(task_id="new"))})
-        assert of(run("20260101", "ppp"), plan=plan).tasks["golden/new"] == NEW
-
-    def test_a_task_of_another_suite_is_another_task(self) -> None:
-        moved = a_task(suite=Suite.FAILURE_REPLAYS)
-        found = of(run("20260101", "ppp", moved))
-        assert found.tasks == {KEY: NEW}
-
-    @pytest.mark.parametrize(
-        "change",
-        [{"task_digest": "another"}, {"grader_digest": "another"}, {"k": 4}, {"metric": Metric.PASS_AT_K}],
-    )
-    def test_a_task_known_only_as_it_was_before_has_no_baseline(self, change: dict[str, Any]) -> None:
-        found = entry(run("20260101", "ppp", a_task(**change)))
-        assert found.model_copy(update={"restart": None}) == NONE
-
-    def test_a_change_of_the_task_leaves_the_other_runs_behind(self) -> None:
-        changed = a_task(task_digest="another")
-        runs = run("20260101", "ppp", changed), run("20260102", "fff")
-        found = entry(*runs, plan=with_baseline(runs=1).model_copy(update={"tasks": (changed,)}))
-        assert (found.state, found.runs) == (BaselineState.GREEN, ("20260101",))
-
-    def test_a_task_known_only_of_another_agent_has_no_baseline(self) -> None:
-        other = PLAN.model_copy(update={"agent": AgentSpec(kind=AgentKind.CLI, target="my-agent --fast")})
-        assert entry(run("20260101", "ppp"), plan=other) == NONE
-
-    def test_a_task_of_which_there_are_only_confirming_trials_has_no_baseline(self) -> None:
-        assert entry(run("20260101", "---p")) == NONE
-
-    def test_without_rows_every_task_is_new(self) -> None:
-        plan = PLAN.model_copy(update={"base": Base(commit="c" * 40, ancestors=("c" * 40,))})
-        empty = arrow_schema().empty_table().to_pandas()
-        assert baseline_of(plan, empty) == Baseline(branch="main", commit="c" * 40, tasks={KEY: NEW})
-
-    def test_a_plan_without_tasks_has_an_empty_baseline(self) -> None:
-        assert of(run("20260101", "ppp"), plan=a_plan(run_id="20260201")).tasks == {}
-
-
-class TestModels:
-    RUNS = (run("20260101", "fff", model="old"), run("20260102", "ppp", model="new"))
-
-    @pytest.mark.parametrize("models", [None, {}, {KEY: ()}, {"golden/other": ("old",)}])
-    def test_where_no_models_are_known_every_row_counts(self, models: Any) -> None:
-        assert entry(*self.RUNS, models=models).n == 6
-
-    @pytest.mark.parametrize(
-        ("models", "runs"),
-        [
-            (("new",), ("20260102",)),
-            ({"old"}, ("20260101",)),
-            (("old", "new"), ("20260102", "20260101")),
-        ],
-    )
-    def test_rows_of_other_models_do_not_count(self, models: Any, runs: tuple[str, ...]) -> None:
-        found = entry(*self.RUNS, models={KEY: models})
-        assert (found.runs, found.n) == (runs, 3 * len(runs))
-
-    def test_a_task_known_only_of_other_models_has_no_baseline_but_keeps_its_admission(self) -> None:
-        found = entry(*self.RUNS, models={KEY: ("newer",)})
-        assert found == NONE.model_copy(update={"newest": (True,) * 3 + (False,) * 3})
-
-    def test_a_run_in_which_a_model_had_a_part_counts_whole(self) -> None:
-        half = run("20260103", "ppp").assign(model=["big, small", "big", ""])
-        for models in (("big",), ("small",), ("big, small",), ("huge, small",)):
-            found = entry(*self.RUNS, half, models={KEY: models})
-            assert (found.runs, found.n, found.runs_green) == (("20260103",), 3, 1)
-
-    def test_runs_of_other_models_take_no_place(self) -> None:
-        assert entry(*self.RUNS, plan=with_baseline(runs=1), models={KEY: ("old",)}).runs == ("20260101",)
-
-
-class TestCommits:
-    BASE = Base(commit="b" * 40, ancestors=("b" * 40, "a" * 40))
-
-    @property
-    def plan(self) -> Plan:
-        return PLAN.model_copy(update={"base": self.BASE})
-
-    def test_runs_of_the_merge_base_and_its_ancestors_count_whatever_their_branch(self) -> None:
-        found = of(
-            run("20260101", "ppp", commit="a" * 40, branch="renamed"),
-            run("20260102", "ppp", commit="b" * 40, branch=""),
-            run("20260103", "fff", commit="c" * 40),
-            run("20260104", "fff", commit=""),
-            plan=self.plan,
-        )
-        assert found.tasks[KEY].runs == ("20260102", "20260101")
-        assert (found.branch, found.commit, found.pinned) == ("main", "b" * 40, False)
-
-    def test_runs_of_changed_files_are_of_no_commit(self) -> None:
-        assert entry(run("20260101", "ppp", commit="a" * 40, dirty=True), plan=self.plan) == NEW
-
-    def test_without_git_the_runs_of_the_branch_count(self) -> None:
-        found = of(
-            run("20260101", "ppp", branch="main", commit="a" * 40),
-            run("20260102", "fff", branch="feature"),
-            run("20260103", "fff", branch="main2"),
-            run("20260104", "fff", branch=""),
-            run("20260105", "fff", branch="main", dirty=True),
-        )
-        assert found.tasks[KEY].runs == ("20260101",)
-        assert (found.branch, found.commit, found.pinned) == ("main", "", False)
-
-    def test_the_branch_is_the_policys(self) -> None:
-        found = of(run("20260101", "ppp", branch="trunk"), run("20260102", "ppp"), plan=with_baseline(branch="trunk"))
-        assert (found.branch, found.tasks[KEY].runs) == ("trunk", ("20260101",))
-
-
-class TestPins:
-    RUNS = tuple(
-        run(
-            f"2026010{number}T000000Z-nightly-{number}", "ppp", branch=f"b{number}", commit=f"{number}" * 40, dirty=True
-        )
-        for number in (1, 2, 3)
+def test_runs_are_pooled_the_newest_first() -> None:
+    assert entry(run("20260102", "fpp"), run("20260103", "ppp"), run("20260101", "ppp")) == BaselineTask(
+        state=GREEN,
+        runs=("20260103", "20260102", "20260101"),
+        runs_green=2,
+        green_in_a_row=1,
+        passed=8,
+        n=9,
+        counts={"20260103": (3, 3), "20260102": (2, 3), "20260101": (3, 3)},
+        newest=(True, True, True, True, True, False, True, True, True),
     )
 
-    def test_the_pinned_runs_are_the_baseline_wherever_they_come_from(self) -> None:
-        base = Base(commit="3" * 40, ancestors=("3" * 40,))
-        found = of(*self.RUNS, plan=pinned(None, "20260101T000000Z-nightly-1", "20260102", base=base))
-        assert found.tasks[KEY].runs == ("20260102T000000Z-nightly-2", "20260101T000000Z-nightly-1")
-        assert (found.commit, found.pinned) == ("3" * 40, True)
 
-    def test_a_pinned_run_that_is_not_before_this_one_does_not_count(self) -> None:
-        assert entry(run("20260202", "ppp"), plan=pinned(None, "20260202")) == NEW
+@pytest.mark.parametrize(
+    ("task", "runs", "state", "counted", "trials"),
+    [
+        (TASK, "ppp ppe", GREEN, (1, 1, 1), (5, 5)),  # A run that has not decided the task
+        (TASK, "f--", RED, (1, 0, 0), (0, 1)),  # What was left out could change nothing
+        (TASK, "pp-", BaselineState.NONE, (0, 0, 0), (2, 2)),  # What was left out could have decided
+        (TASK, "ppe", BaselineState.NONE, (0, 0, 0), (2, 2)),
+        (TASK, "eee", BaselineState.NONE, (0, 0, 0), (0, 0)),
+        (TASK, "---p", BaselineState.NONE, (0, 0, 0), (0, 0)),  # Confirming trials alone
+        (TASK, "pppff", GREEN, (1, 1, 1), (3, 3)),  # Confirming trials are run because a trial has failed
+        (TASK, "ppp ppp ppp ppp fpp fpp", GREEN, (6, 4, 0), (16, 18)),
+        (TASK, "ppp ppp ppp ppp fpp fpp ppf", RED, (7, 4, 0), (18, 21)),
+        (TASK, "ppp ppp fff ppp ppp ppp", GREEN, (6, 5, 3), (15, 18)),
+        (a_task(metric=Metric.PASS_AT_K), "pee", GREEN, (1, 1, 1), (1, 1)),
+        # What stopped a sequential test early counts, and one failure of ten is no red run.
+        (SEQUENTIAL, "fppppppppp pppppp ff p", GREEN, (3, 2, 0), (16, 19)),
+    ],
+)
+def test_what_runs_say_together(
+    task: EvalTask, runs: str, state: BaselineState, counted: tuple[int, int, int], trials: tuple[int, int]
+) -> None:
+    found = entry(*days(*runs.split(), task=task), plan=a_plan(task, run_id="20260201"))
+    assert (found.state, (len(found.runs), found.runs_green, found.green_in_a_row)) == (state, counted)
+    assert (found.passed, found.n) == (sum(found.newest), len(found.newest)) == trials
 
-    def test_runs_that_no_history_has_leave_every_task_new(self) -> None:
-        assert entry(*self.RUNS, plan=pinned(None, "1999")) == NEW
 
-    def test_a_pinned_commit_has_the_ancestors_that_the_base_holds(self) -> None:
-        base = Base(commit="9" * 40, ancestors=("2" * 40, "1" * 40))
-        rows = [run(f"2026010{number}", "ppp", commit=f"{number}" * 40) for number in (1, 2, 3)]
-        found = of(*rows, run("20260104", "fff", commit="1" * 40, dirty=True), plan=pinned("2" * 7, base=base))
-        assert found.tasks[KEY].runs == ("20260102", "20260101")
-        assert (found.commit, found.pinned) == ("2" * 40, True)
+@pytest.mark.parametrize(("score", "green"), [(0.9, 1), (0.7, 0)])
+def test_scores_decide_where_the_task_goes_by_them(score: float, green: int) -> None:
+    task = a_task(metric=Metric.MEAN, scoring=Scoring(threshold=0.8))
+    found = entry(run(FIRST, "ppp", task).assign(score=score), plan=a_plan(task, run_id="20260201"))
+    assert (found.runs, found.runs_green) == ((FIRST,), green)
 
-    def test_of_a_pinned_commit_that_git_does_not_know_its_own_runs_count(self) -> None:
-        rows = [run(f"2026010{number}", "ppp", commit=f"{number}" * 40) for number in (1, 2, 3)]
-        found = of(*rows, run("20260104", "fff", commit="2" * 40, dirty=True), plan=pinned("2" * 7))
-        assert found.tasks[KEY].runs == ("20260102",)
-        assert (found.commit, found.pinned) == ("2" * 7, True)
+
+@pytest.mark.parametrize(("most", "runs"), [(1, 1), (2, 2), (3, 3), (4, 3)])
+def test_only_the_newest_runs_are_pooled(most: int, runs: int) -> None:
+    found = entry(*days("ppp", "ppp", "ppp"), plan=with_baseline(runs=most))
+    assert (found.runs, found.n) == ((THIRD, SECOND, FIRST)[:runs], 3 * runs)
+
+
+def test_every_task_has_its_own_newest_runs_and_those_of_nothing_but_errors_take_no_place() -> None:
+    other = a_task(task_id="other")
+    plan = with_baseline(runs=1).model_copy(update={"tasks": (TASK, other)})
+    found = of(*days("ppp", "eee"), run(THIRD, "fff", other), plan=plan)
+    assert {name: one.runs for name, one in found.tasks.items()} == {KEY: (FIRST,), "golden/other": (THIRD,)}
+    assert found.runs == (FIRST, THIRD)
+
+
+def test_what_trials_took_and_cost_comes_with_them_the_newest_first() -> None:
+    found = entry(run(FIRST, "ppp", wall_time_seconds=1.5, cost=0.25), run(SECOND, "pe", wall_time_seconds=9.0))
+    assert list(found.wall_times.items()) == [(SECOND, (9.0,)), (FIRST, (1.5, 1.5, 1.5))]
+    assert found.costs == {FIRST: (0.25, 0.25, 0.25)}
+
+
+@pytest.mark.parametrize(
+    ("greens", "state"),
+    [
+        ("", BaselineState.NONE),
+        ("g", GREEN),
+        ("r", RED),
+        ("gr", UNRELIABLE),
+        ("grg", GREEN),
+        ("grr", RED),
+        ("rrggggg", GREEN),
+        ("rgrgrgggg", GREEN),
+        ("rgrgrgrgg", UNRELIABLE),
+        ("grgrgrgrr", UNRELIABLE),
+        ("grgrgrrrr", RED),
+        ("rrr" + "g" * 17, RED),
+        ("rrg" + "g" * 17, GREEN),
+        ("grrr" + "g" * 17, GREEN),
+        ("ggg" + "r" * 17, RED),
+    ],
+)
+def test_two_thirds_are_green_and_one_third_or_three_in_a_row_red(greens: str, state: BaselineState) -> None:
+    assert state_of([letter == "g" for letter in greens]) is state
+
+
+@given(greens=st.lists(st.booleans(), min_size=1), position=st.integers(0, 30))
+def test_a_run_more_that_passed_never_makes_it_worse(greens: list[bool], position: int) -> None:
+    better = [green or number == position for number, green in enumerate(greens)]
+    order = [RED, UNRELIABLE, GREEN]
+    assert order.index(state_of(better)) >= order.index(state_of(greens))
+
+
+@pytest.mark.parametrize(
+    ("runs", "plan", "expected"),
+    [
+        ([run("20260201T000000Z-now", "ppp"), run("20260202", "ppp")], PLAN, NEW),
+        (days("ppp", task=a_task(suite=Suite.FAILURE_REPLAYS)), PLAN, NEW),
+        (days("ppp", task=a_task(task_id="other")), PLAN, NEW),
+        (days("ppp", commit="a" * 40, dirty=True), PLAN_ON_BASE, NEW),
+        (days("ppp"), PLAN.model_copy(update={"agent": AgentSpec(kind=AgentKind.CLI, target="my-agent --fast")}), NONE),
+        (days("ppp", task=a_task(task_digest="another")), PLAN, NONE),
+        (days("ppp", task=a_task(grader_digest="another")), PLAN, NONE),
+        (days("ppp", task=a_task(k=4)), PLAN, NONE),
+        (days("ppp", task=a_task(metric=Metric.PASS_AT_K)), PLAN, NONE),
+    ],
+)
+def test_runs_that_say_nothing_of_a_task(runs: list[pd.DataFrame], plan: Plan, expected: BaselineTask) -> None:
+    found = of(*runs, plan=plan).tasks
+    assert {name: one.model_copy(update={"restart": None}) for name, one in found.items()} == {KEY: expected}
+
+
+def test_a_change_of_the_task_leaves_the_other_runs_behind() -> None:
+    changed = a_task(task_digest="another")
+    plan = with_baseline(runs=1).model_copy(update={"tasks": (changed,)})
+    found = entry(run(FIRST, "ppp", changed), run(SECOND, "fff"), plan=plan)
+    assert (found.state, found.runs) == (GREEN, (FIRST,))
+
+
+def test_without_rows_every_task_is_new_and_without_tasks_there_is_none() -> None:
+    empty = arrow_schema().empty_table().to_pandas()
+    assert baseline_of(PLAN_ON_BASE, empty) == Baseline(branch="main", commit="b" * 40, tasks={KEY: NEW})
+    assert of(*days("ppp"), plan=a_plan(run_id="20260201")).tasks == {}
+
+
+OF_MODELS = (run(FIRST, "fff", model="old"), run(SECOND, "ppp", model="new"))
+
+
+@pytest.mark.parametrize(
+    ("models", "runs"),
+    [
+        (None, (SECOND, FIRST)),
+        ({}, (SECOND, FIRST)),
+        ({KEY: ()}, (SECOND, FIRST)),
+        ({"golden/other": ("old",)}, (SECOND, FIRST)),
+        ({KEY: ("new",)}, (SECOND,)),
+        ({KEY: {"old"}}, (FIRST,)),
+        ({KEY: ("old", "new")}, (SECOND, FIRST)),
+    ],
+)
+def test_rows_of_other_models_do_not_count_where_those_of_the_run_are_known(models: Any, runs: tuple[str, ...]) -> None:
+    found = entry(*OF_MODELS, models=models)
+    assert (found.runs, found.n) == (runs, 3 * len(runs))
+
+
+def test_a_task_known_only_of_other_models_has_no_baseline_but_keeps_its_admission() -> None:
+    found = entry(*OF_MODELS, models={KEY: ("newer",)})
+    assert found == NONE.model_copy(update={"newest": (True,) * 3 + (False,) * 3})
+
+
+@pytest.mark.parametrize("models", [("big",), ("small",), ("big, small",), ("huge, small",)])
+def test_a_run_in_which_a_model_had_a_part_counts_whole(models: tuple[str, ...]) -> None:
+    half = run(THIRD, "ppp").assign(model=["big, small", "big", ""])
+    found = entry(*OF_MODELS, half, models={KEY: models})
+    assert (found.runs, found.n, found.runs_green) == ((THIRD,), 3, 1)
+
+
+def test_runs_of_other_models_take_no_place() -> None:
+    assert entry(*OF_MODELS, plan=with_baseline(runs=1), models={KEY: ("old",)}).runs == (FIRST,)
+
+
+@pytest.mark.parametrize(
+    ("plan", "runs", "expected"),
+    [
+        (  # The merge base and its ancestors, whatever their branch
+            PLAN_ON_BASE,
+            [
+                run(FIRST, "ppp", commit="a" * 40, branch="renamed"),
+                run(SECOND, "ppp", commit="b" * 40, branch=""),
+                run(THIRD, "fff", commit="c" * 40),
+                run(FOURTH, "fff", commit=""),
+            ],
+            ("main", "b" * 40, (SECOND, FIRST)),
+        ),
+        (  # The branch, without git
+            PLAN,
+            [
+                run(FIRST, "ppp", branch="main", commit="a" * 40),
+                run(SECOND, "fff", branch="feature"),
+                run(THIRD, "fff", branch="main2"),
+                run(FOURTH, "fff", branch=""),
+                run("20260105", "fff", branch="main", dirty=True),
+            ],
+            ("main", "", (FIRST,)),
+        ),
+        (  # The branch of the policy
+            with_baseline(branch="trunk"),
+            [run(FIRST, "ppp", branch="trunk"), run(SECOND, "ppp")],
+            ("trunk", "", (FIRST,)),
+        ),
+    ],
+)
+def test_the_runs_of_the_base_are_the_baseline(
+    plan: Plan, runs: list[pd.DataFrame], expected: tuple[str, str, tuple[str, ...]]
+) -> None:
+    found = of(*runs, plan=plan)
+    assert (found.branch, found.commit, found.tasks[KEY].runs) == expected
+    assert not found.pinned
+
+
+OF_BRANCHES = [
+    run(f"2026010{number}T000000Z-nightly-{number}", "ppp", branch=f"b{number}", commit=f"{number}" * 40, dirty=True)
+    for number in (1, 2, 3)
+]
+OF_COMMITS = [
+    *(run(f"2026010{number}", "ppp", commit=f"{number}" * 40) for number in (1, 2, 3)),
+    run(FOURTH, "fff", commit="2" * 40, dirty=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("plan", "runs", "commit", "counted"),
+    [
+        (  # Runs, wherever they come from
+            pinned(None, "20260101T000000Z-nightly-1", SECOND, base=Base(commit="3" * 40, ancestors=("3" * 40,))),
+            OF_BRANCHES,
+            "3" * 40,
+            ("20260102T000000Z-nightly-2", "20260101T000000Z-nightly-1"),
+        ),
+        (  # A commit, with the ancestors that the base holds
+            pinned("2" * 7, base=Base(commit="9" * 40, ancestors=("2" * 40, "1" * 40))),
+            OF_COMMITS,
+            "2" * 40,
+            (SECOND, FIRST),
+        ),
+        (pinned("2" * 7), OF_COMMITS, "2" * 7, (SECOND,)),
+        (pinned(None, "20260202"), [run("20260202", "ppp")], "", ()),  # It is not before this one
+        (pinned(None, "1999"), OF_BRANCHES, "", ()),
+    ],
+)
+def test_what_is_pinned_is_the_baseline(
+    plan: Plan, runs: list[pd.DataFrame], commit: str, counted: tuple[str, ...]
+) -> None:
+    found = of(*runs, plan=plan)
+    assert (found.commit, found.pinned, found.tasks[KEY].runs) == (commit, True, counted)
+    assert counted or found.tasks[KEY] == NEW

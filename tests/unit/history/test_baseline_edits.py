@@ -17,7 +17,7 @@ from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision
 from tests.builders import SAYS_YES, a_plan, a_policy, a_task, a_trial, measured, trials_of, write_task
 
-BEFORE, EDITED = a_task(), a_task(task_digest="edited")
+BEFORE, EDITED, EDITED_AGAIN = a_task(), a_task(task_digest="edited"), a_task(task_digest="edited again")
 REGRADED = a_task(task_digest="edited", grader_digest="others")
 OTHER = a_task(task_id="other", file="suites/golden/other.yaml")
 POLICY = a_policy(
@@ -48,47 +48,42 @@ def entry(task: EvalTask, *rows: pd.DataFrame, models: Any = None) -> BaselineTa
 THIRTY = ("ppp",) * 10
 
 
-class TestPooling:
-    def test_the_runs_before_an_edit_count(self) -> None:
-        found = entry(EDITED, runs(BEFORE, *THIRTY))
-        assert (found.state, found.passed, found.n, found.before_edit) == (BaselineState.GREEN, 30, 30, 30)
-        assert (found.newest, found.restart) == ((), None)
+BEFORE_EDIT = runs(BEFORE, *THIRTY)
 
-    def test_they_count_with_its_own_while_these_are_too_few(self) -> None:
-        found = entry(EDITED, runs(BEFORE, *THIRTY), runs(EDITED, "ppp", "ppf", day=20))
-        assert (found.passed, found.n, found.before_edit) == (35, 36, 30)
-        assert found.newest == (False, True, True, True, True, True)
 
-    def test_with_enough_of_its_own_they_do_not_count(self) -> None:
-        found = entry(EDITED, runs(BEFORE, *THIRTY), runs(EDITED, *("ppp",) * 7, day=20))
-        assert (found.n, found.before_edit) == (21, 0)
+@pytest.mark.parametrize(
+    ("task", "rows", "counted", "restart"),
+    [
+        (EDITED, [BEFORE_EDIT], (BaselineState.GREEN, 30, 30, 30), None),
+        (EDITED, [BEFORE_EDIT, runs(EDITED, "ppp", "ppf", day=20)], (BaselineState.GREEN, 35, 36, 30), None),
+        (EDITED, [BEFORE_EDIT, runs(EDITED, *("ppp",) * 7, day=20)], (BaselineState.GREEN, 21, 21, 0), None),
+        (EDITED, [runs(BEFORE, *("ppp",) * 6)], (BaselineState.NONE, 0, 0, 0), None),  # Too few guard nothing
+        (EDITED_AGAIN, [BEFORE_EDIT, runs(EDITED, "ppp", "ppp", day=20)], (BaselineState.GREEN, 36, 36, 36), None),
+        (a_task(grader_digest="others"), [BEFORE_EDIT], (BaselineState.NONE, 0, 0, 0), Restart.GRADERS),
+        (a_task(k=4), [BEFORE_EDIT], (BaselineState.NONE, 0, 0, 0), Restart.GRADERS),
+        (a_task(metric=Metric.PASS_AT_K), [BEFORE_EDIT], (BaselineState.NONE, 0, 0, 0), Restart.GRADERS),
+        (EDITED, [BEFORE_EDIT.assign(grader_digest=None)], (BaselineState.NONE, 0, 0, 0), Restart.GRADERS),
+        # The edit has made it harder, or the agent is broken there: no later change is to blame.
+        (EDITED, [BEFORE_EDIT, runs(EDITED, "fff", day=20)], (BaselineState.RED, 0, 3, 0), Restart.WORSE),
+    ],
+)
+def test_the_runs_before_an_edit_count_until_its_own_are_enough(
+    task: EvalTask, rows: list[pd.DataFrame], counted: tuple[BaselineState, int, int, int], restart: Restart | None
+) -> None:
+    found = entry(task, *rows)
+    assert (found.state, found.passed, found.n, found.before_edit) == counted
+    assert found.restart is restart
 
-    def test_too_few_before_it_guard_nothing(self) -> None:
-        assert entry(EDITED, runs(BEFORE, *("ppp",) * 6)) == BaselineTask(state=BaselineState.NONE)
 
-    def test_those_of_several_edits_count_together(self) -> None:
-        again = a_task(task_digest="edited again")
-        found = entry(again, runs(BEFORE, *THIRTY), runs(EDITED, "ppp", "ppp", day=20))
-        assert (found.n, found.before_edit) == (36, 36)
+def test_only_trials_of_its_own_admit_it() -> None:
+    found = entry(EDITED, BEFORE_EDIT, runs(EDITED, "ppp", "ppf", day=20))
+    assert found.newest == (False, True, True, True, True, True)
 
-    @pytest.mark.parametrize("change", [{"grader_digest": "others"}, {"k": 4}, {"metric": Metric.PASS_AT_K}])
-    def test_with_other_graders_k_or_metric_they_do_not_count(self, change: dict[str, Any]) -> None:
-        found = entry(a_task(**change), runs(BEFORE, *THIRTY))
-        assert (found.state, found.restart, found.before_edit) == (BaselineState.NONE, Restart.GRADERS, 0)
 
-    def test_runs_without_a_digest_of_their_graders_do_not_count(self) -> None:
-        found = entry(EDITED, runs(BEFORE, *THIRTY).assign(grader_digest=None))
-        assert (found.state, found.restart) == (BaselineState.NONE, Restart.GRADERS)
-
-    def test_an_edited_task_that_fails_on_the_branch_is_another_task(self) -> None:
-        """The edit has made it harder, or the agent is broken there: no later change is to blame."""
-        found = entry(EDITED, runs(BEFORE, *THIRTY), runs(EDITED, "fff", day=20))
-        assert (found.state, found.n, found.before_edit, found.restart) == (BaselineState.RED, 3, 0, Restart.WORSE)
-
-    def test_runs_of_other_models_do_not_count(self) -> None:
-        rows = runs(BEFORE, *THIRTY), runs(EDITED, "ppp", day=20, model="new")
-        found = entry(EDITED, *rows, models={EDITED.name: ("new",)})
-        assert (found.n, found.before_edit) == (3, 0)
+def test_runs_of_other_models_before_an_edit_do_not_count() -> None:
+    rows = BEFORE_EDIT, runs(EDITED, "ppp", day=20, model="new")
+    found = entry(EDITED, *rows, models={EDITED.name: ("new",)})
+    assert (found.n, found.before_edit) == (3, 0)
 
 
 def ruling(task: EvalTask, *rows: pd.DataFrame, failing: str = "fff" + "f" * 6) -> Ruling:
@@ -100,41 +95,43 @@ def ruling(task: EvalTask, *rows: pd.DataFrame, failing: str = "fff" + "f" * 6) 
     return rule_on(plan, plan.gate_policy, measured(*groups), baseline)
 
 
-class TestGate:
-    def test_an_agent_that_breaks_after_an_edit_fails(self) -> None:
-        found = ruling(EDITED, runs(BEFORE, *THIRTY))
-        assert found.decision is Decision.FAIL
-        (reason,) = (one for one in found.reasons if one.blocking)
-        assert "judged against its version before the edit (30 trials)" in reason.message
-        assert "golden/say-yes is judged against its version before the edit, 30 trials" in found.notes
-        assert [one.before_edit for one in found.confirmations] == [30]
-        assert found.not_admitted[0].why == (
-            "not admitted yet: no trial was measured on main, 17 of 20 are required; it blocks if it falls below its "
-            "own rate before its edit"
-        )
+def test_an_agent_that_breaks_after_an_edit_fails() -> None:
+    found = ruling(EDITED, BEFORE_EDIT)
+    assert found.decision is Decision.FAIL
+    (reason,) = (one for one in found.reasons if one.blocking)
+    assert "judged against its version before the edit (30 trials)" in reason.message
+    assert "golden/say-yes is judged against its version before the edit, 30 trials" in found.notes
+    assert [one.before_edit for one in found.confirmations] == [30]
+    assert found.not_admitted[0].why == (
+        "not admitted yet: no trial was measured on main, 17 of 20 are required; it blocks if it falls below its "
+        "own rate before its edit"
+    )
 
-    def test_with_other_graders_it_has_to_be_admitted_again(self) -> None:
-        found = ruling(REGRADED, runs(BEFORE, *THIRTY), failing="fff")
-        assert found.decision is Decision.PASS
-        assert found.not_admitted[0].why == (
-            "not admitted yet: no trial was measured on main, 17 of 20 are required; its graders, its k or its metric "
-            "are not those of its earlier runs"
-        )
 
-    def test_after_it_has_failed_on_the_branch_it_has_to_be_admitted(self) -> None:
-        found = ruling(EDITED, runs(BEFORE, *THIRTY), runs(EDITED, "fff", day=20), failing="fff")
-        assert found.decision is Decision.PASS
-        assert "since its edit it passes less often at the baseline" in found.not_admitted[0].why
+@pytest.mark.parametrize(
+    ("task", "own", "why"),
+    [
+        (REGRADED, (), "17 of 20 are required; its graders, its k or its metric are not those of its earlier runs"),
+        (EDITED, ("fff",), "since its edit it passes less often at the baseline"),
+    ],
+)
+def test_with_other_graders_or_after_it_has_failed_on_the_branch_it_has_to_be_admitted_again(
+    task: EvalTask, own: tuple[str, ...], why: str
+) -> None:
+    found = ruling(task, BEFORE_EDIT, runs(task, *own, day=20), failing="fff")
+    assert found.decision is Decision.PASS
+    assert why in found.not_admitted[0].why
 
-    def test_no_more_than_ten_edited_tasks_are_named(self) -> None:
-        tasks = [a_task(task_id=f"t{number}") for number in range(12)]
-        now = [a_task(task_id=task.task_id, task_digest="edited") for task in tasks]
-        plan = plan_of(*now)
-        baseline = baseline_of(plan, pd.concat([runs(task, *THIRTY) for task in tasks], ignore_index=True))
-        measurement = measured(*((task, trials_of(task, "ppp")) for task in now))
-        notes = rule_on(plan, plan.gate_policy, measurement, baseline).notes
-        assert sum("before the edit" in note for note in notes) == 10
-        assert "so are 2 more tasks" in notes
+
+def test_no_more_than_ten_edited_tasks_are_named() -> None:
+    tasks = [a_task(task_id=f"t{number}") for number in range(12)]
+    now = [a_task(task_id=task.task_id, task_digest="edited") for task in tasks]
+    plan = plan_of(*now)
+    baseline = baseline_of(plan, pd.concat([runs(task, *THIRTY) for task in tasks], ignore_index=True))
+    measurement = measured(*((task, trials_of(task, "ppp")) for task in now))
+    notes = rule_on(plan, plan.gate_policy, measurement, baseline).notes
+    assert sum("before the edit" in note for note in notes) == 10
+    assert "so are 2 more tasks" in notes
 
 
 @pytest.mark.parametrize(

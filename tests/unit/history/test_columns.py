@@ -31,17 +31,13 @@ def test_a_row_is_what_the_schema_says(status: TrialStatus) -> None:
     assert set(PARTITIONS) <= set(made)
 
 
-def test_a_row_says_where_it_comes_from() -> None:
-    made = row(a_trial(TASK, 2), PLAN)
-    assert made["schema_version"] == SCHEMA_VERSION
-    assert (made["run_id"], made["gate"], made["day"]) == (PLAN.run_id, "ci_merge", "2026-01-31")
+def test_a_row_says_where_it_comes_from_and_what_its_trial_goes_by() -> None:
+    made = row(a_trial(TASK, 2), PLAN.model_copy(update={"agent_digest": "a" * 64}))
+    assert (made["schema_version"], made["run_id"]) == (SCHEMA_VERSION, PLAN.run_id)
+    assert (made["gate"], made["day"]) == ("ci_merge", "2026-01-31")
     assert (made["git_commit"], made["git_branch"], made["git_dirty"]) == ("c0ffee", "main", True)
     assert (made["agent"], made["suite"], made["task_id"], made["trial"]) == ("cli:my-agent", "golden", "say-yes", 2)
     assert (made["metric"], made["status"], made["k"]) == ("pass^k", "passed", 3)
-
-
-def test_a_row_says_what_its_trial_goes_by() -> None:
-    made = row(a_trial(TASK), a_plan(TASK, agent_digest="a" * 64))
     assert (made["agent_digest"], made["policy_digest"]) == ("a" * 64, policy_digest(PLAN.policy))
 
 
@@ -52,19 +48,15 @@ def test_policies_that_differ_anywhere_have_other_digests() -> None:
     assert policy_digest(PLAN.policy.model_copy(update={"error_retries": 9})) != first
 
 
-@pytest.mark.parametrize(("trial", "confirming"), [(0, False), (2, False), (3, True), (9, True)])
-def test_trials_beyond_k_are_confirming(trial: int, confirming: bool) -> None:
-    assert TASK.k == 3
-    assert row(a_trial(TASK, trial), PLAN)["confirming"] is confirming
-
-
-def test_the_rows_of_a_run_are_those_of_its_trials() -> None:
-    trials = [a_trial(TASK, trial) for trial in range(3)]
-    assert rows(trials, PLAN) == [row(trial, PLAN) for trial in trials]
+def test_the_rows_of_a_run_are_those_of_its_trials_of_which_those_beyond_k_are_confirming() -> None:
+    trials = [a_trial(TASK, trial) for trial in (0, 2, 3, 9)]
+    made = rows(trials, PLAN)
+    assert made == [row(trial, PLAN) for trial in trials]
+    assert [one["confirming"] for one in made] == [False, False, True, True]
     assert rows([], PLAN) == []
 
 
-def test_the_types_for_arrow() -> None:
+def test_the_types_for_arrow_which_rows_fit() -> None:
     schema = arrow_schema()
     assert schema.field("confirming").type == pa.bool_()
     assert schema.field("trial").type == pa.int64()
@@ -72,8 +64,4 @@ def test_the_types_for_arrow() -> None:
     assert schema.field("started_at").type == pa.timestamp("us", tz="UTC")
     assert schema.field("violations").type == pa.list_(pa.string())
     assert schema.field("grades").type.value_type.field("score").type == pa.float64()
-
-
-def test_rows_fit_the_types() -> None:
-    made = row(a_trial(TASK, grades=(a_grade(),)), PLAN)
-    assert pa.Table.from_pylist([made], schema=arrow_schema()).num_rows == 1
+    assert pa.Table.from_pylist([row(a_trial(TASK, grades=(a_grade(),)), PLAN)], schema=schema).num_rows == 1

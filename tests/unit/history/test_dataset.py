@@ -49,11 +49,6 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> History:
     return History(locations[request.param])
 
 
-@pytest.fixture
-def local(tmp_path: Path) -> History:
-    return History(str(tmp_path))
-
-
 def test_what_is_written_reads_back_whole_or_by_rows_and_columns(history: History) -> None:
     write(history, "run-1", TrialStatus.PASSED, TrialStatus.FAILED)
     write(history, "run-2", TrialStatus.FAILED)

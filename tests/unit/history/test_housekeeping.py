@@ -66,18 +66,17 @@ def test_a_run_that_is_stored_again_while_summaries_are_joined_keeps_its_new_sum
     assert not history.summary_files(ALL_DAYS)[0]
 
 
-def test_of_two_summaries_of_a_run_the_later_one_counts(tmp_path: Path) -> None:
+def test_of_two_summaries_of_a_run_the_later_one_counts(local: History, tmp_path: Path) -> None:
     """As a branch of git has them that was merged after the run was stored twice."""
-    history = History(str(tmp_path))
-    store(history, "run-1", "fff")
+    store(local, "run-1", "fff")
     earlier = tmp_path / f"summaries/{DAY}/run-1.parquet"
     content = earlier.read_bytes()
-    store(history, "run-1", "ppp")
+    store(local, "run-1", "ppp")
     assert files(tmp_path / "summaries") == [f"{DAY}/run-1.2.parquet"]
     earlier.write_bytes(content)
-    assert outcomes(history) == {"run-1": "ppp"}
-    assert compact(history, "2026-02").joined == 2
-    assert outcomes(history) == {"run-1": "ppp"}
+    assert outcomes(local) == {"run-1": "ppp"}
+    assert compact(local, "2026-02").joined == 2
+    assert outcomes(local) == {"run-1": "ppp"}
 
 
 def test_pruned_runs_go_whole_and_the_others_stay(history: History) -> None:
@@ -93,22 +92,20 @@ def test_pruned_runs_go_whole_and_the_others_stay(history: History) -> None:
     assert len(history.trials()) == len(outcomes(history)) == 0
 
 
-def test_nothing_is_left_of_a_pruned_run(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    store(history, "run-1")
-    store(history, "run-10")
+def test_nothing_is_left_of_a_pruned_run(local: History, tmp_path: Path) -> None:
+    store(local, "run-1")
+    store(local, "run-10")
     left = [name for name in files(tmp_path) if "run-10" in name]
-    prune(history, {"run-1"})
+    prune(local, {"run-1"})
     assert files(tmp_path) == left
 
 
 def test_a_removal_that_is_cut_short_is_not_seen_and_is_ended_by_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    history = History(str(tmp_path))
     for run_id in ("run-1", "run-2"):
-        store(history, run_id)
-    compact(history, "2026-02")
+        store(local, run_id)
+    compact(local, "2026-02")
     real, left = Path.unlink, [1]
 
     def deleting(name: str) -> None:
@@ -118,9 +115,9 @@ def test_a_removal_that_is_cut_short_is_not_seen_and_is_ended_by_the_next_one(
         real(tmp_path / name, missing_ok=True)
 
     with monkeypatch.context() as patched:
-        patched.setattr(history.files, "remove", deleting)
+        patched.setattr(local.files, "remove", deleting)
         with pytest.raises(StorageError, match="the machine stops here"):
-            prune(history, {"run-1"})
+            prune(local, {"run-1"})
     again = History(str(tmp_path))
     assert again.pruned == {"run-1"}
     assert any("run-1" in name and "trials" in name for name in files(tmp_path))

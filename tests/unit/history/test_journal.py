@@ -3,9 +3,9 @@
 import asyncio
 import errno
 import os
+import resource
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialStatus
-from tests.builders import REPOSITORY, a_finished, a_task, a_trial
+from tests.builders import a_finished, a_task, a_trial
 
 NO_SECRETS = Masker([])
 TASK = a_task()
@@ -36,42 +36,24 @@ def numbers(file: Path) -> list[int]:
     return [finished.trial.trial for finished in read_journal(file)[0]]
 
 
-async def test_what_is_appended_reads_back(file: Path) -> None:
+async def test_what_is_appended_reads_back_and_is_carried_on(file: Path) -> None:
+    assert read_journal(file) == ([], 0)
     finished = a_finished(TASK, said="grün\n\u2028\x00\x7f 😀")
     with FileJournal(file, NO_SECRETS) as journal:
         await journal.append(finished)
         assert read_journal(file) == ([finished], file.stat().st_size)
-
-
-async def test_one_line_per_trial(file: Path) -> None:
-    await append(file, 0, 1, 2)
+    await append(file, 1, 2)
+    assert numbers(file) == [0, 1, 2]
     assert file.read_bytes().count(b"\n") == 3
 
 
-async def test_a_journal_is_carried_on(file: Path) -> None:
-    await append(file, 0)
-    await append(file, 1)
-    assert numbers(file) == [0, 1]
-
-
-def test_no_journal_is_an_empty_one(file: Path) -> None:
-    assert read_journal(file) == ([], 0)
-
-
 async def test_of_a_trial_that_stands_twice_the_later_line_counts(file: Path) -> None:
+    lines = (TASK, TrialStatus.ERROR), (a_task(task_id="other"), TrialStatus.FAILED), (TASK, TrialStatus.PASSED)
     with FileJournal(file, NO_SECRETS) as journal:
-        await journal.append(a_finished(TASK, 0, status=TrialStatus.ERROR))
-        await journal.append(a_finished(TASK, 1))
-        await journal.append(a_finished(TASK, 0))
-    trials, _ = read_journal(file)
-    assert {one.trial.trial: one.trial.status for one in trials} == {0: TrialStatus.PASSED, 1: TrialStatus.PASSED}
-
-
-async def test_the_same_trial_of_another_task_is_another_trial(file: Path) -> None:
-    with FileJournal(file, NO_SECRETS) as journal:
-        await journal.append(a_finished(TASK, 0))
-        await journal.append(a_finished(a_task(task_id="other"), 0))
-    assert len(read_journal(file)[0]) == 2
+        for task, status in lines:
+            await journal.append(a_finished(task, 0, status=status))
+    trials = [(one.trial.task_id, one.trial.status) for one in read_journal(file)[0]]
+    assert trials == [("say-yes", TrialStatus.PASSED), ("other", TrialStatus.FAILED)]
 
 
 @pytest.mark.parametrize("torn", [b'{"trial"', b"\x00\x00\x00", b'{"trial": 1}\n', b"\xff\xfe\n", b"\n"])
@@ -89,13 +71,6 @@ async def test_a_torn_last_line_is_left_out_and_cut_off(file: Path, torn: bytes)
     assert numbers(file) == [0, 1, 2]
 
 
-async def test_a_whole_journal_has_no_torn_line(file: Path) -> None:
-    await append(file, 0)
-    with FileJournal(file, NO_SECRETS) as journal:
-        assert journal.drop_torn_line() is False
-    assert numbers(file) == [0]
-
-
 async def test_a_damaged_line_in_the_middle_is_no_torn_line(file: Path) -> None:
     await append(file, 0, 1, 2)
     lines = file.read_bytes().split(b"\n")
@@ -107,14 +82,7 @@ async def test_a_damaged_line_in_the_middle_is_no_torn_line(file: Path) -> None:
         journal.drop_torn_line()
 
 
-async def test_many_trials_at_once_are_whole_lines(file: Path) -> None:
-    long = "x" * 100_000
-    with FileJournal(file, NO_SECRETS) as journal:
-        await asyncio.gather(*(journal.append(a_finished(TASK, trial, said=long)) for trial in range(50)))
-        assert sorted(numbers(file)) == list(range(50))
-
-
-async def test_what_append_returned_for_is_on_disk(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_append_returned_for_is_on_disk_in_whole_lines(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     real = os.fsync
 
@@ -126,8 +94,10 @@ async def test_what_append_returned_for_is_on_disk(file: Path, monkeypatch: pyte
     with FileJournal(file, NO_SECRETS) as journal:
         await journal.append(a_finished(TASK, 0))
         assert synced == [file.stat().st_size]
-        await asyncio.gather(*(journal.append(a_finished(TASK, trial)) for trial in range(1, 100)))
+        long = "x" * 100_000
+        await asyncio.gather(*(journal.append(a_finished(TASK, trial, said=long)) for trial in range(1, 100)))
         assert synced[-1] == file.stat().st_size
+    assert sorted(numbers(file)) == list(range(100))
     assert len(synced) < 50, "trials that wait together share an fsync"
 
 
@@ -141,35 +111,17 @@ async def test_a_disk_that_is_full_is_a_storage_error(file: Path, monkeypatch: p
             await journal.append(a_finished(TASK, 0))
 
 
-def test_a_write_that_stops_half_way_damages_no_other_trial(file: Path) -> None:
-    program = textwrap.dedent("""
-        import asyncio, resource, sys
-        from pathlib import Path
-        from passgate.tasks.errors import StorageError
-        from passgate.tasks.history.journal import FileJournal
-        from passgate.tasks.history.masking import Masker
-        from tests.builders import REPOSITORY, a_finished, a_task
-
-        async def run(file):
-            with FileJournal(file, Masker([])) as journal:
-                await journal.append(a_finished(a_task(), 0))
-                limit = file.stat().st_size + 100
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-                try:
-                    await journal.append(a_finished(a_task(), 1))
-                except StorageError as error:
-                    print(error)
-                resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-                await journal.append(a_finished(a_task(), 2))
-
-        asyncio.run(run(Path(sys.argv[1])))
-    """)
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    result = subprocess.run(
-        [sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=False, env=environment
-    )
-    assert "cannot write the journal" in result.stdout, result.stderr
-    assert "File too large" in result.stdout
+async def test_a_write_that_stops_half_way_damages_no_other_trial(file: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with FileJournal(file, NO_SECRETS) as journal:
+        await journal.append(a_finished(TASK, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 100, before[1]))
+        try:
+            with pytest.raises(StorageError, match=r"cannot write the journal .*File too large"):
+                await journal.append(a_finished(TASK, 1))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        await journal.append(a_finished(TASK, 2))
     assert numbers(file) == [0, 2]
 
 
@@ -198,29 +150,15 @@ async def test_what_cannot_be_cut_back_at_once_is_before_the_next_trial(
     assert numbers(file) == [0, 3]
 
 
-async def test_a_second_writer_in_this_process_is_refused(file: Path) -> None:
+async def test_a_second_writer_in_this_process_or_another_is_refused(file: Path) -> None:
+    locks = [sys.executable, "-c", "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)"]
     with FileJournal(file, NO_SECRETS) as journal:
-        with pytest.raises(StorageError, match="another process"), FileJournal(file, NO_SECRETS):
+        with pytest.raises(StorageError, match="another process: the run is going on"), FileJournal(file, NO_SECRETS):
             pass
+        assert b"BlockingIOError" in subprocess.run([*locks, str(file)], capture_output=True, check=False).stderr
         await journal.append(a_finished(TASK, 0))
     await append(file, 1)
     assert numbers(file) == [0, 1]
-
-
-async def test_a_second_writer_in_another_process_is_refused(file: Path) -> None:
-    program = textwrap.dedent("""
-        import sys
-        from pathlib import Path
-        from passgate.tasks.history.journal import FileJournal
-        from passgate.tasks.history.masking import Masker
-        with FileJournal(Path(sys.argv[1]), Masker([])):
-            pass
-    """)
-    command = [sys.executable, "-c", program, str(file)]
-    with FileJournal(file, NO_SECRETS):
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "the run is going on" in result.stderr
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def test_a_journal_that_cannot_be_opened_is_a_storage_error(tmp_path: Path) -> None:

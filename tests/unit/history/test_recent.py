@@ -42,7 +42,4 @@ def test_only_the_newest_runs_before_this_one_count() -> None:
 
 def test_errors_and_confirming_trials_say_nothing_here() -> None:
     assert recent_runs(rows(("2026-a", "x", 0, "error"), ("2026-a", "x", 2, "passed")), "2026-z") == {}
-
-
-def test_an_empty_history_has_no_runs() -> None:
     assert recent_runs(rows(), "2026-z") == {}

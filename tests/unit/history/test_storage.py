@@ -1,14 +1,12 @@
 """A run at a URL: the same store, whatever the place is."""
 
 import logging
-import threading
 from pathlib import Path
 
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.journal import JournalBusyError
-from passgate.tasks.history.lease import Lease
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import storage_at
@@ -16,10 +14,8 @@ from passgate.tasks.history.url_storage import UrlStorage
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import SHIPPED, a_finished, a_plan, a_task, trials_of, verdict_on
-from tests.object_store import ObjectStore, object_store
+from tests.object_store import ObjectStore
 from tests.waiting import wait_until
-
-__all__ = ["object_store"]
 
 NO_SECRETS = Masker([])
 TASK = a_task()
@@ -36,12 +32,14 @@ def store(
 
 
 @pytest.fixture
-def in_s3(object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
-    monkeypatch.chdir(tmp_path)
+def in_s3(object_store: ObjectStore) -> RunStore:
     return RunStore(f"{object_store.new_url()}/r1")
 
 
 def test_a_plan_and_a_verdict_are_read_back(store: RunStore) -> None:
+    with pytest.raises(StorageError, match="is not the plan of a run"):
+        store.read_plan()
+    store.remove()
     plan = a_plan(TASK)
     store.write_plan(plan, NO_SECRETS)
     assert store.read_plan() == plan
@@ -69,20 +67,13 @@ async def test_the_parts_of_the_journal_are_merged(store: RunStore) -> None:
 
 async def test_the_journal_is_followed_while_it_grows(store: RunStore) -> None:
     seen: dict[str, int] = {}
-    assert list(store.new_lines(seen)) == []
+    assert list(store.new_lines(seen)) == store.read_journal() == []
     for part in ("", "b"):
         with store.open_journal(NO_SECRETS, part) as journal:
             for trial in range(2):
                 await journal.append(a_finished(TASK, trial))
                 assert len(list(store.new_lines(seen))) == 1
     assert list(store.new_lines(seen)) == []
-
-
-def test_what_is_not_there_is_a_storage_error(store: RunStore) -> None:
-    assert store.read_journal() == []
-    with pytest.raises(StorageError, match="is not the plan of a run"):
-        store.read_plan()
-    store.remove()
 
 
 async def test_a_part_of_the_journal_is_read_alone_or_left_out(store: RunStore) -> None:
@@ -119,19 +110,14 @@ async def test_a_part_has_one_writer(store: RunStore) -> None:
     assert len(store.read_journal()) == 2
 
 
-@pytest.mark.parametrize("kind", ["file", "memory", "s3"])
-def test_who_writes_a_part_at_a_url_is_known_and_seen_to_renew_its_lease(
-    kind: str, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(Lease.__init__.__kwdefaults__ or {}, "seconds", 4.0)
-    store = RunStore(f"{object_store.new_url()}/r1" if kind == "s3" else f"{kind}://{tmp_path}/r1")
+@pytest.mark.usefixtures("renewed_at_once")
+@pytest.mark.parametrize("store", ["file", "memory", "s3"], indirect=True)
+def test_who_writes_a_part_at_a_url_is_known_and_seen_to_renew_its_lease(store: RunStore) -> None:
     assert store.holder_of_part("b") is None
     with store.open_journal(NO_SECRETS, "b"):
         first = store.holder_of_part("b")
         assert first is not None
         wait_until(lambda: store.holder_of_part("b") != first)
-        with pytest.raises(JournalBusyError), store.open_journal(NO_SECRETS, "b"):
-            pytest.fail("two writers have a part")
 
 
 async def test_to_look_for_new_trials_takes_a_few_requests_however_many_there_are(tmp_path: Path) -> None:
@@ -165,32 +151,21 @@ def test_a_bucket_that_is_not_there_is_not_made(object_store: ObjectStore) -> No
     assert "passgate-no-such-bucket" not in object_store.buckets
 
 
-def test_an_outage_is_ridden_out(in_s3: RunStore, object_store: ObjectStore) -> None:
+def test_an_outage_is_ridden_out_unless_it_lasts(
+    in_s3: RunStore, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     in_s3.write_plan(a_plan(TASK), NO_SECRETS)
     object_store.stop()
-    back = threading.Timer(1.0, object_store.start)
-    back.start()
-    try:
-        assert in_s3.read_plan() == a_plan(TASK)
-    finally:
-        back.join()
+    with pytest.raises(StorageError, match="cannot read"):
+        UrlStorage.at(in_s3.location, retry_seconds=0.0).read("plan.json")
+    pauses = [object_store.start]
+    monkeypatch.setattr("passgate.tasks.history.url_storage.time.sleep", lambda _: pauses and pauses.pop()())
+    assert in_s3.read_plan() == a_plan(TASK)
+    assert pauses == []
 
 
-def test_an_outage_that_lasts_is_a_storage_error(object_store: ObjectStore) -> None:
-    storage = UrlStorage.at(object_store.new_url(), retry_seconds=0.0)
-    object_store.stop()
-    try:
-        with pytest.raises(StorageError, match="cannot read"):
-            storage.read("plan.json")
-    finally:
-        object_store.start()
-
-
-def test_a_url_of_an_unknown_kind_is_named() -> None:
+def test_a_url_of_an_unknown_kind_is_named_and_one_elsewhere_is_no_folder() -> None:
     with pytest.raises(UsageError, match="nowhere://bucket/run cannot be opened"):
         RunStore("nowhere://bucket/run")
-
-
-def test_a_store_elsewhere_is_no_folder() -> None:
     with pytest.raises(UsageError, match="is no folder of this machine"):
         _ = RunStore("memory://runs/r1").journal

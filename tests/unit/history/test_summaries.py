@@ -21,7 +21,8 @@ from tests.builders import STARTED, a_grade, a_plan, a_task, a_trial, a_violatio
 
 TASK, ATTACK = a_task(), a_task(task_id="attack", suite=Suite.ADVERSARIAL)
 COLUMNS = ("run_id", "suite", "task_id", "day", "outcomes", "value")
-DAY = "2026-01-31"
+DAY, LATER = "2026-01-31", "2026-02-01"
+FILE = f"summaries/{DAY}/run-1.parquet"
 
 
 def made_of(task: EvalTask, statuses: str, **metrics: Any) -> dict[str, Any]:
@@ -66,12 +67,7 @@ def test_metrics_are_means_of_what_was_measured_and_costs_are_sums() -> None:
     assert (made["started_at"], (made["ended_at"] - STARTED).total_seconds()) == (STARTED, 60)
 
 
-def test_what_nothing_is_known_of_is_null_and_not_0() -> None:
-    made = made_of(TASK, "ppp")
-    assert (made["total_cost"], made["cost"], made["tokens_in"], made["wall_times"]) == (None, None, None, [])
-
-
-def test_violations_models_and_confirming_trials_are_counted() -> None:
+def test_violations_models_and_confirming_trials_are_counted_and_the_unknown_is_null() -> None:
     bad = (a_grade(passed=False, violations=(a_violation(), a_violation())),)
     trials = [
         a_trial(TASK, 0, model="small, large"),
@@ -80,81 +76,66 @@ def test_violations_models_and_confirming_trials_are_counted() -> None:
     ]
     (made,) = summarised(table_of(rows(trials, a_plan(TASK)))).to_pylist()
     assert (made["violations"], made["model"], made["confirming_failed"]) == (2, "large, small", 1)
+    assert (made["total_cost"], made["cost"], made["tokens_in"], made["wall_times"]) == (None, None, None, [])
 
 
-def test_the_file_says_what_its_columns_mean(tmp_path: Path) -> None:
-    write(History(str(tmp_path)), "run-1")
-    schema = pq.read_schema(tmp_path / f"summaries/{DAY}/run-1.parquet")
+def test_the_file_says_what_its_columns_mean_and_pandas_reads_it_without_us(local: History, tmp_path: Path) -> None:
+    write(local, "run-1")
+    schema = pq.read_schema(tmp_path / FILE)
     assert schema.metadata[b"passgate"] == f"summary {SUMMARY_VERSION}".encode()
     assert all(field.metadata[b"description"] for field in schema)
     assert schema.names == summary_schema().names
     trials = pq.read_schema(tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet")
     assert b"US dollars" in trials.field("cost").metadata[b"description"]
-
-
-def test_pandas_reads_the_summaries_without_us(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    write(history, "run-2", day="2026-02-01")
+    write(local, "run-2", day=LATER)
     assert len(pd.read_parquet(tmp_path / "summaries")) == 4
 
 
-def test_runs_without_a_summary_are_read_from_their_trials(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1", "ppf")
-    write(history, "run-2", "fff", day="2026-02-01")
-    before = read(history)
-    (tmp_path / f"summaries/{DAY}/run-1.parquet").unlink()
-    assert read(history) == before
-    assert read(history, suite="golden") == [one for one in before if one[1] == "golden"]
-
-
-def test_a_broken_summary_is_told_and_its_run_read_from_the_trials(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_runs_without_a_whole_summary_are_read_from_their_trials(
+    local: History, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    before = read(history)
-    (tmp_path / f"summaries/{DAY}/run-1.parquet").write_bytes(b"PAR1")
-    assert read(history) == before
+    write(local, "run-1", "ppf")
+    write(local, "run-2", "fff", day=LATER)
+    before = read(local)
+    (tmp_path / FILE).write_bytes(b"PAR1")
+    assert read(local) == before
     assert "1 file is skipped: 2026-01-31/run-1.parquet" in caplog.text
+    (tmp_path / FILE).unlink()
+    assert read(local) == before
+    assert read(local, suite="golden") == [one for one in before if one[1] == "golden"]
 
 
-def test_compacted_summaries_give_way_to_those_of_single_runs(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1", "ppp")
-    write(history, "run-2", "pff")
-    before = read(history)
+def test_compacted_summaries_give_way_to_those_of_single_runs(local: History, tmp_path: Path) -> None:
+    write(local, "run-1", "ppp")
+    write(local, "run-2", "pff")
+    before = read(local)
     (tmp_path / f"summaries/{DAY}/run-2.parquet").unlink()  # as if an earlier version had written the run
-    assert compact(history, "2026-02") == Compacted(joined=1, made=1)
+    assert compact(local, "2026-02") == Compacted(joined=1, made=1)
     assert [file.name for file in (tmp_path / "summaries").rglob("*.parquet")] == ["compacted.parquet"]
-    assert read(history) == before
-    assert compact(history, "2026-02") == Compacted()
-    write(history, "run-1", "fff")
-    assert read(history) == [("run-1", suite, "fff") for suite in ("adversarial", "golden")] + before[2:]
+    assert read(local) == before
+    assert compact(local, "2026-02") == Compacted()
+    write(local, "run-1", "fff")
+    assert read(local) == [("run-1", suite, "fff") for suite in ("adversarial", "golden")] + before[2:]
 
 
-def test_days_and_suites_are_narrowed(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    for day, run_id in ((DAY, "run-1"), ("2026-02-01", "run-2"), ("2026-03-01", "run-3")):
-        write(history, run_id, day=day)
-    assert compact(history, "2026-03") == Compacted(joined=2)
-    assert {one[0] for one in read(history, days=Days("2026-02-01", "2026-02-28"))} == {"run-2"}
-    assert {one[0] for one in read(history, days=Days(until=DAY))} == {"run-1"}
-    assert {one[0] for one in read(history, days=Days(since="2026-02-15"))} == {"run-3"}
-    assert {one[1] for one in read(history, suite="golden")} == {"golden"}
+def test_days_and_suites_are_narrowed(local: History) -> None:
+    for day, run_id in ((DAY, "run-1"), (LATER, "run-2"), ("2026-03-01", "run-3")):
+        write(local, run_id, day=day)
+    assert compact(local, "2026-03") == Compacted(joined=2)
+    all_days = Days(LATER, "2026-02-28"), Days(until=DAY), Days(since="2026-02-15")
+    assert [{one[0] for one in read(local, days=days)} for days in all_days] == [{"run-2"}, {"run-1"}, {"run-3"}]
+    assert {one[1] for one in read(local, suite="golden")} == {"golden"}
 
 
-def test_the_month_that_goes_on_and_summaries_that_cannot_be_read_stay(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    for day, run_id in ((DAY, "run-1"), (DAY, "run-2"), ("2026-02-01", "run-3")):
-        write(history, run_id, day=day)
-    (tmp_path / f"summaries/{DAY}/run-2.parquet").write_bytes(b"PAR1")
+def test_the_month_that_goes_on_and_summaries_that_cannot_be_read_stay(local: History, tmp_path: Path) -> None:
+    for day, run_id in ((DAY, "run-1"), (DAY, "run-2"), (LATER, "run-3")):
+        write(local, run_id, day=day)
+    (tmp_path / FILE).write_bytes(b"PAR1")
     for suite in ("golden", "adversarial"):
-        (tmp_path / f"trials/suite={suite}/day={DAY}/run-2.parquet").unlink()
-    assert compact(history, "2026-02") == Compacted(joined=1)
+        (tmp_path / f"trials/suite={suite}/day={DAY}/run-1.parquet").unlink()
+    assert compact(local, "2026-02") == Compacted(joined=1)
     left = sorted(str(file.relative_to(tmp_path / "summaries")) for file in (tmp_path / "summaries").rglob("*.parquet"))
-    assert left == ["2026-01-31/run-2.parquet", "2026-01/compacted.parquet", "2026-02-01/run-3.parquet"]
+    assert left == ["2026-01-31/run-1.parquet", "2026-01/compacted.parquet", "2026-02-01/run-3.parquet"]
 
 
 def test_a_history_that_does_not_exist_yet_has_no_summaries(tmp_path: Path) -> None:
@@ -162,24 +143,20 @@ def test_a_history_that_does_not_exist_yet_has_no_summaries(tmp_path: Path) -> N
     assert compact(History(str(tmp_path / "none")), "2026-01") == Compacted()
 
 
-def test_summaries_of_a_newer_passgate_are_refused(tmp_path: Path) -> None:
-    history = History(str(tmp_path))
-    write(history, "run-1")
-    file = tmp_path / f"summaries/{DAY}/run-1.parquet"
-    table = pq.ParquetFile(file).read()
+def test_summaries_of_a_newer_passgate_are_refused(local: History, tmp_path: Path) -> None:
+    write(local, "run-1")
+    table = pq.ParquetFile(tmp_path / FILE).read()
     newer = table.set_column(0, table.schema.field(0), pa.array([SUMMARY_VERSION + 1] * len(table)))
-    pq.write_table(newer, file)
+    pq.write_table(newer, tmp_path / FILE)
     with pytest.raises(StorageError, match="written by a newer passgate"):
-        read(history)
+        read(local)
 
 
-def test_a_summary_of_an_older_history_has_what_its_trials_had(tmp_path: Path) -> None:
+def test_a_summary_of_an_older_history_has_what_its_trials_had(local: History, tmp_path: Path) -> None:
     """A file of schema version 1: no model, no score, no confirming trials, no sequential tests."""
-    history = History(str(tmp_path))
-    history.write_run("run-1", DAY, table_of([row(a_trial(TASK), a_plan(TASK, run_id="run-1"))]), {})
-    (tmp_path / f"summaries/{DAY}/run-1.parquet").unlink()
+    local.write_run("run-1", DAY, table_of([row(a_trial(TASK), a_plan(TASK, run_id="run-1"))]), {})
+    (tmp_path / FILE).unlink()
     file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
-    table = pq.ParquetFile(file).read()
     later = ["model", "judge_cost", "score", "agent_digest", "policy_digest", "confirming", "sequential"]
-    pq.write_table(table.drop_columns([*later, "unmeasured_cost"]), file)
-    assert read(history) == [("run-1", "golden", "p")]
+    pq.write_table(pq.ParquetFile(file).read().drop_columns([*later, "unmeasured_cost"]), file)
+    assert read(local) == [("run-1", "golden", "p")]

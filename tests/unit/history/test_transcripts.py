@@ -23,20 +23,11 @@ def journal(tmp_path: Path) -> Path:
 
 
 def test_a_transcript_is_found_by_its_digest(journal: Path) -> None:
-    read = JournalTranscripts(RunStore(str(journal.parent)))
-    assert read("two") == SECOND.transcript
-    assert read("grün\n") == FIRST.transcript
-    assert read("another") is None
-
-
-def test_a_reused_trial_has_its_transcript_with_its_own_run(journal: Path) -> None:
-    assert JournalTranscripts(RunStore(str(journal.parent)))("three") is None
-
-
-def test_a_torn_last_line_is_passed_over(journal: Path) -> None:
     with journal.open("a", encoding="utf-8") as file:
-        file.write('{"trial": {')
-    assert JournalTranscripts(RunStore(str(journal.parent)))("two") == SECOND.transcript
+        file.write('{"trial": {')  # as a killed run leaves it
+    read = JournalTranscripts(RunStore(str(journal.parent)))
+    assert [read("two"), read("grün\n"), read("another")] == [SECOND.transcript, FIRST.transcript, None]
+    assert read("three") is None, "a reused trial has its transcript with its own run"
 
 
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:

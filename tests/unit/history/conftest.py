@@ -1,0 +1,26 @@
+"""What tests of histories at several places need."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.history.dataset import History
+from tests.object_store import object_store
+
+__all__ = ["object_store"]
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> History:
+    """A history in the folder of the test."""
+    return History(str(tmp_path))
+
+
+@pytest.fixture
+def renewed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits in a thread for what is due after a while looks again at once: leases are renewed all the time."""
+    real = threading.Event.wait
+    monkeypatch.setattr(
+        threading.Event, "wait", lambda event, timeout=None: real(event, timeout and min(timeout, 0.02))
+    )
