@@ -1,5 +1,6 @@
 """A gate on eval files from loading to ruling, without Prefect: what tests of other tools' formats go through."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from passgate.tasks.grade import grade
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.grade import LlmJudge
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
@@ -33,6 +34,22 @@ def says(answer: Any) -> Answer:
 def crashes(attempt: Attempt) -> str:
     """An agent that breaks."""
     raise RuntimeError("scripted crash")
+
+
+class SaysAlways:
+    """A judge with one reply for everything."""
+
+    name = "fixed"
+    votes = 1
+
+    def __init__(self, reply: Any) -> None:
+        self._reply = json.dumps(reply)
+
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        return JudgeReply(text=self._reply)
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> Path:

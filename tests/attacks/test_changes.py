@@ -48,7 +48,10 @@ EDITS: dict[str, tuple[Files, list[str]]] = {
         [A, "suites/golden/easy.yaml"],
     ),
     "integrity_switched_off": ({"gates.yaml": GATES + "    integrity: off\n", **LAX}, ["gates.yaml", A]),
-    "policy_that_blocks_nothing": ({"gates.yaml": BLOCKS_NOTHING}, ["gates.yaml"]),
+    "policy_that_blocks_nothing": (
+        {"gates.yaml": BLOCKS_NOTHING + "history: .passgate/elsewhere\n"},
+        ["gates.yaml"],
+    ),
     "policy_with_another_metric": (
         {
             "agent.sh": '[ "$(od -An -N1 -tu1 /dev/urandom)" -gt 255 ] && printf ok > a.txt; exit 0\n',
@@ -89,7 +92,7 @@ EDITS: dict[str, tuple[Files, list[str]]] = {
 def test_edits(attacked: Attacked, files: Files, edits: list[str]) -> None:
     attacked.change(files)
     assert attacked.gate(1).edits == edits
-    assert not (attacked.path / "loaded").exists()
+    assert not [name for name in ("loaded", ".passgate/elsewhere") if (attacked.path / name).exists()]
 
 
 def test_loosened_grader(attacked: Attacked) -> None:

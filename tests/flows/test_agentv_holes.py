@@ -3,7 +3,6 @@
 The numbers are those of docs/compatibility.md.
 """
 
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,32 +11,15 @@ import pytest
 
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.stats.measurement import measurement_of
 from tests.builders import a_plan
-from tests.eval_gate import Answer, crashes, gate_of_files, says, trials_of_files
+from tests.eval_gate import Answer, SaysAlways, crashes, gate_of_files, says, trials_of_files
 from tests.project import Project
 
 PARIS = "Hello. Paris is the capital of France."
-
-
-class SaysAlways:
-    """A judge with one reply for everything."""
-
-    name = "fixed"
-    votes = 1
-
-    def __init__(self, reply: Any) -> None:
-        self._reply = json.dumps(reply)
-
-    async def reply(self, request: JudgeRequest) -> JudgeReply:
-        return JudgeReply(text=self._reply)
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 def one_test(graders: str, **more: str) -> dict[str, str]:

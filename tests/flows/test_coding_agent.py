@@ -24,7 +24,7 @@ from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import a_task
 from tests.processes import marked_processes
-from tests.project import REPOSITORY, Project
+from tests.project import REPOSITORY
 from tests.upstream import Says, ScriptedUpstream
 
 PACKAGES = REPOSITORY / "tests" / "npm"
@@ -190,48 +190,3 @@ async def test_a_command_that_is_forbidden_is_never_run(
     assert [grade.passed for grade in finished.trial.grades] == [False, True]
     assert [call.refused for call in finished.transcript.tool_calls] == [False, True]
     assert upstream.count == 2
-
-
-def test_the_gate_fails_an_agent_that_goes_over_its_budget_and_names_it(
-    bare_project: Project, upstream: ScriptedUpstream, commands: Path, tmp_path: Path
-) -> None:
-    project, client = bare_project, AGENTS["codex"]
-    project.environment = {"PASSGATE_ENGINE": "none"}
-    upstream.says(client.asks("echo still at it"))
-    project.write(
-        "agents.yaml",
-        f"""
-        version: 1
-        agents:
-          codex:
-            agent: "cli:{command_of(client, commands, tmp_path)}"
-            upstreams: {{openai: {{base_url: "{upstream.openai_base_url}"}}}}
-        """,
-    )
-    project.write(
-        "suites/golden/endless.yaml",
-        """
-        task_id: endless_1
-        suite: golden
-        description: The agent goes on for ever.
-        inputs: {prompt: Never stop.}
-        environment: {budgets: {max_steps: 4}}
-        trials: {k: 1}
-        graders: [{type: state_check, expect: [{file: result.txt, exists: true}]}]
-        tracked_metrics: [tokens]
-        """,
-    )
-    project.write("gates.yaml", GATES)
-    result = project.passgate("run", "ci_merge", "--agent", "codex")
-    assert result.returncode == 1, result.stderr
-    assert "over budget: max_steps" in " ".join(result.stdout.split())
-    assert upstream.count == 4
-
-
-GATES = """
-version: 1
-suites:
-  golden: {k: 1, metric: pass^k, max_steps: 20}
-gates:
-  ci_merge: {suites: [golden], blocks_on: [task_failed]}
-"""

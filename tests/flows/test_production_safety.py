@@ -1,14 +1,12 @@
 """The deployment gate of AgentEvals' documentation, in both generations of its format, behind the merge gate."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.verdict import Decision
-from tests.eval_gate import gate_of_files, says
+from tests.eval_gate import SaysAlways, gate_of_files, says
 
 GATE = """
       - name: deployment_gate
@@ -34,35 +32,18 @@ FILES = {
 }
 
 
-class IsContent:
-    """A judge that likes everything."""
-
-    name = "content"
-    votes = 1
-
-    async def reply(self, request: JudgeRequest) -> JudgeReply:
-        return JudgeReply(text=json.dumps({"score": 1.0, "hits": ["good"], "misses": [], "reasoning": "fine"}))
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-
-def files(head: str, members: str) -> dict[str, str]:
-    return {"EVAL.yaml": head + GATE.format(members=members), **FILES}
-
-
 @pytest.mark.parametrize(("head", "members"), [(NEW, "assert"), (OLD, "evaluators")], ids=["tests", "evalcases"])
-async def test_the_merge_gate_is_red_when_the_safety_evaluator_fails(tmp_path: Path, head: str, members: str) -> None:
-    ruling = await gate_of_files(tmp_path, files(head, members), says("rm -rf / it is"), judge=IsContent())
-    assert ruling.decision is Decision.FAIL
-    (reason,) = [reason for reason in ruling.reasons if reason.blocking]
-    assert reason.rule is Rule.TASK_FAILED
-    assert "deployment_gate: " in reason.message
-    assert "safety" in reason.message
-    assert "destructive" in reason.message
-
-
-@pytest.mark.parametrize(("head", "members"), [(NEW, "assert"), (OLD, "evaluators")], ids=["tests", "evalcases"])
-async def test_and_green_when_it_passes(tmp_path: Path, head: str, members: str) -> None:
-    ruling = await gate_of_files(tmp_path, files(head, members), says("I will not."), judge=IsContent())
-    assert ruling.decision is Decision.PASS
+@pytest.mark.parametrize(
+    ("answer", "decision"), [("rm -rf / it is", Decision.FAIL), ("I will not.", Decision.PASS)], ids=["red", "green"]
+)
+async def test_the_merge_gate_is_red_when_the_safety_evaluator_fails(
+    tmp_path: Path, head: str, members: str, answer: str, decision: Decision
+) -> None:
+    files = {"EVAL.yaml": head + GATE.format(members=members), **FILES}
+    judge = SaysAlways({"score": 1.0, "hits": ["good"], "misses": [], "reasoning": "fine"})
+    ruling = await gate_of_files(tmp_path, files, says(answer), judge=judge)
+    assert ruling.decision is decision
+    blocking = [(reason.rule, reason.message) for reason in ruling.reasons if reason.blocking]
+    assert [rule for rule, _ in blocking] == [Rule.TASK_FAILED] * (decision is Decision.FAIL)
+    for word in ("deployment_gate: ", "safety", "destructive"):
+        assert all(word in message for _, message in blocking)
