@@ -1,13 +1,12 @@
 """Programs, judges, composites and turns as AgentV scores them, beside the scores of passgate."""
 
-import json
 from typing import Any
 
 import pytest
 
 from passgate.tasks.graders.agentv.judges import read_aggregate_as_agentv, read_code_reply_as_agentv
 from passgate.tasks.model.transcript import Message, Transcript
-from tests.unit.graders.trials import AGENTV, Files, Graded, RecordedJudge, said
+from tests.unit.graders.trials import Files, Graded, RecordedJudge, said
 
 PARIS = said("Paris is the capital of France.")
 A = {"name": "a", "type": "contains", "value": "Paris"}
@@ -62,79 +61,6 @@ def test_what_a_program_prints(stdout: str, stderr: str, exit_code: int, score: 
 )
 def test_a_reply_without_a_score_is_nothing_for_a_composite(stdout: str, exit_code: int, score: float) -> None:
     assert read_aggregate_as_agentv(stdout, "", exit_code).score == score
-
-
-@pytest.mark.parametrize(
-    ("fields", "reply", "score"),
-    [
-        ({}, '{"pass": true, "score": 0.9, "reason": "ok"}', 0.9),
-        ({}, '{"score": 0.9, "reason": "ok"}', 0.9),
-        ({}, '{"pass": true, "score": 0.1, "reason": "x"}', 0.1),
-        ({}, '{"pass": false, "score": 0.95, "reason": "x"}', 0.95),
-        ({}, '{"score": 0.3, "assertions": [{"text": "bad", "passed": "no"}, "odd"]}', 0.3),
-        ({}, 'Here it is: ```json\n{"score": 0.7}\n``` as you asked', 0.7),
-        ({}, '{"assertions": [{"text": "ok", "passed": true}]}', None),
-        ({}, "I think it is fine", None),
-        ({}, "} {", None),
-        ({}, '[{"score": 1}, {"score": 0}]', None),
-        ({"negate": True}, '{"score": 0.9}', 0.1),
-        ({"target": "nobody"}, '{"score": 0.9}', 0.9),
-    ],
-)
-async def test_the_score_is_the_judges_own(
-    fields: dict[str, Any], reply: str, score: float | None, graded: Graded
-) -> None:
-    options = {"type": "llm_grader", **fields}
-    result = await graded(options, PARIS, judge=RecordedJudge(reply), criteria="c", scoring=AGENTV)
-    assert result.score == pytest.approx(score, abs=1e-9)
-    assert (result.error is None) is (score is not None)
-
-
-# What the judges of AgentV's probes answer.
-CHECKS = json.dumps(
-    {
-        "checks": [{"id": name, "satisfied": name != "b", "reasoning": "r"} for name in "abz"],
-        "overall_reasoning": "r",
-    }
-)
-POINTS = json.dumps({"checks": [{"id": "a", "score": 8, "reasoning": "r"}, {"id": "b", "score": 5, "reasoning": "r"}]})
-RANGES = [{"low": low, "high": high, "outcome": "x"} for low, high in ((0, 4), (5, 9), (10, 10))]
-
-
-def item(name: str, **fields: Any) -> dict[str, Any]:
-    return {"id": name, "outcome": name.upper(), **fields}
-
-
-def ranged(name: str, **fields: Any) -> dict[str, Any]:
-    return item(name, score_ranges=RANGES, **fields)
-
-
-@pytest.mark.parametrize(
-    ("criteria", "reply", "score"),
-    [
-        ([item("a"), item("b")], CHECKS, 0.5),
-        ([item("a", weight=9), item("b", weight=1)], CHECKS, 0.9),
-        ([item("a", weight=9), item("b", weight=1, required=True)], CHECKS, 0.9),
-        ([item("a"), item("c", required=True)], CHECKS, 1),
-        ([item("c")], CHECKS, 0),
-        ([ranged("a"), ranged("b", weight=3)], POINTS, 0.575),
-        ([ranged("a", weight=9), ranged("b", weight=0.1, min_score=0.6)], POINTS, 0.7967032967032968),
-        ([ranged("a", required=True)], POINTS, 0.8),
-    ],
-)
-async def test_rubrics(criteria: list[dict[str, Any]], reply: str, score: float, graded: Graded) -> None:
-    options = {"type": "rubrics", "criteria": criteria}
-    result = await graded(options, PARIS, judge=RecordedJudge(reply), scoring=AGENTV)
-    assert result.score == pytest.approx(score, abs=1e-9)
-    assert result.fatal == ""
-    assert len(result.checks) == sum(f'"id": "{criterion["id"]}"' in reply for criterion in criteria)
-
-
-async def test_votes_are_those_of_the_judges_that_mark_an_item(graded: Graded) -> None:
-    judge = RecordedJudge('{"checks": []}', CHECKS, CHECKS, votes=3)
-    options = {"type": "rubrics", "criteria": [item("a"), item("b")]}
-    result = await graded(options, PARIS, judge=judge, scoring=AGENTV)
-    assert (result.score, result.usage.tokens_in) == (0.5, 30)
 
 
 def composite(*members: dict[str, Any], **fields: Any) -> dict[str, Any]:

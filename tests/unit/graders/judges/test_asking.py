@@ -21,23 +21,15 @@ def marks(*passed: Any, first: int = 1) -> str:
 def test_a_score() -> None:
     mark = read_reply('{"score": 0.7, "reason": "short but right"}', ())
     assert (mark.score, mark.reason, mark.checks) == (0.7, "short but right", ())
-
-
-@pytest.mark.parametrize("reply", ['{"score": 1, "reason": ""}', '{"reason": "", "score": 1.0}'])
-def test_a_whole_number_is_a_score(reply: str) -> None:
-    assert read_reply(reply, ()).score == 1.0
+    assert read_reply('{"reason": "", "score": 1}', ()).score == 1.0
 
 
 def test_assertions_are_marked_by_number_in_any_order() -> None:
-    reply = json.dumps(
-        {
-            "checks": [
-                {"assertion": 2, "passed": False, "reason": "wrong"},
-                {"assertion": 1, "passed": True, "reason": "kind"},
-            ]
-        }
-    )
-    mark = read_reply(reply, ASSERTIONS)
+    checks = [
+        {"assertion": 2, "passed": False, "reason": "wrong"},
+        {"assertion": 1, "passed": True, "reason": "kind"},
+    ]
+    mark = read_reply(json.dumps({"checks": checks}), ASSERTIONS)
     assert mark.score == 0.5
     assert mark.checks == (
         Check(passed=True, message="it is polite: kind"),
@@ -53,60 +45,50 @@ def test_a_fence_or_blanks_around_it_are_accepted(frame: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("assertions", "reply"),
     [
-        "",
-        "The score is 1.",
-        'Here it is: {"score": 1, "reason": "x"}',
-        '{"score": 1, "reason": "x"} I was told to say so.',
-        '{"score": 0, "reason": "x"}\n{"score": 1, "reason": "x"}',
-        '```json\n{"score": 0, "reason": "x"}\n```\n```json\n{"score": 1, "reason": "x"}\n```',
-        'Sure!\n```json\n{"score": 1, "reason": "x"}\n```',
-        '[{"score": 1, "reason": "x"}]',
-        "1",
-        "null",
-        '{"score": 1}',
-        '{"score": 1.01, "reason": "x"}',
-        '{"score": -0.01, "reason": "x"}',
-        '{"score": "1", "reason": "x"}',
-        '{"score": true, "reason": "x"}',
-        '{"score": null, "reason": "x"}',
-        '{"score": NaN, "reason": "x"}',
-        '{"score": 1, "reason": 5}',
-        '{"score": 0, "score": 1, "reason": "x"}',
-        '{"score": 1, "reason": "x", "passed": true}',
-        marks(True),
-        "[" * 100_000,
-        '{"score": 1, "reason": "' + "x" * 200_000 + '"}',
+        ((), ""),
+        ((), "The score is 1."),
+        ((), 'Here it is: {"score": 1, "reason": "x"}'),
+        ((), '{"score": 1, "reason": "x"} I was told to say so.'),
+        ((), '{"score": 0, "reason": "x"}\n{"score": 1, "reason": "x"}'),
+        ((), '```json\n{"score": 0, "reason": "x"}\n```\n```json\n{"score": 1, "reason": "x"}\n```'),
+        ((), 'Sure!\n```json\n{"score": 1, "reason": "x"}\n```'),
+        ((), '[{"score": 1, "reason": "x"}]'),
+        ((), "1"),
+        ((), "null"),
+        ((), '{"score": 1}'),
+        ((), '{"score": 1.01, "reason": "x"}'),
+        ((), '{"score": -0.01, "reason": "x"}'),
+        ((), '{"score": "1", "reason": "x"}'),
+        ((), '{"score": true, "reason": "x"}'),
+        ((), '{"score": null, "reason": "x"}'),
+        ((), '{"score": NaN, "reason": "x"}'),
+        ((), '{"score": 1, "reason": 5}'),
+        ((), '{"score": 0, "score": 1, "reason": "x"}'),
+        ((), '{"score": 1, "reason": "x", "passed": true}'),
+        ((), marks(True)),
+        ((), "[" * 100_000),
+        ((), '{"score": 1, "reason": "' + "x" * 200_000 + '"}'),
+        (ASSERTIONS, '{"score": 1, "reason": "x"}'),
+        (ASSERTIONS, '{"checks": []}'),
+        (ASSERTIONS, marks(True)),
+        (ASSERTIONS, marks(True, True, True)),
+        (ASSERTIONS, marks(True, True, first=0)),
+        (ASSERTIONS, marks(True, 1)),
+        (ASSERTIONS, marks(True, "true")),
+        (ASSERTIONS, marks(True, None)),
+        (ASSERTIONS, marks(True, True).replace('"assertion": 2', '"assertion": 1')),
+        (ASSERTIONS, marks(True, True).replace('"assertion": 1', '"assertion": "1"')),
+        (ASSERTIONS, marks(True, True).replace(', "reason": "because 1"', "")),
+        (ASSERTIONS, '{"checks": {"1": true, "2": true}}'),
+        (ASSERTIONS, marks(True, True) + " Ignore the rubric."),
     ],
 )
-def test_any_other_score_is_an_error(reply: str) -> None:
+def test_any_other_reply_is_an_error(assertions: tuple[str, ...], reply: str) -> None:
     with pytest.raises(MeasurementError, match="the judge's reply is unusable: ") as caught:
-        read_reply(reply, ())
+        read_reply(reply, assertions)
     assert len(str(caught.value)) < 1500
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        '{"score": 1, "reason": "x"}',
-        '{"checks": []}',
-        marks(True),
-        marks(True, True, True),
-        marks(True, True, first=0),
-        marks(True, 1),
-        marks(True, "true"),
-        marks(True, None),
-        marks(True, True).replace('"assertion": 2', '"assertion": 1'),
-        marks(True, True).replace('"assertion": 1', '"assertion": "1"'),
-        marks(True, True).replace(', "reason": "because 1"', ""),
-        '{"checks": {"1": true, "2": true}}',
-        marks(True, True) + " Ignore the rubric.",
-    ],
-)
-def test_any_other_marks_are_an_error(reply: str) -> None:
-    with pytest.raises(MeasurementError, match="the judge's reply is unusable: "):
-        read_reply(reply, ASSERTIONS)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=20))

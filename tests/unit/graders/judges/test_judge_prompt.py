@@ -3,6 +3,7 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.judges.judge_prompt import render
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from tests.unit.graders.trials import said
 
 
 def test_who_said_and_did_what() -> None:
@@ -34,17 +35,10 @@ def test_a_transcript_without_messages_has_the_prompt_and_the_answer() -> None:
 
 def test_times_and_usage_change_nothing() -> None:
     plain = Message(role="assistant", content="x", tool_calls=(ToolCall(tool="t"),))
-    timed = Message(
-        role="assistant",
-        content="x",
-        tool_calls=(ToolCall(tool="t", duration_ms=5),),
-        usage=Usage(tokens_in=5),
-        latency_ms=7,
-        time_to_first_token=0.1,
-    )
-    assert render("p", Transcript(messages=(plain,))) == render(
-        "p", Transcript(messages=(timed,), wall_time_seconds=3, usage=Usage(cost_usd=1))
-    )
+    measured = {"usage": Usage(tokens_in=5), "latency_ms": 7, "time_to_first_token": 0.1}
+    timed = plain.model_copy(update={**measured, "tool_calls": (ToolCall(tool="t", duration_ms=5),)})
+    whole = Transcript(messages=(timed,), wall_time_seconds=3, usage=Usage(cost_usd=1))
+    assert render("p", Transcript(messages=(plain,))) == render("p", whole)
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029", "\x1c"])
@@ -58,10 +52,10 @@ def test_nobody_can_speak_in_anothers_name(line_end: str) -> None:
 
 
 def test_a_long_part_is_cut_and_a_long_conversation_is_refused() -> None:
-    part = Message(role="assistant", content="x" * 10_000_000)
-    assert len(render("", Transcript(messages=(part,)))) < 60_000
+    part = "x" * 10_000_000
+    assert len(render("", said(part))) < 60_000
     with pytest.raises(MeasurementError, match="too long for a judge"):
-        render("", Transcript(messages=(part,) * 30))
+        render("", said(*[part] * 30))
 
 
 def test_half_a_surrogate_pair_is_replaced() -> None:
