@@ -1,16 +1,18 @@
 """A small gate on main, changes of it, and the plans that are made for them."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from tests.builders import write_task
+from tests.builders import task_document, write_task
 from tests.repositories import GitRepository
 
 GATES = """\
@@ -55,7 +57,30 @@ def _clear_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def loosen(repository: GitRepository) -> None:
-    write_task(repository.path / "suites/golden/a.yaml", task_id="a", graders=LOOSE)
+    repository.write("suites/golden/a.yaml", task_text(graders=LOOSE))
+
+
+def task_text(task_id: str = "a", **fields: Any) -> str:
+    """The text of a task file."""
+    return yaml.safe_dump(task_document(task_id=task_id, **fields))
+
+
+def change(repository: GitRepository, files: Mapping[str, str | Path | None]) -> None:
+    """Write texts, make links where there is a path, and delete where there is nothing."""
+    for name, content in files.items():
+        file = repository.path / name
+        if file.exists() or file.is_symlink():
+            file.unlink()
+        if isinstance(content, Path):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.symlink_to(content)
+        elif content is not None:
+            repository.write(name, content)
+
+
+def edits_of(plan: Plan) -> list[str]:
+    """Which files the change edits of those that judge it."""
+    return [edit.path for edit in plan.base.edits]
 
 
 def planned(**request: Any) -> Plan:
