@@ -1,7 +1,4 @@
-"""Small agents made with real client libraries: they ask the model, run the tools that it asks for, and go on.
-
-The libraries are imported where an agent runs: that takes seconds of CPU, and most tests need none.
-"""
+"""Small agents made with real client libraries: they ask the model, run the tools that it asks for, and go on."""
 
 import asyncio
 import json
@@ -9,6 +6,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
+
+from anthropic import Anthropic, AsyncAnthropic
+from openai import AsyncOpenAI, OpenAI
+from pydantic_ai import Agent, Tool
+from pydantic_ai.models import Model
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
 
 from passgate.tasks.metering.access import ModelAccess
 
@@ -19,6 +25,8 @@ Tools = Mapping[str, Callable[[str], str]]
 """By their names; each takes a `path`."""
 SdkAgent = Callable[[ModelAccess, Tools, str], Awaitable[str]]
 """Works on a prompt with tools and gives its last word."""
+Connect = Callable[[ModelAccess], Any]
+"""Makes a client."""
 _PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 
 
@@ -32,122 +40,60 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Clients:
-    """A client library's classes: of a client and of an asynchronous one, and where these find the models."""
-
-    plain: Callable[..., Any]
-    waiting: Callable[..., Any]
-    base_url: Callable[[ModelAccess], str | None]
-
-    def of(self, kind: Callable[..., Any], access: ModelAccess) -> Any:
-        return kind(base_url=self.base_url(access), api_key=access.api_key)
-
-
-@dataclass(frozen=True)
-class Api:
+class Sdk:
     """How a client library is used for one API."""
 
-    clients: Callable[[], Clients]
-    resource: str
-    """The attributes of a client that lead to `create` and `stream`."""
+    clients: tuple[Connect, Connect]
+    """A synchronous one and another."""
+    resource: Callable[[Any], Any]
+    """What of a client makes requests."""
     final: str
     """The method of a stream that gives the whole reply."""
     request: Callable[[list[Any], list[str]], dict[str, Any]]
+    """From the conversation and the names of the tools."""
     turn: Callable[[Any], Turn]
     answer: Callable[[str, str], Any]
     """What tells the model the result of a call, from its id and the result."""
-    model: Callable[[Any], Any]
-    """The agent framework's model that asks by an asynchronous client."""
 
-    def of(self, client: Any) -> Any:
-        return attrgetter(self.resource)(client)
+    def whole(self, access: ModelAccess, request: dict[str, Any]) -> Any:
+        with self.clients[0](access) as client:
+            return self.resource(client).create(**request)
 
+    def streamed(self, access: ModelAccess, request: dict[str, Any]) -> Any:
+        with self.clients[0](access) as client, self.resource(client).stream(**request) as stream:
+            return getattr(stream, self.final)()
 
-Ask = Callable[[Api, ModelAccess, dict[str, Any]], Awaitable[Any]]
-"""Sends a request in one of the ways that client libraries have."""
+    async def async_whole(self, access: ModelAccess, request: dict[str, Any]) -> Any:
+        async with self.clients[1](access) as client:
+            return await self.resource(client).create(**request)
 
+    async def async_streamed(self, access: ModelAccess, request: dict[str, Any]) -> Any:
+        async with self.clients[1](access) as client, self.resource(client).stream(**request) as stream:
+            return await getattr(stream, self.final)()
 
-def agent(api: Api, ask: Ask) -> SdkAgent:
-    async def run(access: ModelAccess, tools: Tools, prompt: str) -> str:
-        history: list[Any] = [{"role": "user", "content": prompt}]
-        while True:
-            turn = api.turn(await ask(api, access, api.request(history, list(tools))))
-            if not turn.calls:
-                return turn.text
-            history += turn.items
-            history += [api.answer(call_id, tools[tool](**given)) for call_id, tool, given in turn.calls]
+    def agent(self, ask: Callable[[ModelAccess, dict[str, Any]], Any]) -> SdkAgent:
+        """An agent that asks in one of these ways; a synchronous one in a thread beside the meter's event loop."""
 
-    return run
+        async def run(access: ModelAccess, tools: Tools, prompt: str) -> str:
+            history: list[Any] = [{"role": "user", "content": prompt}]
+            while True:
+                given = (access, self.request(history, list(tools)))
+                waits = asyncio.iscoroutinefunction(ask)
+                turn = self.turn(await ask(*given) if waits else await asyncio.to_thread(ask, *given))
+                if not turn.calls:
+                    return turn.text
+                history += turn.items
+                history += [self.answer(call_id, tools[tool](**words)) for call_id, tool, words in turn.calls]
 
-
-async def _whole(api: Api, access: ModelAccess, request: dict[str, Any]) -> Any:
-    """In a thread, as the synchronous client stands beside the event loop that the meter runs on."""
-
-    def create() -> Any:
-        clients = api.clients()
-        with clients.of(clients.plain, access) as client:
-            return api.of(client).create(**request)
-
-    return await asyncio.to_thread(create)
-
-
-async def _streamed(api: Api, access: ModelAccess, request: dict[str, Any]) -> Any:
-    def read_on() -> Any:
-        clients = api.clients()
-        with clients.of(clients.plain, access) as client, api.of(client).stream(**request) as stream:
-            return getattr(stream, api.final)()
-
-    return await asyncio.to_thread(read_on)
+        return run
 
 
-async def _whole_async(api: Api, access: ModelAccess, request: dict[str, Any]) -> Any:
-    clients = api.clients()
-    async with clients.of(clients.waiting, access) as client:
-        return await api.of(client).create(**request)
+def _openai(client: type[OpenAI | AsyncOpenAI]) -> Connect:
+    return lambda access: client(base_url=access.openai_base_url, api_key=access.api_key)
 
 
-async def _streamed_async(api: Api, access: ModelAccess, request: dict[str, Any]) -> Any:
-    clients = api.clients()
-    async with clients.of(clients.waiting, access) as client, api.of(client).stream(**request) as stream:
-        return await getattr(stream, api.final)()
-
-
-async def _read_on(_: Any, events: AsyncIterator[Any]) -> None:
-    async for _event in events:
-        pass
-
-
-def framework(api: Api, **options: Any) -> SdkAgent:
-    """pydantic-ai. With a handler of events it streams, the steps before the last one too."""
-
-    async def run(access: ModelAccess, tools: Tools, prompt: str) -> str:
-        from pydantic_ai import Agent, Tool
-
-        made = [
-            Tool.from_schema(lambda path, run=run: run(path), name, f"Does {name}.", _PARAMETERS)
-            for name, run in tools.items()
-        ]
-        clients = api.clients()
-        async with clients.of(clients.waiting, access) as client:
-            result = await Agent(api.model(client), tools=made).run(prompt, **options)
-        return str(result.output)
-
-    return run
-
-
-def _openai() -> Clients:
-    from openai import AsyncOpenAI, OpenAI
-
-    return Clients(OpenAI, AsyncOpenAI, lambda access: access.openai_base_url)
-
-
-def _anthropic() -> Clients:
-    from anthropic import Anthropic, AsyncAnthropic
-
-    return Clients(Anthropic, AsyncAnthropic, lambda access: access.anthropic_base_url)
-
-
-# Chat completions
+def _anthropic(client: type[Anthropic | AsyncAnthropic]) -> Connect:
+    return lambda access: client(base_url=access.anthropic_base_url, api_key=access.api_key)
 
 
 def _chat_request(history: list[Any], tools: list[str]) -> dict[str, Any]:
@@ -165,16 +111,6 @@ def _chat_answer(call_id: str, result: str) -> Any:
     return {"role": "tool", "tool_call_id": call_id, "content": result}
 
 
-def _chat_model(client: Any) -> Any:
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    return OpenAIChatModel(MODEL, provider=OpenAIProvider(openai_client=client))
-
-
-# Responses
-
-
 def _response_request(history: list[Any], tools: list[str]) -> dict[str, Any]:
     described = [{"type": "function", "name": name, "parameters": _PARAMETERS, "strict": False} for name in tools]
     return {"model": MODEL, "input": history, "tools": described}
@@ -188,16 +124,6 @@ def _response_turn(response: Any) -> Turn:
 
 def _response_answer(call_id: str, result: str) -> Any:
     return {"type": "function_call_output", "call_id": call_id, "output": result}
-
-
-def _response_model(client: Any) -> Any:
-    from pydantic_ai.models.openai import OpenAIResponsesModel
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    return OpenAIResponsesModel(MODEL, provider=OpenAIProvider(openai_client=client))
-
-
-# Anthropic's messages
 
 
 def _message_request(history: list[Any], tools: list[str]) -> dict[str, Any]:
@@ -217,29 +143,67 @@ def _message_answer(call_id: str, result: str) -> Any:
     return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call_id, "content": result}]}
 
 
-def _message_model(client: Any) -> Any:
-    from pydantic_ai.models.anthropic import AnthropicModel
-    from pydantic_ai.providers.anthropic import AnthropicProvider
+OPENAI = (_openai(OpenAI), _openai(AsyncOpenAI))
+ANTHROPIC = (_anthropic(Anthropic), _anthropic(AsyncAnthropic))
+SDKS = {
+    "openai chat": Sdk(
+        OPENAI, attrgetter("chat.completions"), "get_final_completion", _chat_request, _chat_turn, _chat_answer
+    ),
+    "openai responses": Sdk(
+        OPENAI, attrgetter("responses"), "get_final_response", _response_request, _response_turn, _response_answer
+    ),
+    "anthropic": Sdk(
+        ANTHROPIC, attrgetter("messages"), "get_final_message", _message_request, _message_turn, _message_answer
+    ),
+}
 
+
+def _chat_model(client: Any) -> Model:
+    return OpenAIChatModel(MODEL, provider=OpenAIProvider(openai_client=client))
+
+
+def _response_model(client: Any) -> Model:
+    return OpenAIResponsesModel(MODEL, provider=OpenAIProvider(openai_client=client))
+
+
+def _message_model(client: Any) -> Model:
     return AnthropicModel(MODEL, provider=AnthropicProvider(anthropic_client=client))
 
 
-_CHAT = Api(_openai, "chat.completions", "get_final_completion", _chat_request, _chat_turn, _chat_answer, _chat_model)
-_RESPONSES = Api(
-    _openai, "responses", "get_final_response", _response_request, _response_turn, _response_answer, _response_model
-)
-_MESSAGES = Api(
-    _anthropic, "messages", "get_final_message", _message_request, _message_turn, _message_answer, _message_model
-)
+FRAMEWORKS = {
+    "pydantic-ai chat": (OPENAI[1], _chat_model),
+    "pydantic-ai responses": (OPENAI[1], _response_model),
+    "pydantic-ai anthropic": (ANTHROPIC[1], _message_model),
+}
 
 
-def _agents(plain: Ask, waiting: Ask, **of_the_framework: Any) -> dict[str, SdkAgent]:
-    made: dict[str, SdkAgent] = {}
-    for name, api in {"openai chat": _CHAT, "openai responses": _RESPONSES, "anthropic": _MESSAGES}.items():
-        made |= {name: agent(api, plain), f"{name}, async": agent(api, waiting)}
-        made[f"pydantic-ai {name.removeprefix('openai ')}"] = framework(api, **of_the_framework)
-    return made
+def framework(connect: Connect, model: Callable[[Any], Model], *, streams: bool) -> SdkAgent:
+    """pydantic-ai, with replies that are streamed in all steps or in none."""
+
+    async def read_on(_: Any, events: AsyncIterator[Any]) -> None:
+        async for _event in events:
+            pass
+
+    async def run(access: ModelAccess, tools: Tools, prompt: str) -> str:
+        described = [
+            Tool.from_schema(lambda path, run=run: run(path), name, f"Does {name}.", _PARAMETERS)
+            for name, run in tools.items()
+        ]
+        async with connect(access) as client:
+            agent = Agent(model(client), tools=described)
+            result = await agent.run(prompt, event_stream_handler=read_on if streams else None)
+        return str(result.output)
+
+    return run
 
 
-WHOLE = _agents(_whole, _whole_async)
-STREAMING = _agents(_streamed, _streamed_async, event_stream_handler=_read_on)
+WHOLE: dict[str, SdkAgent] = {
+    **{name: sdk.agent(sdk.whole) for name, sdk in SDKS.items()},
+    **{f"{name}, async": sdk.agent(sdk.async_whole) for name, sdk in SDKS.items()},
+    **{name: framework(*using, streams=False) for name, using in FRAMEWORKS.items()},
+}
+STREAMING: dict[str, SdkAgent] = {
+    **{name: sdk.agent(sdk.streamed) for name, sdk in SDKS.items()},
+    **{f"{name}, async": sdk.agent(sdk.async_streamed) for name, sdk in SDKS.items()},
+    **{name: framework(*using, streams=True) for name, using in FRAMEWORKS.items()},
+}
