@@ -63,7 +63,7 @@ def problem_of(document: Document) -> str:
         ('a: "\\x07\\0"', {"a": "\x07\x00"}),
         ("a: &a [1]\nb: *a\nc: {d: *a, e: *a}\n", {"a": [1], "b": [1], "c": {"d": [1], "e": [1]}}),
         ("a: &a {b: 1, <<: *a}\n", {"a": {"b": 1}}),
-        ("[!!str 5, !!int '5', !!float 5, !!seq [1], !!map {a: 1}, ! 5]", ["5", 5, 5.0, [1], {"a": 1}, "5"]),
+        ("[!!str 5, !!int '5', !!float 5, !!seq [1], !!map {a: 1}, ! 5]", ["5", 5, 5.0, [1], {"a": 1}, 5]),
         ("", None),
         ("\n\n", None),
         ("# only a comment\n", None),
@@ -137,7 +137,7 @@ TWICE = "the key stands here a second time (first in line"
     [
         ("<<: 3", f"1:1: {NO_MERGE}"),
         ("<<: [{a: 1}, 3]", f"1:1: {NO_MERGE}"),
-        ("a: &a [1]\n<<: *a", f"2:1: {NO_MERGE}"),
+        ("a: &a [1]\n<<: *a", f"1:1: {NO_MERGE}"),
         ("a: 1\nb: 2\na: 3\n", f"3:1: a: {TWICE} 1)"),
         ("a:\n  b: 1\n  'b': 2\n", f"3:3: a.b: {TWICE} 2)"),
         ("- {a: 1, a: 1}\n", f"1:10: [0].a: {TWICE} 1)"),
