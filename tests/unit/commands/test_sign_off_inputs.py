@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,52 +14,25 @@ from passgate.tasks.model.verdict import Decision
 from tests.builders import write_task
 from tests.repositories import GitRepository
 from tests.signing import a_run_that_awaits
-from tests.unit.releases import committed_run, decide, files_of, release_repository, verdict_of
+from tests.unit.releases import decide, files_of, verdict_of
+
+Change = Callable[[RunStore], object]
+SAY_YES = Path("suites/golden/say-yes.yaml")
+EXPIRES = datetime.now(UTC).date() + timedelta(days=20)
+QUARANTINE = f"{{task: golden/say-yes, owner: A, reason: flaky, issue: 'https://example.com/1', expires: {EXPIRES}}}"
+PRICES = "version: 1\nmodels:\n  my-model: {input: 1.0, output: 2.0}\n"
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    return release_repository(tmp_path / "project", monkeypatch)
+def file(name: str, text: str) -> Change:
+    return lambda _: Path(name).write_text(text)
 
 
-@pytest.fixture
-def run(project: GitRepository) -> RunStore:
-    return committed_run(project)
+def task(path: Path = SAY_YES, **changes: Any) -> Change:
+    return lambda _: write_task(path, **changes)
 
 
-def policy(run: RunStore) -> None:
-    gates = Path("gates.yaml")
-    gates.write_text(gates.read_text().replace("k: 3", "k: 2"))
-
-
-def tasks(run: RunStore) -> None:
-    write_task(Path("suites/golden/say-yes.yaml"), inputs={"prompt": "Say no."})
-
-
-def more_tasks(run: RunStore) -> None:
-    write_task(Path("suites/golden/another.yaml"), task_id="another")
-
-
-def graders(run: RunStore) -> None:
-    write_task(Path("suites/golden/say-yes.yaml"), graders=[{"type": "output_check", "contains": ["y"]}])
-
-
-def prices(run: RunStore) -> None:
-    Path("prices.yaml").write_text("version: 1\nmodels:\n  my-model: {input: 1.0, output: 2.0}\n")
-
-
-def unreadable_files(run: RunStore) -> None:
-    Path("gates.yaml").write_text("gates: [")
-
-
-def quarantine(run: RunStore) -> None:
-    expires = datetime.now(UTC).date() + timedelta(days=20)
-    entry = f"{{task: golden/say-yes, owner: A, reason: flaky, issue: 'https://example.com/1', expires: {expires}}}"
-    Path("quarantine.yaml").write_text(f"version: 1\ntasks: [{entry}]\n")
-
-
-def pins(run: RunStore) -> None:
-    Path("baseline.yaml").write_text("version: 1\nruns: [run-1]\nreason: why not\n")
+def policy(_: RunStore) -> None:
+    Path("gates.yaml").write_text(Path("gates.yaml").read_text().replace("k: 3", "k: 2"))
 
 
 def trials(run: RunStore) -> None:
@@ -67,9 +41,7 @@ def trials(run: RunStore) -> None:
 
 def a_transcript(run: RunStore) -> None:
     lines = run.journal.read_text().splitlines(keepends=True)
-    finished = json.loads(lines[1])
-    finished["transcript"]["output"] = "no"
-    run.journal.write_text("".join([lines[0], json.dumps(finished) + "\n", lines[2]]))
+    run.journal.write_text("".join([lines[0], lines[1].replace('"output":"yes"', '"output":"no"'), lines[2]]))
 
 
 def a_status(run: RunStore) -> None:
@@ -80,25 +52,27 @@ def a_torn_journal(run: RunStore) -> None:
     run.journal.write_bytes(b"{}\n" + run.journal.read_bytes())
 
 
-def commit(run: RunStore) -> None:
+def commit(_: RunStore) -> None:
     GitRepository(Path.cwd()).commit("Go on")
 
 
-def tracked_files(run: RunStore) -> None:
-    Path(".gitignore").write_text(".passgate/\nmore/\n")
+other_task = task(inputs={"prompt": "Say no."})
+graders = task(graders=[{"type": "output_check", "contains": ["y"]}])
+prices = file("prices.yaml", PRICES)
+tracked_files = file(".gitignore", ".passgate/\nmore/\n")
 
 
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         (policy, "the policy"),
-        (tasks, r"the tasks \(say-yes\)"),
-        (more_tasks, r"the tasks \(another\)"),
+        (other_task, r"the tasks \(say-yes\)"),
+        (task(Path("suites/golden/another.yaml"), task_id="another"), r"the tasks \(another\)"),
         (graders, r"the graders \(say-yes\)"),
         (prices, "the prices"),
-        (unreadable_files, r"the files, which cannot be read any more \(gates.yaml:2:1: not valid YAML"),
-        (quarantine, "the quarantine"),
-        (pins, "the pins of the baseline"),
+        (file("gates.yaml", "gates: ["), r"the files, which cannot be read any more \(gates.yaml:2:1: not valid YAML"),
+        (file("quarantine.yaml", f"version: 1\ntasks: [{QUARANTINE}]\n"), "the quarantine"),
+        (file("baseline.yaml", "version: 1\nruns: [run-1]\nreason: why not\n"), "the pins of the baseline"),
         (trials, "the trials in the journal"),
         (a_transcript, r"the journal \(line 2: the transcript of say-yes, trial 1, is not the one"),
         (a_status, "the trials in the journal"),
@@ -107,18 +81,13 @@ def tracked_files(run: RunStore) -> None:
         (tracked_files, r"the tracked files \(some have changes now\)"),
     ],
 )
-def test_inputs_that_have_changed_are_named(run: RunStore, change: Callable[[RunStore], None], named: str) -> None:
+def test_inputs_that_have_changed_are_named(run: RunStore, change: Change, named: str) -> None:
     change(run)
     before = files_of(run)
-    with pytest.raises(UsageError, match=f"have changed since it was judged: .*{named}"):
-        decide(run)
+    for decision in ("approve", "reject"):
+        with pytest.raises(UsageError, match=f"have changed since it was judged: .*{named}"):
+            decide(run, decision)
     assert files_of(run) == before, "nothing is written"
-
-
-def test_what_has_changed_cannot_be_rejected_either(run: RunStore) -> None:
-    tasks(run)
-    with pytest.raises(UsageError, match="have changed since it was judged: the tasks"):
-        decide(run, "reject")
 
 
 def test_the_agent_is_an_input(project: GitRepository) -> None:
@@ -159,24 +128,22 @@ def test_what_was_dirty_then_must_not_be_clean_now(project: GitRepository, run: 
 
 
 def test_all_that_has_changed_is_named_together(run: RunStore) -> None:
-    tasks(run)
-    prices(run)
-    trials(run)
+    for change in (other_task, prices, trials):
+        change(run)
     with pytest.raises(UsageError, match=r"the tasks \(say-yes\), the prices, the trials in the journal, the tracked"):
         decide(run)
 
 
 def test_of_many_tasks_only_some_are_named(run: RunStore) -> None:
     for number in range(5):
-        write_task(Path(f"suites/golden/{number}.yaml"), task_id=f"more-{number}")
+        task(Path(f"suites/golden/{number}.yaml"), task_id=f"more-{number}")(run)
     with pytest.raises(UsageError, match=r"the tasks \(more-0, more-1, more-2 and 2 more\)"):
         decide(run)
 
 
 def test_without_a_repository_there_is_no_commit_to_change(project: GitRepository) -> None:
     (project.path / ".git").rename(project.path / "no-git")
-    run = a_run_that_awaits()
-    assert decide(run).decision is Decision.PASS
+    assert decide(a_run_that_awaits()).decision is Decision.PASS
 
 
 @pytest.fixture
@@ -195,7 +162,7 @@ def test_what_the_merge_base_has_judged_can_be_signed_off(loosened: RunStore) ->
 
 
 def test_the_files_of_the_change_are_inputs_there_too(loosened: RunStore) -> None:
-    tasks(loosened)
+    other_task(loosened)
     with pytest.raises(UsageError, match=r"judged: the tasks \(say-yes\), the graders \(say-yes\), the tracked files"):
         decide(loosened)
 

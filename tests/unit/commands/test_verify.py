@@ -12,29 +12,27 @@ import pytest
 
 from passgate.tasks.attestations.keys import signing_key
 from passgate.tasks.attestations.statement import IN_TOTO, Envelope, Signature, envelope_text, signed_bytes
-from passgate.tasks.commands.sign_off import sign_off
 from passgate.tasks.commands.verify import verify
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.verdict import CheckResult, Decision, Verification
 from tests.signing import COMMIT, write_keys
-from tests.unit.releases import committed_run, release_repository
+from tests.unit.commands.conftest import LayOut
 
 OK, DIFFERS, NOT_HERE = CheckResult.OK, CheckResult.DIFFERS, CheckResult.NOT_HERE
+Change = Callable[[dict[str, Any]], object]
 ALL_OK = {"signature": OK, "verdict.json": OK, "verdict": OK, "journal.jsonl": OK, "commit": OK}
 
 
 @pytest.fixture
-def keys(tmp_path: Path) -> tuple[Path, Path]:
-    return write_keys(tmp_path)
+def keys(releases: Path) -> tuple[Path, Path]:
+    return releases / "key.pem", releases / "public.pem"
 
 
 @pytest.fixture
-def run(tmp_path: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> RunStore:
+def run(lay_out: LayOut) -> RunStore:
     """A run that was approved and signed."""
-    run = committed_run(release_repository(tmp_path / "project", monkeypatch))
-    sign_off(run.path.name, by="Ada", decision="approve", reason="read it", key_file=keys[0])
-    return run
+    return RunStore.of(next((lay_out("signed") / ".passgate/runs").iterdir()).name)
 
 
 @pytest.fixture
@@ -50,7 +48,7 @@ def detail(verification: Verification, subject: str) -> str:
     return next(check.detail for check in verification.checks if check.subject == subject)
 
 
-def resigned(run: RunStore, key: Path, change: Callable[[dict[str, Any]], None]) -> None:
+def resigned(run: RunStore, key: Path, change: Change) -> None:
     """Sign a statement that has been changed, with the right key."""
     plain = json.loads(run.attestation.read_text())
     document = json.loads(base64.b64decode(plain["payload"]))
@@ -90,34 +88,36 @@ def test_a_signature_by_another_key_says_nothing(run: RunStore, tmp_path: Path) 
     assert verification.statement is None
 
 
-def test_the_name_that_a_signature_gives_its_key_does_not_count(
-    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
+SOMEBODY = {"keyid": "somebody else", "sig": base64.b64encode(bytes(64)).decode()}
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda plain: plain["signatures"][0].update(keyid="somebody else"), ALL_OK),
+        (lambda plain: plain.update(signatures=[SOMEBODY, *plain["signatures"], SOMEBODY]), ALL_OK),
+        (lambda plain: plain.update(signatures=[SOMEBODY]), {"signature": DIFFERS}),
+        (lambda plain: plain.update(payloadType="application/json"), {"signature": DIFFERS}),
+    ],
+    ids=["another name of the key", "one good signature of several", "no good signature", "another type"],
+)
+def test_a_good_signature_of_the_payload_and_its_type_is_enough_by_whatever_name(
+    run: RunStore, look: Callable[[], Verification], change: Change, found: dict[str, CheckResult]
 ) -> None:
     plain = json.loads(run.attestation.read_text())
-    plain["signatures"][0]["keyid"] = "somebody else"
+    change(plain)
     run.attestation.write_text(json.dumps(plain))
-    assert look().holds
-    plain["signatures"][0]["sig"] = base64.b64encode(bytes(64)).decode()
-    run.attestation.write_text(json.dumps(plain))
-    assert findings(look()) == {"signature": DIFFERS}
-    assert "somebody else" in detail(look(), "signature")
-
-
-def test_one_good_signature_of_several_is_enough(run: RunStore, look: Callable[[], Verification]) -> None:
-    plain = json.loads(run.attestation.read_text())
-    bad = {"keyid": "x", "sig": base64.b64encode(b"bad").decode()}
-    plain["signatures"] = [bad, *plain["signatures"], bad]
-    run.attestation.write_text(json.dumps(plain))
-    assert look().holds
+    assert findings(look()) == found
+    assert look().holds is (found == ALL_OK)
+    assert plain["signatures"] != [SOMEBODY] or "somebody else" in detail(look(), "signature")
 
 
 def test_a_file_that_was_changed_differs(run: RunStore, look: Callable[[], Verification]) -> None:
     content = run.verdict.read_bytes()
     run.verdict.write_bytes(content.replace(b"Ada", b"Bob"))
-    verification = look()
-    assert findings(verification) == {"signature": OK, "verdict.json": DIFFERS, "journal.jsonl": OK, "commit": OK}
-    assert not verification.holds
-    assert hashlib.sha256(content).hexdigest() in detail(verification, "verdict.json")
+    assert findings(look()) == {"signature": OK, "verdict.json": DIFFERS, "journal.jsonl": OK, "commit": OK}
+    assert not look().holds
+    assert hashlib.sha256(content).hexdigest() in detail(look(), "verdict.json")
 
 
 def test_files_that_are_not_here_are_named_and_do_no_harm(
@@ -155,63 +155,64 @@ def test_a_trial_that_is_gone_differs(run: RunStore, look: Callable[[], Verifica
     assert look().holds, "their order is that in which they ended"
 
 
-def test_a_transcript_that_was_changed_differs(run: RunStore, look: Callable[[], Verification]) -> None:
-    run.journal.write_text(run.journal.read_text().replace('"output":"yes"', '"output":"no"', 1))
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"output":"yes"', '"output":"no"', "line 1: the transcript of say-yes, trial 0"),
+        ('"status":"passed"', '"status":"failed"', ""),
+    ],
+)
+def test_a_trial_that_was_changed_differs(
+    run: RunStore, look: Callable[[], Verification], old: str, new: str, said: str
+) -> None:
+    run.journal.write_text(run.journal.read_text().replace(old, new, 1))
     assert findings(look()) == ALL_OK | {"journal.jsonl": DIFFERS}
-    assert "line 1: the transcript of say-yes, trial 0" in detail(look(), "journal.jsonl")
-
-
-def test_a_trial_that_was_marked_otherwise_differs(run: RunStore, look: Callable[[], Verification]) -> None:
-    run.journal.write_text(run.journal.read_text().replace('"status":"passed"', '"status":"failed"', 1))
-    assert findings(look()) == ALL_OK | {"journal.jsonl": DIFFERS}
-
-
-def test_a_commit_that_is_not_here_is_said(
-    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
-) -> None:
-    resigned(run, keys[0], lambda document: document["predicate"]["passgate"]["revision"].update(commit=COMMIT))
-    assert findings(look())["commit"] is NOT_HERE
-    assert COMMIT in detail(look(), "commit")
-
-
-@pytest.mark.parametrize("name", ["HEAD", "--help", "main"])
-def test_only_the_id_of_a_commit_is_one(
-    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification], name: str
-) -> None:
-    resigned(run, keys[0], lambda document: document["predicate"]["passgate"]["revision"].update(commit=name))
-    assert findings(look())["commit"] is NOT_HERE
-
-
-def test_changes_in_no_commit_are_said(
-    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
-) -> None:
-    resigned(run, keys[0], lambda document: document["predicate"]["passgate"]["revision"].update(dirty=True))
-    assert detail(look(), "commit").endswith("but what was tested had changes that are in no commit")
+    assert said in detail(look(), "journal.jsonl")
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
+    ("change", "subject", "finding", "said"),
     [
-        (lambda claim: claim.update(decision="FAIL"), "decision"),
-        (lambda claim: claim.update(gate="nightly"), "gate"),
-        (lambda claim: claim["inputs"].update(tasks="another"), "inputs"),
-        (lambda claim: claim["sign_off"].update(by="Bob"), "sign_off"),
-        (lambda claim: claim.update(sign_off=None), "sign_off"),
-        (lambda claim: claim.update(verdict_digest="0" * 64), "verdict_digest"),
-        (lambda claim: claim["sign_off"].update(verdict_digest="0" * 64), "sign_off, sign_off.verdict_digest"),
+        (lambda claim: claim["revision"].update(commit=COMMIT), "commit", NOT_HERE, COMMIT),
+        (lambda claim: claim["revision"].update(commit="HEAD"), "commit", NOT_HERE, ""),
+        (lambda claim: claim["revision"].update(commit="--help"), "commit", NOT_HERE, ""),
+        (lambda claim: claim["revision"].update(dirty=True), "commit", OK, "had changes that are in no commit"),
+        (lambda claim: claim.update(decision="FAIL"), "verdict", DIFFERS, "decision"),
+        (lambda claim: claim.update(gate="nightly"), "verdict", DIFFERS, "gate"),
+        (lambda claim: claim["inputs"].update(tasks="another"), "verdict", DIFFERS, "inputs"),
+        (lambda claim: claim["sign_off"].update(by="Bob"), "verdict", DIFFERS, "sign_off"),
+        (lambda claim: claim.update(sign_off=None), "verdict", DIFFERS, "sign_off"),
+        (lambda claim: claim.update(verdict_digest="0" * 64), "verdict", DIFFERS, "verdict_digest"),
+        (
+            lambda claim: claim["sign_off"].update(verdict_digest="0" * 64),
+            "verdict",
+            DIFFERS,
+            "sign_off, sign_off.verdict_digest",
+        ),
     ],
 )
-def test_a_statement_that_does_not_say_what_its_verdict_says_differs(
+def test_what_a_statement_says_is_held_against_the_verdict_and_the_repository(
     run: RunStore,
     keys: tuple[Path, Path],
     look: Callable[[], Verification],
-    change: Callable[[dict[str, Any]], None],
-    named: str,
+    change: Change,
+    subject: str,
+    finding: CheckResult,
+    said: str,
 ) -> None:
     resigned(run, keys[0], lambda document: change(document["predicate"]["passgate"]))
-    verification = look()
-    assert findings(verification)["verdict"] is DIFFERS
-    assert named in detail(verification, "verdict")
+    assert findings(look())[subject] is finding
+    assert said in detail(look(), subject)
+
+
+def sign_verdict_as_it_is(run: RunStore, key: Path, change: Change = lambda claim: None) -> None:
+    """Sign a statement of the verdict that lies there now."""
+
+    def follow(document: dict[str, Any]) -> None:
+        document["subject"][-1]["digest"]["sha256"] = hashlib.sha256(run.verdict.read_bytes()).hexdigest()
+        change(document["predicate"]["passgate"])
+
+    resigned(run, key, follow)
 
 
 def test_a_sign_off_of_another_verdict_differs(
@@ -221,12 +222,7 @@ def test_a_sign_off_of_another_verdict_differs(
     verdict = json.loads(run.verdict.read_text())
     verdict["sign_off"]["verdict_digest"] = "0" * 64
     run.verdict.write_text(json.dumps(verdict))
-
-    def follow(document: dict[str, Any]) -> None:
-        document["subject"][-1]["digest"]["sha256"] = hashlib.sha256(run.verdict.read_bytes()).hexdigest()
-        document["predicate"]["passgate"]["sign_off"]["verdict_digest"] = "0" * 64
-
-    resigned(run, keys[0], follow)
+    sign_verdict_as_it_is(run, keys[0], lambda claim: claim["sign_off"].update(verdict_digest="0" * 64))
     assert detail(look(), "verdict") == "says something else: sign_off.verdict_digest"
 
 
@@ -234,20 +230,13 @@ def test_a_verdict_of_another_version_is_taken_by_its_digest_alone(
     run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
 ) -> None:
     run.verdict.write_text('{"schema_version": 99}')
-
-    def follow(document: dict[str, Any]) -> None:
-        document["subject"][-1]["digest"]["sha256"] = hashlib.sha256(run.verdict.read_bytes()).hexdigest()
-
-    resigned(run, keys[0], follow)
+    sign_verdict_as_it_is(run, keys[0])
     assert findings(look()) == ALL_OK | {"verdict": NOT_HERE}
 
 
-def test_without_a_key_nothing_is_verified(run: RunStore) -> None:
+def test_only_the_public_half_of_a_key_is_for_verifying(run: RunStore, keys: tuple[Path, Path]) -> None:
     with pytest.raises(UsageError, match="anyone could have made the signature"):
         verify(run.attestation, None, Path.cwd())
-
-
-def test_the_private_half_is_not_for_verifying(run: RunStore, keys: tuple[Path, Path]) -> None:
     with pytest.raises(UsageError, match=r"key.pem is a private key, which is not for verifying"):
         verify(run.attestation, keys[0], Path.cwd())
 
@@ -257,9 +246,6 @@ def test_what_is_no_envelope_is_bad_input(run: RunStore, look: Callable[[], Veri
     run.attestation.write_bytes(content)
     with pytest.raises(UsageError, match="is no signed verdict: it "):
         look()
-
-
-def test_an_envelope_that_is_not_there_is_bad_input(run: RunStore, look: Callable[[], Verification]) -> None:
     run.attestation.unlink()
     with pytest.raises(UsageError, match="is no signed verdict: it cannot be read: No such file"):
         look()
@@ -284,9 +270,3 @@ def test_what_is_signed_but_no_verdict_is_bad_input(
     signed(run, keys[0], payload, kind)
     with pytest.raises(UsageError, match=message):
         look()
-
-
-def test_the_type_of_the_payload_is_signed_too(run: RunStore, look: Callable[[], Verification]) -> None:
-    plain = json.loads(run.attestation.read_text())
-    run.attestation.write_text(json.dumps(plain | {"payloadType": "application/json"}))
-    assert findings(look()) == {"signature": DIFFERS}

@@ -1,0 +1,65 @@
+"""A release that awaits a sign-off, and the same release signed: each made once, and laid out anew for every test."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.history.run_store import RunStore
+from tests.repositories import GitRepository
+from tests.signing import a_run_that_awaits, write_gate, write_keys
+from tests.unit.releases import decide
+
+LayOut = Callable[[str], Path]
+
+
+def _clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_STEP_SUMMARY", "SECRET_WORD", "PASSGATE_SIGNING_PASSPHRASE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the release, the signed one and the two halves of the key."""
+    folder = tmp_path_factory.mktemp("releases")
+    project = folder / "project"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _clear(monkeypatch)
+        repository = GitRepository(project)
+        monkeypatch.chdir(project)
+        repository.write(".gitignore", ".passgate/\n")
+        write_gate(project)
+        repository.commit()
+        run = a_run_that_awaits()
+        shutil.copytree(project, folder / "awaiting")
+        decide(run, key_file=write_keys(folder)[0])
+        shutil.copytree(project, folder / "signed")
+    return folder
+
+
+@pytest.fixture
+def lay_out(releases: Path, monkeypatch: pytest.MonkeyPatch) -> LayOut:
+    """Makes one of the releases the working folder. A plan knows its folder, so both lie at the same place."""
+
+    def _lay_out(name: str) -> Path:
+        project = releases / "project"
+        shutil.rmtree(project)
+        shutil.copytree(releases / name, project)
+        _clear(monkeypatch)
+        monkeypatch.chdir(project)
+        return project
+
+    return _lay_out
+
+
+@pytest.fixture
+def project(lay_out: LayOut) -> GitRepository:
+    """A repository with the release that awaits a sign-off."""
+    return GitRepository(lay_out("awaiting"))
+
+
+@pytest.fixture
+def run(project: GitRepository) -> RunStore:
+    """The run of the release that awaits a sign-off."""
+    return RunStore.of(next((project.path / ".passgate/runs").iterdir()).name)
