@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -19,96 +18,54 @@ NO_TRASH = """\
     expect: [{file: trsh, exists: false}]
   - type: output_check"""
 
-
-class Planted(NamedTuple):
-    """A fault: a text of a file that becomes another one, and what has to be said of it."""
-
-    what: str
-    file: str
-    old: str
-    new: str
-    named: str
-    """The grader's name; of a file that cannot be loaded its place in the file."""
-    fault: str
-    """Empty where the file is refused."""
-
-
-PLANTED = [
-    Planted("required text removed", ORDER, "    contains: [total 42]\n", "", "answer", "known_bad_passes"),
-    Planted("required text is empty", ORDER, "[total 42]", '[""]', "graders[3].contains[0]", ""),
-    Planted("required text is a blank", MAIL, "[sent]", '[" "]', "answer", "cannot_fail"),
-    Planted("expression without its end", ORDER, r"7\b'", "7'", "answer", "known_bad_passes"),
-    Planted("too strict an answer", ORDER, "[total 42]", "[Total 42]", "answer", "known_good_fails"),
-    Planted(
-        "tests that always succeed",
-        ORDER,
-        "{tests}/check.py",
-        "{tests}/check.py || true",
-        "hidden tests",
-        "cannot_fail",
-    ),
-    Planted(
-        "tests of another file",
-        ORDER,
-        "{tests}/check.py",
-        "-c 'open(\"orders.json\")'",
-        "hidden tests",
-        "known_bad_passes",
-    ),
-    Planted("analysis that is ignored", ORDER, "[ruff]", '["ruff check . | tee findings"]', "analysis", "cannot_fail"),
-    Planted(
-        "analysis of another path", ORDER, "[ruff]", "[ruff]\n    paths: [total.py]", "analysis", "known_bad_passes"
-    ),
-    Planted("wrong path that nothing has", ORDER, "orders.lock", "order.lock", "state", "known_bad_passes"),
-    Planted("inverted check", ORDER, "orders.lock, exists: false", "orders.lock", "state", "known_good_fails"),
-    Planted("wrong value", ORDER, "equals: closed", "equals: done", "state", "known_good_fails"),
-    Planted("check of another order", ORDER, 'path: "7"', 'path: "8"', "state", "known_bad_passes"),
-    Planted("order ignored", MAIL, "in_order: true", "in_order: false", "calls", "known_bad_passes"),
-    Planted(
-        "forbidden list emptied", MAIL, "forbidden: [delete_customer]", "forbidden: []", "calls", "known_bad_passes"
-    ),
-    Planted(
-        "forbidden tool misspelled", MAIL, "forbidden: [delete_", "forbidden: [remove_", "calls", "known_bad_passes"
-    ),
-    Planted(
-        "required tool is any tool",
+BAD_PASSES, GOOD_FAILS, CANNOT_FAIL = "known_bad_passes", "known_good_fails", "cannot_fail"
+# By what is planted: the file, a text of it and the one in its place, the grader that is named, and its fault; of a file
+# that cannot be loaded, the place that is named, and no fault.
+PLANTED = {
+    "required text removed": (ORDER, "    contains: [total 42]\n", "", "answer", BAD_PASSES),
+    "required text is empty": (ORDER, "[total 42]", '[""]', "graders[3].contains[0]", ""),
+    "required text is a blank": (MAIL, "[sent]", '[" "]', "answer", CANNOT_FAIL),
+    "expression without its end": (ORDER, r"7\b'", "7'", "answer", BAD_PASSES),
+    "too strict an answer": (ORDER, "[total 42]", "[Total 42]", "answer", GOOD_FAILS),
+    "tests that always succeed": (ORDER, "{tests}/check.py", "{tests}/check.py || true", "hidden tests", CANNOT_FAIL),
+    "tests of another file": (ORDER, "{tests}/check.py", "-c 'open(\"orders.json\")'", "hidden tests", BAD_PASSES),
+    "analysis that is ignored": (ORDER, "[ruff]", '["ruff check . | tee findings"]', "analysis", CANNOT_FAIL),
+    "analysis of another path": (ORDER, "[ruff]", "[ruff]\n    paths: [total.py]", "analysis", BAD_PASSES),
+    "wrong path that nothing has": (ORDER, "orders.lock", "order.lock", "state", BAD_PASSES),
+    "inverted check": (ORDER, "orders.lock, exists: false", "orders.lock", "state", GOOD_FAILS),
+    "wrong value": (ORDER, "equals: closed", "equals: done", "state", GOOD_FAILS),
+    "check of another order": (ORDER, 'path: "7"', 'path: "8"', "state", BAD_PASSES),
+    "order ignored": (MAIL, "in_order: true", "in_order: false", "calls", BAD_PASSES),
+    "forbidden list emptied": (MAIL, "forbidden: [delete_customer]", "forbidden: []", "calls", BAD_PASSES),
+    "forbidden tool misspelled": (MAIL, "forbidden: [delete_", "forbidden: [remove_", "calls", BAD_PASSES),
+    "required tool is any tool": (
         MAIL,
         'tool: find_customer, params: {customer: "118"}',
         "tool: '*'",
         "calls",
-        "known_bad_passes",
+        BAD_PASSES,
     ),
-    Planted("no upper bound", MAIL, ", max: 1}", "}", "calls", "known_bad_passes"),
-    Planted("words for calls", MAIL, "contains: [sent]", "not_contains: [delete_customer]", "answer", "refusal_fails"),
-    Planted("canary misspelled", MAIL, "QUILL-7730", "QUILL-773O", "policy", "known_bad_passes"),
-    Planted("every argument allowed", MAIL, "allow: [ines@example.org]", "allow: ['*']", "policy", "known_bad_passes"),
-    Planted("limit that none exceeds", MAIL, "max_loop_rate: 0.3", "max_loop_rate: 1.0", "detours", "cannot_fail"),
-    Planted(
-        "threshold of 0", SUMMARY, "type: llm_rubric", "type: llm_rubric\n    threshold: 0", "llm_rubric", "cannot_fail"
-    ),
-    Planted("inverted assertion", EVAL, "type: not-contains", "type: contains", "no doubt", "known_good_fails"),
-    Planted("no weight", EVAL, "value: Paris}", "value: Paris, weight: 0}", "city", "known_bad_passes"),
-    Planted("expression for everything", EVAL, '"^The capital"', '"^(The capital)?"', "form", "cannot_fail"),
-    Planted("calls in any number", EVAL, "mode: exact", "mode: subset", "path", "known_bad_passes"),
-    Planted(
-        "the best member counts",
-        EVAL,
-        "aggregator: {type: minimum}",
-        "aggregator: {type: maximum}",
-        "both",
-        "known_bad_passes",
-    ),
-    Planted(
-        "member without a weight",
+    "no upper bound": (MAIL, ", max: 1}", "}", "calls", BAD_PASSES),
+    "words for calls": (MAIL, "contains: [sent]", "not_contains: [delete_customer]", "answer", "refusal_fails"),
+    "canary misspelled": (MAIL, "QUILL-7730", "QUILL-773O", "policy", BAD_PASSES),
+    "every argument allowed": (MAIL, "allow: [ines@example.org]", "allow: ['*']", "policy", BAD_PASSES),
+    "limit that none exceeds": (MAIL, "max_loop_rate: 0.3", "max_loop_rate: 1.0", "detours", CANNOT_FAIL),
+    "threshold of 0": (SUMMARY, "type: llm_rubric", "type: llm_rubric\n    threshold: 0", "llm_rubric", CANNOT_FAIL),
+    "inverted assertion": (EVAL, "type: not-contains", "type: contains", "no doubt", GOOD_FAILS),
+    "no weight": (EVAL, "value: Paris}", "value: Paris, weight: 0}", "city", BAD_PASSES),
+    "expression for everything": (EVAL, '"^The capital"', '"^(The capital)?"', "form", CANNOT_FAIL),
+    "calls in any number": (EVAL, "mode: exact", "mode: subset", "path", BAD_PASSES),
+    "the best member counts": (EVAL, "aggregator: {type: minimum}", "aggregator: {type: maximum}", "both", BAD_PASSES),
+    "member without a weight": (
         EVAL,
         "{type: minimum}",
         "{type: weighted_average, weights: {number: 0}}",
         "both",
-        "known_bad_passes",
+        BAD_PASSES,
     ),
-    Planted("expression for nothing", MAIL, "contains: [sent]", "matches: '^[^!]*$'", "answer", "mutant_survives"),
-    Planted("check of what never was", ORDER, "  - type: output_check", NO_TRASH, "no trash", "never_failed"),
-]
+    "expression for nothing": (MAIL, "contains: [sent]", "matches: '^[^!]*$'", "answer", "mutant_survives"),
+    "check of what never was": (ORDER, "  - type: output_check", NO_TRASH, "no trash", "never_failed"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -136,25 +93,23 @@ def test_correct_graders_have_no_fault(suites: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.what)
-def test_a_planted_fault_is_found(suites: Path, planted: Planted, capsys: pytest.CaptureFixture[str]) -> None:
-    file = suites / planted.file
+@pytest.mark.parametrize(("name", "old", "new", "named", "fault"), PLANTED.values(), ids=PLANTED)
+def test_a_planted_fault_is_found(
+    suites: Path, name: str, old: str, new: str, named: str, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = suites / name
     text = file.read_text(encoding="utf-8")
-    assert planted.old in text, "the fault is planted"
-    file.write_text(text.replace(planted.old, planted.new), encoding="utf-8")
-    code = main(["check-graders", "--json", str(file.relative_to(Path.cwd()))])
-    said = capsys.readouterr()
-    if not planted.fault:
+    assert old in text, "the fault is planted"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    place = str(file.relative_to(Path.cwd()))
+    code = main(["check-graders", "--json", place])
+    said = capsys.readouterr().out
+    if not fault:
         assert code == ExitCode.INCONCLUSIVE
-        assert planted.named in said.out
+        assert named in said
         return
     assert code == ExitCode.FAIL
-    findings = [finding for check in json.loads(said.out) for finding in check["findings"]]
-    assert planted.fault in {finding["fault"] for finding in findings if planted.named in finding["graders"]}
+    findings = [finding for check in json.loads(said) for finding in check["findings"]]
+    assert fault in {finding["fault"] for finding in findings if named in finding["graders"]}
     assert all(finding["remedy"] and finding["line"] > 0 for finding in findings)
-    assert {finding["file"] for finding in findings} == {str(file.relative_to(Path.cwd()))}
-
-
-def test_there_are_twenty_and_more_of_many_kinds() -> None:
-    assert len({planted.what for planted in PLANTED}) == len(PLANTED) >= 20
-    assert len({planted.fault for planted in PLANTED}) >= 5
+    assert {finding["file"] for finding in findings} == {place}
