@@ -19,7 +19,7 @@ NO_TRASH = """\
   - type: output_check"""
 
 BAD_PASSES, GOOD_FAILS, CANNOT_FAIL = "known_bad_passes", "known_good_fails", "cannot_fail"
-# By what is planted: the file, a text of it and the one in its place, the grader that is named, and its fault; of a file
+# By what is planted: the file, a text of it and the one in its place, the grader that is named, its fault; of a file
 # that cannot be loaded, the place that is named, and no fault.
 PLANTED = {
     "required text removed": (ORDER, "    contains: [total 42]\n", "", "answer", BAD_PASSES),
