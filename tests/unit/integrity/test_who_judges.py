@@ -10,7 +10,17 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from tests.builders import write_task
 from tests.repositories import GitRepository
-from tests.unit.changes import commit_on_main, gates, is_judged_by_itself, loosen, of_change, planned
+from tests.unit.changes import (
+    change,
+    commit_on_main,
+    edits_of,
+    gates,
+    is_judged_by_itself,
+    loosen,
+    of_change,
+    planned,
+    task_text,
+)
 
 
 def test_a_change_of_the_agent_alone_is_judged_by_the_files_that_are_there(repository: GitRepository) -> None:
@@ -42,43 +52,22 @@ def test_a_change_of_a_grader_is_judged_by_the_merge_base(repository: GitReposit
 
 
 @pytest.mark.parametrize(
-    ("there", "note"),
-    [
-        (
-            (),
-            "the merge base {base} has no gates.yaml, no folder suites, so this change judges itself",
-        ),
-        (
-            ("gates.yaml",),
-            "the merge base {base} has no folder suites, so this change judges itself",
-        ),
-    ],
+    ("there", "missing"),
+    [pytest.param({}, "no gates.yaml, no folder suites"), pytest.param({"gates.yaml": "x"}, "no folder suites")],
+    ids=["nothing", "no suites"],
 )
 def test_a_change_that_brings_the_gate_judges_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: tuple[str, ...], note: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str], missing: str
 ) -> None:
     repository = GitRepository(tmp_path)
     monkeypatch.chdir(tmp_path)
-    for name in there:
-        repository.write(name)
+    change(repository, there)
     base = repository.commit()
-    repository.write("gates.yaml", gates())
-    write_task(repository.path / "suites/golden/a.yaml", task_id="a")
+    change(repository, {"gates.yaml": gates(), "suites/golden/a.yaml": task_text()})
     plan = planned()
     assert is_judged_by_itself(plan)
-    assert plan.base.note == note.format(base=base[:12])
+    assert plan.base.note == f"the merge base {base[:12]} has {missing}, so this change judges itself"
     assert len(plan.base.edits) == 2
-
-
-def test_without_a_gates_file_on_either_side_the_shipped_policy_judges(repository: GitRepository) -> None:
-    (repository.path / "gates.yaml").unlink()
-    write_task(repository.path / "suites/adversarial/b.yaml", task_id="b", suite="adversarial")
-    write_task(repository.path / "suites/failure_replays/c.yaml", task_id="c", suite="failure_replays")
-    commit_on_main(repository)
-    loosen(repository)
-    plan = planned()
-    assert (plan.base.judged_by, plan.shipped_policy) == ("base", True)
-    assert plan.tasks[0].grader_digest == plan.tasks[1].grader_digest
 
 
 @pytest.mark.parametrize(
@@ -102,24 +91,21 @@ def test_a_merge_base_that_cannot_be_read_cannot_judge(
     assert plan.base.note.startswith(f"the merge base {base[:12]} cannot be read, so this change judges itself: {why}")
 
 
-def test_the_merge_base_says_that_every_change_judges_itself(repository: GitRepository) -> None:
+def test_only_the_merge_base_says_that_every_change_judges_itself(repository: GitRepository) -> None:
     repository.write("gates.yaml", gates(more="integrity: off"))
+    loosen(repository)
+    assert planned().base.judged_by == "base", "a change cannot switch its judges off"
+    repository.git("checkout", "--quiet", "suites")
     repository.write("suites/golden/broken.yaml", "task_id: broken\n")
-    commit_on_main(repository)
+    base = commit_on_main(repository)
     (repository.path / "suites/golden/broken.yaml").unlink()
     loosen(repository)
     plan = planned()
     assert is_judged_by_itself(plan)
     assert plan.base.note == (
         "this change edits what it is judged by (2 files) and judges itself: gates.yaml says `integrity: off` at the "
-        f"merge base {repository.git('rev-parse', 'main')[:12]}"
+        f"merge base {base[:12]}"
     )
-
-
-def test_a_change_cannot_switch_its_judges_off(repository: GitRepository) -> None:
-    repository.write("gates.yaml", gates(more="integrity: off"))
-    loosen(repository)
-    assert planned().base.judged_by == "base"
 
 
 def test_a_gate_that_the_merge_base_does_not_have_judges_itself(repository: GitRepository) -> None:
@@ -129,25 +115,13 @@ def test_a_gate_that_the_merge_base_does_not_have_judges_itself(repository: GitR
     assert plan.base.note.endswith("this change judges itself: gates.yaml has no gate nightly; it has ci_merge")
 
 
-def test_a_change_may_bring_a_suite_that_the_gate_was_waiting_for(repository: GitRepository) -> None:
-    repository.write("gates.yaml", gates("golden, adversarial"))
-    base = commit_on_main(repository)
-    loosen(repository)
-    assert planned().base.judged_by == "base", "the suite is still not there"
-    write_task(repository.path / "suites/adversarial/b.yaml", task_id="b", suite="adversarial")
-    plan = planned()
-    assert plan.base.judged_by == "base"
-    assert [task.task_id for task in plan.tasks] == ["a", "b"]
-    assert plan.base.note.startswith(f"the merge base {base[:12]} has no task of adversarial for ci_merge")
-
-
 def test_without_a_gates_file_of_another_name_the_change_judges_itself(repository: GitRepository) -> None:
     (repository.path / "gates.yaml").rename(repository.path / "mine.yaml")
     loosen(repository)
     plan = planned(gates="mine.yaml")
     assert is_judged_by_itself(plan)
     assert plan.base.note.endswith("has no mine.yaml, so this change judges itself")
-    assert [edit.path for edit in plan.base.edits] == ["mine.yaml", "suites/golden/a.yaml"]
+    assert edits_of(plan) == ["mine.yaml", "suites/golden/a.yaml"]
 
 
 def test_a_selection_of_new_tasks_only_judges_itself(repository: GitRepository) -> None:

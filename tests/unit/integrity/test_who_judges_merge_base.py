@@ -13,35 +13,26 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.plan import plan_of
-from tests.builders import write_task
 from tests.repositories import GitRepository
 from tests.unit.changes import (
     LOOSE,
+    change,
     commit_on_main,
+    edits_of,
     gates,
     is_judged_by_itself,
     loosen,
     of_change,
     planned,
+    task_text,
 )
 
 
-def test_the_agent_is_the_one_of_the_change(repository: GitRepository) -> None:
-    repository.write("agents.yaml", "agents: {mine: {agent: 'cli:sh old'}}\n")
-    commit_on_main(repository)
-    loosen(repository)
-    repository.write("agents.yaml", "agents: {mine: {agent: 'cli:sh new'}}\n")
-    plan = planned(agent="mine")
-    assert (plan.base.judged_by, plan.agent.target) == ("base", "sh new")
-
-
 def test_deleted_tasks_are_still_judged_and_added_ones_not_yet(repository: GitRepository) -> None:
-    repository.git("mv", "suites/golden/a.yaml", "suites/golden/z.yaml")
-    write_task(repository.path / "suites/golden/z.yaml", task_id="z")
+    change(repository, {"suites/golden/a.yaml": None, "suites/golden/z.yaml": task_text("z")})
     plan = planned()
     assert [edit.kind for edit in plan.base.edits] == ["deleted", "added"]
-    assert [task.task_id for task in plan.tasks] == ["a"]
-    assert [task.task_id for task in of_change(plan).tasks] == ["z"]
+    assert [[task.task_id for task in one.tasks] for one in (plan, of_change(plan))] == [["a"], ["z"]]
 
 
 def test_the_policy_is_that_of_the_merge_base(repository: GitRepository) -> None:
@@ -53,15 +44,17 @@ def test_the_policy_is_that_of_the_merge_base(repository: GitRepository) -> None
 
 def test_quarantine_prices_and_pins_are_those_of_the_merge_base(repository: GitRepository) -> None:
     entry = "{task: a, owner: me, reason: flaky, issue: 'https://host/1', expires: 2020-01-01}"
-    repository.write("quarantine.yaml", f"tasks: [{entry}]\n")
-    repository.write("prices.yaml", "models: {m: {input: 0, output: 0}}\n")
-    repository.write("baseline.yaml", "runs: [one]\nreason: it is good\n")
+    files = {
+        "quarantine.yaml": f"tasks: [{entry}]\n",
+        "prices.yaml": "models: {m: {input: 0, output: 0}}\n",
+        "baseline.yaml": "runs: [one]\nreason: it is good\n",
+    }
+    change(repository, files)
     plan = planned()
     assert [edit.what for edit in plan.base.edits] == ["baseline pins", "prices", "quarantine"]
     assert (plan.quarantine.tasks, plan.pins) == ((), None)
-    change = of_change(plan)
-    assert [one.task for one in change.quarantine.tasks] == ["golden/a"]
-    assert change.pins is not None
+    assert [one.task for one in of_change(plan).quarantine.tasks] == ["golden/a"]
+    assert of_change(plan).pins is not None
 
 
 def judging(**request: Any) -> Plan:
@@ -105,13 +98,13 @@ def test_secrets_of_either_are_masked(repository: GitRepository, monkeypatch: py
 def test_names_are_as_seen_from_a_folder_of_the_repository(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_task(repository.path / "agents/evals/golden/b.yaml", task_id="b")
+    file = "agents/evals/golden/b.yaml"
+    repository.write(file, task_text("b"))
     commit_on_main(repository)
     monkeypatch.chdir(repository.path / "agents")
-    write_task(repository.path / "agents/evals/golden/b.yaml", task_id="b", graders=LOOSE)
+    repository.write(file, task_text("b", graders=LOOSE))
     plan = planned(suites="evals", gates="../gates.yaml")
-    assert plan.base.judged_by == "base"
-    assert [edit.path for edit in plan.base.edits] == ["agents/evals/golden/b.yaml"]
+    assert (plan.base.judged_by, edits_of(plan)) == ("base", [file])
     assert [task.file for task in plan.tasks] == ["evals/golden/b.yaml"]
 
 
@@ -160,27 +153,13 @@ def test_eval_files_of_the_merge_base_find_its_files_elsewhere_in_the_repository
     assert of_change(plan).tasks[1].grader_digest != plan.tasks[1].grader_digest
 
 
-def test_a_grader_elsewhere_in_the_repository_judges_too(repository: GitRepository) -> None:
-    repository.write("suites/golden/chat.eval.yaml", EVAL)
-    repository.write("graders/kind.py", "old")
-    repository.write("graders/other.py", "old")
-    commit_on_main(repository)
-    repository.write("graders/other.py", "new")
-    assert is_judged_by_itself(planned()), "nothing is graded with that one"
-    repository.write("graders/kind.py", "new")
-    plan = planned()
-    assert [(edit.path, edit.what) for edit in plan.base.edits] == [("graders/kind.py", "tasks and graders")]
-    assert plan.base.judged_by == "base"
-    assert (Path(plan.suites_folder) / "../graders/kind.py").read_text() == "old"
+HERE = {"suites/golden/chat.eval.yaml": EVAL.replace("../../graders/kind.py", "kind.py"), "suites/golden/kind.py": "x"}
 
 
 def test_in_a_repository_that_is_too_large_tasks_do_without_its_other_files(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository.write("suites/golden/chat.eval.yaml", EVAL.replace("../../graders/kind.py", "kind.py"))
-    repository.write("suites/golden/kind.py")
-    for number in range(5):
-        repository.write(f"large/{number}")
+    change(repository, HERE | {f"large/{number}": "x" for number in range(5)})
     commit_on_main(repository)
     loosen(repository)
     monkeypatch.setattr(base_files, "MOST_FILES", 6)
@@ -193,31 +172,20 @@ def test_in_a_repository_that_is_too_large_tasks_do_without_its_other_files(
     assert "cannot judge this change: 4 files with 0 MB" in plan.base.note
 
 
-def test_variables_that_the_change_commits_do_not_reach_the_tasks_of_the_merge_base(repository: GitRepository) -> None:
-    repository.write("suites/golden/chat.eval.yaml", EVAL.replace("../../graders/kind.py", "kind.py"))
-    repository.write("suites/golden/kind.py")
+@pytest.mark.parametrize("suites", ["folder", "link"])
+def test_variables_that_the_change_commits_do_not_reach_the_tasks_of_the_merge_base(
+    repository: GitRepository, suites: str
+) -> None:
+    change(repository, HERE)
     commit_on_main(repository)
     loosen(repository)
-    repository.write(".env", "GREETING=hello\n")
+    if suites == "link":
+        repository.git("mv", "suites", "mine")
+        change(repository, {"suites": Path("mine"), "mine/.env": "GREETING=hello\n"})
+    else:
+        repository.write(".env", "GREETING=hello\n")
     repository.commit()
     plan = planned()
+    assert plan.base.judged_by == "base"
     assert plan.tasks[1].prompt.strip() == "Say"
     assert len(plan.warnings) == 1
-
-
-def test_links_of_the_merge_base_lead_to_its_files(repository: GitRepository) -> None:
-    repository.write("evals/golden/b.yaml")
-    write_task(repository.path / "evals/golden/b.yaml", task_id="b")
-    (repository.path / "links").symlink_to("evals")
-    commit_on_main(repository)
-    write_task(repository.path / "evals/golden/b.yaml", task_id="b", graders=LOOSE)
-    plan = planned(suites="links")
-    assert [edit.path for edit in plan.base.edits] == ["evals/golden/b.yaml"]
-    assert plan.base.judged_by == "base"
-    assert [task.file for task in plan.tasks] == ["links/golden/b.yaml"]
-    write_task(repository.path / "other/golden/b.yaml", task_id="b", graders=LOOSE)
-    (repository.path / "links").unlink()
-    (repository.path / "links").symlink_to("other")
-    again = planned(suites="links")
-    assert again.base.judged_by == "base", "a link that leads elsewhere now is an edit too"
-    assert again.tasks[0].grader_digest == plan.tasks[0].grader_digest

@@ -10,7 +10,7 @@ from passgate.tasks.integrity.base_files import MOST_FILES
 from passgate.tasks.model.run import Plan
 from tests.builders import write_task
 from tests.repositories import GitRepository
-from tests.unit.changes import LOOSE, gates, loosen, of_change, planned
+from tests.unit.changes import LOOSE, edits_of, gates, loosen, of_change, planned
 
 
 def later_on_main(repository: GitRepository, task_id: str = "a", **fields: object) -> str:
@@ -46,7 +46,7 @@ def test_only_what_the_change_edits_is_an_edit(repository: GitRepository) -> Non
     loosen(repository)
     repository.commit("Loosen")
     plan = planned()
-    assert (plan.base.judging, [edit.path for edit in plan.base.edits]) == (tip, ["suites/golden/a.yaml"])
+    assert (plan.base.judging, edits_of(plan)) == (tip, ["suites/golden/a.yaml"])
     assert {task.task_id for task in plan.tasks} == {"a", "b"}
     assert {task.task_id for task in of_change(plan).tasks} == {"a"}
     assert "a file that judges is newer" in plan.base.note
