@@ -1,32 +1,30 @@
 """Several graders with one score: the formulas, what binds whatever they say, and what was not measured."""
 
 import json
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.grade import Grade, JudgeReply, JudgeRequest
-from passgate.tasks.model.graders import Composite
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
-from tests.unit.graders.trials import Files, MakeEvidence, RecordedJudge
+from passgate.tasks.graders.composites.composite import usage_of
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest
+from passgate.tasks.model.transcript import Message, ToolCall, Usage
+from tests.builders import a_grade
+from tests.unit.graders.trials import Files, Graded, RecordedJudge, said
 
-Graded = Callable[..., Any]
-PARIS = Transcript(
-    messages=(Message(role="assistant", content="Paris is the capital of France."),),
-    output="Paris is the capital of France.",
-)
+PARIS = said("Paris is the capital of France.")
 A = {"name": "a", "type": "contains", "value": "Paris"}
 """Has 1."""
 B = {"name": "b", "type": "contains", "value": "Rome"}
 """Has 0."""
+C = {"name": "c", "type": "contains", "value": "France"}
 NO_JUDGE = {"name": "judge", "type": "llm_grader", "prompt": "Is it true?"}
 """Has an error."""
-
 NO_ROME = "the answer does not contain 'Rome', but must"
+POLICY = {"name": "policy", "type": "policy_check", "deny_tools": ["drop_*"]}
+TEN_WORDS = ["Paris", "capital", "France", "is", "the", "of", "P", "a", "r", "Rome"]
+WORDS = {"name": "words", "type": "output_check", "contains": TEN_WORDS}
 
 
 def share(met: int, of: int, **fields: Any) -> dict[str, Any]:
@@ -35,17 +33,25 @@ def share(met: int, of: int, **fields: Any) -> dict[str, Any]:
     return {"type": "tool_trajectory", "minimums": made | {f"no_{n}": 1 for n in range(of - met)}, **fields}
 
 
+def composite(*members: dict[str, Any], name: str = "all", **fields: Any) -> dict[str, Any]:
+    return {"type": "composite", "name": name, "assertions": members, **fields}
+
+
 @pytest.fixture
-def graded(make_evidence: MakeEvidence) -> Graded:
-    async def ask(*members: dict[str, Any], evidence: Evidence | None = None, **fields: Any) -> Grade:
-        options = Composite.model_validate({"type": "composite", "name": "all", "assertions": members, **fields})
-        return await grade(options, evidence or make_evidence(transcript=PARIS))
+def combined(graded: Graded) -> Graded:
+    """The grade of a composite of these members."""
+
+    async def ask(*members: dict[str, Any], judge: Any = None, transcript: Any = PARIS, **fields: Any) -> Any:
+        return await graded(composite(*members, **fields), transcript, judge=judge)
 
     return ask
 
 
 def by(kind: str, **fields: Any) -> dict[str, Any]:
     return {"aggregator": {"type": kind, **fields}}
+
+
+HALF = composite(A, B, name="inner", **by("threshold", threshold=0.5))
 
 
 @pytest.mark.parametrize(
@@ -56,6 +62,7 @@ def by(kind: str, **fields: Any) -> dict[str, Any]:
         ([A, B], by("weighted_average", weights={"a": 0.9, "b": 0.1}), 9 / 10),
         ([A | {"weight": 0}, B], by("weighted_average", weights={"a": 3}), 3 / 4),
         ([A, B | {"weight": 0}], {}, 1),
+        ([A, B | {"negate": True}], {}, 1),
         ([A, share(3, 4)], by("minimum"), 3 / 4),
         ([B, share(3, 4)], by("maximum"), 3 / 4),
         ([A, share(3, 4)], by("all_or_nothing", threshold=0.7), 7 / 8),
@@ -63,12 +70,23 @@ def by(kind: str, **fields: Any) -> dict[str, Any]:
         ([A, share(3, 4)], by("all_or_nothing"), 0),
         ([A, B], by("threshold", threshold=0.5), 1 / 2),
         ([A, A, B], by("threshold", threshold=0.7), 2 / 3),
+        ([share(1, 2)], by("threshold", threshold=1), 0),
+        ([share(1, 2, min_score=0.5)], by("threshold", threshold=1), 1),
+        ([HALF, C], {}, 3 / 4),
+        ([HALF, C], by("threshold", threshold=1), 1),
+        ([A, share(3, 5, name="safety")], by("safety_gate", required=["safety"]), 0.8),
+        ([A, share(4, 5, required=True)], by("safety_gate"), 9 / 10),
+        ([A, WORDS], by("safety_gate", required=["words"]), 0),
+        ([WORDS], {}, 0),
+        ([A, B, NO_JUDGE], {}, 1 / 3),
     ],
 )
 async def test_the_score_of_members(
-    members: list[dict[str, Any]], fields: dict[str, Any], score: float, graded: Graded
+    members: list[dict[str, Any]], fields: dict[str, Any], score: float, combined: Graded
 ) -> None:
-    assert (await graded(*members, **fields)).score == pytest.approx(score)
+    found = await combined(*members, **fields)
+    assert found.score == pytest.approx(score)
+    assert found.passed or score < 0.8
 
 
 @pytest.mark.parametrize(
@@ -87,52 +105,44 @@ async def test_the_score_of_members(
         ({"negate": True, "min_score": 0.5}, True),
     ],
 )
-async def test_from_which_score_it_passes(fields: dict[str, Any], passed: bool, graded: Graded) -> None:
-    assert (await graded(A, B, **fields)).passed is passed
+async def test_from_which_score_it_passes(fields: dict[str, Any], passed: bool, combined: Graded) -> None:
+    assert (await combined(A, B, **fields)).passed is passed
 
 
-async def test_a_member_passes_by_its_own_bar(graded: Graded) -> None:
-    low = share(1, 2, name="low")
-    assert (await graded(low, **by("threshold", threshold=1))).score == 0
-    assert (await graded(low | {"min_score": 0.5}, **by("threshold", threshold=1))).score == 1
-
-
-async def test_a_negated_member_counts_as_negated(graded: Graded) -> None:
-    assert (await graded(A, B | {"negate": True})).score == 1
-
-
-async def test_it_says_what_is_low_and_why(graded: Graded) -> None:
-    found = await graded(A, B)
+async def test_it_says_what_is_low_and_why(combined: Graded) -> None:
+    found = await combined(A, B)
     message = found.checks[0].message
     assert message.startswith("weighted_average is 0.5, expected at least 0.8: b scored 0 (")
     assert [member.name for member in found.members] == ["a", "b"]
 
 
-@pytest.mark.parametrize("kind", ["weighted_average", "minimum", "maximum", "all_or_nothing", "threshold"])
-async def test_a_required_member_that_fails_is_fatal_under_every_aggregator(kind: str, graded: Graded) -> None:
-    members = [A | {"weight": 99}, B | {"required": True}]
-    found = await graded(*members, **by(kind, threshold=0))
-    assert not found.passed
-    assert found.fatal == "b: required, but its score is 0: " + NO_ROME
+REQUIRED = B | {"required": True}
+FATAL = f"b: required, but its score is 0: {NO_ROME}"
 
 
-async def test_a_required_member_is_fatal_at_every_depth(graded: Graded) -> None:
-    inner = {"type": "composite", "name": "inner", "assertions": [A, B | {"required": True}], **by("maximum")}
-    found = await graded(A, inner, **by("maximum"))
-    assert (found.passed, found.fatal) == (False, "inner: b: required, but its score is 0: " + NO_ROME)
+@pytest.mark.parametrize(
+    ("members", "fields", "fatal"),
+    [
+        *[
+            ([A | {"weight": 99}, REQUIRED], by(kind, threshold=0), FATAL)
+            for kind in ("weighted_average", "minimum", "maximum", "all_or_nothing", "threshold")
+        ],
+        ([A, composite(A, REQUIRED, name="inner", **by("maximum"))], by("maximum"), f"inner: {FATAL}"),
+        ([A, REQUIRED], by("safety_gate"), f"the safety gate failed: b scored 0 ({NO_ROME})"),
+        ([A, share(1, 2, name="low", required=True, min_score=0.5)], by("maximum"), ""),
+        ([A, B, NO_JUDGE | {"required": True}], {}, ""),
+    ],
+)
+async def test_a_required_member_that_fails_is_fatal(
+    members: list[dict[str, Any]], fields: dict[str, Any], fatal: str, combined: Graded
+) -> None:
+    found = await combined(*members, **fields)
+    assert (found.fatal, found.error) == (fatal, None)
+    assert not (fatal and found.passed)
 
 
-async def test_required_by_a_number_of_its_own(graded: Graded) -> None:
-    low = share(1, 2, name="low", required=True)
-    assert (await graded(A, low, **by("maximum"))).fatal
-    assert not (await graded(A, low | {"min_score": 0.5}, **by("maximum"))).fatal
-
-
-async def test_nesting(graded: Graded) -> None:
-    inner = {"type": "composite", "name": "inner", "assertions": [A, B], **by("threshold", threshold=0.5)}
-    france = {"name": "c", "type": "contains", "value": "France"}
-    assert (await graded(inner, france)).score == 3 / 4
-    assert (await graded(inner, france, **by("threshold", threshold=1))).score == 1
+async def test_a_required_member_fails_below_its_least_score(combined: Graded) -> None:
+    assert (await combined(A, share(1, 2, name="low", required=True), **by("maximum"))).fatal
 
 
 @pytest.mark.parametrize(
@@ -142,76 +152,49 @@ async def test_nesting(graded: Graded) -> None:
         (share(11, 20), False),
         (share(3, 5, min_score=0.7), False),
         (share(1, 2, min_score=0.5), True),
+        ({"type": "output_check", "contains": ["Paris", "capital", "France", "Rome"]}, False),
     ],
 )
 async def test_the_safety_gate_opens_from_six_tenths_or_the_members_own_bar(
-    member: dict[str, Any], safe: bool, graded: Graded
+    member: dict[str, Any], safe: bool, combined: Graded
 ) -> None:
-    found = await graded(A | {"weight": 99}, member | {"name": "safety"}, **by("safety_gate", required=["safety"]))
+    found = await combined(A | {"weight": 99}, member | {"name": "safety"}, **by("safety_gate", required=["safety"]))
     assert found.passed is safe
     assert bool(found.fatal) is not safe
     assert (found.score == 0) is not safe
 
 
-async def test_a_required_member_is_in_the_safety_gate_without_being_named(graded: Graded) -> None:
-    assert (await graded(A, share(4, 5, required=True), **by("safety_gate"))).score == 9 / 10
-    shut = await graded(A, B | {"required": True}, **by("safety_gate"))
-    assert (shut.score, shut.fatal) == (0, f"the safety gate failed: b scored 0 ({NO_ROME})")
-
-
-async def test_the_safety_gate_averages_all_members(graded: Graded) -> None:
-    found = await graded(A, share(3, 5, name="safety"), **by("safety_gate", required=["safety"]))
-    assert found.score == pytest.approx(0.8)
-
-
-async def test_a_pass_or_fail_grader_shuts_the_safety_gate_when_it_fails(graded: Graded) -> None:
-    half = {"name": "words", "type": "output_check", "contains": ["Paris", "capital", "France", "Rome"]}
-    found = await graded(A, half, **by("safety_gate", required=["words"]))
-    assert (found.score, found.passed) == (0, False)
-
-
-async def test_a_pass_or_fail_grader_that_fails_has_nothing(graded: Graded) -> None:
-    words = ["Paris", "capital", "France", "is", "the", "of", "P", "a", "r", "Rome"]
-    most = {"name": "words", "type": "output_check", "contains": words}
-    assert (await graded(most)).score == 0
-
-
-async def test_a_violation_of_a_member_is_the_composites_and_fails_it(
-    graded: Graded, make_evidence: MakeEvidence
-) -> None:
-    call = ToolCall(tool="drop_table")
-    transcript = PARIS.model_copy(update={"messages": (Message(role="assistant", tool_calls=(call,)),)})
-    policy = {"name": "policy", "type": "policy_check", "deny_tools": ["drop_*"]}
-    found = await graded(A, policy, **by("maximum"), evidence=make_evidence(transcript=transcript))
+async def test_a_violation_of_a_member_is_the_composites_and_fails_it(combined: Graded) -> None:
+    dropped = (Message(role="assistant", tool_calls=(ToolCall(tool="drop_table"),)),)
+    found = await combined(A, POLICY, **by("maximum"), transcript=PARIS.model_copy(update={"messages": dropped}))
     assert (found.passed, len(found.violations)) == (False, 1)
     assert found.fatal.startswith("policy: ")
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("members", "fields", "message"),
     [
-        (by("weighted_average", weights={"x": 1}), "names x"),
-        (by("safety_gate", required=["x"]), "names x"),
-        (by("safety_gate"), "has no required member"),
-        (by("code_grader"), "no command"),
+        ([A, B], by("weighted_average", weights={"x": 1}), "names x"),
+        ([A, B], by("safety_gate", required=["x"]), "names x"),
+        ([A, B], by("safety_gate"), "has no required member"),
+        ([A, B], by("code_grader"), "no command"),
+        ([A, B | {"name": "a"}], by("code_grader", command=["true"]), "several members have the name a"),
+        ([A, NO_JUDGE], by("code_grader", command=["true"]), "judge: no judge is configured"),
+        ([A | {"weight": 0}], {}, "weight 0"),
+        ([A, NO_JUDGE], {}, "judge: no judge is configured"),
+        ([A, B, NO_JUDGE], {"negate": True}, "judge: no judge is configured"),
     ],
 )
-async def test_an_aggregator_that_cannot_be_meant_is_an_error(
-    fields: dict[str, Any], message: str, graded: Graded
+async def test_what_cannot_be_meant_or_was_not_measured_is_an_error(
+    members: list[dict[str, Any]], fields: dict[str, Any], message: str, combined: Graded
 ) -> None:
-    found = await graded(A, B, **fields)
-    assert message in (found.error or "")
+    found = await combined(*members, **fields)
+    assert message in found.error
+    assert found.transient is False
 
 
-async def test_weights_of_nothing_are_an_error(graded: Graded) -> None:
-    found = await graded(A | {"weight": 0})
-    assert "weight 0" in (found.error or "")
-
-
-async def test_what_was_not_measured_is_the_composites_error(graded: Graded) -> None:
-    found = await graded(A, NO_JUDGE)
-    assert (found.error or "").startswith("judge: no judge is configured")
-    assert [member.name for member in found.members] == ["a", "judge"]
+async def test_an_error_keeps_the_grades_of_the_members(combined: Graded) -> None:
+    assert [member.name for member in (await combined(A, NO_JUDGE)).members] == ["a", "judge"]
 
 
 class DownJudge:
@@ -223,14 +206,10 @@ class DownJudge:
     async def reply(self, request: JudgeRequest) -> JudgeReply:
         raise MeasurementError("the judge is down", transient=True)
 
-    async def close(self) -> None:
-        return
 
-
-async def test_an_error_may_be_gone_at_the_next_attempt(graded: Graded, make_evidence: MakeEvidence) -> None:
-    found = await graded(A, NO_JUDGE, evidence=make_evidence(transcript=PARIS, judge=DownJudge()))
+async def test_an_error_may_be_gone_at_the_next_attempt(combined: Graded) -> None:
+    found = await combined(A, NO_JUDGE, judge=DownJudge())
     assert (found.error, found.transient) == ("judge: the judge is down", True)
-    assert not (await graded(A, NO_JUDGE)).transient
 
 
 @pytest.mark.parametrize(
@@ -240,26 +219,17 @@ async def test_an_error_may_be_gone_at_the_next_attempt(graded: Graded, make_evi
         ([B, NO_JUDGE], by("minimum")),
         ([B, NO_JUDGE], by("all_or_nothing")),
         ([B, B, NO_JUDGE], by("threshold", threshold=0.5)),
-        ([B | {"required": True}, NO_JUDGE], by("maximum")),
+        ([REQUIRED, NO_JUDGE], by("maximum")),
         ([B, NO_JUDGE], by("safety_gate", required=["b"])),
     ],
 )
 async def test_a_certain_fail_goes_before_what_was_not_measured(
-    members: list[dict[str, Any]], fields: dict[str, Any], graded: Graded
+    members: list[dict[str, Any]], fields: dict[str, Any], combined: Graded
 ) -> None:
-    found = await graded(*members, **fields)
+    found = await combined(*members, **fields)
     assert (found.passed, found.error) == (False, None)
     assert found.score is not None
     assert found.checks[-1].message.startswith("not measured: judge: ")
-
-
-async def test_what_was_not_measured_is_not_fatal(graded: Graded) -> None:
-    found = await graded(A, B, NO_JUDGE | {"required": True})
-    assert (found.passed, found.error, found.fatal) == (False, None, "")
-
-
-async def test_a_score_that_is_not_certain_is_the_least_that_it_can_be(graded: Graded) -> None:
-    assert (await graded(A, B, NO_JUDGE)).score == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(
@@ -267,9 +237,9 @@ async def test_a_score_that_is_not_certain_is_the_least_that_it_can_be(graded: G
     [([A | {"weight": 9}, NO_JUDGE], {}), ([A, NO_JUDGE], by("maximum")), ([A, NO_JUDGE | {"weight": 0}], {})],
 )
 async def test_a_certain_pass_goes_before_what_was_not_measured(
-    members: list[dict[str, Any]], fields: dict[str, Any], graded: Graded
+    members: list[dict[str, Any]], fields: dict[str, Any], combined: Graded
 ) -> None:
-    assert (await graded(*members, **fields)).passed
+    assert (await combined(*members, **fields)).passed
 
 
 @pytest.mark.parametrize(
@@ -282,23 +252,24 @@ async def test_a_certain_pass_goes_before_what_was_not_measured(
     ],
 )
 async def test_nothing_passes_past_a_member_that_may_bind_and_was_not_measured(
-    unknown: dict[str, Any], graded: Graded
+    unknown: dict[str, Any], combined: Graded
 ) -> None:
-    found = await graded(A, unknown, **by("maximum"))
+    found = await combined(A, unknown, **by("maximum"))
     assert (found.passed, found.score) == (False, None)
 
 
-async def test_what_is_negated_is_an_error_where_the_score_is_not_certain(graded: Graded) -> None:
-    assert (await graded(A, B, NO_JUDGE, negate=True)).error is not None
-
-
-async def test_what_judges_used_is_added_up(graded: Graded, make_evidence: MakeEvidence) -> None:
-    judge = RecordedJudge(json.dumps({"score": 1, "assertions": [], "reasoning": "fine"}))
-    evidence = make_evidence(transcript=PARIS, judge=judge)
-    nested = {"type": "composite", "name": "inner", "assertions": [NO_JUDGE]}
-    found = await graded(A, NO_JUDGE, nested, evidence=evidence)
+async def test_what_judges_used_is_added_up(combined: Graded) -> None:
+    judge = RecordedJudge('{"score": 1, "assertions": [], "reasoning": "fine"}')
+    found = await combined(A, NO_JUDGE, composite(NO_JUDGE, name="inner"), judge=judge)
     assert (found.usage.tokens_in, found.usage.tokens_out) == (20, 6)
-    assert (await graded(A)).usage == Usage()
+    assert (await combined(A)).usage == Usage()
+
+
+def test_usage_is_known_where_all_of_it_is() -> None:
+    asked = a_grade(usage=Usage(tokens_in=10, cost_usd=0.5))
+    assert usage_of([a_grade(), asked, asked]) == Usage(tokens_in=20, cost_usd=1.0)
+    assert usage_of([a_grade()]) == Usage()
+    assert usage_of([asked, a_grade(usage=Usage(tokens_in=10))]) == Usage(tokens_in=20)
 
 
 AGGREGATE = """\
@@ -309,46 +280,34 @@ print(json.dumps({"score": min(found["score"] for found in results.values()), "h
 """
 
 
-async def test_a_program_gives_the_score(graded: Graded, provide: Files, suites_folder: Any) -> None:
+async def test_a_program_gives_the_score(combined: Graded, provide: Files, suites_folder: Path) -> None:
     provide({"graders/aggregate.py": AGGREGATE})
     fields = by("code_grader", command=["python3", "aggregate.py"], cwd="graders")
-    found = await graded(A, share(3, 4, name="most"), **fields)
+    found = await combined(A, share(3, 4, name="most"), **fields)
     assert (found.score, found.passed, found.type, found.name) == (0.75, False, "composite", "all")
-    assert (await graded(A, share(3, 4, name="most"), **fields, threshold=0.7)).passed
+    assert (await combined(A, share(3, 4, name="most"), **fields, threshold=0.7)).passed
     seen = json.loads((suites_folder / "graders" / "seen.json").read_text())
     assert (seen["a"]["verdict"], seen["most"]["verdict"]) == ("pass", "borderline")
     assert seen["a"]["hits"] == [seen["a"]["assertions"][0]["text"]]
     assert seen["most"]["misses"] == ["no_0: 0 calls, expected at least 1"]
 
 
-async def test_a_program_without_a_usable_reply_is_an_error(graded: Graded, provide: Files) -> None:
-    provide({"bad.py": "print('{\"score\": ')"})
-    found = await graded(A, **by("code_grader", command=["python3", "bad.py"]))
+async def test_a_program_without_a_usable_reply_is_an_error(combined: Graded) -> None:
+    found = await combined(A, **by("code_grader", command=["echo", '{"score": ']))
     assert (found.score, found.passed) == (None, False)
 
 
-async def test_a_program_is_not_asked_about_what_fails_anyway(graded: Graded, provide: Files) -> None:
-    provide({"good.py": "print('{\"score\": 1}')"})
-    fields = by("code_grader", command=["python3", "good.py"])
-    assert (await graded(A, B, **fields)).passed
-    found = await graded(A, B | {"required": True}, **fields)
-    assert (found.score, found.passed, found.fatal) == (0, False, "b: required, but its score is 0: " + NO_ROME)
-    assert (await graded(A, NO_JUDGE, **fields)).error is not None
+async def test_a_program_is_not_asked_about_what_fails_anyway(combined: Graded) -> None:
+    fields = by("code_grader", command=["echo", '{"score": 1}'])
+    assert (await combined(A, B, **fields)).passed
+    found = await combined(A, REQUIRED, **fields)
+    assert (found.score, found.passed, found.fatal) == (0, False, FATAL)
 
 
-async def test_names_that_hide_each_other_are_an_error(graded: Graded, provide: Files) -> None:
-    provide({"good.py": "print('{\"score\": 1}')"})
-    found = await graded(A, B | {"name": "a"}, **by("code_grader", command=["python3", "good.py"]))
-    assert "several members have the name a" in (found.error or "")
-
-
-async def test_the_judge_gives_the_score(graded: Graded, make_evidence: MakeEvidence) -> None:
-    judge = RecordedJudge(json.dumps({"score": 0.9, "assertions": [], "reasoning": "both fine"}))
-    evidence = make_evidence(transcript=PARIS, judge=judge)
-    for prompt in ("", "Weigh {{EVALUATOR_RESULTS_JSON}} well."):
-        found = await graded(A, B, **by("llm_grader", prompt=prompt), evidence=evidence)
-        assert (found.score, found.passed, found.type, found.usage.tokens_in) == (0.9, True, "composite", 10)
-        asked = "\n".join(message.content for message in judge.requests[-1].messages)
-        assert '"b": {' in asked
-        assert '"score": 0' in asked
-    assert "Weigh" in asked
+@pytest.mark.parametrize("prompt", ["", "Weigh {{EVALUATOR_RESULTS_JSON}} well."])
+async def test_the_judge_gives_the_score(prompt: str, combined: Graded) -> None:
+    judge = RecordedJudge('{"score": 0.9, "assertions": [], "reasoning": "both fine"}')
+    found = await combined(A, B, **by("llm_grader", prompt=prompt), judge=judge)
+    assert (found.score, found.passed, found.type, found.usage.tokens_in) == (0.9, True, "composite", 10)
+    asked = "\n".join(message.content for message in judge.requests[-1].messages)
+    assert all(part in asked for part in ('"b": {', '"score": 0', prompt.partition(" ")[0]))
