@@ -34,6 +34,11 @@ class Metered:
         asked = {"model": "m", "messages": [{"role": "user", "content": "Go on."}], "stream": stream}
         return await self.client.post(f"{self.trial.openai_base_url}/chat/completions", json=asked | body)
 
+    def streaming(self, text: str = "?") -> AbstractAsyncContextManager[httpx.Response]:
+        """A streamed chat completion that nobody has read yet."""
+        asked = {"model": "m", "messages": [{"role": "user", "content": text}], "stream": True}
+        return self.client.stream("POST", f"{self.trial.openai_base_url}/chat/completions", json=asked)
+
     async def responses(self, stream: bool = False, **body: Any) -> httpx.Response:
         asked = {"model": "m", "input": "Go on.", "stream": stream}
         return await self.client.post(f"{self.trial.openai_base_url}/responses", json=asked | body)

@@ -37,16 +37,11 @@ async def test_whoever_waits_goes_on_when_a_call_gives_back_what_it_did_not_cost
     await asyncio.sleep(0)
     assert not second.done()
     cost_cap.settle(first, 0.1)
-    assert await second is not None
-    assert not third.done()
-    cost_cap.release(reserved_by(second))
-    assert await third is not None
-
-
-def reserved_by(waiting: asyncio.Task[Reservation | None]) -> Reservation:
-    found = waiting.result()
+    found = await second
     assert found is not None
-    return found
+    assert not third.done()
+    cost_cap.release(found)
+    assert await third is not None
 
 
 async def test_whoever_waits_is_refused_once_the_money_is_spent() -> None:
@@ -59,24 +54,24 @@ async def test_whoever_waits_is_refused_once_the_money_is_spent() -> None:
     assert cost_cap.exhausted
 
 
-def test_a_call_that_is_alone_may_cost_more_than_is_left() -> None:
+def test_a_call_that_is_alone_may_cost_more_than_is_left_and_money_that_was_spent_before_counts() -> None:
     cost_cap = CostCap(1.0, spent=0.5)
     assert reserved(cost_cap, 0.1, 3.0).amount == 0.5
+    assert CostCap(1.0, spent=1.0).exhausted
+    assert CostCap(0.0).exhausted
+    assert not CostCap(1.0, spent=0.5).exhausted
 
 
-def test_once_a_call_was_refused_nothing_more_is_begun() -> None:
-    cost_cap = CostCap(1.0)
-    cost_cap.settle(reserved(cost_cap, 0.9), 0.9)
-    assert cost_cap.reserve_now(0.2, 0.2) == Spent()
-    assert cost_cap.reserve_now(0.01, 0.01) == Spent()
-
-
-def test_a_call_is_expected_to_cost_what_calls_cost_on_average() -> None:
+def test_a_call_is_expected_to_cost_what_calls_cost_on_average_and_once_one_was_refused_nothing_more_is_begun() -> None:
     cost_cap = CostCap(1.0)
     for _ in range(2):
         cost_cap.settle(reserved(cost_cap, 0.0), 0.4)
     assert cost_cap.reserve_now(0.0, 0.0) == Spent()
     assert cost_cap.spent == 0.8
+    cost_cap = CostCap(1.0)
+    cost_cap.settle(reserved(cost_cap, 0.9), 0.9)
+    assert cost_cap.reserve_now(0.2, 0.2) == Spent()
+    assert cost_cap.reserve_now(0.01, 0.01) == Spent()
 
 
 def test_a_call_of_unknown_cost_is_taken_for_what_calls_cost_on_average() -> None:
@@ -86,16 +81,7 @@ def test_a_call_of_unknown_cost_is_taken_for_what_calls_cost_on_average() -> Non
     assert cost_cap.spent == 0.5
 
 
-def test_money_that_was_spent_before_counts() -> None:
-    assert CostCap(1.0, spent=1.0).exhausted
-    assert CostCap(0.0).exhausted
-    assert not CostCap(1.0, spent=0.5).exhausted
-
-
-@given(
-    st.floats(0.01, 10),
-    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=60),
-)
+@given(st.floats(0.01, 10), st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=60))
 def test_one_call_at_a_time_overdraws_by_one_call_at_most(cap: float, calls: list[tuple[float, float]]) -> None:
     cost_cap = CostCap(cap)
     for least, cost in calls:

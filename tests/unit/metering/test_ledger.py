@@ -21,8 +21,10 @@ def request(characters: int = 100, max_tokens_out: int | None = None) -> ModelRe
     return ModelRequest("known", False, max_tokens_out, (), (), False, characters)
 
 
-def a_ledger(*, cost_cap: CostCap | None = None, needs_price: str | None = None, **budgets: Any) -> Ledger:
-    return Ledger(Budgets(**budgets), PRICES.price_of, cost_cap or CostCap(), needs_price=needs_price)
+def a_ledger(
+    *, prices: PriceTable = PRICES, cost_cap: CostCap | None = None, needs_price: str | None = None, **budgets: Any
+) -> Ledger:
+    return Ledger(Budgets(**budgets), prices.price_of, cost_cap or CostCap(), needs_price=needs_price)
 
 
 async def spend(ledger: Ledger, tokens_in: int = 10, tokens_out: int = 10, characters: int = 100) -> Usage:
@@ -53,33 +55,24 @@ async def test_calls_under_way_are_steps_too() -> None:
     assert (await refusal(ledger)).code == "budget_exceeded"
 
 
-async def test_a_call_that_was_not_answered_is_no_step() -> None:
+async def test_a_call_that_was_not_answered_is_no_step_and_what_is_none_passes_when_they_are_used_up() -> None:
     ledger = a_ledger(max_steps=1)
     ledger.release(await ledger.admit(request(), "known"))
     await spend(ledger)
-    await refusal(ledger)
-
-
-async def test_what_is_no_step_passes_when_the_steps_are_used_up() -> None:
-    ledger = a_ledger(max_steps=0)
     assert isinstance((await ledger.admit(request(), "known", is_step=False)), AdmittedCall)
-
-
-async def test_once_over_nothing_passes_and_the_first_reason_stays() -> None:
-    ledger = a_ledger(max_steps=1, max_tool_calls=0)
-    await spend(ledger)
     await refusal(ledger)
-    assert not ledger.take_tool_call()
-    assert "max_steps" in str(await refusal(ledger))
 
 
-async def test_whoever_waits_for_the_end_is_told() -> None:
-    ledger = a_ledger(max_steps=0)
+async def test_once_over_whoever_waits_is_told_nothing_passes_and_the_first_reason_stays() -> None:
+    ledger = a_ledger(max_steps=1, max_tool_calls=0)
     waiting = asyncio.ensure_future(ledger.over())
+    await spend(ledger)
     await asyncio.sleep(0)
     assert not waiting.done()
     await refusal(ledger)
     await asyncio.wait_for(waiting, 1)
+    assert not ledger.take_tool_call()
+    assert "max_steps" in str(await refusal(ledger))
 
 
 async def most_out(ledger: Ledger, characters: int = 100) -> int | None:
@@ -116,16 +109,14 @@ async def test_four_calls_of_a_cent_fit_into_four_cents() -> None:
 
 @pytest.mark.parametrize("calls", range(1, 30))
 async def test_a_budget_is_used_up_to_the_last_cent_whatever_the_rounding(calls: int) -> None:
-    prices = PriceTable(models={"known": Price(input=1000, output=0)})
-    ledger = Ledger(Budgets(max_cost_usd=calls * 0.01), prices.price_of, CostCap(), needs_price=None)
+    ledger = a_ledger(prices=PriceTable(models={"known": Price(input=1000, output=0)}), max_cost_usd=calls * 0.01)
     for _ in range(calls):
         await spend(ledger, tokens_in=10, tokens_out=5, characters=50)
     await refusal(ledger)
 
 
 async def test_what_costs_nothing_is_never_too_dear() -> None:
-    prices = PriceTable(models={"known": Price(input=0, output=0)})
-    ledger = Ledger(Budgets(max_cost_usd=0), prices.price_of, CostCap(), needs_price=None)
+    ledger = a_ledger(prices=PriceTable(models={"known": Price(input=0, output=0)}), max_cost_usd=0)
     for _ in range(3):
         assert (await spend(ledger)).cost_usd == 0
     assert (await ledger.admit(request(), "known")).max_tokens_out is None
@@ -139,7 +130,10 @@ async def test_the_money_that_is_left_limits_the_reply() -> None:
 
 
 async def test_an_unknown_price_matters_only_where_money_does() -> None:
-    assert (await a_ledger().admit(request(), "unknown")).price is None
+    free = a_ledger()
+    admission = await free.admit(request(), "unknown")
+    assert admission.price is None
+    assert free.settle(admission, Usage(tokens_in=5, tokens_out=5)).cost_usd is None
     ledger = a_ledger(max_cost_usd=1.0)
     error = await refusal(ledger, "unknown")
     assert error.code == "price_unknown"

@@ -1,6 +1,5 @@
 """The meter: addresses of a trial's own that lead to the providers, and what it takes down of what passes."""
 
-import asyncio
 import gzip
 import json
 import re
@@ -12,7 +11,7 @@ import pytest
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from tests.unit.metering.conftest import either_way, every_api, message_of
 from tests.upstream import ScriptedUpstream
-from tests.upstream_replies import Silent, Slow
+from tests.upstream_replies import Slow
 from tests.upstream_shapes import Says
 
 
@@ -110,31 +109,30 @@ async def test_what_was_said_and_used_is_taken_down(
     assert transcript.complete
 
 
-async def test_an_agent_that_called_no_model_is_taken_at_its_word(metered) -> None:
+async def test_an_agent_that_called_no_model_is_taken_at_its_word_but_for_refusals(metered) -> None:
     reported = Transcript(output="I know.", complete=False)
+    made = Message(role="assistant", tool_calls=(ToolCall(tool="drop_table", refused=True),))
     async with metered() as agent:
         assert await agent.transcript(reported) == reported
+        found = await agent.transcript(Transcript(messages=(made,)))
+    assert [call.refused for call in found.tool_calls] == [False]
 
 
-async def test_no_agent_can_say_that_a_call_of_its_own_was_refused(metered) -> None:
-    made = ToolCall(tool="drop_table", refused=True)
-    reported = Transcript(messages=(Message(role="assistant", tool_calls=(made,)),))
-    async with metered() as agent:
-        assert [call.refused for call in (await agent.transcript(reported)).tool_calls] == [False]
-
-
+@pytest.mark.parametrize(
+    "reply",
+    [Slow(0.05, Says("one two three", tokens_out=3)), Says("word " * 5000, tokens_out=5000)],
+    ids=["slow", "long"],
+)
 async def test_an_agent_that_leaves_before_the_end_of_a_stream_has_made_the_call(
-    metered, upstream: ScriptedUpstream
+    metered, upstream: ScriptedUpstream, reply: Slow | Says
 ) -> None:
-    upstream.script = [Slow(0.05, Says("one two three", tokens_out=3))]
+    upstream.script = [reply]
     async with metered() as agent:
-        body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
-        url = f"{agent.trial.openai_base_url}/chat/completions"
-        async with agent.client.stream("POST", url, json=body) as answer:
+        async with agent.streaming() as answer:
             await anext(answer.aiter_bytes())
-        transcript = await agent.transcript()
-    assert transcript.steps[0].content == "one two three"
-    assert transcript.steps[0].usage.tokens_out == 3
+        (step,) = (await agent.transcript()).steps
+    said = reply.says if isinstance(reply, Slow) else reply
+    assert (step.content, step.usage.tokens_out) == (said.text, said.tokens_out)
 
 
 async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_the_meter(
@@ -143,9 +141,7 @@ async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_
     upstream.says(Slow(0.05, Says(calls=[("look", {})])), Says("Seen."))
     asked = {"role": "user", "content": "Look."}
     async with metered() as agent:
-        url = f"{agent.trial.openai_base_url}/chat/completions"
-        body = {"model": "m", "messages": [asked], "stream": True}
-        async with agent.client.stream("POST", url, json=body) as answer:
+        async with agent.streaming("Look.") as answer:
             read = b""
             async for piece in answer.aiter_bytes():
                 read += piece
@@ -158,31 +154,6 @@ async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_
         await agent.chat(messages=[asked, {"role": "assistant", "tool_calls": calls}, result])
         transcript = await agent.transcript()
     assert [call.result for call in transcript.tool_calls] == ["a cat"]
-
-
-async def test_an_agent_that_leaves_a_long_stream_holds_nothing_up(metered, upstream: ScriptedUpstream) -> None:
-    upstream.script = [Says("word " * 5000, tokens_out=5000)]
-    async with metered() as agent:
-        body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
-        url = f"{agent.trial.openai_base_url}/chat/completions"
-        async with agent.client.stream("POST", url, json=body) as answer:
-            await anext(answer.aiter_bytes())
-        transcript = await agent.transcript()
-    assert transcript.steps[0].usage.tokens_out == 5000
-
-
-async def test_a_call_under_way_when_the_time_is_up_is_a_step_of_unknown_use(
-    metered, upstream: ScriptedUpstream
-) -> None:
-    upstream.script = [Silent(30)]
-    async with metered() as agent:
-        call = asyncio.create_task(agent.chat())
-        while not upstream.count:
-            await asyncio.sleep(0.01)
-        transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
-        call.cancel()
-    assert len(transcript.steps) == 1
-    assert transcript.steps[0].usage.tokens_in is None
 
 
 async def test_usage_is_asked_for_although_the_agent_does_not(metered, upstream: ScriptedUpstream) -> None:

@@ -5,12 +5,14 @@ import gc
 import logging
 from collections.abc import Callable, Iterator
 
+import httpx
 import pytest
 
 from tests.unit.metering.conftest import Metered
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Reply, Silent, Slow, Status
 from tests.upstream_shapes import Says
+from tests.waiting import until
 
 LONG = Says(" ".join(["word" * 2500] * 400))
 IN_FLIGHT: dict[str, tuple[Reply, str, bool]] = {
@@ -38,17 +40,21 @@ def complaints(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[s
     assert [record.getMessage() for record in caplog.records] == []
 
 
+async def connected(agent: Metered) -> tuple[asyncio.StreamWriter, str]:
+    """A connection of an agent to its meter, and the path of its OpenAI API."""
+    url = httpx.URL(agent.trial.openai_base_url)
+    _, writer = await asyncio.open_connection(url.host, url.port, limit=1024)
+    return writer, url.path
+
+
 async def begin(agent: Metered, upstream: ScriptedUpstream, path: str, stream: bool) -> asyncio.StreamWriter:
     """A request of an agent that has come to the provider and whose answer nobody reads."""
     before = upstream.count
-    port = int(agent.trial.openai_base_url.split(":")[2].split("/")[0])
-    _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+    writer, target = await connected(agent)
     words = '"input": "?"' if path != "chat/completions" else '"messages": [{"role": "user", "content": "?"}]'
     body = f'{{"model": "m", "stream": {str(stream).lower()}, {words}}}'
-    target = agent.trial.openai_base_url.partition(f":{port}")[2]
     writer.write(f"POST {target}/{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
-    while upstream.count == before:
-        await asyncio.sleep(0.01)
+    await until(lambda: upstream.count > before)
     await asyncio.sleep(0.2)
     return writer
 
@@ -75,9 +81,7 @@ async def test_agents_that_leave_in_the_middle_of_a_request_are_no_matter(
 ) -> None:
     found = complaints()
     async with metered() as agent:
-        port = int(agent.trial.openai_base_url.split(":")[2].split("/")[0])
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-        target = agent.trial.openai_base_url.partition(f":{port}")[2]
+        writer, target = await connected(agent)
         writer.write(f"POST {target}/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n{{".encode())
         await asyncio.sleep(0.1)
         writer.transport.abort()
@@ -89,8 +93,7 @@ async def test_a_call_in_flight_is_answered_when_its_trial_ends(metered, upstrea
     upstream.says(Silent(60))
     async with metered() as agent:
         call = asyncio.create_task(agent.chat())
-        while not upstream.count:
-            await asyncio.sleep(0.01)
+        await until(lambda: upstream.count)
         agent.trial.close()
         answer = await asyncio.wait_for(call, 20)
     assert (answer.status_code, answer.text) == (503, "the trial is over\n")

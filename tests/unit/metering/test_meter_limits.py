@@ -1,13 +1,9 @@
 """The meter's limits: they hold before a call is paid for, whatever API the agent speaks."""
 
-import asyncio
 import re
 
 import pytest
 
-from passgate.tasks.errors import CostCapError, MeasurementError
-from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.transcript import EndReason
 from tests.unit.metering.conftest import either_way, every_api, message_of
 from tests.upstream import ScriptedUpstream
@@ -26,12 +22,7 @@ from tests.upstream_shapes import Says
     ],
 )
 async def test_the_call_beyond_a_budget_never_reaches_the_provider(
-    metered,
-    upstream: ScriptedUpstream,
-    api: str,
-    stream: bool,
-    budget: dict[str, float],
-    message: str,
+    metered, upstream: ScriptedUpstream, api: str, stream: bool, budget: dict[str, float], message: str
 ) -> None:
     async with metered(**budget) as agent:
         answers = [await getattr(agent, api)(stream) for _ in range(5)]
@@ -80,54 +71,9 @@ async def test_a_stream_is_cut_where_the_tokens_end(metered, upstream: ScriptedU
         answer = await getattr(agent, api)(True)
         transcript = await agent.transcript()
     assert 72 <= answer.text.count("word") < 1900
-    assert re.fullmatch(
-        "over budget: max_tokens is 60, and passgate limited a reply to (5[789]|60) tokens", transcript.detail
-    )
+    limited = "over budget: max_tokens is 60, and passgate limited a reply to (5[789]|60) tokens"
+    assert re.fullmatch(limited, transcript.detail)
     assert transcript.steps[0].usage.cost_usd is None, "what the rest would have used is not known"
-
-
-async def test_calls_side_by_side_are_held_too(metered, upstream: ScriptedUpstream) -> None:
-    async with metered(max_steps=4) as agent:
-        answers = await asyncio.gather(*(agent.chat() for _ in range(12)))
-    assert sorted(answer.status_code for answer in answers) == [200] * 4 + [400] * 8
-    assert upstream.count == 4
-
-
-async def test_whoever_waits_for_the_end_is_told(metered) -> None:
-    async with metered(max_steps=1) as agent:
-        over = asyncio.ensure_future(agent.trial.over())
-        await agent.chat()
-        assert not over.done()
-        await agent.chat()
-        await asyncio.wait_for(over, 1)
-
-
-async def test_an_unknown_price_is_an_error_and_not_free(metered, upstream: ScriptedUpstream) -> None:
-    async with metered(prices=PriceTable(), max_cost_usd=1.0) as agent:
-        answer = await agent.chat(model="new-model")
-        assert answer.status_code == 400
-        with pytest.raises(MeasurementError, match=r"'new-model' is unknown and the task has .* prices\.yaml"):
-            await agent.transcript()
-    assert upstream.count == 0
-
-
-async def test_without_any_limit_on_money_an_unknown_price_is_only_unknown(metered) -> None:
-    async with metered(prices=PriceTable()) as agent:
-        await agent.chat()
-        transcript = await agent.transcript()
-    assert transcript.steps[0].usage.cost_usd is None
-    assert transcript.steps[0].usage.tokens_in == 100
-
-
-async def test_the_cap_of_the_run_stops_every_trial_and_is_nobodys_fault(metered, upstream: ScriptedUpstream) -> None:
-    cost_cap = CostCap(0.03)
-    async with metered(cost_cap=cost_cap) as agent:
-        answers = [await agent.chat() for _ in range(4)]
-        with pytest.raises(CostCapError, match=r"cost cap of \$0\.03"):
-            await agent.transcript()
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 400]
-    assert upstream.count == 3
-    assert cost_cap.exhausted
 
 
 @every_api
@@ -136,7 +82,7 @@ async def test_a_forbidden_call_is_taken_out_of_the_reply(
     metered, upstream: ScriptedUpstream, api: str, stream: bool
 ) -> None:
     upstream.says(Says("Both.", calls=[("drop_table", {"name": "users"}), ("look", {"at": "it"})]))
-    async with metered(forbidden=lambda call: call.tool == "drop_table") as agent:
+    async with metered(forbidden=lambda call: call.arguments == {"name": "users"}) as agent:
         answer = await getattr(agent, api)(stream)
         after = await getattr(agent, api)(stream)
         transcript = await agent.transcript()
@@ -147,10 +93,3 @@ async def test_a_forbidden_call_is_taken_out_of_the_reply(
     assert transcript.end is EndReason.FORBIDDEN_CALL
     refused = transcript.tool_calls[0]
     assert (refused.tool, refused.arguments, refused.refused) == ("drop_table", {"name": "users"}, True)
-
-
-async def test_arguments_decide_too(metered, upstream: ScriptedUpstream) -> None:
-    upstream.says(Says(calls=[("send", {"to": "a"})]), Says(calls=[("send", {"to": "evil"})]))
-    async with metered(forbidden=lambda call: call.arguments == {"to": "evil"}) as agent:
-        assert b"send" in (await agent.chat()).content
-        assert b"send" not in (await agent.chat()).content

@@ -13,6 +13,7 @@ from tests.upstream_replies import (
     CutShort,
     Down,
     MalformedJson,
+    Reply,
     ResetMidBody,
     ResetMidStream,
     Silent,
@@ -21,6 +22,7 @@ from tests.upstream_replies import (
     WrongContentType,
 )
 from tests.upstream_shapes import Says
+from tests.waiting import until
 
 
 async def under_way(
@@ -28,59 +30,40 @@ async def under_way(
 ) -> asyncio.Task[httpx.Response]:
     """A call of the agent that has come to the provider, at its `calls`-th attempt."""
     call = asyncio.create_task(agent.chat(stream))
-    while upstream.count < calls:
-        await asyncio.sleep(0.01)
+    await until(lambda: upstream.count >= calls)
     return call
 
 
 @every_api
 @either_way
 @pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        (Down(), "127.0.0.1"),
-        (Status(500), "500"),
-        (Status(529), "529"),
-        (Status(429), "429"),
-        (WrongContentType(), "text/html|content type"),
-        (ResetMidBody(), "127.0.0.1"),
-    ],
+    "fault", [Down(), Status(500), Status(529), Status(429), WrongContentType(), ResetMidBody(), MalformedJson()]
 )
 async def test_a_broken_provider_is_no_failure_of_the_agent(
-    metered, upstream: ScriptedUpstream, api: str, stream: bool, fault: object, message: str
+    metered, upstream: ScriptedUpstream, api: str, stream: bool, fault: Reply
 ) -> None:
-    upstream.script = [fault]  # type: ignore[list-item]
+    upstream.script = [fault]
     async with metered() as agent:
         answer = await getattr(agent, api)(stream)
-        assert answer.status_code in {200, 503}
-        if answer.status_code == 503:
-            assert answer.headers["x-should-retry"] == "false"
+        if isinstance(fault, MalformedJson | ResetMidBody) and stream:
+            assert (answer.status_code, b"error" in answer.content) == (200, True)
         else:
-            assert b"error" in answer.content
+            assert (answer.status_code, answer.headers["x-should-retry"]) == (503, "false")
         with pytest.raises(MeasurementError) as caught:
             await agent.transcript(Transcript(output="Sorry.", end=EndReason.CRASHED))
     assert caught.value.transient
 
 
 @every_api
-async def test_malformed_json_is_no_failure_of_the_agent(metered, upstream: ScriptedUpstream, api: str) -> None:
-    upstream.script = [MalformedJson()]
-    async with metered() as agent:
-        assert (await getattr(agent, api)()).status_code == 503
-        with pytest.raises(MeasurementError):
-            await agent.transcript()
-
-
-@every_api
 @pytest.mark.parametrize("fault", [ResetMidStream(2), CutShort(2), MalformedJson()])
 async def test_a_stream_that_breaks_off_ends_with_an_error_event(
-    metered, upstream: ScriptedUpstream, api: str, fault: object
+    metered, upstream: ScriptedUpstream, api: str, fault: Reply
 ) -> None:
-    upstream.script = [fault]  # type: ignore[list-item]
+    upstream.script = [fault]
     async with metered() as agent:
         answer = await getattr(agent, api)(True)
         assert answer.status_code == 200
-        assert b"error" in answer.content.splitlines()[-2] or b"error" in answer.content.splitlines()[-3]
+        assert any(b"error" in line for line in answer.content.splitlines()[-3:-1])
         with pytest.raises(MeasurementError):
             await agent.transcript()
     assert upstream.count == 1
@@ -105,7 +88,8 @@ async def test_silence_within_the_providers_own_time_is_the_agents_time_out(
         transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
         call.cancel()
     assert transcript.end is EndReason.TIMED_OUT
-    assert len(transcript.steps) == 1
+    (step,) = transcript.steps
+    assert step.usage.tokens_in is None
 
 
 @either_way

@@ -1,16 +1,16 @@
 """Real client libraries behind the meter: nothing changes for them until a limit is reached."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.price import Price, PriceTable
-from passgate.tasks.model.transcript import EndReason, ToolCall
+from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript
 from tests.sdk_agents import MODEL, STREAMING, WHOLE, SdkAgent
+from tests.unit.metering.conftest import OpenMeter
 from tests.upstream import Received, Says, ScriptedUpstream
 
 PRICES = PriceTable(models={MODEL: Price(input=1.0, cached_input=0.1, output=10.0)})
@@ -18,10 +18,15 @@ LOOKS = Says("I look.", calls=[("look", {"path": "a b.txt"})], tokens_in=120, ca
 FINDS = Says("It is a letter.", tokens_in=150, tokens_out=5)
 
 AGENTS = [
-    *(pytest.param(agent, False, id=name) for name, agent in WHOLE.items()),
-    *(pytest.param(agent, True, id=f"{name}, streaming") for name, agent in STREAMING.items()),
+    *(pytest.param((agent, False), id=name) for name, agent in WHOLE.items()),
+    *(pytest.param((agent, True), id=f"{name}, streaming") for name, agent in STREAMING.items()),
 ]
-pytestmark = pytest.mark.parametrize(("agent", "streams"), AGENTS)
+
+
+@pytest.fixture(params=AGENTS)
+def sdk(request: pytest.FixtureRequest) -> tuple[SdkAgent, bool]:
+    """An agent and whether it streams."""
+    return request.param
 
 
 @dataclass
@@ -53,19 +58,33 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-async def refusal_of(agent: SdkAgent, access: ModelAccess, desk: Desk) -> Exception:
-    """The error that ends the agent."""
-    with pytest.raises(Exception, match=r".") as caught:
-        await agent(access, desk.tools, "Go.")
-    return caught.value
+@dataclass
+class Refused:
+    """A trial that an error has ended, as the agent saw it and as it was recorded."""
+
+    error: Exception
+    transcript: Transcript
+
+    @property
+    def tries(self) -> int:
+        """How often the client library sent the request that failed, as it says itself in its headers."""
+        source: Any = self.error
+        while not hasattr(source, "request"):
+            source = source.__cause__
+        return 1 + int(source.request.headers["x-stainless-retry-count"])
 
 
-def tries_of(error: Exception) -> int:
-    """How often the client library sent the request that failed, as it says itself in its headers."""
-    source: Any = error
-    while not hasattr(source, "request"):
-        source = source.__cause__
-    return 1 + int(source.request.headers["x-stainless-retry-count"])
+@pytest.fixture
+def refused(sdk: tuple[SdkAgent, bool], metered: OpenMeter, desk: Desk) -> Callable[..., Awaitable[Refused]]:
+    """Run the agent to the error that ends it."""
+
+    async def _refused(**limits: Any) -> Refused:
+        async with metered(**{"prices": PRICES, **limits}) as trial:
+            with pytest.raises(Exception, match=r".") as caught:
+                await sdk[0](trial.trial, desk.tools, "Go.")
+            return Refused(caught.value, await trial.transcript())
+
+    return _refused
 
 
 def keys_of(request: Received) -> set[str]:
@@ -83,8 +102,9 @@ def as_tuples(calls: tuple[ToolCall, ...]) -> list[tuple[str, dict[str, Any], bo
 
 
 async def test_it_works_unchanged_and_the_transcript_is_complete(
-    agent: SdkAgent, streams: bool, metered, upstream: ScriptedUpstream, desk: Desk
+    sdk: tuple[SdkAgent, bool], metered, upstream: ScriptedUpstream, desk: Desk
 ) -> None:
+    agent, streams = sdk
     upstream.says(LOOKS, FINDS)
     keys = {"OPENAI_API_KEY": "the real key", "ANTHROPIC_API_KEY": "the real key"}
     async with metered(prices=PRICES, environment=keys) as trial:
@@ -108,71 +128,52 @@ async def test_it_works_unchanged_and_the_transcript_is_complete(
 
 
 async def test_the_call_over_the_step_budget_is_an_error_that_names_it_and_is_not_tried_again(
-    agent: SdkAgent, streams: bool, metered, upstream: ScriptedUpstream, desk: Desk
+    refused, upstream: ScriptedUpstream, desk: Desk
 ) -> None:
     upstream.says(LOOKS)
-    async with metered(prices=PRICES, max_steps=4) as trial:
-        error = await refusal_of(agent, trial.trial, desk)
-        transcript = await trial.transcript()
-    assert "max_steps" in str(error)
-    assert tries_of(error) == 1
-    assert upstream.count == 4
-    assert len(desk.looked) == 4
-    assert transcript.end is EndReason.OVER_BUDGET
-    assert "max_steps" in transcript.detail
-    assert [call.result for call in transcript.tool_calls] == ["Dear reader"] * 4
+    found = await refused(max_steps=4)
+    assert "max_steps" in str(found.error)
+    assert (found.tries, upstream.count, len(desk.looked)) == (1, 4, 4)
+    assert found.transcript.end is EndReason.OVER_BUDGET
+    assert "max_steps" in found.transcript.detail
+    assert [call.result for call in found.transcript.tool_calls] == ["Dear reader"] * 4
 
 
-async def test_a_forbidden_call_never_reaches_the_agent(
-    agent: SdkAgent, streams: bool, metered, upstream: ScriptedUpstream, desk: Desk
-) -> None:
+async def test_a_forbidden_call_never_reaches_the_agent(refused, upstream: ScriptedUpstream, desk: Desk) -> None:
     upstream.says(Says("I tidy up.", calls=[("shred", {"path": "all"}), ("look", {"path": "a"})]), FINDS)
-    async with metered(forbidden=is_shred) as trial:
-        error = await refusal_of(agent, trial.trial, desk)
-        transcript = await trial.transcript()
+    found = await refused(forbidden=is_shred)
     assert not desk.shredded
     assert desk.looked == ["a"]
-    assert "shred" in str(error)
-    assert tries_of(error) == 1
-    assert upstream.count == 1
-    assert as_tuples(transcript.tool_calls) == [("shred", {"path": "all"}, True), ("look", {"path": "a"}, False)]
-    assert transcript.end is EndReason.FORBIDDEN_CALL
+    assert "shred" in str(found.error)
+    assert (found.tries, upstream.count) == (1, 1)
+    calls = as_tuples(found.transcript.tool_calls)
+    assert calls == [("shred", {"path": "all"}, True), ("look", {"path": "a"}, False)]
+    assert found.transcript.end is EndReason.FORBIDDEN_CALL
 
 
 async def test_a_reply_of_nothing_but_a_forbidden_call_arrives_as_one_without_calls(
-    agent: SdkAgent, streams: bool, metered, upstream: ScriptedUpstream, desk: Desk
+    sdk: tuple[SdkAgent, bool], metered, upstream: ScriptedUpstream, desk: Desk
 ) -> None:
     upstream.says(Says("I tidy up.", calls=[("shred", {"path": "all"})]))
     async with metered(forbidden=is_shred) as trial:
-        assert await agent(trial.trial, desk.tools, "Go.") == "I tidy up."
+        assert await sdk[0](trial.trial, desk.tools, "Go.") == "I tidy up."
         transcript = await trial.transcript()
     assert not desk.shredded
     assert as_tuples(transcript.tool_calls) == [("shred", {"path": "all"}, True)]
     assert transcript.end is EndReason.FORBIDDEN_CALL
 
 
-async def test_a_tool_call_over_the_budget_is_never_run(
-    agent: SdkAgent, streams: bool, metered, upstream: ScriptedUpstream, desk: Desk
-) -> None:
+async def test_a_tool_call_over_the_budget_is_never_run(refused, upstream: ScriptedUpstream, desk: Desk) -> None:
     upstream.says(Says(calls=[("look", {"path": "1"}), ("look", {"path": "2"}), ("shred", {"path": "3"})]))
-    async with metered(prices=PRICES, max_tool_calls=2) as trial:
-        error = await refusal_of(agent, trial.trial, desk)
-        transcript = await trial.transcript()
-    assert "max_tool_calls" in str(error)
+    found = await refused(max_tool_calls=2)
+    assert "max_tool_calls" in str(found.error)
     assert sorted(desk.looked) == ["1", "2"]
     assert not desk.shredded
-    assert upstream.count == 1
-    assert transcript.end is EndReason.OVER_BUDGET
+    assert (upstream.count, found.transcript.end) == (1, EndReason.OVER_BUDGET)
 
 
-async def test_money_for_one_call_buys_one_call(
-    agent: SdkAgent, streams: bool, metered, upstream: ScriptedUpstream, desk: Desk
-) -> None:
+async def test_money_for_one_call_buys_one_call(refused, upstream: ScriptedUpstream) -> None:
     upstream.says(Says("I look.", calls=[("look", {"path": "a"})], tokens_in=100, tokens_out=90))
-    async with metered(prices=PRICES, max_cost_usd=0.001) as trial:
-        error = await refusal_of(agent, trial.trial, desk)
-        transcript = await trial.transcript()
-    assert "max_cost_usd" in str(error)
-    assert tries_of(error) == 1
-    assert upstream.count == 1
-    assert transcript.end is EndReason.OVER_BUDGET
+    found = await refused(max_cost_usd=0.001)
+    assert "max_cost_usd" in str(found.error)
+    assert (found.tries, upstream.count, found.transcript.end) == (1, 1, EndReason.OVER_BUDGET)

@@ -12,6 +12,7 @@ from tests.unit.metering.conftest import Metered, every_api, message_of
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Status
 from tests.upstream_shapes import Says
+from tests.waiting import until
 
 SHORT = Silent(0.05, Says("Well.", tokens_in=100, tokens_out=20))
 """A reply that calls at the same time wait for together."""
@@ -34,9 +35,12 @@ async def test_forty_calls_at_once_stay_within_max_tokens(metered, upstream: Scr
     assert transcript.whole_usage.tokens_in == 400
 
 
-async def test_forty_calls_at_once_stay_within_max_cost_usd(metered, upstream: ScriptedUpstream) -> None:
+@pytest.mark.parametrize("budget", [{"max_cost_usd": 0.045}, {"max_steps": 4}])
+async def test_forty_calls_at_once_stay_within_other_budgets(
+    metered, upstream: ScriptedUpstream, budget: dict[str, float]
+) -> None:
     upstream.says(SHORT)
-    async with metered(max_cost_usd=0.045) as agent:
+    async with metered(**budget) as agent:
         statuses = await at_once(agent, 40, max_tokens=20)
     assert statuses.count(200) == upstream.count == 4
 
@@ -47,10 +51,11 @@ async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(metered, 
     async with metered(cost_cap=cost_cap) as one, metered(cost_cap=cost_cap) as other:
         await asyncio.gather(at_once(one, 20), at_once(other, 20))
         for agent in (one, other):
-            with pytest.raises(CostCapError):
+            with pytest.raises(CostCapError, match=r"cost cap of \$0\.04"):
                 await agent.transcript()
     assert upstream.count == 4
     assert cost_cap.spent == pytest.approx(0.04)
+    assert cost_cap.exhausted
 
 
 @pytest.mark.parametrize("budget", [{"max_tokens": 1000}, {"max_cost_usd": 0.01}])
@@ -80,8 +85,7 @@ async def test_calls_with_room_for_all_are_sent_together(metered, upstream: Scri
     upstream.says(Silent(600))
     async with metered(max_tokens=100_000, max_cost_usd=100) as agent:
         calls = asyncio.create_task(at_once(agent, 10))
-        while upstream.count < 10:
-            await asyncio.sleep(0.01)
+        await until(lambda: upstream.count == 10)
         calls.cancel()
 
 
@@ -98,9 +102,8 @@ async def test_a_trial_that_ends_while_its_call_waits_for_money_of_the_run_is_no
     cost_cap = CostCap(0.02)
     async with metered(cost_cap=cost_cap) as first, metered(cost_cap=cost_cap) as second:
         calls = [asyncio.create_task(agent.chat(max_tokens=100)) for agent in (first, second)]
-        while not (upstream.count and any(agent.trial.ledger.waits_for_cap for agent in (first, second))):
-            await asyncio.sleep(0.01)
-        waiting = next(agent for agent in (first, second) if agent.trial.ledger.waits_for_cap)
+        await until(lambda: upstream.count and any(agent.trial.ledger.waits_for_cap for agent in (first, second)))
+        (waiting,) = [agent for agent in (first, second) if agent.trial.ledger.waits_for_cap]
         with pytest.raises(CostCapError, match="reserved by other trials"):
             await waiting.transcript(Transcript(end=EndReason.TIMED_OUT))
         for call in calls:

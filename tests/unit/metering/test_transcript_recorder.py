@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,9 @@ def user(text: str) -> InputMessage:
     return InputMessage("user", text)
 
 
+RULES, GO = InputMessage("system", "Be brief."), user("Go on.")
+
+
 def call(number: int, **arguments: Any) -> AskedCall:
     return AskedCall(f"call-{number}", "find", arguments)
 
@@ -31,18 +35,9 @@ def exchange(recorder: TranscriptRecorder, request: ModelRequest, reply: ModelRe
 
 def test_a_conversation_with_a_tool() -> None:
     recorder = TranscriptRecorder()
-    exchange(
-        recorder,
-        asked(InputMessage("system", "Be brief."), user("Where?")),
-        ModelReply(calls=(call(1, q="x"),), model="m"),
-    )
     answers = (ToolAnswer("call-1", "here", is_error=True),)
-    exchange(
-        recorder,
-        asked(InputMessage("system", "Be brief."), user("Where?"), answers=answers),
-        ModelReply("There."),
-        at=2.0,
-    )
+    exchange(recorder, asked(RULES, user("Where?")), ModelReply(calls=(call(1, q="x"),), model="m"))
+    exchange(recorder, asked(RULES, user("Where?"), answers=answers), ModelReply("There."), at=2.0)
     found = ToolCall(tool="find", arguments={"q": "x"}, result="here", is_error=True, duration_ms=1500.0)
     step = {"role": "assistant", "usage": USED, "latency_ms": 500.0, "time_to_first_token": 0.125}
     assert recorder.transcript() == Transcript(
@@ -56,32 +51,23 @@ def test_a_conversation_with_a_tool() -> None:
     )
 
 
-def test_the_same_words_said_again_are_another_message() -> None:
+@pytest.mark.parametrize(
+    ("requests", "said"),
+    [
+        pytest.param([asked(GO), asked(GO, GO)], ["Go on.", "1", "Go on.", "2"], id="said twice"),
+        pytest.param([asked(GO), asked(GO, continues=True)], ["Go on.", "1", "Go on.", "2"], id="kept by the provider"),
+        pytest.param(
+            [asked(RULES, GO), asked(RULES, GO, continues=True)],
+            ["Be brief.", "Go on.", "1", "Go on.", "2"],
+            id="instructions repeated",
+        ),
+    ],
+)
+def test_what_is_new_in_a_request_is_another_message(requests: list[ModelRequest], said: list[str]) -> None:
     recorder = TranscriptRecorder()
-    exchange(recorder, asked(user("Go on.")), ModelReply("One."))
-    exchange(recorder, asked(user("Go on."), user("Go on.")), ModelReply("Two."))
-    assert [message.content for message in recorder.transcript().messages] == ["Go on.", "One.", "Go on.", "Two."]
-
-
-def test_where_the_provider_keeps_the_conversation_everything_is_new() -> None:
-    recorder = TranscriptRecorder()
-    exchange(recorder, asked(user("Go on.")), ModelReply("One."))
-    exchange(recorder, asked(user("Go on."), continues=True), ModelReply("Two."))
-    assert [message.content for message in recorder.transcript().messages] == ["Go on.", "One.", "Go on.", "Two."]
-
-
-def test_instructions_that_are_repeated_are_said_once() -> None:
-    recorder = TranscriptRecorder()
-    rules = InputMessage("system", "Be brief.")
-    exchange(recorder, asked(rules, user("Hi.")), ModelReply("One."))
-    exchange(recorder, asked(rules, user("Hi."), continues=True), ModelReply("Two."))
-    assert [message.content for message in recorder.transcript().messages] == [
-        "Be brief.",
-        "Hi.",
-        "One.",
-        "Hi.",
-        "Two.",
-    ]
+    for number, request in enumerate(requests, start=1):
+        exchange(recorder, request, ModelReply(str(number)))
+    assert [message.content for message in recorder.transcript().messages] == said
 
 
 def test_a_call_that_is_tried_again_is_asked_once() -> None:
@@ -101,18 +87,13 @@ def test_ids_that_a_model_uses_again_belong_to_the_calls_in_their_order() -> Non
     assert [found.result for found in recorder.transcript().tool_calls] == ["one", "two"]
 
 
-def test_whether_a_tool_failed_is_not_known_where_the_api_does_not_say() -> None:
+def test_calls_side_by_side_have_no_duration_and_no_error_where_the_api_does_not_say() -> None:
     recorder = TranscriptRecorder()
     exchange(recorder, asked(user("a")), ModelReply(calls=(call(1), call(2))))
-    assert [found.is_error for found in recorder.transcript().tool_calls] == [None, None]
-
-
-def test_of_calls_side_by_side_nobody_knows_how_long_each_took() -> None:
-    recorder = TranscriptRecorder()
-    exchange(recorder, asked(user("a")), ModelReply(calls=(call(1), call(2))))
-    answers = tuple(ToolAnswer(f"call-{number}", "x", is_error=False) for number in (1, 2))
+    answers = ToolAnswer("call-1", "x", is_error=None), ToolAnswer("call-2", "x", is_error=False)
     recorder.ask(asked(user("a"), answers=answers), 9.0)
-    assert [found.duration_ms for found in recorder.transcript().tool_calls] == [None, None]
+    found = recorder.transcript().tool_calls
+    assert [(one.is_error, one.duration_ms) for one in found] == [(None, None), (False, None)]
 
 
 def test_a_refused_call_is_recorded_and_has_no_result() -> None:
@@ -137,26 +118,22 @@ def test_the_agents_own_answer_and_end_complete_what_was_seen() -> None:
     seen = Transcript(messages=(Message(role="assistant", content="raw"),), output="raw")
     reported = Transcript(output="polished", end=EndReason.CRASHED, detail="exit code 1", complete=False)
     whole = completed(seen, reported)
-    assert (whole.output, whole.end, whole.detail, whole.complete) == (
-        "polished",
-        EndReason.CRASHED,
-        "exit code 1",
-        True,
-    )
+    assert whole == reported.model_copy(update={"messages": seen.messages, "complete": True})
     assert completed(seen, Transcript()).output == "raw"
 
 
+def calling(*calls: ToolCall, complete: bool = True) -> Transcript:
+    """A transcript of one step."""
+    return Transcript(messages=(Message(role="assistant", tool_calls=calls),), complete=complete)
+
+
 def test_results_are_the_agents_where_it_reports_the_same_calls() -> None:
-    seen = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="a"), ToolCall(tool="b"))),))
+    seen = calling(ToolCall(tool="a"), ToolCall(tool="b"))
     told = (ToolCall(tool="a", is_error=True, result="no"), ToolCall(tool="b", result="yes", duration_ms=3.0))
-    assert completed(seen, Transcript(messages=(Message(role="assistant", tool_calls=told),))).tool_calls == told
-    refused = ToolCall(tool="x", refused=True)
-    partly = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="a"), refused)),))
-    known = (ToolCall(tool="a", is_error=False, result=1),)
-    whole = completed(partly, Transcript(messages=(Message(role="assistant", tool_calls=known),)))
-    assert whole.tool_calls == (*known, refused)
-    others = (ToolCall(tool="a", is_error=True),)
-    assert completed(seen, Transcript(messages=(Message(role="assistant", tool_calls=others),))) == seen
+    assert completed(seen, calling(*told)).tool_calls == told
+    refused, known = ToolCall(tool="x", refused=True), ToolCall(tool="a", is_error=False, result=1)
+    assert completed(calling(ToolCall(tool="a"), refused), calling(known)).tool_calls == (known, refused)
+    assert completed(seen, calling(ToolCall(tool="a", is_error=True))) == seen
 
 
 def test_an_agent_that_finds_its_tools_in_the_text_knows_them_better() -> None:
@@ -174,16 +151,19 @@ def test_an_agent_that_finds_its_tools_in_the_text_knows_them_better() -> None:
     assert (one_step.usage, one_step.steps[0].usage) == (Usage(tokens_in=10, tokens_out=4), Usage())
 
 
-def test_a_report_that_leaves_a_call_out_or_is_not_whole_counts_for_less_than_what_was_seen() -> None:
-    seen = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="drop"),)),))
-    others = tuple(ToolCall(tool=tool) for tool in ("look", "read"))
-    hides = Transcript(messages=(Message(role="assistant", tool_calls=others),))
-    assert completed(seen, hides).tool_calls == seen.tool_calls
-    partial = Transcript(messages=(Message(role="assistant", tool_calls=(*seen.tool_calls, *others)),), complete=False)
-    assert completed(seen, partial).tool_calls == seen.tool_calls
-    refused = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="drop", refused=True),)),))
-    denies = Transcript(messages=(Message(role="assistant", tool_calls=(*seen.tool_calls, *others)),))
-    assert completed(refused, denies).tool_calls == refused.tool_calls
+DROP, LOOK, READ = (ToolCall(tool=tool) for tool in ("drop", "look", "read"))
+
+
+@pytest.mark.parametrize(
+    ("seen", "reported"),
+    [
+        pytest.param(calling(DROP), calling(LOOK, READ), id="leaves it out"),
+        pytest.param(calling(DROP), calling(DROP, LOOK, READ, complete=False), id="not whole"),
+        pytest.param(calling(ToolCall(tool="drop", refused=True)), calling(DROP, LOOK, READ), id="denies the refusal"),
+    ],
+)
+def test_a_report_that_says_less_counts_for_less_than_what_was_seen(seen: Transcript, reported: Transcript) -> None:
+    assert completed(seen, reported).tool_calls == seen.tool_calls
 
 
 def test_what_a_played_user_costs_stays_with_what_the_user_said() -> None:
