@@ -23,32 +23,24 @@ def asks_with(value: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
+    ("value", "read_as"),
     [
-        (PNG, "png"),
-        (JPEG, "jpeg"),
-        (GIF, "gif"),
-        (WEBP, "webp"),
-        ("\n".join(PNG[i : i + 20] for i in (0, 20, 40)), "png"),
+        (PNG, f"data:image/png;base64,{PNG}"),
+        (JPEG, f"data:image/jpeg;base64,{JPEG}"),
+        (GIF, f"data:image/gif;base64,{GIF}"),
+        (WEBP, f"data:image/webp;base64,{WEBP}"),
+        (f"{PNG[:20]}\n{PNG[20:]}", f"data:image/png;base64,{PNG}"),
+        ("data:image/gif;base64,R0", "data:image/gif;base64,R0"),
+        ("https://example.org/a.png", "https://example.org/a.png"),
+        ("images/a.png", "images/a.png"),
     ],
+    ids=lambda value: value[:20],
 )
-def test_an_image_may_be_raw_base64_of_any_length(tmp_path: Path, value: str, kind: str) -> None:
-    (message,) = read_test(tmp_path, input=asks_with(value)).one.messages
-    assert message.content[1].value == f"data:image/{kind};base64,{''.join(value.split())}"
-
-
-@pytest.mark.parametrize("value", [f"data:image/png;base64,{PNG}", "https://example.org/a.png", "images/a.png"])
-def test_an_image_by_its_address_or_path_stays_as_it_is(tmp_path: Path, value: str) -> None:
+def test_an_image_is_raw_base64_of_any_length_or_an_address_or_a_path(tmp_path: Path, value: str, read_as: str) -> None:
     write(tmp_path, {"images/a.png": "x"})
     answer = read_test(tmp_path, input=asks_with(value))
-    assert answer.one.messages[0].content[1].value == value
+    assert answer.one.messages[0].content[1].value == read_as
     assert answer.cannot_run == []
-
-
-def test_base64_of_another_kind_is_refused_with_what_to_write(tmp_path: Path) -> None:
-    raw = base64.b64encode(b"<svg>" + bytes(2000)).decode()
-    (problem,) = read_test(tmp_path, input=asks_with(raw)).problems
-    assert problem.startswith("tests[0].input[0].content[1].value: base64 of no png, jpeg, gif, webp: write its type")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +63,50 @@ def test_what_only_docker_has_is_refused_on_a_host_and_cannot_be_run_in_docker(t
     (problem,) = read_test(tmp_path, environment={"type": "host", **said}).problems
     assert problem.startswith(f"tests[0].environment.{name}: is for `type: docker`, which passgate does not run; leave")
     docker = read_test(tmp_path, environment={"type": "docker", "image": "python:3.12", **said})
-    assert docker.problems == []
-    assert docker.cannot_run == ["tests[0].environment: passgate runs nothing in Docker"]
+    assert (docker.problems, docker.cannot_run) == ([], ["tests[0].environment: passgate runs nothing in Docker"])
+
+
+def fields(**said: Any) -> list[dict[str, Any]]:
+    return [{"type": "field_accuracy", "fields": [{"path": "total", **said}]}]
+
+
+def test_a_field_says_how_it_is_matched_in_either_words(tmp_path: Path) -> None:
+    said = {"assert": fields(match_type="numeric_tolerance", numeric_tolerance=0.01)}
+    (grader,) = read_test(tmp_path, **said).one.graders
+    assert grader.fields == (FieldCheck(path="total", match="numeric_tolerance", tolerance=0.01),)
+
+
+MESSAGE = "expected a message with `role` and `content`, not"
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        (
+            {"input": asks_with(base64.b64encode(b"<svg>" + bytes(2000)).decode())},
+            "input[0].content[1].value: base64 of no png, jpeg, gif, webp: write its type",
+        ),
+        (
+            {"assert": fields(match="exact", match_type="date")},
+            "assert[0].fields[0].match_type: 'match' and 'match_type' mean the same and differ; keep one of them",
+        ),
+        (
+            {"assert": [{**fields()[0], "match_type": "date"}]},
+            "assert[0].match_type: is said of each field: write fields: [{path: PATH, match",
+        ),
+        ({"assert": [{"type": "code", "value": "output.length > 1"}]}, "assert[0]: the key 'command' is missing"),
+        (
+            {"expected_messages": "Paris"},
+            'expected_messages: expected messages with `role` and `content`, not "Paris": write a text or a value as ',
+        ),
+        ({"expected_messages": ["Paris"]}, f'expected_messages[0]: {MESSAGE} "Paris"'),
+        ({"expected_messages": [{"content": "Paris"}]}, f'expected_messages[0]: {MESSAGE} {{"content": "Paris"}}'),
+    ],
+    ids=range(7),
+)
+def test_another_spelling_is_refused_with_what_to_write(tmp_path: Path, said: dict[str, Any], problem: str) -> None:
+    (found,) = read_test(tmp_path, **said).problems
+    assert found.startswith(f"tests[0].{problem}")
 
 
 def test_an_experiment_is_no_name(tmp_path: Path) -> None:
@@ -81,32 +115,12 @@ def test_an_experiment_is_no_name(tmp_path: Path) -> None:
     assert read_test(tmp_path, {"tags": {"experiment": "nightly"}}).problems == []
 
 
-def fields(**said: Any) -> list[dict[str, Any]]:
-    return [{"type": "field_accuracy", "fields": [{"path": "total", **said}]}]
-
-
-def test_a_field_says_how_it_is_matched_in_either_words(tmp_path: Path) -> None:
-    said = fields(match_type="numeric_tolerance", numeric_tolerance=0.01)
-    (grader,) = read_test(tmp_path, expected_output={"total": 1}, **{"assert": said}).one.graders
-    assert grader.fields == (FieldCheck(path="total", match="numeric_tolerance", tolerance=0.01),)
-    twice = read_test(tmp_path, expected_output={"total": 1}, **{"assert": fields(match="exact", match_type="date")})
-    assert "'match' and 'match_type' mean the same and differ; keep one of them" in twice.problems[0]
-    said = [{**fields()[0], "match_type": "date"}]
-    (problem,) = read_test(tmp_path, expected_output={"total": 1}, **{"assert": said}).problems
-    assert problem.startswith("tests[0].assert[0].match_type: is said of each field: write fields: [{path: PATH, match")
-
-
 @pytest.mark.parametrize("key", ["command", "script"])
 def test_code_is_a_code_grader(tmp_path: Path, key: str) -> None:
     said = [{"type": "code", key: ["python", "grade.py"]}]
     write(tmp_path, {"grade.py": ""})
     (grader,) = read_test(tmp_path, **{"assert": said}).one.graders
     assert grader == CodeGrader(type="code_grader", command=("python", "grade.py"))
-
-
-def test_code_without_a_program_is_refused(tmp_path: Path) -> None:
-    answer = read_test(tmp_path, **{"assert": [{"type": "code", "value": "output.length > 1"}]})
-    assert answer.problems == ["tests[0].assert[0]: the key 'command' is missing"]
 
 
 @pytest.mark.parametrize(
@@ -122,19 +136,3 @@ def test_expected_messages_are_messages(tmp_path: Path, said: Any, text: str, to
     task = read_test(tmp_path, expected_messages=said).one
     assert task.reference_answer == text
     assert [call.tool for message in task.expected_messages for call in message.tool_calls] == tools
-
-
-@pytest.mark.parametrize(
-    ("said", "problem"),
-    [
-        (
-            "Paris",
-            'expected messages with `role` and `content`, not "Paris": write a text or a value as `expected_output`',
-        ),
-        (["Paris"], 'expected a message with `role` and `content`, not "Paris"'),
-        ([{"content": "Paris"}], 'expected a message with `role` and `content`, not {"content": "Paris"}'),
-    ],
-)
-def test_other_expected_messages_are_refused_with_what_to_write(tmp_path: Path, said: Any, problem: str) -> None:
-    (found,) = read_test(tmp_path, expected_messages=said).problems
-    assert found.endswith(problem)
