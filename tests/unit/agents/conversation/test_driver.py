@@ -20,47 +20,33 @@ from passgate.tasks.model.transcript import EndReason, Transcript
 async def test_without_a_user_there_is_one_turn(talk) -> None:
     listener = Listener()
     task = a_task(inputs={"prompt": "one", "order": 7})
-    transcript = await talk(listener, task, trial=2)
+    access = Unmetered()
+    access.variables = {"OPENAI_BASE_URL": "http://meter"}
+    transcript = await talk(listener, task, trial=2, access=access)
     assert words(transcript) == ["user: one", "assistant: You said one"]
     assert transcript.output == "You said one"
     (attempt,) = listener.attempts
     assert (attempt.task_id, attempt.trial, attempt.prompt, attempt.turn) == ("say-yes", 2, "one", 0)
-    assert attempt.inputs == {"prompt": "one", "order": 7}
-    assert attempt.budgets == task.budgets
-    assert attempt.history == ()
+    assert (attempt.inputs, attempt.budgets, attempt.history) == ({"prompt": "one", "order": 7}, task.budgets, ())
     assert attempt.workspace.name == "workspace"
+    assert attempt.variables == access.variables, "which lead to its models"
 
 
-async def test_a_scripted_user_says_one_message_after_the_other(talk) -> None:
-    listener = Listener()
-    transcript = await talk(listener, SCRIPTED)
+async def test_a_scripted_user_says_one_message_after_the_other_in_one_session(talk) -> None:
+    listeners = Listener(), Listener()
+    transcript, _ = [await talk(listener, SCRIPTED) for listener in listeners]
     assert words(transcript) == [
         *("user: one", "assistant: You said one"),
         *("user: two", "assistant: You said two"),
         *("user: three", "assistant: You said three"),
     ]
     assert transcript.output == "You said three"
-    assert [attempt.turn for attempt in listener.attempts] == [0, 1, 2]
-    assert [len(attempt.history) for attempt in listener.attempts] == [0, 2, 4]
-    assert all(attempt.inputs == {"prompt": "one", "order": 7} for attempt in listener.attempts)
-
-
-async def test_the_turns_of_a_trial_share_a_session_and_no_two_trials_do(talk) -> None:
-    listener = Listener()
-    await talk(listener, SCRIPTED)
-    await talk(listener, SCRIPTED)
-    first, second = listener.attempts[:3], listener.attempts[3:]
-    assert len({attempt.session for attempt in first}) == len({attempt.session for attempt in second}) == 1
-    assert first[0].session != second[0].session
-    assert len(first[0].session) == 32
-
-
-async def test_the_agent_gets_the_variables_that_lead_to_its_models(talk) -> None:
-    access = Unmetered()
-    access.variables = {"OPENAI_BASE_URL": "http://meter"}
-    listener = Listener()
-    await talk(listener, access=access)
-    assert listener.attempts[0].variables == {"OPENAI_BASE_URL": "http://meter"}
+    attempts = listeners[0].attempts
+    assert [(attempt.turn, len(attempt.history)) for attempt in attempts] == [(0, 0), (1, 2), (2, 4)]
+    assert all(attempt.inputs == {"prompt": "one", "order": 7} for attempt in attempts)
+    (first,), (second,) = [{attempt.session for attempt in listener.attempts} for listener in listeners]
+    assert first != second
+    assert len(first) == 32
 
 
 async def test_a_conversation_ends_with_the_agent(talk) -> None:
@@ -131,23 +117,20 @@ FLATTENED = (
 
 async def test_a_function_is_given_the_messages_and_their_text(talk, suites: Path) -> None:
     (suites / "a.md").write_text("A")
-    read: list[str] = []
+    attempts: list[Attempt] = []
 
     def reads(attempt: Attempt) -> str:
         attempts.append(attempt)
-        read.append(attempt.files["a.md"].read_text())
-        return f"answer {attempt.turn}"
+        return f"answer {attempt.turn} of {attempt.files['a.md'].read_text()}"
 
-    attempts: list[Attempt] = []
     task = a_task(inputs={}, messages=GIVEN, user={"says": ["two", "three"]})
     transcript = await talk(reads, task)
     assert [attempt.prompt for attempt in attempts] == [FLATTENED, "two", "three"]
     assert all(attempt.messages == task.messages for attempt in attempts)
-    assert read == ["A", "A", "A"]
     assert [len(attempt.history) for attempt in attempts] == [0, 2, 4]
     later = [[message.content for message in attempt.history_since_messages] for attempt in attempts]
-    assert later == [[], ["answer 0"], ["answer 0", "two", "answer 1"]]
-    assert [step.content for step in transcript.steps] == ["answer 0", "answer 1", "answer 2"]
+    assert later == [[], ["answer 0 of A"], ["answer 0 of A", "two", "answer 1 of A"]]
+    assert [step.content for step in transcript.steps] == ["answer 0 of A", "answer 1 of A", "answer 2 of A"]
     assert transcript.messages[0].content == FLATTENED
 
 

@@ -52,13 +52,29 @@ async def test_the_meter_has_the_last_word(talk) -> None:
     assert len(transcript.messages) == 6
 
 
-async def test_what_the_meter_cannot_measure_is_not_measured(talk) -> None:
-    class Spent(Unmetered):
-        async def transcript(self, reported: Transcript) -> TrialTranscript:
-            return TrialTranscript(reported, CostCapError("the cap is reached"))
+class Fails(Unmetered):
+    """A meter that cannot measure a trial."""
 
-    with pytest.raises(CostCapError):
-        await talk(Listener(), access=Spent())
+    async def transcript(self, reported: Transcript) -> TrialTranscript:
+        return TrialTranscript(reported, CostCapError("the cap is reached"))
+
+
+def is_down(attempt: Attempt) -> str:
+    raise MeasurementError("its database is down", transient=True)
+
+
+@pytest.mark.parametrize(
+    ("agent", "access", "what"),
+    [
+        (Listener(), Fails(), "the cap is reached"),
+        (is_down, Fails(), "the cap is reached"),
+        (is_down, Unmetered(), "its database is down"),
+    ],
+    ids=["the meter", "the meter knows better", "the agent"],
+)
+async def test_what_the_meter_or_the_agent_cannot_measure_is_not_measured(talk, agent, access, what: str) -> None:
+    with pytest.raises(MeasurementError, match=what):
+        await talk(agent, access=access)
 
 
 async def test_a_trial_that_is_over_gives_the_agent_a_little_time(talk) -> None:
@@ -137,26 +153,6 @@ async def test_an_agent_that_breaks_because_the_trial_is_over_has_ended_with_it(
     assert (await talk(breaks, access=access)).end is end
 
 
-async def test_what_an_agent_could_not_help_is_not_measured(talk) -> None:
-    def is_down(attempt: Attempt) -> str:
-        raise MeasurementError("its database is down", transient=True)
-
-    with pytest.raises(MeasurementError, match="its database is down"):
-        await talk(is_down)
-
-
-async def test_what_the_meter_knows_better_is_told_instead(talk) -> None:
-    class Knows(Unmetered):
-        async def transcript(self, reported: Transcript) -> TrialTranscript:
-            return TrialTranscript(reported, MeasurementError("the provider is down"))
-
-    def is_down(attempt: Attempt) -> str:
-        raise MeasurementError("something is down")
-
-    with pytest.raises(MeasurementError, match="the provider is down"):
-        await talk(is_down, access=Knows())
-
-
 async def test_a_conversation_through_the_meter(talk, suites: Path, upstream: ScriptedUpstream) -> None:
     look = {"name": "look", "description": "Looks.", "command": "echo seen"}
     task = a_task(inputs={"prompt": "one", "system": "Be kind."}, tools=[look], user={"says": ["two"]})
@@ -168,8 +164,7 @@ async def test_a_conversation_through_the_meter(talk, suites: Path, upstream: Sc
         *("system: Be kind.", "user: one", "assistant: I look.", "assistant: It is there."),
         *("user: two", "assistant: Goodbye."),
     ]
-    assert transcript.tool_calls[0].result == "seen\n"
-    assert transcript.tool_calls[0].is_error is False
+    assert [(call.result, call.is_error) for call in transcript.tool_calls] == [("seen\n", False)]
     assert [message.usage.tokens_in for message in transcript.steps] == [100, 100, 100]
     assert (transcript.end, transcript.complete, transcript.output) == (EndReason.COMPLETED, True, "Goodbye.")
     assert upstream.calls[2].body["messages"][-1] == {"role": "user", "content": "two"}

@@ -33,38 +33,28 @@ class Player:
 PLAYED = a_task(inputs={"prompt": "one"}, user={"persona": "A customer in a hurry.", "max_turns": 4})
 
 
-async def test_a_played_user_goes_on_until_they_have_enough(talk) -> None:
-    player = Player("  two ", "three", END)
-    transcript = await talk(Listener(), PLAYED, user=player)
-    assert words(transcript) == [
-        *("user: one", "assistant: You said one"),
-        *("user: two", "assistant: You said two"),
-        *("user: three", "assistant: You said three"),
-    ]
-    assert len(player.asked) == 3
-    assert [(message.model, message.usage.tokens_in) for message in transcript.messages if message.role == "user"] == [
-        ("", None),
-        ("player-1", 7),
-        ("player-1", 7),
-    ]
+ONE = ["user: one", "assistant: You said one"]
+TWO = [*ONE, "user: two", "assistant: You said two"]
 
 
-async def test_a_played_user_says_no_more_than_they_may(talk) -> None:
-    player = Player("more")
-    transcript = await talk(Listener(), PLAYED, user=player)
-    assert sum(message.role == "user" for message in transcript.messages) == 4
-    assert len(player.asked) == 3
-
-
-async def test_a_user_who_says_goodbye_has_ended_the_conversation(talk) -> None:
-    player = Player(f"Thank you! {END}")
-    assert words(await talk(Listener(), PLAYED, user=player)) == ["user: one", "assistant: You said one"]
-
-
-async def test_an_agent_that_says_nothing_ends_the_conversation(talk) -> None:
-    player = Player("more")
-    assert words(await talk(lambda attempt: " ", PLAYED, user=player)) == ["user: one", "assistant:  "]
-    assert player.asked == []
+@pytest.mark.parametrize(
+    ("agent", "says", "said", "asked"),
+    [
+        (Listener(), ["  two ", "three", END], [*TWO, "user: three", "assistant: You said three"], 3),
+        (Listener(), ["two", f"Thank you! {END}"], TWO, 2),
+        (Listener(), ["one"], ONE * 4, 3),
+        (lambda attempt: " ", ["more"], ["user: one", "assistant:  "], 0),
+    ],
+    ids=["they have enough", "they say goodbye", "they may say no more", "the agent says nothing"],
+)
+async def test_a_played_user_goes_on_until(talk, agent, says: list[str], said: list[str], asked: int) -> None:
+    player = Player(*says)
+    transcript = await talk(agent, PLAYED, user=player)
+    assert words(transcript) == said
+    assert len(player.asked) == asked
+    first, *others = [message for message in transcript.messages if message.role == "user"]
+    assert (first.model, first.usage.tokens_in) == ("", None)
+    assert all((message.model, message.usage.tokens_in) == ("player-1", 7) for message in others)
 
 
 async def test_what_the_player_is_asked(talk) -> None:
@@ -102,13 +92,10 @@ async def test_what_the_agent_says_is_material(talk) -> None:
     assert lines.count(marker) == 2
 
 
-async def test_long_answers_are_shown_to_the_player_in_part(talk) -> None:
+async def test_long_answers_are_shown_to_the_player_in_part_and_long_conversations_not_at_all(talk) -> None:
     player = Player(END)
     await talk(lambda attempt: "x" * (LONGEST_PART + 5), PLAYED, user=player)
     assert "(5 characters more)" in player.asked[0].messages[1].content
-
-
-async def test_a_conversation_that_is_too_long_for_a_player_cannot_be_measured(talk) -> None:
     turns = LONGEST_CONVERSATION // LONGEST_PART + 2
     task = a_task(user={"persona": "Somebody.", "max_turns": turns + 1})
     with pytest.raises(MeasurementError, match="too long to go on"):

@@ -35,27 +35,33 @@ class Metered(Unmetered):
     api_key = "trial-key"
 
 
-async def turn(spec: AgentSpec, attempt: Attempt = ATTEMPT, *, seconds: float = 240) -> Transcript:
+@pytest.fixture
+def turn(server: AgentServer):
     """One turn. An HTTP agent uses neither the sandbox nor anything of the task but its attempt."""
-    return await HttpAgent.from_spec(spec, Path()).run(a_task(), attempt, None, Metered(), seconds=seconds)  # type: ignore[arg-type]
+
+    async def _turn(attempt: Attempt = ATTEMPT, *, seconds: float = 240, **options: Any) -> Transcript:
+        agent = HttpAgent.from_spec(spec_of(server.url, **options), Path())
+        return await agent.run(a_task(), attempt, None, Metered(), seconds=seconds)  # type: ignore[arg-type]
+
+    return _turn
 
 
-async def test_the_request_and_the_answer(server: AgentServer) -> None:
-    transcript = await turn(spec_of(server.url))
+async def test_the_request_and_the_answer(turn, server: AgentServer) -> None:
+    """What a prompt holds is no template."""
+    transcript = await turn(replace(ATTEMPT, prompt="{{ api_key }} ${{ HOME }}"))
     assert transcript == Transcript(messages=(Message(role="assistant", content="yes"),), output="yes", complete=False)
     (asked,) = server.asked
-    assert (asked.method, asked.path) == ("POST", "/ask")
-    assert asked.headers["Content-Type"] == "application/json"
-    assert asked.body == {"prompt": "Say yes.", "session": "abc"}
+    assert (asked.method, asked.path, asked.headers["Content-Type"]) == ("POST", "/ask", "application/json")
+    assert asked.body == {"prompt": "{{ api_key }} ${{ HOME }}", "session": "abc"}
 
 
-async def test_a_template_keeps_the_types_of_what_it_holds(server: AgentServer) -> None:
+async def test_a_template_keeps_the_types_of_what_it_holds(turn, server: AgentServer) -> None:
     request = {
         "a": ["{{ trial }}", "{{turn}}", "{{ inputs.order }}", "{{ inputs.order.lines.1 }}", 3, None, True],
         "b": {"text": "{{ task_id }}/{{ trial }}: {{ inputs.order.lines }}", "plain": "no {placeholder}"},
         "meter": ["{{ openai_base_url }}", "{{ anthropic_base_url }}", "{{ api_key }}"],
     }
-    await turn(spec_of(server.url, request=request, method="PUT"))
+    await turn(request=request, method="PUT")
     (asked,) = server.asked
     assert asked.method == "PUT"
     assert asked.body == {
@@ -65,19 +71,16 @@ async def test_a_template_keeps_the_types_of_what_it_holds(server: AgentServer) 
     }
 
 
-async def test_the_messages_of_a_conversation(server: AgentServer) -> None:
+async def test_the_messages_of_a_conversation(turn, server: AgentServer) -> None:
     history = (
         Message(role="user", content="Hello."),
         Message(role="assistant", tool_calls=(ToolCall(tool="look"),)),
         Message(role="assistant", content="Hi."),
     )
     attempt = replace(ATTEMPT, prompt='"Größe"?', history=history, turn=1)
-    await turn(spec_of(server.url, request={"messages": "{{ messages }}", "text": "All: {{ messages }}"}), attempt)
-    messages = [
-        {"role": "user", "content": "Hello."},
-        {"role": "assistant", "content": "Hi."},
-        {"role": "user", "content": '"Größe"?'},
-    ]
+    await turn(attempt, request={"messages": "{{ messages }}", "text": "All: {{ messages }}"})
+    told = [("user", "Hello."), ("assistant", "Hi."), ("user", '"Größe"?')]
+    messages = [{"role": role, "content": content} for role, content in told]
     (asked,) = server.asked
     assert asked.body["messages"] == messages
     assert json.loads(asked.body["text"].removeprefix("All: ")) == messages
@@ -93,13 +96,13 @@ GIVEN = a_task(
 ).messages
 
 
-async def test_the_messages_of_the_task(server: AgentServer, tmp_path: Path) -> None:
+async def test_the_messages_of_the_task(turn, server: AgentServer, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"image")
     first = replace(ATTEMPT, prompt="all as text", messages=GIVEN, files={"a.png": tmp_path / "a.png"})
-    spec = spec_of(server.url, request={"messages": "{{ messages }}", "prompt": "{{ prompt }}"})
-    await turn(spec, first)
+    request = {"messages": "{{ messages }}", "prompt": "{{ prompt }}"}
+    await turn(first, request=request)
     told = (Message(role="user", content="all as text"), Message(role="assistant", content="A cat."))
-    await turn(spec, replace(first, prompt="Sure?", history=told, turn=1))
+    await turn(replace(first, prompt="Sure?", history=told, turn=1), request=request)
     asked, later = (one.body["messages"] for one in server.asked)
     assert server.asked[0].body["prompt"] == "all as text"
     assert [message["role"] for message in asked] == ["user", "assistant", "tool", "user"]
@@ -109,39 +112,17 @@ async def test_the_messages_of_the_task(server: AgentServer, tmp_path: Path) -> 
     assert later[4:] == [{"role": "assistant", "content": "A cat."}, {"role": "user", "content": "Sure?"}]
 
 
-async def test_an_image_is_no_trouble_for_an_agent_that_does_not_want_it(server: AgentServer) -> None:
-    attempt = replace(ATTEMPT, messages=GIVEN)
-    assert (await turn(spec_of(server.url), attempt)).output == "yes"
-    with pytest.raises(MeasurementError, match=r"the image a\.png cannot be read"):
-        await turn(spec_of(server.url, request="{{ messages }}"), attempt)
-
-
-async def test_what_a_prompt_holds_is_no_template(server: AgentServer) -> None:
-    await turn(spec_of(server.url), replace(ATTEMPT, prompt="{{ api_key }} ${{ HOME }}"))
-    assert server.asked[0].body["prompt"] == "{{ api_key }} ${{ HOME }}"
-
-
-@pytest.mark.parametrize("name", ["promt", "input", "", "prompt }} {{ x", "inputs"])
-def test_an_unknown_placeholder_is_refused_where_it_is(name: str) -> None:
-    request = {"a": [{"b": f"x {{{{ {name} }}}}"}]}
-    if name == "inputs":
-        HttpAgent.from_spec(spec_of("http://host/", request=request), Path())
-        return
-    with pytest.raises(UsageError, match=r"http\.request\.a\.0\.b: unknown placeholder") as caught:
-        HttpAgent.from_spec(spec_of("http://host/", request=request), Path())
-    assert "Known: prompt, messages, inputs" in str(caught.value)
-    assert ("did you mean {{ prompt }}?" in str(caught.value)) is (name == "promt")
-
-
-async def test_an_input_that_the_task_lacks_cannot_be_measured(server: AgentServer) -> None:
+async def test_what_a_request_wants_and_the_trial_lacks_cannot_be_measured(turn, server: AgentServer) -> None:
     with pytest.raises(MeasurementError, match=r"\{\{ inputs\.order\.name \}\}, which the task say-yes lacks"):
-        await turn(spec_of(server.url, request="{{ inputs.order.name }}"))
+        await turn(request="{{ inputs.order.name }}")
+    attempt = replace(ATTEMPT, messages=GIVEN)
+    with pytest.raises(MeasurementError, match=r"the image a\.png cannot be read"):
+        await turn(attempt, request="{{ messages }}")
     assert server.asked == []
+    assert (await turn(attempt)).output == "yes", "where nobody wants the image"
 
 
-async def test_headers_hold_variables_and_what_differs_by_trial(
-    server: AgentServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_headers_hold_variables_and_what_differs_by_trial(server: AgentServer, monkeypatch) -> None:
     monkeypatch.setenv("MY_KEY", "k-{{ session }}-1")
     monkeypatch.setenv("session", "variable")
     headers = {
@@ -153,69 +134,61 @@ async def test_headers_hold_variables_and_what_differs_by_trial(
     monkeypatch.delenv("MY_KEY")
     await agent.run(a_task(), ATTEMPT, None, Metered(), seconds=240)  # type: ignore[arg-type]
     (asked,) = server.asked
-    assert asked.headers["Authorization"] == "Bearer k-{{ session }}-1"
-    assert asked.headers["X-Trial"] == "abc.2.variable"
-    assert asked.headers["Accept"] == "text/plain"
+    sent = {"Authorization": "Bearer k-{{ session }}-1", "X-Trial": "abc.2.variable", "Accept": "text/plain"}
+    assert asked.headers.items() >= sent.items()
+
+
+def at_host(**http: Any) -> AgentSpec:
+    return spec_of("http://host/", **http)
+
+
+def placing(name: str) -> AgentSpec:
+    return at_host(request={"a": [{"b": f"x {{{{ {name} }}}}"}]})
+
+
+UNKNOWN = "http.request.a.0.b: unknown placeholder"
+KNOWN = "Known: prompt, messages, inputs"
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("spec", "message"),
     [
-        ("X-Key", "${{ NOT_SET_ANYWHERE }}", "X-Key: the environment variable NOT_SET_ANYWHERE is not set"),
-        ("X-Key", "{{ prompt }}", "http.headers.X-Key: unknown placeholder {{ prompt }}"),
-        ("X-Key", "{{ sesion }}", "did you mean {{ session }}?"),
-        ("X Key", "a", "'X Key' cannot be the name of a header"),
-        ("", "a", "cannot be the name of a header"),
-        ("X-Key", "a\nb", "printable ASCII"),
-        ("X-Key", "Größe", "printable ASCII"),
-        ("X-Key", "${{ WITH_LINE_END }}", "the value of the environment variable WITH_LINE_END: a header holds"),
+        *(
+            (spec_of(url), "the agent http:")
+            for url in ("", "host/path", "ftp://host/", "http://", "http://host:port/")
+        ),
+        (at_host(complete=True), "http.tool_calls"),
+        (placing("promt"), f"{UNKNOWN} {{{{ promt }}}}; did you mean {{{{ prompt }}}}? {KNOWN}"),
+        (placing(""), f"{UNKNOWN} {{{{  }}}}. {KNOWN}"),
+        (placing("prompt }} {{ x"), f"{UNKNOWN} {{{{ x }}}}. {KNOWN}"),
+        (at_host(headers={"X-Key": "${{ NOT_SET }}"}), "X-Key: the environment variable NOT_SET is not set"),
+        (at_host(headers={"X-Key": "{{ prompt }}"}), "http.headers.X-Key: unknown placeholder {{ prompt }}"),
+        (at_host(headers={"X-Key": "{{ sesion }}"}), "did you mean {{ session }}?"),
+        (at_host(headers={"X Key": "a"}), "'X Key' cannot be the name of a header"),
+        (at_host(headers={"": "a"}), "cannot be the name of a header"),
+        (at_host(headers={"X-Key": "a\nb"}), "printable ASCII"),
+        (at_host(headers={"X-Key": "Größe"}), "printable ASCII"),
+        (at_host(headers={"X-Key": "${{ LINE_END }}"}), "the environment variable LINE_END: a header holds"),
     ],
 )
-def test_a_header_that_cannot_be_sent_is_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
-) -> None:
-    monkeypatch.setenv("WITH_LINE_END", "secret\n")
+def test_options_that_cannot_be_used_are_refused(monkeypatch, spec: AgentSpec, message: str) -> None:
+    monkeypatch.setenv("LINE_END", "secret\n")
     with pytest.raises(UsageError) as caught:
-        HttpAgent.from_spec(spec_of("http://host/", headers={name: value}), Path())
+        HttpAgent.from_spec(spec, Path())
     assert message in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["", "host/path", "ftp://host/", "http://", "http://host:port/", "//host"])
-def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="the agent http:"):
-        HttpAgent.from_spec(spec_of(url), Path())
-
-
-def test_completeness_needs_tool_calls() -> None:
-    with pytest.raises(UsageError, match=r"http\.tool_calls"):
-        HttpAgent.from_spec(spec_of("http://host/", complete=True), Path())
-
-
-async def test_everything_that_a_reply_can_hold(server: AgentServer) -> None:
-    reply = {
-        "data": [{"text": "done"}],
-        "steps": [
-            {"tool": "look", "arguments": {"at": "a"}, "result": ["x"], "duration_ms": 3},
-            {"name": "take", "input": '{"n": 1}', "is_error": True},
-            {"tool": "wait"},
-        ],
-        "usage": {"in": 12, "out": 3.0, "cost": 0.25},
-    }
-    server.replies = [Says(reply)]
-    transcript = await turn(
-        spec_of(
-            server.url,
-            output="data.0.text",
-            tool_calls="steps",
-            tokens_in="usage.in",
-            tokens_out="usage.out",
-            cost_usd="usage.cost",
-            complete=True,
-        )
-    )
-    assert transcript.output == "done"
-    assert transcript.complete is True
+async def test_everything_that_a_reply_can_hold(turn, server: AgentServer) -> None:
+    steps = [
+        {"tool": "look", "arguments": {"at": "a"}, "result": ["x"], "duration_ms": 3},
+        {"name": "take", "input": '{"n": 1}', "is_error": True},
+        {"tool": "wait"},
+    ]
+    server.replies = [Says({"data": [{"text": "done"}], "steps": steps, "usage": {"in": 12, "out": 3.0, "cost": 0.25}})]
+    usage = {"tokens_in": "usage.in", "tokens_out": "usage.out", "cost_usd": "usage.cost"}
+    transcript = await turn(output="data.0.text", tool_calls="steps", complete=True, **usage)
+    assert (transcript.output, transcript.complete) == ("done", True)
     assert transcript.usage == Usage(tokens_in=12, tokens_out=3, cost_usd=0.25)
     assert [message.content for message in transcript.messages] == ["", "done"]
     assert transcript.tool_calls == (
@@ -225,17 +198,15 @@ async def test_everything_that_a_reply_can_hold(server: AgentServer) -> None:
     )
 
 
-async def test_what_a_reply_leaves_out_is_unknown(server: AgentServer) -> None:
-    transcript = await turn(spec_of(server.url, tool_calls="steps", tokens_in="usage.in", complete=True))
-    assert transcript.usage == Usage()
-    assert transcript.tool_calls == ()
-    assert transcript.end is EndReason.COMPLETED
+async def test_what_a_reply_leaves_out_is_unknown(turn) -> None:
+    transcript = await turn(tool_calls="steps", tokens_in="usage.in", complete=True)
+    assert (transcript.usage, transcript.tool_calls, transcript.end) == (Usage(), (), EndReason.COMPLETED)
 
 
 @pytest.mark.parametrize(("output", "text"), [("", ""), (3, "3"), ({"a": "ö"}, '{"a": "ö"}'), ([], "[]")])
-async def test_an_answer_that_is_no_text_is_its_json(server: AgentServer, output: Any, text: str) -> None:
+async def test_an_answer_that_is_no_text_is_its_json(turn, server: AgentServer, output: Any, text: str) -> None:
     server.replies = [Says({"output": output})]
-    assert (await turn(spec_of(server.url))).output == text
+    assert (await turn()).output == text
 
 
 @pytest.mark.parametrize(
@@ -259,76 +230,63 @@ async def test_an_answer_that_is_no_text_is_its_json(server: AgentServer, output
         ({"output": "a", "in": -1}, "`in` cannot be used: tokens_in"),
     ],
 )
-async def test_a_reply_of_another_shape_is_the_agents_fault(server: AgentServer, body: Any, detail: str) -> None:
+async def test_a_reply_of_another_shape_is_the_agents_fault(turn, server, body: Any, detail: str) -> None:
     server.replies = [Says(body)]
-    transcript = await turn(spec_of(server.url, tool_calls="calls", tokens_in="in"))
-    assert transcript.end is EndReason.CRASHED
-    assert transcript.complete is False
+    transcript = await turn(tool_calls="calls", tokens_in="in")
+    assert (transcript.end, transcript.complete) == (EndReason.CRASHED, False)
     assert detail in transcript.detail
     assert len(transcript.detail) < 1000
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("status", [400, 405, 409, 413, 422])
-async def test_a_request_that_the_agent_refuses_is_its_fault(server: AgentServer, status: int) -> None:
-    server.replies = [Says({"error": "no"}, status=status)]
-    transcript = await turn(spec_of(server.url))
-    assert transcript.end is EndReason.CRASHED
-    assert f'answered {status}: {{"error": "no"}}' in transcript.detail
+NO = {"error": "no"}
+REFUSED = (400, 405, 409, 413, 422)
 
 
 @pytest.mark.parametrize(
-    ("status", "transient"),
+    ("says", "limits", "end", "detail"),
     [
-        *((status, False) for status in (301, 401, 402, 403, 404, 407)),
-        *((status, True) for status in (408, 425, 429, 500, 502, 503, 504)),
+        *((Says(NO, status), {}, EndReason.CRASHED, f'answered {status}: {{"error": "no"}}') for status in REFUSED),
+        (Says(pause=600), {"seconds": 0.2}, EndReason.TIMED_OUT, "gave no answer in time"),
+        (Says(pause=600), {"timeout_seconds": 0.2}, EndReason.TIMED_OUT, "silent for 0.2 s"),
+        (Says(b'"' + b"x" * MAX_REPLY_BYTES + b'"'), {}, EndReason.OUTPUT_LIMIT, "16 MiB"),
     ],
+    ids=[*map(str, REFUSED), "slow", "silent", "large"],
 )
-async def test_who_cannot_be_asked_cannot_be_measured(server: AgentServer, status: int, transient: bool) -> None:
-    server.replies = [Says({"error": "no"}, status=status)]
-    with pytest.raises(MeasurementError, match=f"answered {status}: ") as caught:
-        await turn(spec_of(server.url))
-    assert caught.value.transient is transient
-    assert len(server.asked) == 1, "a request that may have been taken on is not sent again"
+async def test_what_is_the_agents_fault(
+    turn, server: AgentServer, says: Says, limits: dict[str, float], end: EndReason, detail: str
+) -> None:
+    server.replies = [says]
+    transcript = await turn(**limits)
+    assert transcript.end is end
+    assert detail in transcript.detail
 
 
-async def test_messages_do_not_repeat_what_is_secret(server: AgentServer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("says", "what", "transient"),
+    [
+        *((Says(NO, status), f"answered {status}: ", False) for status in (301, 402, 403, 404, 407)),
+        *((Says(NO, status), f"answered {status}: ", True) for status in (408, 425, 429, 500, 502, 503, 504)),
+        (Says({"error": "unknown key secret-1234"}, 401), r"answered 401: .*unknown key \*\*\*", False),
+        (Says(cut_off=True), "broke", True),
+    ],
+    ids=lambda value: str(value.status) if isinstance(value, Says) else "",
+)
+async def test_who_cannot_be_asked_cannot_be_measured_and_is_not_asked_again(
+    turn, server: AgentServer, monkeypatch: pytest.MonkeyPatch, says: Says, what: str, transient: bool
+) -> None:
+    """The request may have been taken on."""
     monkeypatch.setenv("MY_KEY", "secret-1234")
-    server.replies = [Says({"error": "unknown key secret-1234"}, status=401)]
-    with pytest.raises(MeasurementError, match=r"unknown key \*\*\*"):
-        await turn(spec_of(server.url, headers={"X-Key": "${{ MY_KEY }}"}))
-
-
-async def test_time_that_is_up(server: AgentServer) -> None:
-    server.replies = [Says(pause=600)]
-    assert (await turn(spec_of(server.url), seconds=0.2)).end is EndReason.TIMED_OUT
-
-
-async def test_an_agent_that_is_silent_for_too_long(server: AgentServer) -> None:
-    server.replies = [Says(pause=600)]
-    transcript = await turn(spec_of(server.url, timeout_seconds=0.2))
-    assert transcript.end is EndReason.TIMED_OUT
-    assert "silent for 0.2 s" in transcript.detail
-
-
-async def test_a_reply_that_is_too_large(server: AgentServer) -> None:
-    server.replies = [Says(b'"' + b"x" * MAX_REPLY_BYTES + b'"')]
-    transcript = await turn(spec_of(server.url))
-    assert transcript.end is EndReason.OUTPUT_LIMIT
-    assert "16 MiB" in transcript.detail
-
-
-async def test_a_connection_that_breaks_is_not_the_agents_fault_and_nothing_is_asked_twice(server: AgentServer) -> None:
-    server.replies = [Says(cut_off=True), Says()]
-    with pytest.raises(MeasurementError, match="broke") as caught:
-        await turn(spec_of(server.url))
-    assert caught.value.transient is True
+    server.replies = [says, Says()]
+    with pytest.raises(MeasurementError, match=what) as caught:
+        await turn(headers={"X-Key": "${{ MY_KEY }}"})
+    assert caught.value.transient is transient
     assert len(server.asked) == 1
 
 
-async def test_a_trial_that_is_called_off_hangs_up(server: AgentServer) -> None:
+async def test_a_trial_that_is_called_off_hangs_up(turn, server: AgentServer) -> None:
     server.replies = [Says(pause=600)]
-    asking: asyncio.Task[Any] = asyncio.create_task(turn(spec_of(server.url)))
+    asking: asyncio.Task[Any] = asyncio.create_task(turn())
     await until(lambda: server.asked)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -24,13 +24,14 @@ def test_a_template_without_placeholders_is_itself(template: Any) -> None:
 
 @given(documents)
 def test_one_placeholder_is_its_value(value: Any) -> None:
+    check_template({"a": ["{{ inputs }}"]}, "request")
     assert filled({"a": ["{{ inputs }}"]}, {"inputs": value}) == {"a": [value]}
 
 
 @given(documents, texts, texts)
 def test_within_a_text_a_value_is_its_json_and_a_text_is_itself(value: Any, before: str, after: str) -> None:
-    whole = filled(f"{before}x{{{{inputs}}}}{after}", {"inputs": value})
-    inner = whole.removeprefix(f"{before}x").removesuffix(after) if after else whole.removeprefix(f"{before}x")
+    whole = filled(f"{before}x{{{{inputs}}}}x{after}", {"inputs": value})
+    inner = whole.removeprefix(f"{before}x").removesuffix(f"x{after}")
     assert inner == value if isinstance(value, str) else json.loads(inner) == value
 
 

@@ -17,52 +17,41 @@ from tests.waiting import until
 from passgate.tasks.agents.openai import OWN_KEYS, OpenAiAgent
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall
+
+LOOKS = Says("I look.", calls=[("look", {"at": "a"})])
 
 
 async def test_an_answer_without_tools(turn, upstream: ScriptedUpstream) -> None:
     upstream.says(Says("yes"))
     transcript = await turn(a_task())
-    assert transcript.output == "yes"
-    assert transcript.complete is True
-    assert transcript.end is EndReason.COMPLETED
-    assert [(message.role, message.content) for message in transcript.messages] == [
-        ("user", "Say yes."),
-        ("assistant", "yes"),
-    ]
+    assert (transcript.output, transcript.complete, transcript.end) == ("yes", True, EndReason.COMPLETED)
+    said = [(message.role, message.content) for message in transcript.messages]
+    assert said == [("user", "Say yes."), ("assistant", "yes")]
     (call,) = upstream.calls
-    assert call.path == "/v1/chat/completions"
-    assert call.headers["authorization"] == "Bearer trial-key"
+    assert (call.path, call.headers["authorization"]) == ("/v1/chat/completions", "Bearer trial-key")
     assert call.body == {"model": "model-1", "messages": [{"role": "user", "content": "Say yes."}]}
 
 
 async def test_tools_are_run_and_their_results_told(turn, upstream: ScriptedUpstream) -> None:
-    upstream.script = [
-        Says("I look.", calls=[("look", {"at": "a"}), ("fail", {})]),
-        Says("", calls=[("look", {"at": "b"})]),
-        Says("done"),
-    ]
+    looks = [Says("I look.", calls=[("look", {"at": "a"}), ("fail", {})]), Says("", calls=[("look", {"at": "b"})])]
+    upstream.script = [*looks, Says("done")]
     transcript = await turn()
-    first, second, last = transcript.steps
-    assert [call.tool for call in first.tool_calls] == ["look", "fail"]
-    assert first.tool_calls[0].result == 'seen {"at": "a"}\n'
-    assert first.tool_calls[0].is_error is False
-    assert (first.tool_calls[1].result, first.tool_calls[1].is_error) == ("exit code 3. why", True)
+    assert [step.content for step in transcript.steps] == ["I look.", "", "done"]
+    assert transcript.output == "done"
+    assert [(call.tool, call.arguments, call.result, call.is_error) for call in transcript.tool_calls] == [
+        ("look", {"at": "a"}, 'seen {"at": "a"}\n', False),
+        ("fail", {}, "exit code 3. why", True),
+        ("look", {"at": "b"}, 'seen {"at": "b"}\n', False),
+    ]
     assert all(0 < (call.duration_ms or 0) < 240_000 for call in transcript.tool_calls)
-    assert second.tool_calls[0].arguments == {"at": "b"}
-    assert (last.content, transcript.output) == ("done", "done")
 
     requests = [call.body for call in upstream.calls]
+    fails = {"name": "fail", "description": "Fails.", "parameters": {"type": "object", "properties": {}}}
     assert requests[0]["tools"] == [
         {"type": "function", "function": {key: LOOK[key] for key in ("name", "description", "parameters")}},
-        {
-            "type": "function",
-            "function": {
-                "name": "fail",
-                "description": "Fails.",
-                "parameters": {"type": "object", "properties": {}},
-            },
-        },
+        {"type": "function", "function": fails},
     ]
     user, said, seen, failed = requests[1]["messages"]
     assert (user["role"], said["role"], said["content"]) == ("user", "assistant", "I look.")
@@ -83,24 +72,17 @@ async def test_calls_of_one_reply_run_side_by_side_and_keep_their_order(turn, up
     calls = [("meet", {"n": number}) for number in range(3)]
     upstream.script = [Says("", calls=calls), Says("done")]
     transcript = await turn(a_task(tools=[meets]))
-    assert [call.result for call in transcript.tool_calls] == [{"n": 0}, {"n": 1}, {"n": 2}]
-    told = upstream.calls[1].body["messages"][2:]
-    assert [json.loads(message["content"]) for message in told] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    told = [json.loads(message["content"]) for message in upstream.calls[1].body["messages"][2:]]
+    assert [call.result for call in transcript.tool_calls] == told == [{"n": 0}, {"n": 1}, {"n": 2}]
 
 
-async def test_the_systems_message_comes_from_the_agent_and_the_task(turn, upstream: ScriptedUpstream) -> None:
-    task = a_task(inputs={"prompt": "Say yes.", "system": "The desk is open."})
-    transcript = await turn(task, spec=spec_of(system="You are kind."))
+async def test_the_systems_message_parameters_and_the_schema_of_the_answer(turn, upstream: ScriptedUpstream) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    task = a_task(inputs={"prompt": "Answer.", "system": "The desk is open.", "output_schema": schema})
+    spec = spec_of(system="You are kind.", parameters={"temperature": 0.5, "seed": 7})
+    assert (await turn(task, spec=spec)).messages[0].role == "system"
     (call,) = upstream.calls
     assert call.body["messages"][0] == {"role": "system", "content": "You are kind.\n\nThe desk is open."}
-    assert transcript.messages[0].role == "system"
-
-
-async def test_parameters_and_the_schema_of_the_answer(turn, upstream: ScriptedUpstream) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    task = a_task(inputs={"prompt": "Answer.", "output_schema": schema})
-    await turn(task, spec=spec_of(parameters={"temperature": 0.5, "seed": 7}))
-    (call,) = upstream.calls
     assert (call.body["temperature"], call.body["seed"]) == (0.5, 7)
     assert call.body["response_format"] == {
         "type": "json_schema",
@@ -133,8 +115,7 @@ async def test_malformed_arguments_are_told_to_the_model(turn, upstream: Scripte
     upstream.script = [calls_with(arguments), Says("sorry")]
     transcript = await turn()
     (call,) = transcript.tool_calls
-    assert call.arguments == {"unparsed": arguments}
-    assert call.is_error is True
+    assert (call.arguments, call.is_error) == ({"unparsed": arguments}, True)
     assert "they are not a JSON object" in call.result
     assert transcript.output == "sorry"
     assert upstream.calls[1].body["messages"][-1]["content"] == call.result
@@ -151,17 +132,10 @@ async def test_what_a_provider_adds_to_its_message_goes_back_to_it(turn, upstrea
     assert "refusal" not in said
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"<html>",
-        b"[]",
-        b"{}",
-        {"choices": []},
-        {"choices": [{"message": 3}]},
-        {"choices": [{"message": {"content": 3}}]},
-    ],
-)
+NO_REPLIES = [b"<html>", b"[]", b"{}", *({"choices": choices} for choices in ([], [{"message": 3}]))]
+
+
+@pytest.mark.parametrize("body", [*NO_REPLIES, {"choices": [{"message": {"content": 3}}]}])
 async def test_a_reply_that_cannot_be_read_cannot_be_measured(turn, upstream: ScriptedUpstream, body: Any) -> None:
     upstream.says(Status(200, body=body))
     with pytest.raises(MeasurementError, match="the model's reply cannot be read"):
@@ -179,50 +153,39 @@ async def test_a_reply_that_cannot_be_read_cannot_be_measured(turn, upstream: Sc
         (403, ["odd"], EndReason.CRASHED),
     ],
 )
-async def test_a_refusal_ends_the_loop_with_what_was_done(
-    turn, upstream: ScriptedUpstream, status: int, code: Any, end: EndReason
-) -> None:
+async def test_a_refusal_ends_the_loop_with_what_was_done(turn, upstream, status: int, code: Any, end) -> None:
     refused = Status(status, body={"error": {"code": code, "message": "no more"}})
-    upstream.script = [Says("I look.", calls=[("look", {"at": "a"})]), refused]
+    upstream.script = [LOOKS, refused]
     transcript = await turn()
-    assert transcript.end is end
+    assert (transcript.end, len(transcript.tool_calls), upstream.count) == (end, 1, 2)
     assert f"answered {status}" in transcript.detail
     assert "no more" in transcript.detail
-    assert len(transcript.tool_calls) == 1
-    assert upstream.count == 2
 
 
 @pytest.mark.parametrize("late", [Silent(600), Slow(60)])
-async def test_time_that_is_up_while_the_model_writes(
-    turn, upstream: ScriptedUpstream, clock: LoopClock, late: Any
-) -> None:
-    upstream.script = [Says("", calls=[("look", {"at": "a"})]), late]
+async def test_time_that_is_up_while_the_model_writes(turn, upstream, clock: LoopClock, late: Any) -> None:
+    upstream.script = [LOOKS, late]
     transcript = await clock.run_out(turn(seconds=LONG), lambda: upstream.count == 2)
-    assert transcript.end is EndReason.TIMED_OUT
-    assert len(transcript.tool_calls) == 1
+    assert (transcript.end, len(transcript.tool_calls)) == (EndReason.TIMED_OUT, 1)
 
 
 @pytest.fixture
-def slow(marked: Marked) -> dict[str, Any]:
-    """A tool that nobody waits for."""
-    command = f"sleep 600; : {marked.word}"
-    return {"name": "slow", "description": "Slow.", "command": command, "timeout_seconds": 2 * LONG}
-
-
-async def test_time_that_is_up_while_a_tool_runs(
-    turn, upstream: ScriptedUpstream, clock: LoopClock, marked: Marked, slow: dict[str, Any]
-) -> None:
+def slow(marked: Marked, upstream: ScriptedUpstream) -> EvalTask:
+    """A task whose model calls a tool three times that nobody waits for."""
     upstream.says(Says("", calls=[("slow", {})] * 3))
-    transcript = await clock.run_out(turn(a_task(tools=[slow]), seconds=LONG), lambda: len(marked.running) >= 3)
+    command = f"sleep 600; : {marked.word}"
+    tool = {"name": "slow", "description": "Slow.", "command": command, "timeout_seconds": 2 * LONG}
+    return a_task(tools=[tool])
+
+
+async def test_time_that_is_up_while_a_tool_runs(turn, clock: LoopClock, marked: Marked, slow: EvalTask) -> None:
+    transcript = await clock.run_out(turn(slow, seconds=LONG), lambda: len(marked.running) >= 3)
     assert transcript.end is EndReason.TIMED_OUT
     await marked.are_gone()
 
 
-async def test_a_trial_that_is_called_off_ends_its_tools(
-    turn, upstream: ScriptedUpstream, marked: Marked, slow: dict[str, Any]
-) -> None:
-    upstream.says(Says("", calls=[("slow", {})]))
-    running = asyncio.create_task(turn(a_task(tools=[slow]), seconds=LONG))
+async def test_a_trial_that_is_called_off_ends_its_tools(turn, marked: Marked, slow: EvalTask) -> None:
+    running = asyncio.create_task(turn(slow, seconds=LONG))
     await until(lambda: marked.running)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -238,17 +201,11 @@ async def test_a_broken_tool_cannot_be_measured(turn, upstream: ScriptedUpstream
 
 
 async def test_a_later_turn_goes_on_with_the_conversation(turn, upstream: ScriptedUpstream) -> None:
+    calls = (ToolCall(tool="look", arguments={"at": "a"}, result={"found": 1}), ToolCall(tool="delete", refused=True))
     history = (
         Message(role="system", content="You are kind."),
         Message(role="user", content="Look."),
-        Message(
-            role="assistant",
-            content="I look.",
-            tool_calls=(
-                ToolCall(tool="look", arguments={"at": "a"}, result={"found": 1}),
-                ToolCall(tool="delete", refused=True),
-            ),
-        ),
+        Message(role="assistant", content="I look.", tool_calls=calls),
         Message(role="assistant", content="Here."),
     )
     transcript = await turn(spec=spec_of(system="You are kind."), history=history, turn=1, prompt="And now?")
@@ -259,3 +216,58 @@ async def test_a_later_turn_goes_on_with_the_conversation(turn, upstream: Script
     assert messages[3] == {"role": "tool", "tool_call_id": asked["id"], "content": '{"found": 1}'}
     assert messages[-1] == {"role": "user", "content": "And now?"}
     assert [message.role for message in transcript.messages] == ["user", "assistant"], "only what is new"
+
+
+# --- a recording answers the calls of tools ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def replayed(suites: Path):
+    """A task whose tool calls are answered from a recording of these calls of `look`."""
+
+    def _replayed(*places: str, **changes: Any) -> EvalTask:
+        calls = [{"tool": "look", "arguments": {"at": place}, "result": f"recorded {place}"} for place in places]
+        (suites / "recorded.json").write_text(json.dumps({"messages": [{"role": "assistant", "tool_calls": calls}]}))
+        return a_task(tools=[LOOK], replay={"transcript": "recorded.json"}, **changes)
+
+    return _replayed
+
+
+UNEXPECTED = '!    2  look {"at": "b"}  look {"at": "x"}'
+MISSING = "one recorded call did not come"
+NONE = "the recording has no such call at this place"
+
+
+def looks(*places: str) -> Says:
+    return Says("", calls=[("look", {"at": place}) for place in places])
+
+
+@pytest.mark.parametrize(
+    ("script", "end", "detail", "results"),
+    [
+        ([looks("a", "b"), Says("done")], EndReason.COMPLETED, "", [(False, "recorded a"), (False, "recorded b")]),
+        ([looks("a", "x", "b")], EndReason.REPLAY_MISMATCH, UNEXPECTED, [(False, "recorded a"), *[(True, NONE)] * 2]),
+        ([looks("a"), Says("done")], EndReason.REPLAY_MISMATCH, MISSING, [(False, "recorded a")]),
+    ],
+    ids=["as recorded", "an unexpected call", "a call that does not come"],
+)
+async def test_recorded_results_are_told_until_there_is_a_mismatch(
+    turn, upstream, replayed, script: list[Says], end: EndReason, detail: str, results: list[tuple[bool, str]]
+) -> None:
+    upstream.script = script
+    transcript = await turn(replayed("a", "b"))
+    assert (transcript.end, upstream.count) == (end, len(script))
+    assert detail in transcript.detail
+    assert [(call.is_error, call.result) for call in transcript.tool_calls] == results
+
+
+async def test_a_recording_is_used_up_by_the_last_turn(turn, upstream: ScriptedUpstream, replayed) -> None:
+    task = replayed("a", "b", user={"says": ["And b?"]})
+    upstream.script = [looks("a"), Says("done"), looks("b"), Says("done")]
+    first = await turn(task)
+    assert first.end is EndReason.COMPLETED
+    second = await turn(task, history=first.messages, turn=1, prompt="And b?")
+    assert second.end is EndReason.COMPLETED
+    assert second.tool_calls[0].result == "recorded b"
+    upstream.says(Says("done"))
+    assert (await turn(task, history=first.messages, turn=1)).end is EndReason.REPLAY_MISMATCH

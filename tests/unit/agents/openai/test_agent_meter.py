@@ -7,7 +7,6 @@ import pytest
 from tests.builders import a_task
 from tests.meters import OverHttp, asking, open_served_meter
 from tests.unit.agents.openai.conftest import FAIL, LOOK
-from tests.unit.conftest import LoopClock
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, MalformedJson, Silent, Slow, Status
 from tests.upstream_shapes import Says
@@ -23,6 +22,7 @@ from passgate.tasks.providers.retries import RetryPolicy
 A_CENT_A_CALL = PriceTable(models={"model-1": Price(input=100, output=0)})
 """Every reply of the provider has 100 tokens in."""
 ONE_ATTEMPT = RetryPolicy(attempts=1)
+LOOKS = Says("On and on.", calls=[("look", {"at": "a"})])
 
 
 @pytest.fixture(params=["in process", "over HTTP"])
@@ -53,9 +53,9 @@ async def test_the_meter_and_the_loop_tell_one_story(through_the_meter, upstream
     assert [message.role for message in transcript.messages] == ["user", "assistant", "assistant"]
     assert [call.is_error for call in transcript.tool_calls] == [False, True]
     assert all(call.duration_ms for call in transcript.tool_calls)
-    assert transcript.steps[0].usage.tokens_in == 100
-    assert transcript.steps[0].usage.cost_usd == pytest.approx(0.01)
-    assert transcript.steps[0].latency_ms
+    step = transcript.steps[0]
+    assert (step.usage.tokens_in, step.usage.cost_usd) == (100, pytest.approx(0.01))
+    assert step.latency_ms
     assert transcript.output == "done"
 
 
@@ -64,20 +64,15 @@ async def test_the_meter_and_the_loop_tell_one_story(through_the_meter, upstream
     [({"max_steps": 3}, 3), ({"max_tool_calls": 2}, 3), ({"max_tokens": 300}, 2), ({"max_cost_usd": 0.035}, 3)],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-async def test_every_budget_ends_the_loop(
-    through_the_meter, upstream: ScriptedUpstream, budget: dict[str, float], steps: int
-) -> None:
-    upstream.says(Says("On and on.", calls=[("look", {"at": "a"})]))
+async def test_every_budget_ends_the_loop(through_the_meter, upstream, budget: dict[str, float], steps: int) -> None:
+    upstream.says(LOOKS)
     transcript = await through_the_meter(a_task(tools=[LOOK]), **budget)
     assert transcript.end is EndReason.OVER_BUDGET
     assert next(iter(budget)) in transcript.detail
-    assert upstream.count == steps
-    assert len(transcript.steps) == steps
+    assert upstream.count == len(transcript.steps) == steps
 
 
-async def test_a_forbidden_tool_is_never_run(
-    through_the_meter, upstream: ScriptedUpstream, left_behind: list[str]
-) -> None:
+async def test_a_forbidden_tool_is_never_run(through_the_meter, upstream, left_behind: list[str]) -> None:
     tools = [{"name": name, "description": "Leaves a file.", "command": f"touch {name}"} for name in ("add", "delete")]
     upstream.script = [Says("", calls=[("add", {}), ("delete", {})])]
     transcript = await through_the_meter(a_task(tools=tools), forbidden=["delete"])
@@ -95,24 +90,20 @@ async def test_a_dead_provider_cannot_be_measured(through_the_meter, upstream: S
 
 
 async def test_money_of_the_run_that_is_spent_is_no_fault_of_the_agent(through_the_meter, upstream) -> None:
-    upstream.says(Says("On and on.", calls=[("look", {"at": "a"})]))
+    upstream.says(LOOKS)
     with pytest.raises(CostCapError):
         await through_the_meter(a_task(tools=[LOOK]), cost_cap=CostCap(0.025))
     assert upstream.count == 2
 
 
-async def test_an_unknown_price_is_an_error_where_a_budget_needs_it(
-    through_the_meter, upstream: ScriptedUpstream
-) -> None:
+async def test_an_unknown_price_is_an_error_where_a_budget_needs_it(through_the_meter, upstream) -> None:
     with pytest.raises(MeasurementError, match="price of the model 'model-1' is unknown"):
         await through_the_meter(a_task(), prices=PriceTable(), max_cost_usd=1)
     assert upstream.count == 0
 
 
-async def test_a_healthy_call_that_the_time_out_cuts_off_is_a_step(
-    through_the_meter, upstream: ScriptedUpstream, clock: LoopClock
-) -> None:
-    upstream.script = [Says("I look.", calls=[("look", {"at": "a"})]), Silent(600)]
+async def test_a_healthy_call_that_the_time_out_cuts_off_is_a_step(through_the_meter, upstream, clock) -> None:
+    upstream.script = [LOOKS, Silent(600)]
     trial = through_the_meter(a_task(tools=[LOOK]), seconds=100)
     transcript = await clock.run_out(trial, lambda: upstream.count == 2, seconds=100)
     assert transcript.end is EndReason.TIMED_OUT

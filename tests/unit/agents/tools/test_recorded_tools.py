@@ -1,16 +1,12 @@
 """Tool results from a recording."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.tools import RecordedTools, ToolOutcome, recording_of
-from passgate.tasks.errors import MeasurementError
-from passgate.tasks.model.task import Replay
+from passgate.tasks.agents.tools import RecordedTools, ToolOutcome
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 
@@ -28,24 +24,20 @@ async def results(tools: RecordedTools, *calls: ToolCall) -> list[ToolOutcome]:
     return [await tools.call(call.tool, call.arguments) for call in calls]
 
 
+OUTCOMES = [ToolOutcome({"found": 1}), ToolOutcome({"found": 2}), ToolOutcome("not there", is_error=True)]
+BOTH = pytest.mark.parametrize("match", ["strict", "any_order"])
+
+
 async def test_recorded_calls_have_their_results_in_order() -> None:
     tools = RecordedTools(recorded(LOOK, LOOK_AGAIN, TAKE), "strict")
     assert tools.missing.startswith("3 recorded calls did not come (strict)")
-    assert await results(tools, LOOK, LOOK, TAKE) == [
-        ToolOutcome({"found": 1}),
-        ToolOutcome({"found": 2}),
-        ToolOutcome("not there", is_error=True),
-    ]
+    assert await results(tools, LOOK, LOOK, TAKE) == OUTCOMES
     assert (tools.mismatch, tools.missing) == ("", "")
 
 
 async def test_in_any_order_each_call_takes_the_first_that_is_left() -> None:
     tools = RecordedTools(recorded(LOOK, LOOK_AGAIN, TAKE), "any_order")
-    assert [outcome.result for outcome in await results(tools, TAKE, LOOK, LOOK)] == [
-        "not there",
-        {"found": 1},
-        {"found": 2},
-    ]
+    assert await results(tools, TAKE, LOOK, LOOK) == [OUTCOMES[2], *OUTCOMES[:2]]
     assert (tools.mismatch, tools.missing) == ("", "")
 
 
@@ -57,20 +49,20 @@ async def test_another_order_is_a_mismatch_when_it_counts() -> None:
     assert tools.missing == "", "the mismatch says it already"
 
 
-@pytest.mark.parametrize("match", ["strict", "any_order"])
+@BOTH
 @pytest.mark.parametrize(
-    "actual",
+    ("tool", "arguments"),
     [
-        ToolCall(tool="Look", arguments={"at": "a"}),
-        ToolCall(tool="look", arguments={"at": "b"}),
-        ToolCall(tool="look", arguments={}),
-        ToolCall(tool="look", arguments={"at": "a", "on": None}),
-        ToolCall(tool="look", arguments={"unparsed": '{"at": "a"'}),
+        ("Look", {"at": "a"}),
+        ("look", {"at": "b"}),
+        ("look", {}),
+        ("look", {"at": "a", "on": None}),
+        ("look", {"unparsed": '{"at": "a"'}),
     ],
 )
-async def test_a_call_that_was_not_recorded_is_a_mismatch(match: Any, actual: ToolCall) -> None:
+async def test_a_call_that_was_not_recorded_is_a_mismatch(match: Any, tool: str, arguments: dict[str, Any]) -> None:
     tools = RecordedTools(recorded(LOOK), match)
-    (outcome,) = await results(tools, actual)
+    outcome = await tools.call(tool, arguments)
     assert outcome == ToolOutcome("the recording has no such call at this place", is_error=True)
     assert tools.mismatch
 
@@ -82,14 +74,14 @@ async def test_arguments_are_compared_as_json(argument: Any, agrees: bool) -> No
     assert (not tools.mismatch) is agrees
 
 
-@pytest.mark.parametrize("match", ["strict", "any_order"])
+@BOTH
 async def test_one_call_too_many_is_a_mismatch(match: Any) -> None:
     tools = RecordedTools(recorded(LOOK), match)
     await results(tools, LOOK, LOOK)
     assert "(none)" in tools.mismatch
 
 
-@pytest.mark.parametrize("match", ["strict", "any_order"])
+@BOTH
 async def test_after_a_mismatch_nothing_is_answered_any_more(match: Any) -> None:
     tools = RecordedTools(recorded(LOOK, TAKE), match)
     outcomes = await results(tools, ToolCall(tool="other"), TAKE)
@@ -138,19 +130,9 @@ letters = st.lists(st.sampled_from("abc"), max_size=6)
 @given(letters, letters)
 def test_strict_means_the_same_list_and_any_order_the_same_calls(expected: list[str], actual: list[str]) -> None:
     def agrees(match: Any) -> bool:
-        tools = RecordedTools(recorded(*map(_named, expected)), match, map(_named, actual))
+        calls = [[ToolCall(tool=name) for name in names] for names in (expected, actual)]
+        tools = RecordedTools(recorded(*calls[0]), match, calls[1])
         return not tools.mismatch and not tools.missing
 
     assert agrees("strict") == (expected == actual)
     assert agrees("any_order") == (sorted(expected) == sorted(actual))
-
-
-def _named(name: str) -> ToolCall:
-    return ToolCall(tool=name)
-
-
-def test_a_recording_of_the_suites_folder(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps({"messages": [{"role": "assistant", "tool_calls": [{"tool": "x"}]}]}))
-    assert [call.tool for call in recording_of(Replay(transcript="a.json"), tmp_path).tool_calls] == ["x"]
-    with pytest.raises(MeasurementError, match=r"no recorded transcript b\.json"):
-        recording_of(Replay(transcript="b.json"), tmp_path)

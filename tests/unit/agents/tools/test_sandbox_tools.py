@@ -11,9 +11,17 @@ from tests.unit.conftest import Marked
 from tests.upstream import ScriptedUpstream
 from tests.waiting import until
 
-from passgate.tasks.agents.tools import AT_ONCE, MAX_RESULT_CHARACTERS, MAX_VARIABLE_BYTES, SandboxTools, ToolOutcome
+from passgate.tasks.agents.tools import (
+    AT_ONCE,
+    MAX_RESULT_CHARACTERS,
+    MAX_VARIABLE_BYTES,
+    SandboxTools,
+    ToolOutcome,
+    toolbox_of,
+)
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.task import Tool
+from passgate.tasks.model.transcript import Message, ToolCall
 
 ADD = """
 import json as _json
@@ -62,6 +70,14 @@ def long():
 """
 
 
+def command(text: str, **changes: Any) -> Tool:
+    return Tool(name="tool", description="A tool.", command=text, **changes)
+
+
+def function(name: str, **changes: Any) -> Tool:
+    return Tool(name="tool", description="A tool.", function=f"tools.py:{name}", **changes)
+
+
 @pytest.fixture(autouse=True)
 def tools_file(suites: Path) -> Path:
     file = suites / "tools.py"
@@ -82,20 +98,29 @@ def call(sandbox_of, suites: Path):
     return _call
 
 
-def command(text: str, **changes: Any) -> Tool:
-    return Tool(name="tool", description="A tool.", command=text, **changes)
-
-
-def function(name: str, **changes: Any) -> Tool:
-    return Tool(name="tool", description="A tool.", function=f"tools.py:{name}", **changes)
-
-
-async def test_a_command_gets_its_arguments_on_standard_input(call) -> None:
-    assert await call(command("cat"), {"a": "Größe", "b": [1, None]}) == ToolOutcome({"a": "Größe", "b": [1, None]})
-
-
-async def test_a_command_gets_its_arguments_in_a_variable(call) -> None:
-    assert await call(command('printf %s "$PASSGATE_TOOL_ARGUMENTS"'), {"a": "b c"}) == ToolOutcome({"a": "b c"})
+@pytest.mark.parametrize(
+    ("tool", "arguments", "result"),
+    [
+        (command("cat"), {"a": "Größe", "b": [1, None]}, {"a": "Größe", "b": [1, None]}),
+        (command('printf %s "$PASSGATE_TOOL_ARGUMENTS"'), {"a": "b c"}, {"a": "b c"}),
+        (command("echo hello"), {}, "hello\n"),
+        (command("echo '[1, 2]'"), {}, [1, 2]),
+        (command("echo 3; echo 4 >&2"), {}, 3),
+        (command("true"), {}, ""),
+        (command("echo NaN"), {}, "NaN\n"),
+        (command("printf '\"\\\\ud800\"'"), {}, '"\\ud800"'),
+        (command("printf '\\377'"), {}, "\ufffd"),
+        (function("add"), {"a": 2}, {"sum": 3, "text": "ö"}),
+        (function("add"), {"a": 2, "b": 3}, {"sum": 5, "text": "ö"}),
+        (function("later"), {"seconds": 0}, "done"),
+        (function("where"), {}, ["tools.py", "workspace", True]),
+        (function("write"), {"name": "a", "text": "b"}, None),
+        (function("odd"), {}, "a"),
+    ],
+    ids=lambda value: (value.command or value.function) if isinstance(value, Tool) else "",
+)
+async def test_what_comes_of_a_call(call, tool: Tool, arguments: dict[str, Any], result: Any) -> None:
+    assert await call(tool, arguments) == ToolOutcome(result)
 
 
 async def test_long_arguments_are_on_standard_input_only(call) -> None:
@@ -104,98 +129,47 @@ async def test_long_arguments_are_on_standard_input_only(call) -> None:
     assert (await call(counted, arguments)).result.split() == [str(len(json.dumps(arguments))), "none"]
 
 
-@pytest.mark.parametrize(
-    ("text", "result"),
-    [
-        ("echo hello", "hello\n"),
-        ("echo '[1, 2]'", [1, 2]),
-        ("echo 3; echo 4 >&2", 3),
-        ("true", ""),
-        ("echo NaN", "NaN\n"),
-        ("printf '\"\\\\ud800\"'", '"\\ud800"'),
-        ("printf '\\377'", "\ufffd"),
-    ],
-)
-async def test_what_a_command_prints_is_its_result(call, text: str, result: Any) -> None:
-    assert await call(command(text), {}) == ToolOutcome(result)
-
-
 async def test_commands_work_in_the_workspace(call) -> None:
-    tool = command("cat notes 2>/dev/null; echo line >> notes; basename $PWD")
-    first, second = await call(tool, {}, {})
+    first, second = await call(command("cat notes 2>/dev/null; echo line >> notes; basename $PWD"), {}, {})
     assert (first.result, second.result) == ("workspace\n", "line\nworkspace\n")
 
 
-async def test_a_command_that_fails_is_an_error_with_the_end_of_what_it_said(call) -> None:
-    outcome = await call(command("echo out; yes | head -c 5000 >&2; echo why >&2; exit 4"), {})
-    assert outcome.is_error is True
-    assert outcome.result.startswith("exit code 4. ")
-    assert outcome.result.endswith("why")
-    assert len(outcome.result) < 2100
-
-
-@pytest.mark.parametrize("tool", [command("echo begun >&2; sleep 600"), function("later")])
-async def test_a_tool_that_takes_too_long_is_an_error(call, tool: Tool) -> None:
-    outcome = await call(tool.model_copy(update={"timeout_seconds": 0.2}), {} if tool.command else {"seconds": 600})
-    assert outcome.is_error is True
-    assert outcome.result.startswith("stopped after 0.2 s.")
-
-
-@pytest.mark.parametrize("tool", [command("yes x | head -c 600000"), function("long")])
-async def test_a_result_that_is_too_long_is_an_error(call, tool: Tool) -> None:
-    assert await call(tool, {}) == ToolOutcome(f"the result has more than {MAX_RESULT_CHARACTERS} characters", True)
-
-
-async def test_a_tool_that_prints_for_ever_is_ended(call) -> None:
-    outcome = await call(command("yes"), {})
-    assert outcome == ToolOutcome("stopped because it printed too much", is_error=True)
-
-
-async def test_a_function_is_called_with_its_arguments_by_name(call) -> None:
-    first, second = await call(function("add"), {"a": 2}, {"a": 2, "b": 3})
-    assert first == ToolOutcome({"sum": 3, "text": "ö"})
-    assert second.result["sum"] == 5
-
-
-async def test_an_async_function_is_awaited(call) -> None:
-    assert await call(function("later"), {"seconds": 0}) == ToolOutcome("done")
-
-
-async def test_a_function_works_in_the_workspace(call) -> None:
-    assert await call(function("where"), {}) == ToolOutcome(["tools.py", "workspace", True])
-    assert await call(function("write"), {"name": "a", "text": "b"}) == ToolOutcome(None)
-
-
-async def test_what_is_no_json_is_its_text(call) -> None:
-    assert await call(function("odd"), {}) == ToolOutcome("a")
+TOO_LONG = f"the result has more than {MAX_RESULT_CHARACTERS} characters"
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+    ("tool", "arguments", "begin", "end"),
     [
-        ("fails", {}, "ValueError: no such order"),
-        ("leaves", {}, "exit code 3."),
-        ("add", {"c": 1}, "unexpected keyword argument 'c'"),
+        (command("echo out; yes | head -c 5000 >&2; echo why >&2; exit 4"), {}, "exit code 4. ", "why"),
+        (command("echo begun >&2; sleep 600", timeout_seconds=0.2), {}, "stopped after 0.2 s.", ""),
+        (function("later", timeout_seconds=0.2), {"seconds": 600}, "stopped after 0.2 s.", ""),
+        (command("yes x | head -c 600000"), {}, TOO_LONG, TOO_LONG),
+        (function("long"), {}, TOO_LONG, TOO_LONG),
+        (command("yes"), {}, "stopped because it printed too much", "stopped because it printed too much"),
+        (function("fails"), {}, "exit code 1. ", "ValueError: no such order"),
+        (function("leaves"), {}, "exit code 3.", ""),
+        (function("add"), {"c": 1}, "exit code 1. ", "unexpected keyword argument 'c'"),
     ],
+    ids=lambda value: (value.command or value.function) if isinstance(value, Tool) else "",
 )
-async def test_a_function_that_fails_is_an_error(call, name: str, arguments: dict[str, Any], said: str) -> None:
-    outcome = await call(function(name), arguments)
+async def test_what_goes_wrong_is_an_error(call, tool: Tool, arguments: dict[str, Any], begin: str, end: str) -> None:
+    outcome = await call(tool, arguments)
     assert outcome.is_error is True
-    assert said in outcome.result
+    assert outcome.result.startswith(begin)
+    assert outcome.result.endswith(end)
+    assert len(outcome.result) < 2100
 
 
-async def test_what_the_agent_leaves_in_the_workspace_is_not_imported(sandbox_of, suites: Path) -> None:
+async def test_the_source_of_a_function_is_not_in_the_agents_reach_nor_what_it_imports(
+    sandbox_of, suites: Path
+) -> None:
     async with sandbox_of() as sandbox:
-        (sandbox.workspace / "json.py").write_text("raise RuntimeError('taken over')")
-        (sandbox.workspace / "dataclasses.py").write_text("raise RuntimeError('taken over')")
-        tools = SandboxTools([function("add")], sandbox, suites)
-        assert (await tools.call("tool", {"a": 1})).is_error is False
-
-
-async def test_the_file_of_a_function_is_not_in_the_agents_reach(sandbox_of, suites: Path) -> None:
-    async with sandbox_of() as sandbox:
-        await SandboxTools([function("add")], sandbox, suites).call("tool", {"a": 1})
-        assert [*sandbox.workspace.iterdir(), *sandbox.scratch.iterdir()] == []
+        left = [sandbox.workspace / "json.py", sandbox.workspace / "dataclasses.py"]
+        for file in left:
+            file.write_text("raise RuntimeError('taken over')")
+        outcome = await SandboxTools([function("add")], sandbox, suites).call("tool", {"a": 1})
+        assert outcome.is_error is False
+        assert sorted([*sandbox.workspace.iterdir(), *sandbox.scratch.iterdir()]) == sorted(left)
 
 
 async def test_a_file_that_is_gone_cannot_be_measured(call, tools_file: Path) -> None:
@@ -204,12 +178,8 @@ async def test_a_file_that_is_gone_cannot_be_measured(call, tools_file: Path) ->
         await call(function("add"), {})
 
 
-PARAMETERS = {
-    "type": "object",
-    "properties": {"n": {"type": "integer", "maximum": 9}, "text": {"type": "string"}},
-    "required": ["n"],
-    "additionalProperties": False,
-}
+PROPERTIES = {"n": {"type": "integer", "maximum": 9}, "text": {"type": "string"}}
+PARAMETERS = {"type": "object", "properties": PROPERTIES, "required": ["n"], "additionalProperties": False}
 
 
 @pytest.mark.parametrize(
@@ -277,3 +247,35 @@ async def test_tools_have_the_network_of_the_sandbox(
     async with sandbox_of(a_task(network=network)) as sandbox:
         outcome = await SandboxTools([command(reach)], sandbox, suites).call("tool", {})
     assert outcome.is_error is not network
+
+
+# --- who answers the calls of a trial --------------------------------------------------------------------------------
+
+TOOLS = [{"name": "look", "description": "Looks.", "command": "echo seen"}]
+REPLAYED = a_task(tools=TOOLS, replay={"transcript": "recorded.json"})
+
+
+async def test_a_task_without_a_recording_runs_its_tools(sandbox_of, suites: Path) -> None:
+    async with sandbox_of() as sandbox:
+        toolbox = toolbox_of(a_task(tools=TOOLS), sandbox, suites)
+        assert await toolbox.call("look", {}) == ToolOutcome("seen\n")
+    assert (toolbox.mismatch, toolbox.missing) == ("", "")
+
+
+async def test_a_task_with_a_recording_runs_nothing(sandbox_of, suites: Path) -> None:
+    calls = [{"tool": "look", "result": 1}, {"tool": "look", "result": 2}]
+    (suites / "recorded.json").write_text(json.dumps({"messages": [{"role": "assistant", "tool_calls": calls}]}))
+    history = [Message(role="user"), Message(role="assistant", tool_calls=(ToolCall(tool="look", result=1),))]
+    async with sandbox_of() as sandbox:
+        toolbox = toolbox_of(REPLAYED, sandbox, suites, history)
+        assert await toolbox.call("look", {}) == ToolOutcome(2)
+    assert (toolbox.mismatch, toolbox.missing) == ("", "")
+
+
+@pytest.mark.parametrize(("content", "what"), [(None, "no recorded"), ("", "recorded.json"), ("[]", "not a t")])
+async def test_a_recording_that_cannot_be_read_cannot_be_measured(sandbox_of, suites: Path, content, what: str) -> None:
+    if content is not None:
+        (suites / "recorded.json").write_text(content)
+    async with sandbox_of() as sandbox:
+        with pytest.raises(MeasurementError, match=what):
+            toolbox_of(REPLAYED, sandbox, suites)
