@@ -22,62 +22,55 @@ def shipped() -> PriceTable:
     return answer
 
 
+FREE = "{input: 0, output: 0}"
+
+
 def test_prices_are_read_in_their_order(tmp_path: Path) -> None:
     table = read(
         tmp_path,
-        """\
-version: 1
-models:
-  my-model: &mine {input: 0.5, output: 1, cached_input: 0.1, cache_write: 0.6}
-  my-model-20*: *mine
-  "*": {input: 0, output: 0, long_prompt: {above: 10, input: 1, output: 2}}
-""",
+        "version: 1\nmodels:\n  my-model: &mine {input: 0.5, output: 1, cached_input: 0.1, cache_write: 0.6}\n"
+        "  my-model-20*: *mine\n  '*': {input: 0, output: 0, long_prompt: {above: 10, input: 1, output: 2}}\n",
     )
     assert isinstance(table, PriceTable)
-    mine = Price(input=0.5, output=1, cached_input=0.1, cache_write=0.6)
     assert list(table.models) == ["my-model", "my-model-20*", "*"]
-    assert table.models["my-model-20*"] == mine
+    assert table.models["my-model-20*"] == Price(input=0.5, output=1, cached_input=0.1, cache_write=0.6)
     assert table.models["*"].long_prompt == LongPrompt(above=10, input=1, output=2)
-
-
-def test_a_file_may_name_no_model(tmp_path: Path) -> None:
     assert read(tmp_path, "version: 1\n") == PriceTable()
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", ["1:1: expected a mapping, not null"]),
-        ("models: {a: {input: 1}}", ["1:13: models.a: the key 'output' is missing"]),
-        ("models: {a: {input: -1, output: 1}}", ["1:21: models.a.input: must be at least 0, not -1"]),
-        ("models: {a: {input: .inf, output: 1}}", ["1:21: models.a.input: not a finite number"]),
+        ("", "1:1: expected a mapping, not null"),
+        ("models: {a: {input: 1}}", "1:13: models.a: the key 'output' is missing"),
+        ("models: {a: {input: -1, output: 1}}", "1:21: models.a.input: must be at least 0, not -1"),
+        ("models: {a: {input: .inf, output: 1}}", "1:21: models.a.input: not a finite number"),
         (
-            "models: {a: {input: 1, output: 1, cached_imput: 1}}",
-            ["1:35: models.a.cached_imput: unknown key; did you mean 'cached_input'?"],
+            "models: {a: {input: 1, output: 1, b: 1}}",
+            "1:35: models.a.b: unknown key; known: cache_write, cached_input, ",
         ),
-        ("models: {a: 1}", ["1:13: models.a: expected a mapping, not 1"]),
-        ("model: {}", ["1:1: model: unknown key; did you mean 'models'?"]),
+        ("models: {a: 1}", "1:13: models.a: expected a mapping, not 1"),
+        ("model: {}", "1:1: model: unknown key; did you mean 'models'?"),
         (
             "models: {a: {input: 1, output: 1, long_prompt: {above: 0, input: 1, output: 1}}}",
-            ["1:56: models.a.long_prompt.above: must be at least 1, not 0"],
+            "1:56: models.a.long_prompt.above: must be at least 1, not 0",
         ),
-        ("models: {' ': {input: 1, output: 1}}", ["1:10: models. : a price needs the name of a model, or a pattern"]),
+        (f"models: {{' ': {FREE}}}", "1:10: models. : a price needs the name of a model, or a pattern"),
         (
-            "models:\n  gpt-*: {input: 1, output: 1}\n  o3: {input: 1, output: 1}\n  gpt-5-*: {input: 1, output: 1}\n",
-            ["4:3: models.gpt-5-*: never used: 'gpt-*' stands before it and matches the same names"],
+            f"models:\n  gpt-*: {FREE}\n  o3: {FREE}\n  gpt-5-*: {FREE}\n",
+            "4:3: models.gpt-5-*: never used: 'gpt-*' stands before it and matches the same names",
         ),
-        ("models: {a: {input: 1, output: 1}, a: {input: 2, output: 1}}", ["1:36: models.a: the key stands here a se"]),
-        ("version: 2", ["1:10: version: must be at most 1, not 2"]),
+        (f"models: {{a: {FREE}, a: {FREE}}}", "1:36: models.a: the key stands here a second time"),
+        ("version: 2", "1:10: version: must be at most 1, not 2"),
     ],
 )
-def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
-    assert beginnings(read(tmp_path, text), expected) == expected
+def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: str) -> None:
+    assert beginnings(read(tmp_path, text), [expected]) == [expected]
 
 
 def test_a_pattern_that_others_may_only_resemble_is_no_problem(tmp_path: Path) -> None:
     """`gpt-?` matches the text `gpt-*`, and not every name that the text stands for."""
-    free = "{input: 0, output: 0}"
-    text = f"models: {{'gpt-?': {free}, 'gpt-[45]*': {free}, 'gpt-*': {free}}}"
+    text = f"models: {{'gpt-?': {FREE}, 'gpt-[45]*': {FREE}, 'gpt-*': {FREE}}}"
     assert isinstance(read(tmp_path, text), PriceTable)
 
 
@@ -99,22 +92,23 @@ def test_shipped_prices_are_plausible_and_every_pattern_can_be_reached(shipped: 
             assert (price.long_prompt.cached_input is None) == (price.cached_input is None), pattern
 
 
-@pytest.mark.parametrize(
-    ("model", "like"),
-    [
-        ("gpt-5-2025-08-07", "gpt-5"),
-        ("gpt-5-mini-2025-08-07", "gpt-5-mini"),
-        ("gpt-5-chat-latest", "gpt-5"),
-        ("gpt-5.1-2025-11-13", "gpt-5.1"),
-        ("gpt-4o-2024-08-06", "gpt-4o"),
-        ("claude-opus-5-5-20260901", "claude-opus-5-5"),
-        ("claude-opus-5-20260601", "claude-opus-5"),
-        ("gemini-3.5-flash-001", "gemini-3.5-flash"),
-    ],
-)
-def test_a_dated_release_costs_what_its_model_costs(shipped: PriceTable, model: str, like: str) -> None:
-    assert shipped.price_of(model) is not None
-    assert shipped.price_of(model) == shipped.models[like]
+DATED = [
+    ("gpt-5-2025-08-07", "gpt-5"),
+    ("gpt-5-mini-2025-08-07", "gpt-5-mini"),
+    ("gpt-5-chat-latest", "gpt-5"),
+    ("gpt-4o-2024-08-06", "gpt-4o"),
+    ("claude-opus-5-5-20260901", "claude-opus-5-5"),
+    ("claude-opus-5-20260601", "claude-opus-5"),
+    ("gemini-3.5-flash-001", "gemini-3.5-flash"),
+]
+UNKNOWN = ["", "gpt-5-ultra", "gpt-55", "claude", "claude-opus-6", "my-model", "gpt-5-mini-ft:x"]
+
+
+@pytest.mark.parametrize(("model", "like"), [*DATED, *((model, None) for model in UNKNOWN)])
+def test_a_dated_release_costs_what_its_model_costs_and_no_other(
+    shipped: PriceTable, model: str, like: str | None
+) -> None:
+    assert shipped.price_of(model) == (shipped.models[like] if like else None)
 
 
 @pytest.mark.parametrize(
@@ -132,10 +126,3 @@ def test_a_small_model_never_gets_the_price_of_a_large_one(shipped: PriceTable, 
     assert cheap is not None
     assert dear is not None
     assert cheap.input < dear.input
-
-
-@pytest.mark.parametrize(
-    "model", ["", "gpt-5-ultra", "gpt-55", "claude", "claude-opus-6", "my-model", "gpt-5-mini-ft:x"]
-)
-def test_a_model_that_is_not_listed_has_no_price(shipped: PriceTable, model: str) -> None:
-    assert shipped.price_of(model) is None

@@ -11,7 +11,7 @@ from passgate.tasks.formats.project_files import read_quarantine
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.task import EvalTask, Suite
 from tests.builders import SAYS_YES, a_task
-from tests.unit.formats.reading import beginnings, read_text
+from tests.unit.formats.reading import read_text
 
 TODAY = date(2026, 2, 1)
 ENTRY = "{task: say-yes, owner: Ann, reason: flaky, issue: 'https://host/issues/1', expires: 2026-02-10}"
@@ -39,96 +39,32 @@ def test_the_least_that_a_file_says(tmp_path: Path) -> None:
     assert (QuarantineFile().most, QuarantineFile().most_days, QuarantineFile().release_after) == (5, 90, 10)
 
 
-def test_all_that_a_file_says(tmp_path: Path) -> None:
-    text = f"most: 2\nmost_days: 30\nrelease_after: 3\ntasks:\n- {ENTRY}\n"
-    assert read(tmp_path, text) == QuarantineFile(
-        most=2,
-        most_days=30,
-        release_after=3,
-        tasks=(
-            QuarantineEntry(
-                task="say-yes", owner="Ann", reason="flaky", issue="https://host/issues/1", expires=date(2026, 2, 10)
-            ),
-        ),
-    )
-
-
 @pytest.mark.parametrize("written_as", ["2026-02-10", "'2026-02-10'", '"2026-02-10"'])
-def test_a_day_is_written_as_a_date_or_a_text(tmp_path: Path, written_as: str) -> None:
-    answer = read(tmp_path, f"tasks: [{ENTRY.replace('2026-02-10', written_as)}]")
+def test_all_that_a_file_says_comes_through_json_too(tmp_path: Path, written_as: str) -> None:
+    said = {"task": "say-yes", "owner": "Ann", "reason": "flaky", "issue": "https://host/issues/1"}
+    entry = QuarantineEntry(**said, expires=date(2026, 2, 10))
+    text = f"most: 2\nmost_days: 30\nrelease_after: 3\ntasks:\n- {ENTRY.replace('2026-02-10', written_as)}\n"
+    answer = read(tmp_path, text)
+    assert answer == QuarantineFile(most=2, most_days=30, release_after=3, tasks=(entry,))
     assert isinstance(answer, QuarantineFile)
-    assert answer.tasks[0].expires == date(2026, 2, 10)
+    assert QuarantineFile.model_validate_json(answer.model_dump_json(exclude_unset=True)) == answer
 
 
-@pytest.mark.parametrize(
-    "day", ["2026-2-1", "2026-02-30", "20260210", "2026-W06-1", "tomorrow", "2026-02-10T00:00:00Z"]
-)
-def test_another_spelling_of_a_day_is_a_problem(tmp_path: Path, day: str) -> None:
-    text = f"tasks:\n- {ENTRY.replace('2026-02-10', repr(day))}"
-    assert read(tmp_path, text) == ["2:87: tasks[0].expires: expected a day of the calendar as in 2026-12-31"]
+def on(day: str) -> str:
+    return f"tasks: [{ENTRY.replace('2026-02-10', day)}]"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", ["1:1: expected a mapping, not null"]),
-        ("task: []", ["1:1: task: unknown key; did you mean 'tasks'?"]),
-        (
-            "most: -1\nmost_days: 366\nrelease_after: 0",
-            ["1:7: most: must be at least 0", "2:12: most_days: must be at most 365", "3:16: release_after: must be "],
-        ),
-        (
-            "tasks: [{task: a, owner: b, reason: c, issue: 'https://h/1'}]",
-            ["1:9: tasks[0]: the key 'expires' is missing"],
-        ),
-        (
-            "tasks: [{task: '', owner: 3, reason: c, issue: 'https://h/1', expires: 2026-02-10}]",
-            ["1:16: tasks[0].task: must not be empty", "1:27: tasks[0].owner: expected a"],
-        ),
-        (
-            f"tasks: [{ENTRY.replace('2026-02-10', '20260210')}]",
-            ["1:93: tasks[0].expires: expected a text, not 20260210"],
-        ),
-        ("tasks: [{owner: &a [*a]}]", ["1:17: tasks[0].owner[0]: an alias inside of what it stands for"]),
-    ],
-)
-def test_a_mistake_in_its_shape_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
-    assert beginnings(read(tmp_path, text), expected) == expected
-
-
-@pytest.mark.parametrize(
-    ("issue", "is_link"),
-    [
-        ("https://github.com/a/b/issues/12", True),
-        ("http://tracker:8080/?id=12#now", True),
-        ("#12", False),
-        ("JIRA-12", False),
-        ("github.com/a/b/issues/12", False),
-        ("ftp://host/12", False),
-        ("javascript:alert(1)", False),
-        ("https://", False),
-        ("https://user:password@host/12", False),
-        ("https://host/a b", False),
-        ("https://host/a\nb", False),
-        ("https://[host/12", False),
-    ],
-)
-def test_an_issue_is_a_link(tmp_path: Path, issue: str, is_link: bool) -> None:
-    answer = read(tmp_path, entries({"issue": issue}))
-    if is_link:
-        assert isinstance(answer, QuarantineFile)
-    else:
-        (problem,) = answer
-        assert problem.endswith("tasks[0].issue: not a link as in https://host/issues/12, without a password in it")
-        assert "password@" not in problem
-
-
+NO_DAY = "tasks[0].expires: expected a day of the calendar as in 2026-12-31"
+NO_LINK = "tasks[0].issue: not a link as in https://host/issues/12, without a password in it"
 THREE = entries({"task": "a"}, {"task": "b"}, {"task": "c"})
+TOO_MANY = "repair a task and take it out"
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        entries({"issue": "https://github.com/a/b/issues/12"}),
+        entries({"issue": "http://tracker:8080/?id=12#now"}),
         f"most: 3\n{THREE}",
         "most_days: 10\n" + entries({"expires": date(2026, 2, 11)}),
         entries({"expires": TODAY}),
@@ -142,11 +78,35 @@ def test_limits_may_be_reached_and_an_expired_entry_is_no_problem(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
+        ("", "1:1: expected a mapping, not null"),
+        ("task: []", "1:1: task: unknown key; did you mean 'tasks'?"),
+        ("most: -1", "1:7: most: must be at least 0, not -1"),
+        ("most_days: 366", "1:12: most_days: must be at most 365, not 366"),
+        ("release_after: 0", "1:16: release_after: must be at least 1, not 0"),
+        ("tasks: [{task: a, owner: b, reason: c, issue: 'https://h'}]", "1:9: tasks[0]: the key 'expires' is missing"),
+        (entries({"task": ""}), "2:10: tasks[0].task: must not be empty"),
+        (entries({"owner": 3}), "2:26: tasks[0].owner: expected a text, not 3"),
+        (on("20260210"), "1:93: tasks[0].expires: expected a text, not 20260210"),
+        ("tasks: [{owner: &a [*a]}]", "1:17: tasks[0].owner[0]: an alias inside of what it stands for"),
+        (on("'2026-2-1'"), f"1:93: {NO_DAY}"),
+        (on("'2026-02-30'"), f"1:93: {NO_DAY}"),
+        (on("'20260210'"), f"1:93: {NO_DAY}"),
+        (on("'2026-W06-1'"), f"1:93: {NO_DAY}"),
+        (on("'2026-02-10T00:00:00Z'"), f"1:93: {NO_DAY}"),
+        (entries({"issue": "JIRA-12"}), NO_LINK),
+        (entries({"issue": "github.com/a/b/issues/12"}), NO_LINK),
+        (entries({"issue": "ftp://host/12"}), NO_LINK),
+        (entries({"issue": "javascript:alert(1)"}), NO_LINK),
+        (entries({"issue": "https://"}), NO_LINK),
+        (entries({"issue": "https://user:password@host/12"}), NO_LINK),
+        (entries({"issue": "https://host/a b"}), NO_LINK),
+        (entries({"issue": "https://host/a\nb"}), NO_LINK),
+        (entries({"issue": "https://[host/12"}), NO_LINK),
         (entries({"task": " \n"}), "tasks[0].task: must not be blank"),
         (entries({"owner": " \n"}), "tasks[0].owner: must not be blank"),
         (entries({"reason": " \n"}), "tasks[0].reason: must not be blank"),
-        (f"most: 2\n{THREE}", "5:3: tasks[2]: 3 entries are more than `most: 2`: repair a task and take it out"),
-        (f"most: 0\n{THREE}", "3:3: tasks[0]: 3 entries are more than `most: 0`: repair a task and take it out"),
+        (f"most: 2\n{THREE}", f"5:3: tasks[2]: 3 entries are more than `most: 2`: {TOO_MANY}"),
+        (f"most: 0\n{THREE}", f"3:3: tasks[0]: 3 entries are more than `most: 0`: {TOO_MANY}"),
         (
             "most_days: 10\n" + entries({"expires": date(2026, 2, 12)}),
             "tasks[0].expires: further ahead than `most_days: 10`: 2026-02-11 is the latest day today",
@@ -161,14 +121,8 @@ def test_what_cannot_hold_has_its_place(tmp_path: Path, text: str, problem: str)
 
 def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
     text = "most: 1\n" + entries({"owner": " ", "issue": "x"}, {"expires": date(2027, 1, 1)})
-    answer = read(tmp_path, text)
-    assert [problem.split(": ")[1] for problem in answer] == [
-        "tasks[1]",
-        "tasks[0].owner",
-        "tasks[0].issue",
-        "tasks[1].expires",
-        "tasks[1].task",
-    ]
+    places = [problem.split(": ")[1] for problem in read(tmp_path, text)]
+    assert places == ["tasks[1]", "tasks[0].owner", "tasks[0].issue", "tasks[1].expires", "tasks[1].task"]
 
 
 @pytest.mark.parametrize("name", ["say-yes", "golden/say-yes"])
@@ -178,11 +132,6 @@ def test_tasks_get_their_whole_names(tmp_path: Path, name: str) -> None:
     answer = read(tmp_path, entries({"task": name}), ANOTHER, a_task(), confusing)
     assert isinstance(answer, QuarantineFile)
     assert [(entry.task, entry.owner) for entry in answer.tasks] == [("golden/say-yes", "Ann")]
-
-
-def test_the_two_names_of_a_task_are_one(tmp_path: Path) -> None:
-    (problem,) = read(tmp_path, entries({}, {"task": "golden/say-yes"}), a_task())
-    assert problem.endswith("tasks[1].task: the task stands here a second time (first in tasks[0])")
 
 
 @pytest.mark.parametrize(
@@ -216,18 +165,13 @@ def test_a_task_that_can_find_a_violation_is_refused(tmp_path: Path, graders: li
     )
 
 
-def test_an_adversarial_task_is_refused(tmp_path: Path) -> None:
+def test_an_adversarial_task_and_two_names_of_one_are_refused(tmp_path: Path) -> None:
     (problem,) = read(tmp_path, entries({}), a_task(suite=Suite.ADVERSARIAL))
     assert "guards safety (it is adversarial)" in problem
+    (problem,) = read(tmp_path, entries({}, {"task": "golden/say-yes"}), a_task())
+    assert problem.endswith("tasks[1].task: the task stands here a second time (first in tasks[0])")
 
 
 def test_a_grader_that_forbids_nothing_is_no_veto(tmp_path: Path) -> None:
     grader = {"type": "tool_calls", "required": ["search"]}
     assert isinstance(read(tmp_path, entries({}), a_task(graders=[grader])), QuarantineFile)
-
-
-def test_an_entry_comes_through_json(tmp_path: Path) -> None:
-    """As a run's plan keeps it."""
-    answer = read(tmp_path, f"tasks: [{ENTRY}]")
-    assert isinstance(answer, QuarantineFile)
-    assert QuarantineFile.model_validate_json(answer.model_dump_json(exclude_unset=True)) == answer
