@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.cli.commands import imported_by, told
+from tests.cli.commands import exits, imported_by, told
 from tests.gates import shell_agent, verdict_of
 from tests.prefect_servers import free_port, started_server
 from tests.processes import how_to_resume, interrupted, marked_processes
@@ -80,6 +80,10 @@ def test_the_embedded_engine_shows_the_steps_the_failed_tasks_and_the_reasons(em
     failed = {"golden/bad", *(f"golden/t{number}" for number in range(MANY))}
     states = dict(stored(embedded, "SELECT name, state_name FROM task_run WHERE name NOT LIKE '% more'"))
     assert states == dict.fromkeys(steps, "Completed") | dict.fromkeys(failed, "TaskFailed")
+    reasons = dict(
+        stored(embedded, "SELECT r.name, message FROM task_run r JOIN task_run_state s ON s.id = r.state_id")
+    )
+    assert all(str(reasons[task]).startswith("0/2 trials passed; state_check: ") for task in failed), reasons
     (run_folder,) = embedded.run_folders()
     ((name, message),) = stored(
         embedded, "SELECT state_name, message FROM flow_run f JOIN flow_run_state s ON s.id = f.state_id"
@@ -90,13 +94,6 @@ def test_the_embedded_engine_shows_the_steps_the_failed_tasks_and_the_reasons(em
     assert stored(embedded, "SELECT resource_id FROM event_resources WHERE resource_id LIKE 'passgate.%'")
     logged = "\n".join(row[0] for row in stored(embedded, "SELECT message FROM log"))
     assert all(line in logged for line in message.splitlines())
-
-
-def test_every_failed_task_has_a_failed_task_run_that_says_why_where_tasks_share_batches(embedded: Scenario) -> None:
-    query = "SELECT r.name, message FROM task_run r JOIN task_run_state s ON s.id = r.state_id"
-    reasons = dict(stored(embedded, query))
-    for task in ("bad", *(f"t{number}" for number in range(MANY))):
-        assert str(reasons[f"golden/{task}"]).startswith("0/2 trials passed; state_check: "), reasons
 
 
 def test_the_embedded_engine_keeps_artifacts_of_the_run(embedded: Scenario) -> None:
@@ -130,97 +127,72 @@ def test_three_runs_at_once_share_a_home_of_prefect(gate: Project) -> None:
     assert stored(gate, "SELECT state_name FROM flow_run") == [("GateFailed",)] * 3
 
 
-def test_an_engine_that_cannot_be_reached_costs_no_verdict(gate: Project) -> None:
-    ended = gate.passgate(*RUN, PREFECT_API_URL="http://127.0.0.1:9/api")
-    assert (ended.returncode, decision(gate)) == (1, "FAIL")
-    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("passgate:")]
-    assert "PREFECT_API_URL" in line
-    assert GOES_ON in line
+@contextmanager
+def serving(answer: Callable[[BaseHTTPRequestHandler, bytes], tuple[int, bytes]]) -> Iterator[str]:
+    """The API of a server that answers so. It speaks no WebSockets, and Prefect's client goes on without."""
 
+    class Handler(BaseHTTPRequestHandler):
+        def _handle(self) -> None:
+            status, body = answer(self, self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
-class _Unauthorized(BaseHTTPRequestHandler):
-    """A server that wants another key."""
+        do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _handle  # noqa: N815
 
-    def _handle(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.send_response(401)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        def log_message(self, *_: object) -> None: ...
 
-    do_GET = do_POST = _handle  # noqa: N815
-
-    def log_message(self, *_: object) -> None: ...
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/api"
+        finally:
+            server.shutdown()
 
 
 @pytest.mark.parametrize("server", ["dead", "unauthorized"])
 def test_a_work_pool_whose_server_does_not_let_us_in_ends_the_run_and_says_nothing_else(
     gate: Project, tmp_path: Path, server: str
 ) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Unauthorized) as unauthorized:
-        threading.Thread(target=unauthorized.serve_forever, daemon=True).start()
-        port = free_port() if server == "dead" else unauthorized.server_address[1]
+    with serving(lambda request, body: (401, b"")) as unauthorized:
+        url = unauthorized if server == "unauthorized" else f"http://127.0.0.1:{free_port()}/api"
         pool = ("--work-pool", "trials", "--run-store", f"file://{tmp_path}/runs")
-        ended = gate.passgate(*RUN, *pool, PREFECT_API_URL=f"http://127.0.0.1:{port}/api")
-        unauthorized.shutdown()
-    assert ended.returncode == 3, ended.stderr
+        ended = exits(gate, 3, *RUN, *pool, PREFECT_API_URL=url)
     (line,) = [line for line in ended.stderr.splitlines() if line.startswith("passgate:")]
-    assert (f"127.0.0.1:{port}/api (PREFECT_API_URL)" in line, GOES_ON in line) == (True, False), line
+    assert (f"{url} (PREFECT_API_URL)".removeprefix("http://") in line, GOES_ON in line) == (True, False), line
     assert line.endswith(f"the work pool trials needs Prefect; {how_to_resume(gate.path)}")
     assert "401" in line or server == "dead"
 
 
-def test_an_engine_that_never_answers_costs_no_verdict(gate: Project) -> None:
+NEVER_STARTS = "import time; time.sleep(4242)"
+
+
+@pytest.mark.parametrize(
+    ("prefect", "environment", "said"),
+    [
+        ("", {"PREFECT_API_URL": "http://127.0.0.1:9/api"}, "PREFECT_API_URL"),
+        ("", IMPATIENT, "PREFECT_API_URL"),
+        ("raise RuntimeError('not there')", {}, "Prefect cannot start: not there; "),
+        (NEVER_STARTS, IMPATIENT, "Prefect did not start within 3 s; "),
+    ],
+    ids=["cannot be reached", "never answers", "cannot be imported", "takes too long"],
+)
+def test_an_engine_that_is_not_to_be_had_costs_no_verdict(
+    gate: Project, prefect: str, environment: dict[str, str], said: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
-        ended = gate.passgate(*RUN, PREFECT_API_URL=url, **IMPATIENT)
-    assert (ended.returncode, decision(gate)) == (1, "FAIL")
-    assert GOES_ON in ended.stderr
-
-
-def test_a_prefect_that_cannot_be_imported_costs_no_verdict(gate: Project) -> None:
-    gate.write("site/prefect/__init__.py", "raise RuntimeError('not installed as it should be')")
-    ended = gate.passgate(*RUN, PYTHONPATH=str(gate.path / "site"))
-    assert (ended.returncode, decision(gate)) == (1, "FAIL")
-    assert f"Prefect cannot start: not installed as it should be; {GOES_ON}" in ended.stderr
-
-
-class _Breakable(BaseHTTPRequestHandler):
-    """Hands requests on to a server, and answers 503 once something is there. Prefect's client goes on without its
-    WebSockets, which this does not speak."""
-
-    server_url: str
-    broken: Path
-
-    def _handle(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        status, answer = (503, b"{}") if self.broken.exists() else self._answered(body)
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _handle  # noqa: N815
-
-    def _answered(self, body: bytes) -> tuple[int, bytes]:
-        with closing(HTTPConnection(urlsplit(self.server_url).netloc, timeout=300)) as connection:
-            connection.request(self.command, self.path, body, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            return response.status, response.read()
-
-    def log_message(self, *_: object) -> None: ...
-
-
-@contextmanager
-def proxy_of(server_url: str, broken: Path) -> Iterator[ThreadingHTTPServer]:
-    """A server like another one until a file is there. It answers 503 from then on."""
-    handler = type("Handler", (_Breakable,), {"server_url": server_url, "broken": broken})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as proxy:
-        threading.Thread(target=proxy.serve_forever).start()
-        try:
-            yield proxy
-        finally:
-            proxy.shutdown()
+        gate.environment |= {"PREFECT_API_URL": f"http://127.0.0.1:{silent.getsockname()[1]}/api", **environment}
+        if prefect:
+            gate.write("site/prefect/__init__.py", prefect)
+            gate.environment |= {"PYTHONPATH": str(gate.path / "site"), "PREFECT_API_URL": ""}
+        ended = exits(gate, 1, *RUN)
+    assert decision(gate) == "FAIL"
+    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("passgate:")]
+    assert said in line
+    assert GOES_ON in line
+    assert ("starting Prefect\n" in ended.stderr) == (prefect == NEVER_STARTS)
 
 
 def waiting_agent(project: Project) -> None:
@@ -236,8 +208,16 @@ def test_a_server_that_answers_503_from_the_first_trial_on_costs_no_verdict(
     gate: Project, prefect_server: dict[str, str]
 ) -> None:
     waiting_agent(gate)
-    with proxy_of(prefect_server["PREFECT_API_URL"], gate.path / "go") as proxy:
-        url = f"http://127.0.0.1:{proxy.server_address[1]}/api"
+
+    def answer(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes]:
+        if (gate.path / "go").exists():
+            return 503, b"{}"
+        with closing(HTTPConnection(urlsplit(prefect_server["PREFECT_API_URL"]).netloc, timeout=300)) as connection:
+            connection.request(request.command, request.path, body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            return response.status, response.read()
+
+    with serving(answer) as url:
         gate.environment = {**prefect_server, "PREFECT_API_URL": url, "PASSGATE_PREFECT_SECONDS": "1"}
         with gate.started(gate.command(*RUN)) as run:
             wait_until(lambda: journals(gate))
@@ -293,6 +273,12 @@ def test_a_database_that_is_locked_in_mid_run_costs_no_verdict_and_no_state(gate
     assert stored(gate, "SELECT state_name FROM flow_run") == [("GateFailed",)]
 
 
+def assert_resumable(project: Project, ended: subprocess.CompletedProcess[str]) -> None:
+    assert ended.returncode == 130, ended.stderr
+    assert ended.stderr.splitlines()[-1] == f"passgate: interrupted; {how_to_resume(project.path)}"
+    assert "Traceback" not in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("mode", "kind"),
     [("none", signal.SIGTERM), ("none", signal.SIGINT), ("embedded", signal.SIGTERM), ("server", signal.SIGINT)],
@@ -309,9 +295,7 @@ def test_a_signal_in_a_trial_ends_the_run_in_every_mode_leaves_nothing_behind_an
     ended = interrupted(
         gate, gate.command("run", "ci_merge", *agent), kind, lambda: marked_processes(f"sleep\x00{mark}") != []
     )
-    assert ended.returncode == 130, ended.stderr
-    assert ended.stderr.splitlines()[-1] == f"passgate: interrupted; {how_to_resume(gate.path)}"
-    assert "Traceback" not in ended.stderr
+    assert_resumable(gate, ended)
     assert marked_processes(mark) == marked_processes(f"{gate.path}/agent.sh") == []
     assert list(temporary.glob("*/*")) == []
     if mode == "embedded":
@@ -321,18 +305,8 @@ def test_a_signal_in_a_trial_ends_the_run_in_every_mode_leaves_nothing_behind_an
 
 
 def test_a_signal_while_the_engine_starts_ends_the_run_with_the_way_to_carry_it_on(gate: Project) -> None:
-    gate.write("site/prefect/__init__.py", "import time; time.sleep(4242)")
+    gate.write("site/prefect/__init__.py", NEVER_STARTS)
     gate.environment |= {"PYTHONPATH": str(gate.path / "site")}
     plans = gate.path / ".passgate/runs"
     ended = interrupted(gate, gate.command(*RUN), signal.SIGTERM, lambda: any(plans.glob("*/plan.json")))
-    assert ended.returncode == 130
-    assert ended.stderr.splitlines()[-1] == f"passgate: interrupted; {how_to_resume(gate.path)}"
-    assert "Traceback" not in ended.stderr
-
-
-def test_an_engine_that_takes_too_long_is_done_without(gate: Project) -> None:
-    gate.write("site/prefect/__init__.py", "import time; time.sleep(4242)")
-    ended = gate.passgate(*RUN, PYTHONPATH=str(gate.path / "site"), **IMPATIENT)
-    assert (ended.returncode, decision(gate)) == (1, "FAIL")
-    assert "starting Prefect\n" in ended.stderr
-    assert f"Prefect did not start within 3 s; {GOES_ON}" in ended.stderr
+    assert_resumable(gate, ended)
