@@ -1,32 +1,30 @@
-import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.assertions import FieldAccuracy
-from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.transcript import Transcript
-
-GradeFields = Callable[..., Any]
+from passgate.tasks.graders.answers.fields import answer_document, expected_document, field_at
+from passgate.tasks.model.json_values import MISSING
+from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
+from tests.unit.graders.trials import Graded, MakeEvidence
 
 ANSWER = (
     '{"vendor": "ACME Corp", "total": 100.5, "date": "01/15/2025", "items": [{"amount": 10}], "count": "12", '
-    '"note": null, "tags": ["a", "b"], "paid": true}'
+    '"note": null, "tags": ["a", "b"], "paid": true, "x": 1.1}'
 )
 
 
 @pytest.fixture
-def grade_fields(make_evidence: Callable[..., Evidence]) -> GradeFields:
-    async def run(expected: Any, *fields: dict[str, Any], answer: str = ANSWER, **options: Any) -> Grade:
-        evidence = make_evidence(transcript=Transcript(output=answer))
-        task = evidence.task.model_copy(update={"expected_output": expected})
-        wanted = FieldAccuracy.model_validate({"type": "field_accuracy", "fields": fields, **options})
-        return await grade(wanted, dataclasses.replace(evidence, task=task))
+def compared(graded: Graded) -> Graded:
+    """The grade of fields against an expected document."""
+
+    async def run(expected: Any, *fields: dict[str, Any], answer: str = ANSWER, **options: Any) -> Any:
+        return await graded({"type": "field_accuracy", "fields": fields, **options}, answer, expected_output=expected)
 
     return run
+
+
+def number(path: str, **fields: Any) -> dict[str, Any]:
+    return {"path": path, "match": "numeric_tolerance", **fields}
 
 
 @pytest.mark.parametrize(
@@ -50,87 +48,76 @@ def grade_fields(make_evidence: Callable[..., Evidence]) -> GradeFields:
         ({"path": "vendor", "match": "regex"}, r"^ACME\b", 1.0),
         ({"path": "vendor", "match": "regex"}, "^acme", 0.0),
         ({"path": "total", "match": "regex"}, "100", 0.0),
-        ({"path": "total", "match": "numeric_tolerance"}, 100.5, 1.0),
-        ({"path": "total", "match": "numeric_tolerance"}, 100, 0.0),
-        ({"path": "total", "match": "numeric_tolerance", "tolerance": 0.5}, 100, 1.0),
-        ({"path": "total", "match": "numeric_tolerance", "tolerance": 0.49}, 100, 0.0),
-        ({"path": "total", "match": "numeric_tolerance", "tolerance": 0.005, "relative": True}, 100, 1.0),
-        ({"path": "total", "match": "numeric_tolerance", "tolerance": 0.004, "relative": True}, 100, 0.0),
-        ({"path": "total", "match": "numeric_tolerance", "tolerance": 200, "relative": True}, 0, 0.0),
-        ({"path": "count", "match": "numeric_tolerance"}, 12, 1.0),
-        ({"path": "vendor", "match": "numeric_tolerance", "tolerance": 1e9}, 12, 0.0),
-        ({"path": "paid", "match": "numeric_tolerance"}, 1, 0.0),
-        ({"path": "note", "match": "numeric_tolerance"}, 0, 0.0),
+        (number("total"), 100.5, 1.0),
+        (number("total"), 100, 0.0),
+        (number("total", tolerance=0.5), 100, 1.0),
+        (number("total", tolerance=0.49), 100, 0.0),
+        (number("total", tolerance=0.005, relative=True), 100, 1.0),
+        (number("total", tolerance=0.004, relative=True), 100, 0.0),
+        (number("total", tolerance=200, relative=True), 0, 0.0),
+        (number("x", tolerance=0.1), 1, 1.0),
+        (number("count"), 12, 1.0),
+        (number("vendor", tolerance=1e9), 12, 0.0),
+        (number("paid"), 1, 0.0),
+        (number("note"), 0, 0.0),
         ({"path": "date", "match": "date"}, "2025-01-15", 1.0),
         ({"path": "date", "match": "date"}, "2025-01-16", 0.0),
         ({"path": "date", "match": "date", "formats": ("DD/MM/YYYY",)}, "2025-01-15", 0.0),
         ({"path": "total", "match": "date"}, "2025-01-15", 0.0),
     ],
 )
-async def test_a_field_against_its_value(
-    field: dict[str, Any], expected: Any, score: float, grade_fields: GradeFields
-) -> None:
-    result = await grade_fields({field["path"]: expected}, field)
+async def test_a_field_against_its_value(field: dict[str, Any], expected: Any, score: float, compared: Graded) -> None:
+    result = await compared({field["path"]: expected}, field)
     assert (result.score, result.passed, result.error) == (score, score == 1.0, None)
 
 
-async def test_one_point_one_is_a_tenth_from_one(grade_fields: GradeFields) -> None:
-    field = {"path": "x", "match": "numeric_tolerance", "tolerance": 0.1}
-    assert (await grade_fields({"x": 1}, field, answer='{"x": 1.1}')).score == 1.0
-
-
-async def test_a_path_into_a_list(grade_fields: GradeFields) -> None:
-    assert (await grade_fields({"items": [{"amount": 10}]}, {"path": "items[0].amount"})).score == 1.0
-
-
-EXPECTED = {"vendor": "ACME Corp", "total": 1, "po": "7"}
+EXPECTED = {"vendor": "ACME Corp", "total": 1, "po": "7", "items": [{"amount": 10}]}
+VENDOR, TOTAL, PO = {"path": "vendor"}, {"path": "total"}, {"path": "po"}
 
 
 @pytest.mark.parametrize(
     ("aggregation", "fields", "score"),
     [
-        ("weighted_average", [{"path": "vendor"}, {"path": "total"}], 0.5),
-        ("weighted_average", [{"path": "vendor", "weight": 3}, {"path": "total"}], 0.75),
-        ("weighted_average", [{"path": "vendor", "weight": 0}, {"path": "total"}], 0.0),
-        ("weighted_average", [{"path": "vendor", "weight": 0}], 0.0),
-        ("weighted_average", [{"path": "vendor"}, {"path": "po"}], 1.0),
-        ("weighted_average", [{"path": "vendor"}, {"path": "po", "required": False}], 1.0),
-        ("weighted_average", [{"path": "vendor"}, {"path": "po", "required": True}], 0.5),
-        ("weighted_average", [{"path": "po"}], 0.0),
-        ("minimum", [{"path": "vendor"}, {"path": "total"}], 0.0),
-        ("minimum", [{"path": "vendor"}, {"path": "po"}], 1.0),
-        ("minimum", [{"path": "vendor"}, {"path": "po", "required": True}], 0.0),
-        ("minimum", [{"path": "po"}], 0.0),
-        ("all_or_nothing", [{"path": "vendor", "weight": 99}, {"path": "total"}], 0.0),
-        ("all_or_nothing", [{"path": "vendor"}, {"path": "po"}], 1.0),
-        ("all_or_nothing", [{"path": "po"}], 0.0),
+        ("weighted_average", [VENDOR, TOTAL], 0.5),
+        ("weighted_average", [VENDOR | {"weight": 3}, TOTAL], 0.75),
+        ("weighted_average", [VENDOR | {"weight": 0}, TOTAL], 0.0),
+        ("weighted_average", [VENDOR | {"weight": 0}], 0.0),
+        ("weighted_average", [VENDOR, PO], 1.0),
+        ("weighted_average", [VENDOR, PO | {"required": False}], 1.0),
+        ("weighted_average", [VENDOR, PO | {"required": True}], 0.5),
+        ("weighted_average", [PO], 0.0),
+        ("weighted_average", [{"path": "items[0].amount"}], 1.0),
+        ("minimum", [VENDOR, TOTAL], 0.0),
+        ("minimum", [VENDOR, PO], 1.0),
+        ("minimum", [VENDOR, PO | {"required": True}], 0.0),
+        ("minimum", [PO], 0.0),
+        ("all_or_nothing", [VENDOR | {"weight": 99}, TOTAL], 0.0),
+        ("all_or_nothing", [VENDOR, PO], 1.0),
+        ("all_or_nothing", [PO], 0.0),
     ],
 )
 async def test_how_fields_become_a_score(
-    aggregation: str, fields: list[dict[str, Any]], score: float, grade_fields: GradeFields
+    aggregation: str, fields: list[dict[str, Any]], score: float, compared: Graded
 ) -> None:
-    result = await grade_fields(EXPECTED, *fields, aggregation=aggregation)
+    result = await compared(EXPECTED, *fields, aggregation=aggregation)
     assert (result.score, result.error) == (score, None)
 
 
-async def test_an_answer_without_json_scores_nothing(grade_fields: GradeFields) -> None:
-    result = await grade_fields(EXPECTED, {"path": "vendor"}, answer="the vendor is ACME Corp")
+async def test_an_answer_without_json_scores_nothing(compared: Graded) -> None:
+    result = await compared(EXPECTED, VENDOR, answer="the vendor is ACME Corp")
     assert (result.score, result.error) == (0.0, None)
     assert "the answer contains no JSON object or list" in result.checks[0].message
 
 
 @pytest.mark.parametrize("expected", [None, "ACME", 42])
-async def test_no_expected_document_is_an_error(expected: Any, grade_fields: GradeFields) -> None:
-    result = await grade_fields(expected, {"path": "vendor"})
-    assert (result.score, result.passed) == (None, False)
-    assert "nothing to compare" in result.error
+async def test_no_expected_document_is_an_error(expected: Any, compared: Graded) -> None:
+    assert "nothing to compare" in (await compared(expected, VENDOR)).error
 
 
-async def test_fields_without_an_expected_value_are_an_error_that_names_them(grade_fields: GradeFields) -> None:
-    fields = [{"path": "vendor"}, {"path": "vat"}, {"path": "items[0].amount"}]
-    result = await grade_fields(EXPECTED, *fields, answer="no JSON")
-    assert result.score is None
-    assert result.error == "there is nothing to compare: expected_output has no vat, items[0].amount"
+async def test_fields_without_an_expected_value_are_an_error_that_names_them(compared: Graded) -> None:
+    fields = [VENDOR, {"path": "vat"}, {"path": "items[1].amount"}]
+    result = await compared(EXPECTED, *fields, answer="no JSON")
+    assert result.error == "there is nothing to compare: expected_output has no vat, items[1].amount"
 
 
 @pytest.mark.parametrize(
@@ -147,17 +134,83 @@ async def test_fields_without_an_expected_value_are_an_error_that_names_them(gra
     ],
 )
 async def test_an_expected_value_that_its_rule_cannot_use_is_an_error(
-    field: dict[str, Any], expected: Any, said: str, grade_fields: GradeFields
+    field: dict[str, Any], expected: Any, said: str, compared: Graded
 ) -> None:
-    result = await grade_fields({"vendor": expected}, {"path": "vendor", **field})
-    assert (result.score, result.passed) == (None, False)
-    assert said in result.error
+    assert said in (await compared({"vendor": expected}, VENDOR | field)).error
 
 
-async def test_a_message_shows_both_values_shortened(grade_fields: GradeFields) -> None:
+async def test_a_message_shows_both_values_shortened(compared: Graded) -> None:
     answer = '{"vendor": "' + "x" * 100_000 + '", "total": 1}'
-    fields = [{"path": "vendor"}, {"path": "total"}, {"path": "po", "required": True}]
-    messages = [check.message for check in (await grade_fields(EXPECTED, *fields, answer=answer)).checks]
+    result = await compared(EXPECTED, VENDOR, TOTAL, PO | {"required": True}, answer=answer)
+    messages = [check.message for check in result.checks]
     assert messages[0].startswith('vendor is "xxx')
     assert len(messages[0]) < 500
     assert messages[1:] == ["total is 1, expected 1 (exact)", "po is missing, but required"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "document"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        (' \n{"a": 1}\n', {"a": 1}),
+        ('Here:\n```json\n{"a": 1}\n```\nAnything else?', {"a": 1}),
+        ('No: ```not json``` but ```\n{"a": 1}\n```', {"a": 1}),
+        ('It is {"a": 1}, I think.', {"a": 1}),
+        ('[{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]),
+    ],
+)
+def test_the_document_of_an_answer(answer: str, document: Any) -> None:
+    assert answer_document(answer) == document
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "42", "the total is 100", "}{", '{"a": NaN}', '{"a": 1} {"a": 2}', "{" * 10_000]
+)
+def test_answers_without_a_document(answer: str) -> None:
+    with pytest.raises(ValueError, match="contains no JSON object or list"):
+        answer_document(answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("items[0].amount", 10),
+        ("items.0.amount", 10),
+        ("items[1].amount", None),
+        ("items[2].amount", MISSING),
+        ("items[-1]", MISSING),
+        ("0", "zero"),
+        ("items.amount", MISSING),
+        ("items[0].amount.more", MISSING),
+    ],
+)
+def test_the_value_at_a_path(path: str, expected: Any) -> None:
+    assert field_at({"items": [{"amount": 10}, {"amount": None}], "0": "zero"}, path) is expected
+
+
+def said(content: Any, role: Any = "assistant", **fields: Any) -> TaskMessage:
+    return TaskMessage(role=role, content=content, **fields)
+
+
+@pytest.mark.parametrize(
+    ("expected_output", "messages", "document"),
+    [
+        ({"a": 1}, (), {"a": 1}),
+        ([1], (), [1]),
+        ('{"a": 1}', (), {"a": 1}),
+        ("no JSON", (), None),
+        (None, (), None),
+        (42, (), None),
+        ({"a": 2}, (said('{"a": 1}'),), {"a": 1}),
+        (None, (said('{"a": 0}'), said('{"a": 1}'), said("thanks", "user")), {"a": 1}),
+        (None, (said('{"a": 1}'), said("", tool_calls=(MessageCall(tool="save"),))), {"a": 1}),
+        (None, (said((ContentBlock(type="text", value="so:"), ContentBlock(type="json", value={"a": 1}))),), {"a": 1}),
+        (None, (said((ContentBlock(type="text", value='{"a": 1}'),)),), {"a": 1}),
+        (None, (said("thanks", "user"),), None),
+    ],
+)
+def test_the_document_that_a_task_expects(
+    expected_output: Any, messages: tuple[TaskMessage, ...], document: Any, make_evidence: MakeEvidence
+) -> None:
+    evidence = make_evidence(expected_output=expected_output, expected_messages=messages)
+    assert expected_document(evidence.task) == document
