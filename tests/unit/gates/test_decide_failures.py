@@ -35,15 +35,22 @@ class TestStrict:
             "pass^3 requires every trial to pass; 2 of 3 passed, trial 2 failed: it failed"
         )
 
-    @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.NONE])
-    def test_whatever_was_not_green_is_a_failed_task(self, state: BaselineState) -> None:
-        reason = only(rule(of("ppf"), baseline=green_before(state=state)))
-        assert (reason.rule, reason.blocking) == (Rule.TASK_FAILED, True)
+    ADVERSARIAL = a_task(suite=Suite.ADVERSARIAL)
 
-    def test_only_golden_tasks_with_a_baseline_regress(self) -> None:
-        task = a_task(suite=Suite.ADVERSARIAL)
-        assert only(rule(of("ppf", task), baseline=green_before(task))).rule is Rule.TASK_FAILED
-        assert only(rule(of("ppf"))).rule is Rule.TASK_FAILED
+    @pytest.mark.parametrize(
+        ("task", "baseline"),
+        [
+            *(
+                (GOLDEN, {"state": state})
+                for state in (BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.NONE)
+            ),
+            (GOLDEN, None),
+            (ADVERSARIAL, {}),
+        ],
+    )
+    def test_only_golden_tasks_that_were_green_regress(self, task: EvalTask, baseline: dict[str, Any] | None) -> None:
+        reason = only(rule(of("ppf", task), baseline=None if baseline is None else green_before(task, **baseline)))
+        assert (reason.rule, reason.blocking) == (Rule.TASK_FAILED, True)
 
     def test_a_gate_may_block_on_regressions_alone_and_open_is_none(self) -> None:
         blocks_on = ["golden_regression"]
@@ -151,13 +158,12 @@ class TestEvidence:
         assert only(ruling).message.startswith("its newest runs at the baseline are worse than those before (20 of 20")
 
     @pytest.mark.parametrize("state", [BaselineState.NEW, BaselineState.NONE])
-    def test_without_a_baseline_a_failure_blocks(self, state: BaselineState) -> None:
+    def test_without_a_baseline_a_failure_blocks_as_one_of_a_suite_that_the_policy_does_not_name(
+        self, state: BaselineState
+    ) -> None:
         ruling = evidence("ppf", baseline={"state": state, "n": 0, "passed": 0, "newest": (), "runs": ()})
         assert (ruling.decision, only(ruling).rule) == (Decision.FAIL, Rule.TASK_FAILED)
-
-    def test_suites_that_the_policy_does_not_name_are_strict(self) -> None:
-        task = a_task(suite=Suite.OPEN_ENDED)
-        ruling = evidence("ppf" + "p" * 20, task)
+        ruling = evidence("ppf" + "p" * 20, a_task(suite=Suite.OPEN_ENDED))
         assert (ruling.decision, only(ruling).rule) == (Decision.FAIL, Rule.TASK_FAILED)
 
     @pytest.mark.parametrize("suite", [Suite.FAILURE_REPLAYS, Suite.ADVERSARIAL])
