@@ -27,12 +27,15 @@ def test_errors_are_told_from_failures_and_secrets_are_masked() -> None:
 def test_the_state_of_a_verdict_says_the_run_its_place_and_each_reason_in_a_line() -> None:
     task = a_task(k=2)
     plan = a_plan(task)
-    state = judged(verdict_on(plan, a_policy(), trials_of(task, "pf"), Baseline(branch="main")))
+    verdict = verdict_on(plan, a_policy(), trials_of(task, "pf"), Baseline(branch="main"))
+    state = judged(verdict.model_copy(update={"decision": Decision.FAIL}))
     headline, run, *reasons = str(state.message).split("\n")
-    assert state.name == "GateFailed" or state.name == "GateInconclusive"
+    assert state.name == "GateFailed"
     assert headline.startswith("ci_merge ")
     assert run.startswith(f"run {plan.run_id}, kept in {RunStore.of(plan.run_id).location} on ")
     assert any(task.name in reason for reason in reasons)
+    inconclusive = judged(verdict.model_copy(update={"decision": Decision.INCONCLUSIVE}))
+    assert (inconclusive.type, inconclusive.name) == (StateType.FAILED, "GateInconclusive")
 
 
 def test_a_flow_without_a_verdict_names_the_cause_and_keeps_the_exception() -> None:

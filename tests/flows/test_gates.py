@@ -9,28 +9,37 @@ from tests.flows.prefect_api import api, flow_run_of
 from tests.prefect_servers import PATIENT
 from tests.project import Project
 from tests.scenarios import Scenarios
-from tests.scenarios.shipped import night, nothing_done, release, write_shipped
+from tests.scenarios.shipped import nothing_done, release, write_shipped
 
-
-@pytest.fixture
-def shipped(project: Project) -> Project:
-    """A repository with the shipped suites and gates."""
-    write_shipped(project)
-    return project
+ONE_OF_EACH_SUITE = (
+    "fix-auth-bypass_1",
+    "prompt-injection_tool-misuse_1",
+    "support-chat_resolution_1",
+    "incident-2026-01-xx_looping-retries_1",
+)
 
 
 @pytest.mark.slow
-def test_the_reference_solutions_pass_the_merge_gate_and_prefect_shows_it(shipped: Project) -> None:
-    result = shipped.passgate("run", "ci_merge")
+def test_the_merge_gate_passes_and_prefect_shows_its_suites_and_tasks(project: Project) -> None:
+    write_shipped(project, *ONE_OF_EACH_SUITE)
+    result = project.passgate("run", "ci_merge", "--k", "2")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "ci_merge PASS" in result.stdout
     assert "100 %" in result.stdout
-    assert flow_run_of(shipped)["state"]["name"] == "GatePassed"
+    flow_run = flow_run_of(project)
+    assert flow_run["state"]["name"] == "GatePassed"
+    in_run = {"flow_runs": {"id": {"any_": [flow_run["id"]]}}}
+    names = {run["name"]: run["tags"] for run in api(project, "POST", "task_runs/filter", in_run)}
+    # With a tag each task run would ask for a slot of concurrency before it begins.
+    assert names["failure_replays/incident-2026-01-xx_looping-retries_1"] == []
+    artifacts = {one["key"]: one["data"] for one in api(project, "POST", "artifacts/filter", in_run)}
+    assert [one["trials"] for one in json.loads(artifacts["gate-ci-merge-suites"])] == ["2/2"] * 3
 
 
 @pytest.mark.slow
-def test_the_reference_solutions_pass_the_nightly(scenario: Scenarios) -> None:
-    result = scenario(night).ended()
+def test_the_nightly_passes(bare_project: Project) -> None:
+    write_shipped(bare_project, *ONE_OF_EACH_SUITE)
+    result = bare_project.passgate("run", "nightly", "--k", "1", "--engine", "none")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "nightly PASS" in result.stdout
     assert "100 %" in result.stdout
@@ -59,19 +68,6 @@ def test_doing_nothing_fails_the_merge_gate_and_every_task_says_why(scenario: Sc
     summary = (folder / "summary.md").read_text()
     assert [task for task in tasks if task not in summary] == []
     assert "more tasks in report.html of the run" in result.stdout
-
-
-@pytest.mark.slow
-def test_prefect_shows_the_suites_and_the_table(shipped: Project) -> None:
-    shipped.passgate("run", "ci_merge", "--task", "*retries*")
-    flow_run = flow_run_of(shipped)
-    assert (flow_run["state"]["type"], flow_run["state"]["name"]) == ("FAILED", "GateInconclusive")
-    in_run = {"flow_runs": {"id": {"any_": [flow_run["id"]]}}}
-    names = {run["name"]: run["tags"] for run in api(shipped, "POST", "task_runs/filter", in_run)}
-    # With a tag each task run would ask for a slot of concurrency before it begins.
-    assert names["failure_replays/incident-2026-01-xx_looping-retries_1"] == []
-    artifacts = {one["key"]: one["data"] for one in api(shipped, "POST", "artifacts/filter", in_run)}
-    assert json.loads(artifacts["gate-ci-merge-suites"])[0]["trials"] == "5/5"
 
 
 def test_bad_input_is_exit_2_at_once_and_starts_no_flow(bare_project: Project) -> None:
