@@ -50,27 +50,41 @@ def texts(folder: Path) -> dict[str, str]:
     return {file.relative_to(folder).as_posix(): file.read_bytes().decode() for file in files}
 
 
-def test_the_files_of_the_commit_and_not_of_the_working_tree(repository: GitRepository, folder: Path) -> None:
-    repository.write("suites/golden/a.yaml", "old\r\nlines\n")
-    repository.write("suites/empty", "")
-    repository.write("agent.py")
-    repository.write("gates.yaml", "version: 1\n")
-    repository.commit()
-    repository.write("suites/golden/a.yaml", "new")
-    repository.write("suites/new")
-    assert written(repository, folder, "suites", "gates.yaml", "not-there.yaml") == {
-        "suites/golden/a.yaml": "old\r\nlines\n",
-        "suites/empty": "",
-        "gates.yaml": "version: 1\n",
-    }
-
-
-@pytest.mark.parametrize("paths", [(), (".",), (".", "suites")])
-def test_without_paths_and_for_the_top_all_files(repository: GitRepository, folder: Path, paths: tuple[str]) -> None:
-    repository.write("suites/a", "a")
+@pytest.fixture
+def committed(repository: GitRepository) -> str:
+    """A commit with an agent and two suites, of which the working tree has other files."""
     repository.write("agent.py", "b")
-    repository.commit()
-    assert written(repository, folder, *paths) == {"suites/a": "a", "agent.py": "b"}
+    repository.write("suites/empty", "")
+    repository.write("suites/golden/a.yaml", "old\r\nlines\n")
+    commit = repository.commit()
+    repository.write("suites/golden/a.yaml", "new")
+    repository.write("gates.yaml")
+    return commit
+
+
+SUITES = {"suites/golden/a.yaml": "old\r\nlines\n", "suites/empty": ""}
+
+
+@pytest.mark.usefixtures("committed")
+@pytest.mark.parametrize(
+    ("paths", "files"),
+    [
+        ((), {"agent.py": "b", **SUITES}),
+        ((".",), {"agent.py": "b", **SUITES}),
+        ((".", "suites"), {"agent.py": "b", **SUITES}),
+        (("suites", "gates.yaml"), SUITES),
+    ],
+)
+def test_the_files_of_the_commit_and_not_of_the_working_tree(
+    repository: GitRepository, folder: Path, paths: tuple[str, ...], files: dict[str, str]
+) -> None:
+    assert written(repository, folder, *paths) == files
+
+
+def test_whether_a_commit_has_a_file_or_folder(repository: GitRepository, committed: str) -> None:
+    with Objects(repository.path) as objects:
+        paths = (".", "suites", "suites/golden/a.yaml", "gates.yaml")
+        assert [is_committed(objects, committed, path) for path in paths] == [True, True, True, False]
 
 
 def test_names_programs_and_many_files(repository: GitRepository, folder: Path) -> None:
@@ -104,27 +118,10 @@ def test_links_are_links_and_nothing_is_written_through_them(
     assert (folder / "outside").readlink() == tmp_path
 
 
-def test_a_submodule_has_no_files(repository: GitRepository, folder: Path, tmp_path: Path) -> None:
-    other = GitRepository(tmp_path / "other")
-    other.write("suites/a")
-    other.commit()
-    repository.write("suites/b", "b")
-    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), "suites/inner")
-    repository.commit()
-    assert written(repository, folder, "suites") == {"suites/b": "b"}
-
-
-def test_whether_a_commit_has_a_file_or_folder(repository: GitRepository) -> None:
-    repository.write("suites/golden/a")
-    commit = repository.commit()
-    repository.write("gates.yaml")
-    with Objects(repository.path) as objects:
-        there = [is_committed(objects, commit, path) for path in (".", "suites", "suites/golden/a", "gates.yaml")]
-    assert there == [True, True, True, False]
-
-
 @pytest.mark.parametrize(("name", "value"), [("MOST_FILES", 1), ("MOST_BYTES", 5)])
-def test_too_much_is_refused(repository: GitRepository, name: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_and_a_commit_that_is_not_there_are_refused(
+    repository: GitRepository, name: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repository.write("a", "abc")
     repository.write("b", "abc")
     commit = repository.commit()
@@ -132,9 +129,6 @@ def test_too_much_is_refused(repository: GitRepository, name: str, value: int, m
     monkeypatch.setattr(base_files, name, value)
     with pytest.raises(UsageError, match=r"2 files with 0 MB at \w{12} are more than"):
         committed_files(repository.path, commit)
-
-
-def test_a_commit_that_is_not_there_is_refused(repository: GitRepository) -> None:
     with pytest.raises(UsageError, match="git cannot list the files of 000000000000: fatal"):
         committed_files(repository.path, "0" * 40)
 
@@ -209,11 +203,14 @@ def test_what_a_filter_keeps_elsewhere_is_taken_from_the_working_tree_unless_it_
     }
 
 
-def test_whether_a_commit_has_a_submodule_and_which(repository: GitRepository, tmp_path: Path) -> None:
+def test_a_submodule_is_there_and_has_no_files(repository: GitRepository, folder: Path, tmp_path: Path) -> None:
     other = GitRepository(tmp_path / "other")
+    other.write("a")
     inner = other.commit()
+    repository.write("suites/b", "b")
     repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), "suites/inner")
     commit = repository.commit()
+    assert written(repository, folder, "suites") == {"suites/b": "b"}
     with Objects(repository.path) as objects:
         assert is_committed(objects, commit, "suites/inner")
     found = [entry for entry in committed_files(repository.path, commit) if entry.is_submodule]

@@ -1,5 +1,6 @@
 """What a change edits of the files that judge it, asked of real repositories."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,6 @@ import pytest
 from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.judging_places import What, find_edits
-from passgate.tasks.model.run import Edit
 from tests.repositories import GitRepository
 
 JUDGING: dict[str, What] = {
@@ -29,15 +29,19 @@ def repository(tmp_path: Path) -> GitRepository:
     return made
 
 
-def edits_of(repository: GitRepository) -> list[tuple[str, str, str]]:
-    edits = find_edits(Checkout(repository.path), repository.git("rev-parse", "main"), JUDGING)
+def edits_of(repository: GitRepository, judging: Mapping[str, What] = JUDGING) -> list[tuple[str, str, str]]:
+    edits = find_edits(Checkout(repository.path), repository.git("rev-parse", "main"), judging)
     return [(edit.path, edit.kind, edit.what) for edit in edits]
 
 
-def test_a_change_of_the_agent_alone_edits_nothing(repository: GitRepository) -> None:
-    repository.write("agent.py", "y")
-    repository.write("agents.yaml", "y")
-    repository.write("prices/prices.yaml", "y")
+def test_neither_the_agent_nor_what_is_ignored_or_only_touched_is_an_edit(repository: GitRepository) -> None:
+    for name in ("agent.py", "agents.yaml", "prices/prices.yaml"):
+        repository.write(name, "y")
+    repository.write(".gitignore", "*.log\n")
+    repository.write("suites/golden/run.log")
+    repository.write("suites/_shared/hidden/__pycache__/test.pyc")
+    (repository.path / "gates.yaml").touch()
+    repository.write("suites/golden/a.yaml")
     assert edits_of(repository) == []
 
 
@@ -74,16 +78,14 @@ def test_an_edit_that_was_taken_back_is_none(repository: GitRepository) -> None:
     assert edits_of(repository) == []
 
 
-def test_a_file_that_was_touched_is_not_edited(repository: GitRepository) -> None:
-    (repository.path / "gates.yaml").touch()
-    (repository.path / "suites/golden/a.yaml").write_bytes(b"x\n")
-    assert edits_of(repository) == []
-
-
-def test_a_moved_file_is_deleted_and_added(repository: GitRepository) -> None:
+def test_a_moved_file_is_deleted_and_added_and_one_that_is_no_program_any_more_changed(
+    repository: GitRepository,
+) -> None:
     repository.git("mv", "suites/golden/a.yaml", "suites/golden/z.yaml")
+    (repository.path / "suites/golden/b.yaml").chmod(0o755)
     assert edits_of(repository) == [
         ("suites/golden/a.yaml", "deleted", "tasks and graders"),
+        ("suites/golden/b.yaml", "changed", "tasks and graders"),
         ("suites/golden/z.yaml", "added", "tasks and graders"),
     ]
 
@@ -92,18 +94,6 @@ def test_a_file_that_git_has_forgotten_is_still_the_same_file(repository: GitRep
     repository.git("rm", "--quiet", "--cached", "gates.yaml")
     repository.write("gates.yaml", "y")
     assert edits_of(repository) == [("gates.yaml", "changed", "policy")]
-
-
-def test_a_program_that_is_none_any_more_is_an_edit(repository: GitRepository) -> None:
-    (repository.path / "suites/golden/a.yaml").chmod(0o755)
-    assert edits_of(repository) == [("suites/golden/a.yaml", "changed", "tasks and graders")]
-
-
-def test_what_git_ignores_and_what_python_leaves_behind_is_no_edit(repository: GitRepository) -> None:
-    repository.write(".gitignore", "*.log\n")
-    repository.write("suites/golden/run.log")
-    repository.write("suites/_shared/hidden/__pycache__/test.pyc")
-    assert edits_of(repository) == []
 
 
 def test_names_of_any_kind(repository: GitRepository) -> None:
@@ -117,23 +107,17 @@ def test_names_of_any_kind(repository: GitRepository) -> None:
 
 def test_a_name_with_a_pattern_in_it_is_that_name(repository: GitRepository) -> None:
     repository.write("suites/golden/a.yaml", "y")
-    head = repository.git("rev-parse", "HEAD")
-    assert find_edits(Checkout(repository.path), head, {"suit*": "tasks and graders"}) == ()
-    assert find_edits(Checkout(repository.path), head, {}) == ()
+    assert edits_of(repository, {"suit*": "tasks and graders"}) == []
+    assert edits_of(repository, {}) == []
 
 
 def test_the_innermost_place_says_what_a_file_is(repository: GitRepository) -> None:
     repository.write("suites/gates.yaml", "y")
-    head = repository.git("rev-parse", "HEAD")
-    judging: dict[str, What] = {".": "tasks and graders", "suites/gates.yaml": "policy"}
-    assert find_edits(Checkout(repository.path), head, judging) == (
-        Edit(path="suites/gates.yaml", kind="added", what="policy"),
-    )
     repository.write("agent.py", "y")
-    assert {edit.path for edit in find_edits(Checkout(repository.path), head, judging)} == {
-        "suites/gates.yaml",
-        "agent.py",
-    }
+    assert edits_of(repository, {".": "tasks and graders", "suites/gates.yaml": "policy"}) == [
+        ("agent.py", "changed", "tasks and graders"),
+        ("suites/gates.yaml", "added", "policy"),
+    ]
 
 
 def test_the_repositorys_own_settings_run_nothing_and_hide_nothing(repository: GitRepository, tmp_path: Path) -> None:

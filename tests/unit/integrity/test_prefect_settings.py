@@ -24,13 +24,10 @@ def edited(repository: GitRepository, folder: str = ".") -> tuple[str, ...]:
         return edited_prefect_settings(checkout, first)
 
 
-def test_what_is_as_it_was_is_not_edited(repository: GitRepository) -> None:
-    assert edited(repository) == ()
-
-
-def test_other_settings_of_the_files_are_no_matter(repository: GitRepository) -> None:
+def test_other_settings_and_files_that_git_does_not_have_are_no_matter(repository: GitRepository) -> None:
     repository.write(".env", "KEY=2\nPREFECT_API_URL=http://127.0.0.1/api\n")
     repository.write("pyproject.toml", '[project]\nname = "y"\n[tool.prefect.logging]\nlevel = "INFO"\n')
+    repository.write("prefect.toml", "[api]\n")
     assert edited(repository) == ()
 
 
@@ -69,8 +66,3 @@ def test_only_the_working_folder_counts(repository: GitRepository) -> None:
     repository.write("inner/.env", "PREFECT_HOME=x\n")
     repository.commit()
     assert (edited(repository), edited(repository, "inner")) == ((), (".env",))
-
-
-def test_a_file_that_git_does_not_have_is_the_machine_s_own(repository: GitRepository) -> None:
-    repository.write("prefect.toml", "[api]\n")
-    assert edited(repository) == ()
