@@ -12,29 +12,27 @@ from tests.project import Project
 
 pytestmark = pytest.mark.slow
 
-# A stream that presses ^C as soon as a command prints.
 PRESSING = """
-import io, os, signal, sys
+import atexit, io, os, signal, sys
 from passgate.flows.cli import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+# A stream that presses ^C as soon as a command prints.
+PRESSING_WHEN_IT_PRINTS = f"""{PRESSING}
 class Pressing(io.StringIO):
     def write(self, text):
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
         return sys.__stdout__.write(text)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.stdout = Pressing()
 sys.exit(main())
 """
 
 # The same while the process ends, where Prefect waits for its server and for its threads.
-PRESSING_AT_EXIT = """
-import atexit, os, signal, sys
-from passgate.flows.cli import main
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-atexit.register(os.kill, os.getpid(), {kind})
+PRESSING_AT_EXIT = f"""{PRESSING}
+atexit.register(os.kill, os.getpid(), int(sys.argv.pop()))
 sys.exit(main())
 """
 
@@ -52,7 +50,7 @@ def test_what_cannot_be_carried_on_is_only_interrupted(bare_project: Project, wo
 def test_an_interrupt_after_the_verdict_changes_nothing(bare_project: Project) -> None:
     gate_of(bare_project, "a", k=1)
     run = ("run", "ci_merge", "--agent", "nop", "--engine", "none")
-    ended = bare_project.run([sys.executable, "-c", PRESSING, *run])
+    ended = bare_project.run([sys.executable, "-c", PRESSING_WHEN_IT_PRINTS, *run])
     assert ended.returncode == 1, ended.stderr
     assert "/report.html" in ended.stdout
     assert "interrupted" not in ended.stderr
@@ -65,5 +63,5 @@ def test_an_interrupt_while_the_process_ends_changes_nothing(
     bare_project: Project, kind: signal.Signals, arguments: str, code: int
 ) -> None:
     plain = bare_project.passgate(arguments)
-    ended = bare_project.run([sys.executable, "-c", PRESSING_AT_EXIT.format(kind=int(kind)), arguments])
+    ended = bare_project.run([sys.executable, "-c", PRESSING_AT_EXIT, arguments, str(int(kind))])
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, plain.stdout, plain.stderr)

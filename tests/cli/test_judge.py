@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.cli.commands import refused, told
+from tests.cli.commands import exits, refused, told
 from tests.gates import finished_trials
 from tests.scenarios import Scenarios
 from tests.scenarios.gates import a_green_run, a_red_run
@@ -11,11 +11,8 @@ from tests.scenarios.gates import a_green_run, a_red_run
 def test_a_stored_run_is_judged_under_another_policy(scenario: Scenarios, tmp_path: Path) -> None:
     red = scenario(a_red_run).copy(tmp_path / "copy")
     before = {file: file.read_bytes() for file in red.path.rglob(".passgate/**/*") if file.is_file()}
-    again = red.passgate("judge", "last")
-    assert again.returncode == 1
-    assert "task_failed" in again.stdout
-    lenient = (red.path / "gates.yaml").read_text().replace(", task_failed]", "]")
-    red.write("lenient.yaml", lenient)
+    assert "task_failed" in exits(red, 1, "judge", "last").stdout
+    red.write("lenient.yaml", (red.path / "gates.yaml").read_text().replace(", task_failed]", "]"))
     told(red, "judge", "last", "--gates", "lenient.yaml")
     after = {file: file.read_bytes() for file in red.path.rglob(".passgate/**/*") if file.is_file()}
     assert after == before, "judging writes nothing"
@@ -27,8 +24,7 @@ def test_a_run_that_never_ended_is_inconclusive(scenario: Scenarios, tmp_path: P
     lines = (folder / "journal.jsonl").read_text().splitlines(keepends=True)
     (folder / "journal.jsonl").write_text(lines[0])
     (folder / "verdict.json").unlink()
-    result = run.passgate("judge", "last")
-    assert result.returncode == 3
+    result = exits(run, 3, "judge", "last")
     assert "1 of 2 trials" in result.stdout
     said = f"passgate: the run {folder.name} has not ended: this judges the trials that it has so far\n"
     assert (result.stderr, len(finished_trials(run))) == (said, 1)
@@ -43,10 +39,8 @@ def test_every_run_has_a_page_and_report_writes_it_again(scenario: Scenarios, tm
     assert "ci_merge FAIL" in first
     assert 'id="golden/first/1"' in first
     page.unlink()
-    result = red.passgate("report", "last")
-    assert (result.returncode, result.stdout, result.stderr) == (0, f"{shown}\n", "")
+    result = exits(red, 0, "report", "last")
+    assert (result.stdout, result.stderr) == (f"{shown}\n", "")
     assert page.read_text(encoding="utf-8") == first
-    elsewhere = red.passgate("report", "last", "--history", "nowhere://x")
-    assert elsewhere.returncode == 0
-    assert "the page shows no history" in elsewhere.stderr
+    assert "the page shows no history" in exits(red, 0, "report", "last", "--history", "nowhere://x").stderr
     assert "no run 'none-such'" in refused(red, "report", "none-such")

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests.cli.commands import exits
 from tests.gates import agent_file, finished_trials, gate_of, verdict_of
 from tests.processes import marked_processes
 from tests.project import Project
 from tests.waiting import wait_until
 
 AGENT = ("--agent", "python:agent:agent")
+TRY = ("try", "suites/golden/a.yaml", *AGENT)
 TASK = """
 task_id: say_yes
 suite: golden
@@ -26,14 +28,10 @@ tracked_metrics: [latency]
 
 @pytest.fixture
 def gate(bare_project: Project) -> Project:
-    gate_of(bare_project, k=6)
+    gate_of(bare_project, k=1)
     bare_project.write("suites/golden/a.yaml", TASK)
     bare_project.environment["PASSGATE_ENGINE"] = "none"
     return bare_project
-
-
-def tried(project: Project) -> subprocess.CompletedProcess[str]:
-    return project.passgate("try", "suites/golden/a.yaml", *AGENT)
 
 
 def transcripts(project: Project) -> list[dict[str, Any]]:
@@ -63,12 +61,11 @@ def agent(attempt):
 
 def test_whatever_ends_an_agents_process_the_verdict_is_fail(gate: Project) -> None:
     """Its transcript says what it was, and holds no secret."""
-    policy = (gate.path / "gates.yaml").read_text()
-    policy = policy.replace("ci_merge:", "ci_merge:\n    curtailment: false")
+    gate_of(gate, k=len(ENDS))
+    policy = (gate.path / "gates.yaml").read_text().replace("ci_merge:", "ci_merge:\n    curtailment: false")
     gate.write("gates.yaml", f"{policy}secrets: [DESK_TOKEN]\nconcurrency: {{trials: 1}}\n")
     agent_file(gate, ENDING)
-    result = gate.passgate("run", "ci_merge", *AGENT, DESK_TOKEN="tok-8d1f7c2e9a")
-    assert result.returncode == 1, result.stderr
+    exits(gate, 1, "run", "ci_merge", *AGENT, DESK_TOKEN="tok-8d1f7c2e9a")
     assert verdict_of(gate)["decision"] == "FAIL"
     kept = transcripts(gate)
     assert [one["end"] for one in kept] == ["crashed"] * len(ENDS)
@@ -95,12 +92,11 @@ def patch():
 """
 
 
-@pytest.mark.parametrize("place", ["when it is imported", "when it is called"])
-def test_an_agent_that_patches_the_gate_patches_its_own_process(gate: Project, place: str) -> None:
-    imported = "patch()" if place == "when it is imported" else ""
+@pytest.mark.parametrize("imported", ["patch()", ""], ids=["when it is imported", "when it is called"])
+def test_an_agent_that_patches_the_gate_patches_its_own_process(gate: Project, imported: str) -> None:
     agent_file(gate, f"{PATCHES}\n{imported}\ndef agent(attempt):\n    patch()\n    return 'no'\n")
-    result = tried(gate)
-    assert (result.returncode, result.stderr) == (1, "")
+    result = exits(gate, 1, *TRY)
+    assert result.stderr == ""
     assert "does not contain 'yes'" in result.stdout
 
 
@@ -111,7 +107,6 @@ def test_an_agent_that_patches_the_gate_patches_its_own_process(gate: Project, p
     [{"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
 )
 def test_an_output_that_knows_few_characters_costs_no_verdict(gate: Project, variables: dict[str, str]) -> None:
-    gate_of(gate, k=1)
     agent_file(gate, "def agent(attempt):\n    print('żółw ✓')\n    return 'yes żółw ✓'\n")
     gate.write("suites/golden/a.yaml", TASK.replace("Say yes.", "Say yes ✓ żółw."))
     command = ["sh", "-c", 'exec "$@" > output 2>&1', "sh", *gate.command("run", "ci_merge", *AGENT)]
@@ -136,19 +131,16 @@ def test_an_agent_out_of_time_leaves_no_process(gate: Project) -> None:
     gate_of(gate, k=1, seconds=1)
     mark = os.getpid()
     agent_file(gate, HANGS.format(mark=mark))
-    result = tried(gate)
-    assert result.returncode == 1, result.stderr
-    assert "timed_out" in result.stdout
+    assert "timed_out" in exits(gate, 1, *TRY).stdout
     assert marked_processes(f"4243.{mark}") == []
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
 def test_a_gate_that_is_ended_leaves_no_process_of_its_agents(gate: Project, kind: signal.Signals) -> None:
-    gate_of(gate, k=1)
     mark = os.getpid() * 100 + kind
     agent_file(gate, HANGS.format(mark=mark))
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with gate.started(gate.command("try", "suites/golden/a.yaml", *AGENT), start_new_session=True, **silent) as process:
+    with gate.started(gate.command(*TRY), start_new_session=True, **silent) as process:
         # One of the import, and four of the trial beside the shell that starts two of them.
         wait_until(lambda: len(marked_processes(f"4243.{mark}")) >= 6)
         process.send_signal(kind)
