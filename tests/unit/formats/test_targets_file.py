@@ -8,7 +8,7 @@ import yaml
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.targets_file import AgentVTarget, TargetsFile, agent_of, agent_of_target, read_targets
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
-from tests.unit.formats.reading import read_text
+from tests.unit.formats.reading import beginnings, read_text
 
 VARIABLES = {
     "MODEL": "my-model",
@@ -19,13 +19,13 @@ VARIABLES = {
 }
 CLI = {"provider": "cli", "command": "my-agent {PROMPT}"}
 MODEL = {"provider": "openai", "model": "m"}
+MINE = "{name: mine, provider: cli, command: 'my-agent {PROMPT}'}"
 
 
 def answer_of(tmp_path: Path, **entry: Any) -> AgentSpec | list[str]:
     file = tmp_path / "targets.yaml"
     file.write_text(yaml.safe_dump({"targets": [{"name": "first"}, {"name": "mine", **entry}]}), encoding="utf-8")
-    document = read_document(file, "targets.yaml")
-    answer = agent_of(AgentVTarget(document, 1, tmp_path / ".agentv", VARIABLES))
+    answer = agent_of(AgentVTarget(read_document(file, "targets.yaml"), 1, tmp_path / ".agentv", VARIABLES))
     return answer if isinstance(answer, AgentSpec) else [str(problem).partition("targets[1]")[2] for problem in answer]
 
 
@@ -33,12 +33,7 @@ def agent(tmp_path: Path, **entry: Any) -> AgentSpec:
     answer = answer_of(tmp_path, **entry)
     assert isinstance(answer, AgentSpec), answer
     assert answer.name == "mine"
-    return answer
-
-
-def problems(tmp_path: Path, **entry: Any) -> list[str]:
-    answer = answer_of(tmp_path, **entry)
-    assert isinstance(answer, list), answer
+    assert VARIABLES["KEY"] not in answer.model_dump_json()
     return answer
 
 
@@ -50,21 +45,17 @@ def endpoint(spec: AgentSpec) -> tuple[str | None, str | None]:
 
 @pytest.mark.parametrize("key", ["command", "command_template"])
 def test_a_command_is_a_command(tmp_path: Path, key: str) -> None:
-    spec = agent(
-        tmp_path,
-        provider="CLI",
-        **{key: "uv run x.py --prompt {PROMPT} {FILES} --out {OUTPUT_FILE}"},
-        files_format="--file {path}",
-        timeout_seconds=20,
-        verbose=True,
-        keep_temp_files=True,
-        grader_target="judge",
-        workers=3,
-        healthcheck={"command": "x"},
-        max_retries=2,
-    )
-    assert spec.kind is AgentKind.CLI
-    assert spec.target == "uv run x.py --prompt {PROMPT} {FILES} --out {OUTPUT_FILE}"
+    line = "uv run x.py --prompt {PROMPT} {FILES} --out {OUTPUT_FILE}"
+    left_to_agentv = {
+        "verbose": True,
+        "keep_temp_files": True,
+        "grader_target": "judge",
+        "workers": 3,
+        "max_retries": 2,
+    }
+    kept = {"files_format": "--file {path}", "timeout_seconds": 20, "healthcheck": {"command": "x"}}
+    spec = agent(tmp_path, provider="CLI", **{key: line}, **left_to_agentv, **kept)
+    assert (spec.kind, spec.target) == (AgentKind.CLI, line)
     assert (spec.files_format, spec.timeout_seconds) == ("--file {path}", 20)
 
 
@@ -75,43 +66,39 @@ def test_a_command_is_a_command(tmp_path: Path, key: str) -> None:
         ("run {PROMPT} --model ${{MODEL}}", "run {PROMPT} --model my-model"),
     ],
 )
-def test_a_command_without_placeholders_is_a_line_for_a_shell_too_and_variables_are_filled_in(
-    tmp_path: Path, command: str, line: str
-) -> None:
+def test_a_command_is_a_line_for_a_shell_with_variables(tmp_path: Path, command: str, line: str) -> None:
     assert agent(tmp_path, provider="cli", command=command).target == line
 
 
 @pytest.mark.parametrize("folder", ["../the tools", "${{ DIRECTORY }}"])
-def test_a_folder_is_relative_to_the_one_of_the_file_and_the_workspace_goes_before_it(
-    tmp_path: Path, folder: str
-) -> None:
+def test_a_folder_is_relative_to_that_of_the_file_and_the_workspace_goes_before_it(tmp_path: Path, folder: str) -> None:
     tools, workspace = tmp_path / "the tools", tmp_path / "workspace"
-    tools.mkdir()
     workspace.mkdir()
     line = agent(tmp_path, provider="cli", command="echo {EVAL_ID}; pwd", cwd=folder).target
 
-    def run() -> list[str]:
-        return subprocess.run(["sh", "-c", line], cwd=workspace, capture_output=True, text=True).stdout.splitlines()
+    def run() -> tuple[bool, list[str]]:
+        result = subprocess.run(["sh", "-c", line], cwd=workspace, capture_output=True, text=True)
+        return result.returncode == 0, result.stdout.splitlines()
 
-    assert run() == ["{EVAL_ID}", str(tools)]
+    assert run() == (False, [])
+    tools.mkdir()
+    assert run() == (True, ["{EVAL_ID}", str(tools)])
     (workspace / ".a-file").touch()
-    assert run() == ["{EVAL_ID}", str(workspace)]
+    assert run() == (True, ["{EVAL_ID}", str(workspace)])
 
 
-def test_a_folder_that_is_not_there_ends_the_command(tmp_path: Path) -> None:
-    line = agent(tmp_path, provider="cli", command="echo on", cwd="gone").target
-    (tmp_path / "workspace").mkdir()
-    result = subprocess.run(["sh", "-c", line], cwd=tmp_path / "workspace", capture_output=True, text=True)
-    assert (result.returncode != 0, result.stdout) == (True, "")
+KEYS = ".api_key: keys do not stand in files: write ${{ NAME }}, the variable that holds it"
+TO_CLI = "give the command that starts it as provider `cli`"
+TO_OPENAI = "or name provider `openai` with the base_url of an OpenAI-compatible endpoint"
 
 
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
         ({"provider": "cli"}, ": the key 'command' is missing"),
-        ({"provider": "cli", "command": ""}, ".command: must not be empty"),
-        ({"provider": "cli", "command": " "}, ": the key 'command' is missing"),
-        ({"provider": "cli", "comand": "x"}, ".comand: unknown key; did you mean 'command'?"),
+        (CLI | {"command": ""}, ".command: must not be empty"),
+        (CLI | {"command": " "}, ": the key 'command' is missing"),
+        (CLI | {"comand": "x"}, ".comand: unknown key; did you mean 'command'?"),
         (CLI | {"provider_batching": True}, ".provider_batching: every trial starts"),
         (CLI | {"cwd": "${{ A }}/${{ B }}"}, ".cwd: not set in the environment: A, B"),
         (CLI | {"timeout_seconds": "20"}, '.timeout_seconds: expected a number, not "20"'),
@@ -124,91 +111,68 @@ def test_a_folder_that_is_not_there_ends_the_command(tmp_path: Path) -> None:
         (MODEL | {"base_url": "localhost"}, ".base_url: not an address as in https://"),
         (MODEL | {"api_format": "x"}, '.api_format: "x" is not one of the allowed'),
         (MODEL | {"top_p": 1}, ".top_p: unknown key"),
-        ({"provider": "azure", "model": "m"}, ": the key 'endpoint' is missing"),
-        # What may be a key is not repeated.
-        (
-            MODEL | {"api_key": "sk-123456"},
-            ".api_key: keys do not stand in files: write ${{ NAME }}, the variable that holds it",
-        ),
+        (MODEL | {"provider": "azure"}, ": the key 'endpoint' is missing"),
+        (MODEL | {"api_key": "sk-123456"}, KEYS),  # what may be a key is not repeated
     ],
 )
 def test_a_target_that_cannot_be_used_is_a_problem(tmp_path: Path, entry: Any, expected: str) -> None:
-    (problem,) = problems(tmp_path, **entry)
+    (problem,) = answer_of(tmp_path, **entry)
     assert problem.startswith(expected)
     assert VARIABLES["KEY"] not in problem
-
-
-def test_a_model_is_asked_by_our_own_loop(tmp_path: Path) -> None:
-    spec = agent(
-        tmp_path,
-        provider="openai",
-        model="${{ MODEL }}",
-        base_url="${{ URL }}",
-        api_key="${{ KEY }}",
-        api_format="chat",
-        temperature=0.5,
-        max_output_tokens=512,
-    )
-    assert spec.target == "my-model"
-    assert endpoint(spec) == ("https://models.example.com/v1/", "KEY")
-    assert spec.completion.parameters == {"temperature": 0.5, "max_completion_tokens": 512}
-
-
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        ({"provider": "openai"}, (None, "OPENAI_API_KEY")),
-        ({"provider": "openai", "endpoint": "http://127.0.0.1:1/v1"}, ("http://127.0.0.1:1/v1", "OPENAI_API_KEY")),
-        ({"provider": "openrouter"}, ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY")),
-        ({"provider": "openrouter", "api_key": "${{KEY}}"}, ("https://openrouter.ai/api/v1", "KEY")),
-        (
-            {"provider": "gemini"},
-            ("https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE_GENERATIVE_AI_API_KEY"),
-        ),
-        (
-            {"provider": "azure", "endpoint": "my-resource", "version": "${{ NOT_SET }}"},
-            ("https://my-resource.openai.azure.com/openai/v1", "AZURE_OPENAI_API_KEY"),
-        ),
-        (
-            {"provider": "azure", "endpoint": "https://my.example.com/"},
-            ("https://my.example.com/openai/v1", "AZURE_OPENAI_API_KEY"),
-        ),
-        (
-            {"provider": "azure", "endpoint": "https://my.example.com/openai/v1/"},
-            ("https://my.example.com/openai/v1", "AZURE_OPENAI_API_KEY"),
-        ),
-    ],
-)
-def test_every_provider_has_its_address_and_its_key(tmp_path: Path, entry: Any, expected: tuple[str, str]) -> None:
-    assert endpoint(agent(tmp_path, model="m", **entry)) == expected
-
-
-def test_what_providers_call_by_names_of_their_own(tmp_path: Path) -> None:
-    spec = agent(tmp_path, provider="openrouter", model="m", max_output_tokens=9)
-    assert spec.completion.parameters == {"max_tokens": 9}
-    assert agent(tmp_path, provider="azure", deployment="mine-4", endpoint="r").target == "mine-4"
-
-
-def test_a_key_is_never_part_of_the_agent(tmp_path: Path) -> None:
-    spec = agent(tmp_path, provider="openai", model="m", api_key="${{ KEY }}")
-    assert VARIABLES["KEY"] not in spec.model_dump_json()
 
 
 @pytest.mark.parametrize(
     ("provider", "remedy"),
     [
-        ("anthropic", "or name provider `openai` with the base_url of an OpenAI-compatible endpoint"),
+        ("anthropic", TO_OPENAI),
         ("mock", "name it in agents.yaml as `python:MODULE:FUNCTION`"),
-        ("codex", "give the command that starts it as provider `cli`"),
-        ("copilot-cli", "give the command that starts it as provider `cli`"),
-        ("replay", "give the command that starts it as provider `cli`"),
+        ("codex", TO_CLI),
+        ("replay", TO_CLI),
     ],
 )
 def test_another_provider_is_named_with_its_remedy(tmp_path: Path, provider: str, remedy: str) -> None:
-    (problem,) = problems(tmp_path, provider=provider, model="m", response="x")
+    (problem,) = answer_of(tmp_path, provider=provider, model="m", response="x")
     known = "(cli, openai, azure, openrouter, gemini can)"
     assert problem.startswith(f".provider: the provider {provider!r} cannot be an agent {known}: ")
     assert problem.endswith(remedy)
+
+
+def test_a_model_is_asked_by_our_own_loop(tmp_path: Path) -> None:
+    said = {"api_format": "chat", "temperature": 0.5, "max_output_tokens": 512}
+    spec = agent(tmp_path, provider="openai", model="${{ MODEL }}", base_url="${{ URL }}", api_key="${{ KEY }}", **said)
+    assert (spec.target, endpoint(spec)) == ("my-model", ("https://models.example.com/v1/", "KEY"))
+    assert spec.completion.parameters == {"temperature": 0.5, "max_completion_tokens": 512}
+    spec = agent(tmp_path, provider="openrouter", model="m", max_output_tokens=9)
+    assert spec.completion.parameters == {"max_tokens": 9}
+    assert agent(tmp_path, provider="azure", deployment="mine-4", endpoint="r").target == "mine-4"
+
+
+GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
+AZURE = "https://my.example.com/openai/v1"
+
+
+@pytest.mark.parametrize(
+    ("provider", "said", "address", "key"),
+    [
+        ("openai", {}, None, "OPENAI_API_KEY"),
+        ("openai", {"endpoint": "http://127.0.0.1:1/v1"}, "http://127.0.0.1:1/v1", "OPENAI_API_KEY"),
+        ("openrouter", {}, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        ("openrouter", {"api_key": "${{KEY}}"}, "https://openrouter.ai/api/v1", "KEY"),
+        ("gemini", {}, GEMINI, "GOOGLE_GENERATIVE_AI_API_KEY"),
+        (
+            "azure",
+            {"endpoint": "a", "version": "${{ B }}"},
+            "https://a.openai.azure.com/openai/v1",
+            "AZURE_OPENAI_API_KEY",
+        ),
+        ("azure", {"endpoint": "https://my.example.com/"}, AZURE, "AZURE_OPENAI_API_KEY"),
+        ("azure", {"endpoint": "https://my.example.com/openai/v1/"}, AZURE, "AZURE_OPENAI_API_KEY"),
+    ],
+)
+def test_every_provider_has_its_address_and_its_key(
+    tmp_path: Path, provider: str, said: dict[str, str], address: str | None, key: str
+) -> None:
+    assert endpoint(agent(tmp_path, provider=provider, model="m", **said)) == (address, key)
 
 
 def read(tmp_path: Path, text: str) -> TargetsFile | list[str]:
@@ -234,36 +198,39 @@ def problem(files: TargetsFile, name: str, **environment: str) -> str:
     return str(only).removeprefix("targets.yaml:")
 
 
+REFER = ".use_target: the targets refer to each other:"
+
+
+NO_LIST, NO_NAME = "1:1: expected a mapping with a list `targets`", "1:11: targets[0]: expected a mapping with a `name`"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "1:1: expected a mapping with a list `targets`"),
-        ("[]", "1:1: expected a mapping with a list `targets`"),
-        ("targets: {a: {provider: cli}}", "1:1: expected a mapping with a list `targets`"),
-        ("targets: [a]", "1:11: targets[0]: expected a mapping with a `name`"),
-        ("targets: [{provider: cli}]", "1:11: targets[0]: expected a mapping with a `name`"),
-        ("targets: [{name: 1}]", "1:11: targets[0]: expected a mapping with a `name`"),
+        ("", NO_LIST),
+        ("[]", NO_LIST),
+        ("targets: {a: {provider: cli}}", NO_LIST),
+        ("targets: [a]", NO_NAME),
+        ("targets: [{provider: cli}]", NO_NAME),
+        ("targets: [{name: 1}]", NO_NAME),
         ("targets: [{name: a}, {name: a}]", "1:29: targets[1].name: the name 'a' stands here twice"),
         ("targets: [", "2:1: not valid YAML: "),
     ],
 )
 def test_a_file_without_targets_is_a_problem(tmp_path: Path, text: str, expected: str) -> None:
-    answer = read(tmp_path, text)
-    assert isinstance(answer, list)
-    assert answer[0].startswith(expected)
-
-
-def test_keys_beside_the_targets_are_left_to_agentv(tmp_path: Path) -> None:
-    answer = read(tmp_path, "$schema: agentv-targets-v2.2\ntargets: [{name: a, provider: vscode}]\n")
-    assert isinstance(answer, TargetsFile)
+    assert beginnings(read(tmp_path, text), [expected]) == [expected]
 
 
 def test_a_target_is_an_agent_of_its_name_whatever_is_wrong_with_others(tmp_path: Path) -> None:
-    files = targets(tmp_path, editor={"provider": "vscode"}, mine=CLI, broken={"provider": "cli"})
+    """Keys beside the targets are left to AgentV."""
+    files = read(
+        tmp_path, f"$schema: a\ntargets: [{{name: editor, provider: vscode}}, {MINE}, {{name: b, provider: cli}}]\n"
+    )
+    assert isinstance(files, TargetsFile)
     agent = found(files, "mine")
     assert (agent.name, agent.kind, agent.target) == ("mine", AgentKind.CLI, "my-agent {PROMPT}")
     assert "the provider 'vscode' cannot be an agent" in problem(files, "editor")
-    assert problem(files, "broken") == "7:3: targets[2]: the key 'command' is missing"
+    assert problem(files, "b").endswith(": targets[2]: the key 'command' is missing")
 
 
 def test_an_alias_is_the_target_that_it_leads_to(tmp_path: Path) -> None:
@@ -275,27 +242,19 @@ def test_an_alias_is_the_target_that_it_leads_to(tmp_path: Path) -> None:
     ("alias", "expected"),
     [
         ("mien", "3:15: targets[0].use_target: no target 'mien'; did you mean 'mine'?"),
-        ("default", "3:15: targets[0].use_target: the targets refer to each other: default, default"),
+        ("default", f"3:15: targets[0]{REFER} default, default"),
+        ("b", f"7:15: targets[2]{REFER} default, b, c, default"),
         ("${{ NOT_SET }}", "3:15: targets[0].use_target: not set in the environment: NOT_SET"),
         (5, "3:15: targets[0].use_target: expected the name of a target"),
     ],
 )
 def test_an_alias_that_leads_nowhere_is_a_problem(tmp_path: Path, alias: Any, expected: str) -> None:
-    files = targets(tmp_path, default={"use_target": alias}, mine=CLI)
-    assert problem(files, "default") == expected
-
-
-def test_aliases_in_a_circle_are_a_problem(tmp_path: Path) -> None:
-    files = targets(tmp_path, a={"use_target": "b"}, b={"use_target": "c"}, c={"use_target": "a"})
-    assert "refer to each other: a, b, c, a" in problem(files, "a")
+    aliases = {"default": {"use_target": alias}, "b": {"use_target": "c"}, "c": {"use_target": "default"}}
+    assert problem(targets(tmp_path, **aliases, mine=CLI), "default") == expected
 
 
 def test_of_two_files_the_first_that_has_a_name_counts(tmp_path: Path) -> None:
-    (tmp_path / "near").mkdir()
-    (tmp_path / "far").mkdir()
-    near = targets(tmp_path / "near", mine=CLI, default={"use_target": "theirs"})
-    far = targets(
-        tmp_path / "far", mine=CLI | {"command": "other {PROMPT}"}, theirs=CLI | {"command": "theirs {PROMPT}"}
-    )
+    near = targets(tmp_path, mine=CLI, default={"use_target": "theirs"})
+    far = targets(tmp_path, mine=CLI | {"command": "other {PROMPT}"}, theirs=CLI | {"command": "theirs {PROMPT}"})
     assert found([near, far], "mine").target == "my-agent {PROMPT}"
     assert found([near, far], "default").target == "theirs {PROMPT}"
