@@ -10,36 +10,46 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
 
 from passgate import __version__
 from passgate.tasks.model.task import GateName
-from tests.cli.commands import Here, told
+from tests.cli.commands import Here, exits, told
 from tests.docs.commands import COMMANDS
 from tests.docs.examples import GITLAB_JOBS
 from tests.schema_store import published_schema
 
 WORKFLOW = ".github/workflows/passgate.yaml"
 JOBS = ".gitlab/passgate.yml"
+Document = dict[str, Any]
 
 
-def workflow_of(here: Here, *arguments: str) -> dict[str, Any]:
+def read(here: Here, name: str) -> Any:
+    return yaml.safe_load((here.path / name).read_text())
+
+
+def workflow_of(here: Here, *arguments: str) -> Document:
     told(here, "init", *arguments)
-    content: dict[str, Any] = yaml.safe_load((here.path / WORKFLOW).read_text())
+    content: Document = read(here, WORKFLOW)
     return content
 
 
-def jobs_of(here: Here, *arguments: str) -> dict[str, Any]:
+@pytest.fixture
+def workflow(here: Here) -> Document:
+    """The workflow of GitHub without an agent."""
+    return workflow_of(here)
+
+
+def jobs_of(here: Here, *arguments: str) -> Document:
     told(here, "init", "--ci", "gitlab", *arguments)
-    content: dict[str, Any] = yaml.safe_load((here.path / JOBS).read_text())
+    content: Document = read(here, JOBS)
     return content
 
 
-def steps_of(workflow: dict[str, Any]) -> list[dict[str, Any]]:
+def steps_of(workflow: Document) -> list[Document]:
     return [step for job in workflow["jobs"].values() for step in job["steps"]]
 
 
-def script(workflow: dict[str, Any], name: str) -> str:
+def script(workflow: Document, name: str) -> str:
     """The commands of a step, as `bash -e` gets them."""
     (step,) = [step for step in steps_of(workflow) if step.get("name") == name]
     return str(step["run"])
@@ -58,7 +68,7 @@ def run_script(text: str, folder: Path, **variables: str) -> subprocess.Complete
     )
 
 
-def run_job(job: dict[str, Any], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_job(job: Document, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """The commands of a job of GitLab, with programs that only say what they are asked."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
@@ -68,52 +78,52 @@ def run_job(job: dict[str, Any], folder: Path, **variables: str) -> subprocess.C
     return run_script("\n".join(job["script"]), folder, PATH=f"{programs}:{os.environ['PATH']}", **variables)
 
 
-def test_the_workflow_is_valid_by_the_published_schema(here: Here) -> None:
-    workflow_of(here)
+def test_the_files_are_valid_by_the_published_schemas(here: Here, workflow: Document) -> None:
     # `on` is a boolean in YAML 1.1, which PyYAML reads; the schema's list of images is older than this one.
     text = (here.path / WORKFLOW).read_text().replace("\non:\n", "\n'on':\n").replace("-24.04", "-22.04")
     jsonschema.validate(yaml.safe_load(text), published_schema("https://json.schemastore.org/github-workflow.json"))
+    jsonschema.validate(jobs_of(here), published_schema(GITLAB_JOBS))
+    assert read(here, ".gitlab-ci.yml") == {"include": [{"local": JOBS}]}
 
 
-def test_without_an_agent_it_fails_and_says_that_one_is_to_be_named(here: Here) -> None:
-    workflow = workflow_of(here)
+def test_without_an_agent_it_fails_and_says_that_one_is_to_be_named(here: Here, workflow: Document) -> None:
     assert workflow["env"]["AGENT"] == ""
     assert "oracle" not in (here.path / WORKFLOW).read_text()
     assert not (here.path / "agents.yaml").exists()
     first = script(workflow, "Is an agent named?")
     assert steps_of(workflow)[0]["run"] == first, "before anything is installed"
     result = run_script(first, here.path, AGENT=workflow["env"]["AGENT"])
-    assert result.returncode == 1
-    assert "name your agent" in result.stdout
+    assert (result.returncode, "name your agent" in result.stdout) == (1, True)
+    jobs = jobs_of(here)
+    result = run_job(jobs["passgate"], here.path, PASSGATE_AGENT=jobs["variables"]["PASSGATE_AGENT"])
+    assert (result.returncode, "name your agent" in result.stdout) == (2, True)
 
 
 def test_an_agent_that_is_named_is_the_one_of_the_workflow(here: Here) -> None:
     agent = """cli:sh -c 'cat "$1"' sh {prompt_file}"""
     workflow = workflow_of(here, "--agent", agent)
     assert workflow["env"]["AGENT"] == "my-agent"
-    entries = yaml.safe_load((here.path / "agents.yaml").read_text())["agents"]
-    assert entries == {"my-agent": {"agent": agent}}
+    assert read(here, "agents.yaml")["agents"] == {"my-agent": {"agent": agent}}
     assert run_script(script(workflow, "Is an agent named?"), here.path, AGENT="my-agent").returncode == 0
     told(here, "validate", "suites", "gates.yaml", "agents.yaml")
     told(here, "doctor", "my-agent")
 
 
-@pytest.mark.parametrize(("agent", "named"), [("theirs", "theirs"), ("cli:sh {prompt}", "cli:sh {prompt}")])
-def test_agents_that_have_names_keep_them(here: Here, agent: str, named: str) -> None:
+@pytest.mark.parametrize("agent", ["theirs", "cli:sh {prompt}"])
+def test_agents_that_have_names_keep_them(here: Here, agent: str) -> None:
     content = "agents: {theirs: {agent: 'cli:true'}}\n"
     here.write("agents.yaml", content)
-    assert workflow_of(here, "--agent", agent)["env"]["AGENT"] == named
+    assert workflow_of(here, "--agent", agent)["env"]["AGENT"] == agent
     assert (here.path / "agents.yaml").read_text() == content
 
 
 @pytest.mark.parametrize("agent", ["oracle", "nop", "nobody", "cli:no-such-program-here", "cli:sh {promt}"])
 def test_an_agent_that_cannot_be_one_is_refused_and_nothing_is_written(here: Here, agent: str) -> None:
-    assert here.passgate("init", "--agent", agent).returncode == 2
+    exits(here, 2, "init", "--agent", agent)
     assert [path.name for path in here.path.iterdir()] == [".git"]
 
 
-def test_it_pins_what_it_installs_and_may_write_only_where_no_agent_runs(here: Here) -> None:
-    workflow = workflow_of(here)
+def test_it_pins_what_it_installs_and_may_write_only_where_no_agent_runs(workflow: Document) -> None:
     actions = [step["uses"] for step in steps_of(workflow) if "uses" in step]
     assert actions
     assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in actions), actions
@@ -125,9 +135,8 @@ def test_it_pins_what_it_installs_and_may_write_only_where_no_agent_runs(here: H
     assert workflow["concurrency"]["cancel-in-progress"] is True
 
 
-def test_its_events_and_commands_are_known(here: Here) -> None:
-    workflow = workflow_of(here)
-    events = workflow[True]  # YAML 1.1 reads `on` so
+def test_its_events_and_commands_are_known(workflow: Document) -> None:
+    events = workflow[True]  # type: ignore[index]  # YAML 1.1 reads `on` so
     assert set(events) == {"pull_request", "push", "schedule"}
     assert len(events["schedule"][0]["cron"].split()) == 5
     assert set(re.findall(r"'(\w+)'", workflow["env"]["GATE"])) - {"schedule"} == {GateName.NIGHTLY, GateName.CI_MERGE}
@@ -140,8 +149,7 @@ def test_its_events_and_commands_are_known(here: Here) -> None:
         assert "${{" not in text, "expressions in commands are an injection"
 
 
-def test_runs_side_by_side_lose_no_history(here: Here, tmp_path: Path) -> None:
-    workflow = workflow_of(here)
+def test_runs_side_by_side_lose_no_history(workflow: Document, tmp_path: Path) -> None:
     fetch, add = script(workflow, "Fetch the history"), script(workflow, "Add it to the branch")
     assert 'sleep "$pause"' in add
     at_once = add.replace('sleep "$pause"', "true")
@@ -170,34 +178,17 @@ def test_runs_side_by_side_lose_no_history(here: Here, tmp_path: Path) -> None:
     assert gone.returncode not in {0, 2}, "a history that cannot be had is not an empty one"
 
 
-def test_only_the_files_of_the_run_are_new_history(here: Here) -> None:
-    collect = script(workflow_of(here), "Collect the new history")
-    state = here.path / ".passgate"
-    here.write(".passgate/history/trials/old.parquet", "")
-    here.write(".passgate/fetched", "")
-    os.utime(state / "history/trials/old.parquet", (1, 1))
-    os.utime(state / "fetched", (2, 2))
+def test_only_the_files_of_the_run_are_new_history(here: Here, workflow: Document) -> None:
+    for name, time in ((".passgate/history/trials/old.parquet", 1), (".passgate/fetched", 2)):
+        os.utime(here.write(name, ""), (time, time))
     here.write(".passgate/history/trials/day=1/new.parquet", "")
-    assert run_script(collect, here.path).returncode == 0
-    assert [path.name for path in (state / "new").rglob("*") if path.is_file()] == ["new.parquet"]
-
-
-def test_the_jobs_are_valid_by_the_published_schema_and_included(here: Here) -> None:
-    jobs = jobs_of(here)
-    Draft202012Validator(published_schema(GITLAB_JOBS)).validate(jobs)
-    including = yaml.safe_load((here.path / ".gitlab-ci.yml").read_text())
-    assert including == {"include": [{"local": JOBS}]}
-    assert not (here.path / ".github").exists()
-
-
-def test_without_an_agent_the_job_fails_and_says_that_one_is_to_be_named(here: Here) -> None:
-    jobs = jobs_of(here)
-    result = run_job(jobs["passgate"], here.path, PASSGATE_AGENT=jobs["variables"]["PASSGATE_AGENT"])
-    assert (result.returncode, "name your agent" in result.stdout) == (2, True)
+    assert run_script(script(workflow, "Collect the new history"), here.path).returncode == 0
+    assert [path.name for path in here.path.rglob(".passgate/new/**/*") if path.is_file()] == ["new.parquet"]
 
 
 def test_the_gate_runs_without_the_token_and_the_comment_is_written_with_it(here: Here) -> None:
     jobs = jobs_of(here, "--agent", "cli:cat {prompt_file}")
+    assert not (here.path / ".github").exists()
     variables = {"PASSGATE_AGENT": jobs["variables"]["PASSGATE_AGENT"], "GITLAB_COMMENT_TOKEN": "token"}
     ran = run_job(jobs["passgate"], here.path, PASSGATE_GATE="ci_merge", **variables)
     assert ran.stdout.splitlines()[-2:] == [

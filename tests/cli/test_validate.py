@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from tests.cli.commands import Here, refused, told
+from tests.cli.commands import Here, exits, refused, told
 from tests.project import REPOSITORY, Project
 
 GOOD = """
@@ -47,6 +47,7 @@ suites: {golden: {k: 3, metric: pass^k, max_steps: 10}}
 gates:
   nightly: {suites: [golden], blocks_on: [latency], limits: {latency_p95_increase_pct: 15}}
 """
+NO_EVAL = "runs: []\n"
 
 
 def write_task(project: Project, file: str, old: str = "", new: str = "") -> None:
@@ -77,35 +78,31 @@ def test_what_has_no_tasks_is_not_called_valid(here: Here) -> None:
     assert "no task files in empty" in refused(here, "validate", "empty")
 
 
-def test_a_broken_gates_file_is_checked_too(here: Here) -> None:
-    text = (REPOSITORY / "gates.yaml").read_text().replace("blocks_on: []", "block_on: []")
-    here.write("gates.yaml", text)
-    said = refused(here, "validate", "gates.yaml")
-    assert "gates.nightly.block_on: unknown key; did you mean 'blocks_on'?" in said
-
-
-def test_agents_and_prices_are_checked_together_with_tasks(here: Here) -> None:
+def test_agents_prices_and_gates_are_checked_together_with_tasks(here: Here) -> None:
+    gates = (REPOSITORY / "gates.yaml").read_text()
     files = ("agents.yaml", "prices.yaml", "task.yaml")
-    agents, prices = (
-        "version: 1\nagents:\n  bot: {agent: 'clj:m'}\n",
-        "version: 1\nmodels:\n  m: {input: -1, output: 1}\n",
-    )
-    here.write("agents.yaml", agents)
-    here.write("prices.yaml", prices)
-    write_task(here, "task.yaml", *MISSPELT)
+
+    def write(agent: str, price: int, *broken: str) -> None:
+        here.write("agents.yaml", f"version: 1\nagents:\n  bot: {{agent: '{agent}:m'}}\n")
+        here.write("prices.yaml", f"version: 1\nmodels:\n  m: {{input: {price}, output: 1}}\n")
+        write_task(here, "task.yaml", *broken)
+
+    write("clj", -1, *MISSPELT)
     said = refused(here, "validate", *files)
     assert [line.split(":")[0] for line in said.splitlines() if ".yaml:" in line] == [*files]
-    here.write("agents.yaml", agents.replace("clj", "openai"))
-    here.write("prices.yaml", prices.replace("-1", "1"))
-    write_task(here, "task.yaml")
-    assert told(here, "validate", *files) == "3 files, 1 task checked, no problems\n"
+    write("openai", 1)
+    here.write("gates.yaml", gates)
+    assert told(here, "validate", *files, "gates.yaml") == "4 files, 1 task checked, no problems\n"
+    here.write("gates.yaml", gates.replace("blocks_on: []", "block_on: []"))
+    said = refused(here, "validate", *files, "gates.yaml")
+    assert "gates.nightly.block_on: unknown key; did you mean 'blocks_on'?" in said
 
 
 def test_eval_files_are_checked_and_counted_with_the_tasks(here: Here) -> None:
     write_task(here, "golden/one.yaml")
     here.write("golden/chat.eval.yaml", "tests:\n- {id: a, input: x, criteria: c}\n- {id: b, input: x, criteria: c}\n")
-    result = here.passgate("validate", "golden")
-    assert (result.returncode, result.stdout, result.stderr) == (0, "2 files, 3 tasks checked, no problems\n", "")
+    result = exits(here, 0, "validate", "golden")
+    assert (result.stdout, result.stderr) == ("2 files, 3 tasks checked, no problems\n", "")
 
 
 def test_what_cannot_be_run_is_told_beside_warnings_and_is_exit_2(here: Here) -> None:
@@ -114,7 +111,7 @@ def test_what_cannot_be_run_is_told_beside_warnings_and_is_exit_2(here: Here) ->
         "experiment: {budget_usd: 2}\n"
         "tests:\n- {id: a, input: x, criteria: c}\n- {id: b, input: x, criteria: c, workspace: {template: ./gone}}\n",
     )
-    here.write("evals/results.yaml", "runs: []\n")
+    here.write("evals/results.yaml", NO_EVAL)
     budget, other, suite, missing, last = refused(here, "validate", "evals").splitlines()
     assert budget.startswith("warning: evals/chat.eval.yaml:1:14: experiment.budget_usd: what a run may cost is said")
     assert other == "not an eval file: evals/results.yaml"
@@ -128,36 +125,36 @@ def test_what_a_task_has_of_its_own_is_warned_of_and_recorded(here: Here) -> Non
     text = GOOD.replace("environment:\n  budgets: {{max_steps: 10}}\n", free)
     metrics = "[Tool-call accuracy, policy adherence, injection success rate, cleverness]"
     here.write("one.yaml", text.replace("[tokens]", metrics).format(name="one"))
-    result = here.passgate("validate", "one.yaml")
-    assert (result.returncode, result.stdout) == (0, "1 file, 1 task checked, no problems\n")
-    told = [line.partition(": unknown key")[0].partition(": 'clever")[0] for line in result.stderr.splitlines()]
-    assert told == [
+    result = exits(here, 0, "validate", "one.yaml")
+    assert result.stdout == "1 file, 1 task checked, no problems\n"
+    warned = [line.partition(": unknown key")[0].partition(": 'clever")[0] for line in result.stderr.splitlines()]
+    assert warned == [
         "warning: one.yaml:10:1: owner",
         "warning: one.yaml:8:11: environment.reset.database",
         "warning: one.yaml:9:13: environment.budgets.gpu_minutes",
         "warning: one.yaml:14:81: tracked_metrics[3]",
     ]
-    (task,) = json.loads(here.passgate("show", "one.yaml", "--json").stdout)
-    assert [part["path"] for part in task["unknown"]] == [line.rpartition(": ")[2] for line in told]
+    (task,) = json.loads(told(here, "show", "one.yaml", "--json"))
+    assert [part["path"] for part in task["unknown"]] == [line.rpartition(": ")[2] for line in warned]
     assert task["tracked_metrics"] == ["tool_call_accuracy", "policy_adherence", "injection_success_rate"]
 
 
-def test_a_misspelt_limit_keeps_a_task_from_being_run(here: Here) -> None:
+@pytest.mark.parametrize("command", [("validate", "suites"), ("run", "ci_merge"), ("try", "golden/one")], ids=" ".join)
+def test_a_misspelt_limit_keeps_a_task_from_being_run(here: Here, command: tuple[str, ...]) -> None:
     write_task(here, "suites/golden/one.yaml", "max_steps", "max_step")
     write_task(here, "suites/golden/two.yaml")
-    for command in (("validate", "suites"), ("run", "ci_merge"), ("try", "golden/one")):
-        said = refused(here, *command)
-        assert "one.yaml:8:13: environment.budgets.max_step: unknown key; did you mean 'max_steps'?" in said
-    assert here.passgate("try", "golden/two").returncode == 3, "it has no reference, and is not refused"
+    misspelt = "one.yaml:8:13: environment.budgets.max_step: unknown key; did you mean 'max_steps'?"
+    assert misspelt in refused(here, *command)
+    exits(here, 3, "try", "golden/two")  # It has no reference, and is not refused
 
 
 def test_of_many_files_that_are_no_evals_only_some_are_named(here: Here) -> None:
     here.write("evals/chat.eval.yaml", "tests:\n- {id: a, input: x, criteria: c}\n")
     for number in range(25):
-        here.write(f"evals/results_{number:02}.yaml", "runs: []\n")
-    lines = here.passgate("validate", "evals").stderr.splitlines()
-    told = [line for line in lines if line.startswith("not an eval file")]
-    assert (len(told), told[-1]) == (21, "not an eval file: 5 more")
+        here.write(f"evals/results_{number:02}.yaml", NO_EVAL)
+    lines = exits(here, 0, "validate", "evals").stderr.splitlines()
+    named = [line for line in lines if line.startswith("not an eval file")]
+    assert (len(named), named[-1]) == (21, "not an eval file: 5 more")
 
 
 def test_the_problems_of_an_eval_file_stand_where_the_mistakes_are(here: Here) -> None:
@@ -171,29 +168,23 @@ def test_the_problems_of_an_eval_file_stand_where_the_mistakes_are(here: Here) -
     assert "golden/many.jsonl:2:22: input: expected a text, a message or messages, not 3" in said
 
 
-ENTRY = "task: {task}, owner: Ann, reason: flaky, issue: 'https://host/1', expires: {expires}"
 IN_A_WEEK = datetime.now(UTC).date() + timedelta(days=7)
 
 
 def write_quarantine(project: Project, *tasks: str, expires: date = IN_A_WEEK) -> None:
-    entries = "".join(f"- {{{ENTRY.format(task=task, expires=expires)}}}\n" for task in tasks)
+    known = f"owner: Ann, reason: flaky, issue: 'https://host/1', expires: {expires}"
+    entries = "".join(f"- {{task: {task}, {known}}}\n" for task in tasks)
     project.write("quarantine.yaml", f"tasks:\n{entries}")
 
 
-def test_a_quarantine_is_checked_alone(here: Here) -> None:
-    write_quarantine(here, "say-yes")
-    assert told(here, "validate", "quarantine.yaml") == "1 file checked, no problems\n"
-    write_quarantine(here, "say-yes", expires=IN_A_WEEK + timedelta(days=300))
-    said = refused(here, "validate", "quarantine.yaml")
-    assert "quarantine.yaml:2:" in said
-    assert "tasks[0].expires: further ahead than `most_days: 90`" in said
-
-
-def test_a_quarantine_is_held_against_the_tasks_where_all_are_given(here: Here) -> None:
+def test_a_quarantine_is_checked_alone_and_against_the_tasks_where_all_are_given(here: Here) -> None:
+    write_quarantine(here, "one", expires=IN_A_WEEK + timedelta(days=300))
+    too_far = "quarantine.yaml:2:76: tasks[0].expires: further ahead than `most_days: 90`"
+    assert too_far in refused(here, "validate", "quarantine.yaml")
     write_task(here, "suites/golden/one.yaml")
     write_quarantine(here, "one", "golden/two")
-    for path in ("suites/golden", "suites/golden/one.yaml"):
-        told(here, "validate", "quarantine.yaml", path)
+    for paths in ((), ("suites/golden",), ("suites/golden/one.yaml",)):
+        told(here, "validate", "quarantine.yaml", *paths)
     said = refused(here, "validate", "quarantine.yaml", "suites")
     assert "quarantine.yaml:3:10: tasks[1].task: no task of the suites has this name; did you mean" in said
     write_quarantine(here, "one")
@@ -218,17 +209,19 @@ def test_a_grader_that_cannot_fail_is_found_where_a_gate_would_block_on_it(here:
     told(here, "validate", "suites")
 
 
-def test_a_folder_in_place_of_a_settings_file_is_refused(here: Here) -> None:
-    names = ("gates.yaml", "agents.yaml", "prices.yaml", "quarantine.yaml", "baseline.yaml")
-    for name in names:
-        (here.path / name).mkdir()
-    said = refused(here, "validate", *names)
-    assert all(f"{name}:1:1: cannot be read: it is no regular file" in said for name in names), said
-
-
-def test_a_device_and_a_pipe_are_refused_without_a_look_into_them(here: Here) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("gates.yaml", "agents.yaml", "prices.yaml", "quarantine.yaml", "baseline.yaml"),
+        ("/dev/null", "/dev/zero", "pipe.yaml"),
+    ],
+    ids=["folders", "devices and a pipe"],
+)
+def test_what_is_no_regular_file_is_refused_without_a_look_into_it(here: Here, names: tuple[str, ...]) -> None:
     os.mkfifo(here.path / "pipe.yaml")
-    names = ("/dev/null", "/dev/zero", "pipe.yaml")
+    if "pipe.yaml" not in names:
+        for name in names:
+            (here.path / name).mkdir()
     said = refused(here, "validate", *names)
     for name in names:
         assert re.search(rf"{name}:1:1: (cannot be read: it is no regular file|this is no file)", said), said
