@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TypeVar
+
+Server = TypeVar("Server", bound=ThreadingHTTPServer)
 
 
 @dataclass
@@ -33,12 +36,18 @@ def answering(
         def log_message(self, *_: object) -> None:
             """Nothing on the terminal."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    answers = Answering(f"http://127.0.0.1:{server.server_port}")
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        answers = Answering(f"http://127.0.0.1:{server.server_port}")
+        yield answers
+
+
+@contextmanager
+def serving(server: Server) -> Iterator[Server]:
+    """Let a server answer, in a thread, for as long as the context lasts."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield answers
+        yield server
     finally:
         server.shutdown()
         thread.join()

@@ -44,16 +44,20 @@ def summarised(*runs: JudgedRun, first: int = 0, asked: int = 0, plan: Plan = PL
     return found
 
 
-def test_counts_reds_with_their_interval() -> None:
-    found = summarised(a_run("ppp"), a_run("ppf"), a_run("ppp"), a_run("ppp", "pfp"))
+def test_reds_are_counted_and_causes_are_shares_of_runs_and_of_all_causes() -> None:
+    found = summarised(a_run("ppf", "ppf"), a_run("ppf"), a_run("ppp"), a_run("ppp"))
     assert (found.judged, found.red, found.inconclusive) == (4, 2, 0)
-    assert found.red_interval.low == pytest.approx(0.15, abs=0.01)
-    assert found.red_interval.high == pytest.approx(0.85, abs=0.01)
+    interval = found.red_interval.low, found.red_interval.high
+    assert interval == (pytest.approx(0.15, abs=0.01), pytest.approx(0.85, abs=0.01))
+    assert [(cause.task, cause.chance) for cause in found.causes] == [("golden/say-yes", 0.5), ("golden/other", 0.25)]
+    assert [cause.share for cause in found.causes] == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
+    assert [(rule.rule, rule.chance, rule.share) for rule in found.rules] == [(Rule.GOLDEN_REGRESSION, 0.5, 1.0)]
 
 
-def test_missing_evidence_is_inconclusive_and_no_cause() -> None:
+def test_missing_evidence_is_inconclusive_and_no_cause_and_part_of_the_forecast() -> None:
     found = summarised(a_run("ppe"), a_run("ppp"))
-    assert (found.red, found.inconclusive, found.causes) == (0, 1, ())
+    assert (found.red, found.inconclusive, found.causes, found.cost) == (0, 1, (), None)
+    assert found.forecast.inconclusive > 0.1
 
 
 def test_a_run_that_only_waits_for_a_sign_off_is_as_good_as_a_pass() -> None:
@@ -62,27 +66,14 @@ def test_a_run_that_only_waits_for_a_sign_off_is_as_good_as_a_pass() -> None:
     assert (found.red, found.inconclusive) == (0, 0)
 
 
-def test_causes_are_shares_of_runs_and_of_all_causes() -> None:
-    found = summarised(a_run("ppf", "ppf"), a_run("ppf"), a_run("ppp"), a_run("ppp"))
-    assert [(cause.task, cause.chance) for cause in found.causes] == [("golden/say-yes", 0.5), ("golden/other", 0.25)]
-    assert [cause.share for cause in found.causes] == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
-    assert [(rule.rule, rule.chance, rule.share) for rule in found.rules] == [(Rule.GOLDEN_REGRESSION, 0.5, 1.0)]
-
-
 def test_trials_are_those_that_were_run() -> None:
     left_out = [trial.model_copy(update={"status": "not_run", "left_out": True}) for trial in trials_of(TASK, "--f")]
-    run = a_run("fp-", "ppf")
+    run = a_run("fp-", "ppf", cost=0.1)
     confirming = trials_of(OTHER, "---pp")
     judged = JudgedRun((*run.trials, *left_out, *confirming), run.ruling)
-    found = summarised(judged, a_run("ppp"))
+    found = summarised(judged, a_run("ppp", cost=0.2), spent=7.5)
+    assert (found.cost, found.spent) == (pytest.approx(0.85), 7.5), "of the judged runs and of all"
     assert (found.trials, found.confirming, found.saved) == ((7 + 6) / 2, 1.0, 0.5)
-
-
-def test_money_is_that_of_the_judged_runs_and_spent_what_all_cost() -> None:
-    found = summarised(a_run("ppp", cost=0.1), a_run("ppp", cost=0.2), spent=7.5)
-    assert found.cost == pytest.approx(0.9)
-    assert found.spent == 7.5
-    assert summarised(a_run("ppp")).cost is None
 
 
 def test_the_forecast_is_at_the_rates_of_all_finished_runs_against_the_same_baseline() -> None:
@@ -94,52 +85,34 @@ def test_the_forecast_is_at_the_rates_of_all_finished_runs_against_the_same_base
     assert found.forecast.red == pytest.approx(1 - (rates[0] * rates[1]) ** 3)
 
 
-def test_errors_are_part_of_the_forecast() -> None:
-    assert summarised(a_run("ppe"), a_run("ppp")).forecast.inconclusive > 0.1
-
-
-def test_without_a_judged_run_there_is_nothing_to_say() -> None:
-    assert summarise(PLAN, Finished(first=[a_run("ppp").trials], pool=lambda _: GREEN), 5) is None
+def test_without_a_judged_run_in_which_something_was_measured_there_is_nothing_to_say() -> None:
     assert summarise(PLAN, Finished(), 5) is None
-
-
-def test_runs_in_which_nothing_was_measured_say_nothing() -> None:
+    assert summarise(PLAN, Finished(first=[a_run("ppp").trials], pool=lambda _: GREEN), 5) is None
     unmeasured = a_run("eee", "eee")
     assert summarise(PLAN, Finished(first=[unmeasured.trials], judged=[unmeasured], pool=lambda _: GREEN), 2) is None
     assert summarised(unmeasured, first=1).inconclusive == 1, "one run that was measured is enough"
 
 
+UNMEASURED, BASELINE = [a_run("eee", "eee")], [a_run("ppp").trials]
+HOST, NO_HOST = {"error": "no such host"}, "; the first error: no such host"
+NO_MONEY = "--max-cost 0.5 left no money for a "
+
+
 @pytest.mark.parametrize(
     ("finished", "interrupted", "why"),
     [
-        (
-            Finished(begun=3, judged=[a_run("eee", "eee")], error="no such host"),
-            False,
-            "nothing could be measured in 1 run; the first error: no such host",
-        ),
-        (
-            Finished(begun=3, judged=[a_run("eee", "eee")] * 2, error="no such host"),
-            True,
-            "nothing could be measured in 2 runs; the first error: no such host",
-        ),
-        (Finished(begun=3), True, "interrupted before a run was judged: 3 of 9 runs had begun"),
-        (
-            Finished(begun=1, first=[a_run("eee").trials], error="no such host"),
-            True,
-            "interrupted before a run was judged: 1 of 9 runs had begun; the first error: no such host",
-        ),
-        (Finished(), False, "--max-cost 0.5 left no money for a single run"),
-        (Finished(begun=3), False, "--max-cost 0.5 left no money for a single run"),
-        (
-            Finished(begun=3, first=[a_run("ppp").trials]),
-            False,
-            "--max-cost 0.5 left no money for a run to judge: 1 of 9 runs made the baseline",
-        ),
+        ({"begun": 3, "judged": UNMEASURED, **HOST}, False, f"nothing could be measured in 1 run{NO_HOST}"),
+        ({"begun": 3, "judged": UNMEASURED * 2, **HOST}, True, f"nothing could be measured in 2 runs{NO_HOST}"),
+        ({"begun": 3}, True, "interrupted before a run was judged: 3 of 9 runs had begun"),
+        ({"begun": 1, **HOST}, True, f"interrupted before a run was judged: 1 of 9 runs had begun{NO_HOST}"),
+        ({}, False, f"{NO_MONEY}single run"),
+        ({"begun": 3}, False, f"{NO_MONEY}single run"),
+        ({"begun": 3, "first": BASELINE}, False, f"{NO_MONEY}run to judge: 1 of 9 runs made the baseline"),
     ],
 )
-def test_why_there_is_nothing_to_say(finished: Finished, interrupted: bool, why: str) -> None:
+def test_why_there_is_nothing_to_say(finished: dict[str, Any], interrupted: bool, why: str) -> None:
     plan = PLAN.model_copy(update={"request": PLAN.request.model_copy(update={"max_cost": 0.5})})
-    assert why_nothing(plan, finished, 9, interrupted=interrupted) == why
+    assert why_nothing(plan, Finished(**finished), 9, interrupted=interrupted) == why
 
 
 @pytest.mark.parametrize(("runs", "pooled", "first"), [(50, 20, 20), (30, 20, 15), (2, 20, 1), (50, 3, 3)])
@@ -152,25 +125,26 @@ def test_the_folder_is_in_no_history() -> None:
     assert folder_of(PLAN) == Path(".passgate/burn-in").absolute() / PLAN.run_id
 
 
-class TestPools:
-    def test_runs_are_pooled_as_if_they_were_on_the_baseline_branch(self) -> None:
-        elsewhere = {"base": Base(commit="c", ancestors=("c",)), "pins": Pins(commit="d", reason="r")}
-        pool = pool_of_runs(a_plan(TASK, OTHER, **elsewhere), [a_run("ppp").trials, a_run("ppf").trials])
-        entry = pool(()).tasks["golden/say-yes"]
-        assert (entry.state, entry.passed, entry.n, len(entry.runs)) == (BaselineState.UNRELIABLE, 5, 6, 2)
+def test_runs_are_pooled_as_if_they_were_on_the_baseline_branch() -> None:
+    elsewhere = {"base": Base(commit="c", ancestors=("c",)), "pins": Pins(commit="d", reason="r")}
+    pool = pool_of_runs(a_plan(TASK, OTHER, **elsewhere), [a_run("ppp").trials, a_run("ppf").trials])
+    entry = pool(()).tasks["golden/say-yes"]
+    assert (entry.state, entry.passed, entry.n, len(entry.runs)) == (BaselineState.UNRELIABLE, 5, 6, 2)
 
-    def test_a_run_is_compared_with_the_models_that_have_answered_in_it(self) -> None:
-        def answered(model: str) -> tuple[Trial, ...]:
-            return tuple(trial.model_copy(update={"model": model}) for trial in trials_of(TASK, "ppp"))
 
-        pool = pool_of_runs(a_plan(TASK), [answered("m"), answered("n"), answered("n")])
-        assert [len(pool(answered(model)).tasks["golden/say-yes"].runs) for model in ("m", "n", "other")] == [1, 2, 0]
+def test_a_run_is_compared_with_the_models_that_have_answered_in_it() -> None:
+    def answered(model: str) -> tuple[Trial, ...]:
+        return tuple(trial.model_copy(update={"model": model}) for trial in trials_of(TASK, "ppp"))
 
-    def test_a_history_that_knows_the_tasks_goes_first(self, tmp_path: Path) -> None:
-        plan = PLAN.model_copy(update={"request": PLAN.request.model_copy(update={"history": str(tmp_path)})})
-        assert pool_of_history(plan) is None
-        run = plan.model_copy(update={"run_id": RUN, "created_at": begun(RUN), "revision": Revision(branch="main")})
-        record(run, [a_finished(TASK, trial) for trial in range(3)])
-        pool = pool_of_history(plan)
-        assert pool is not None
-        assert pool(()).tasks["golden/say-yes"].passed == 3
+    pool = pool_of_runs(a_plan(TASK), [answered("m"), answered("n"), answered("n")])
+    assert [len(pool(answered(model)).tasks["golden/say-yes"].runs) for model in ("m", "n", "other")] == [1, 2, 0]
+
+
+def test_a_history_that_knows_the_tasks_goes_first(tmp_path: Path) -> None:
+    plan = PLAN.model_copy(update={"request": PLAN.request.model_copy(update={"history": str(tmp_path)})})
+    assert pool_of_history(plan) is None
+    run = plan.model_copy(update={"run_id": RUN, "created_at": begun(RUN), "revision": Revision(branch="main")})
+    record(run, [a_finished(TASK, trial) for trial in range(3)])
+    pool = pool_of_history(plan)
+    assert pool is not None
+    assert pool(()).tasks["golden/say-yes"].passed == 3

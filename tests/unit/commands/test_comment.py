@@ -1,15 +1,11 @@
-"""The verdict as a comment, against servers on the loopback that answer as GitHub and GitLab do."""
+"""The verdict as a comment, against a service that answers as GitHub and GitLab do."""
 
 import json
-import re
-import threading
-import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from passgate.tasks.commands import comment as comments
@@ -24,113 +20,62 @@ from tests.builders import a_plan, a_run_id
 from tests.unit.reports.measurements import a_failed_task, a_task
 from tests.unit.reports.verdicts import a_reason, a_verdict
 
+CLIENT = httpx.Client
+GITHUB = {
+    "GITHUB_REPOSITORY": "ada/shop",
+    "GITHUB_REF": "refs/pull/7/merge",
+    "GITHUB_API_URL": "https://forge.example",
+    "GITHUB_TOKEN": "t0ken",
+}
+GITLAB = {
+    "CI_PROJECT_ID": "12",
+    "CI_MERGE_REQUEST_IID": "7",
+    "CI_API_V4_URL": "https://forge.example",
+    "GITLAB_TOKEN": "t0ken",
+}
 
-class Forge(ThreadingHTTPServer):
+
+class Forge:
     """Keeps comments as GitHub and GitLab do, for one token and one pull request."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Answers)
         self.comments: list[dict[str, Any]] = []
         self.requests: list[tuple[str, str]] = []
         self.failures: list[int] = []  # Statuses of the next answers
         self.user: dict[str, Any] | None = {"id": 42, "type": "User"}  # None for the token of an app
         self.headers: dict[str, str] = {}  # Of the failures
+        self.pauses: list[float] = []  # Before it was asked again
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path == "/user":
+            return httpx.Response(200, json=self.user) if self.user else httpx.Response(403, json={"message": "none"})
+        self.requests.append((request.method, path))
+        if self.failures:
+            return httpx.Response(self.failures.pop(0), json={"message": "no\x1b[31m"}, headers=self.headers)
+        if "t0ken" not in (request.headers.get("Private-Token"), request.headers.get("Authorization", "")[7:]):
+            return httpx.Response(401, json={"message": "Bad credentials"})
+        if request.method == "GET":
+            page = int(request.url.params["page"])
+            return httpx.Response(200, json=self.comments[(page - 1) * 100 : page * 100])
+        if request.method == "POST":
+            by = "author" if "/notes" in path else "user"
+            self.comments.append({"id": len(self.comments) + 1, by: self.user or {"id": 9, "type": "Bot"}})
+        one = self.comments[-1] if request.method == "POST" else self._named(path)
+        one |= {"html_url": "https://forge.example/7#1", **json.loads(request.content)}
+        return httpx.Response(200, json=one)
 
-    @property
-    def github(self) -> dict[str, str]:
-        return {
-            "GITHUB_REPOSITORY": "ada/shop",
-            "GITHUB_REF": "refs/pull/7/merge",
-            "GITHUB_API_URL": self.url,
-            "GITHUB_TOKEN": "t0ken",
-        }
-
-    @property
-    def gitlab(self) -> dict[str, str]:
-        return {"CI_PROJECT_ID": "12", "CI_MERGE_REQUEST_IID": "7", "CI_API_V4_URL": self.url, "GITLAB_TOKEN": "t0ken"}
-
-
-class _Answers(BaseHTTPRequestHandler):
-    server: Forge
-
-    def do_GET(self) -> None:
-        if self.path == "/user":
-            self._send(200, self.server.user) if self.server.user else self._send(403, {"message": "no user"})
-            return
-        page = int(parse_qs(urlsplit(self.path).query)["page"][0])
-        if not self._refused():
-            self._send(200, self.server.comments[(page - 1) * 100 : page * 100])
-
-    # What a request changes is stored before it is answered: the test looks as soon as it has the answer.
-    def do_POST(self) -> None:
-        by = "author" if "/notes" in self.path else "user"
-        one = {"id": len(self.server.comments) + 1, by: self.server.user or {"id": 9, "type": "Bot"}, **self._body()}
-        one["html_url"] = f"{self.server.url}/7#1"
-        if not self._refused():
-            self.server.comments.append(one)
-            self._send(201, one)
-
-    def do_PATCH(self) -> None:
-        one = next(one for one in self.server.comments if self.path.endswith(f"/{one['id']}"))
-        if not self._refused():
-            one |= self._body()
-            self._send(200, one)
-
-    def do_PUT(self) -> None:
-        self.do_PATCH()
-
-    def _body(self) -> Any:
-        if not hasattr(self, "_read"):
-            self._read = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        return self._read
-
-    def _refused(self) -> bool:
-        """Whether the request is refused; answers it then."""
-        self.server.requests.append((self.command, self.path))
-        token = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get("PRIVATE-TOKEN")
-        if self.server.failures:
-            self._send(self.server.failures.pop(0), {"message": "no\x1b[31m"})
-        elif token != "t0ken":
-            self._send(401, {"message": "Bad credentials"})
-        else:
-            return False
-        return True
-
-    def _send(self, status: int, document: Any) -> None:
-        if self.command != "GET":
-            self._body()
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        for name, value in self.server.headers.items() if status >= 400 else ():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def forge() -> Iterator[Forge]:
-    with Forge() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+    def _named(self, path: str) -> dict[str, Any]:
+        return next(one for one in self.comments if path.endswith(f"/{one['id']}"))
 
 
 @pytest.fixture(autouse=True)
-def _without_pauses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(comments, "_PAUSES", (0.0, 0.0))
+def forge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Forge:
     monkeypatch.chdir(tmp_path)
+    forge = Forge()
+    monkeypatch.setattr(httpx, "Client", partial(httpx.Client, transport=httpx.MockTransport(forge.answer)))
+    monkeypatch.setattr("passgate.tasks.commands.comment.time.sleep", forge.pauses.append)
+    return forge
 
 
 def failing_verdict() -> Verdict:
@@ -149,14 +94,17 @@ def kept(verdict: Verdict) -> str:
     return verdict.run_id
 
 
-@pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_a_gate_has_one_comment_that_each_run_changes(forge: Forge, kind: str) -> None:
-    service = comment_service(getattr(forge, kind), None)
+def commented(verdict: Verdict, environment: dict[str, str] = GITHUB) -> str:
+    return comment(kept(verdict), comment_service(environment, None))
+
+
+@pytest.mark.parametrize("environment", [GITHUB, GITLAB], ids=["GitHub", "GitLab"])
+def test_a_gate_has_one_comment_that_each_run_changes(forge: Forge, environment: dict[str, str]) -> None:
     forge.comments = [{"id": number, "body": "looks good"} for number in range(1, 151)]
-    assert comment(kept(failing_verdict()), service)
+    assert commented(failing_verdict(), environment)
     assert len(forge.comments) == 151
     assert "FAIL" in forge.comments[-1]["body"]
-    comment(kept(passing_verdict()), service)
+    commented(passing_verdict(), environment)
     assert len(forge.comments) == 151
     assert "PASS" in forge.comments[-1]["body"]
     assert "FAIL" not in forge.comments[-1]["body"]
@@ -167,79 +115,70 @@ def test_the_comment_of_somebody_else_is_left_alone_whatever_it_begins_with(
     forge: Forge, user: dict[str, Any] | None
 ) -> None:
     forge.user = user
-    comment(kept(failing_verdict()), comment_service(forge.github, None))
+    commented(failing_verdict())
     forged = {**forge.comments[0], "id": 7, "user": {"id": 6, "type": "User"}}
     forge.comments.insert(0, forged)
-    comment(kept(passing_verdict()), comment_service(forge.github, None))
+    commented(passing_verdict())
     assert ["PASS" in one["body"] for one in forge.comments] == [False, True]
 
 
 def test_each_gate_has_a_comment_of_its_own(forge: Forge) -> None:
-    service = comment_service(forge.github, None)
-    comment(kept(failing_verdict()), service)
-    nightly = passing_verdict().model_copy(update={"gate": GateName.NIGHTLY, "run_id": "20260402T020000Z-nightly-5f3a"})
-    comment(kept(nightly), service)
+    commented(failing_verdict())
+    commented(passing_verdict().model_copy(update={"gate": GateName.NIGHTLY}))
     assert len(forge.comments) == 2
 
 
 def test_the_addresses_are_those_of_the_apis(forge: Forge) -> None:
-    comment(kept(failing_verdict()), comment_service(forge.github, None))
-    comment(kept(failing_verdict()), comment_service(forge.github, None))
-    comment(kept(failing_verdict()), comment_service(forge.gitlab, None))
-    asked = [(method, re.sub(r"\?.*", "", path)) for method, path in forge.requests]
-    assert asked[1] == ("POST", "/repos/ada/shop/issues/7/comments")
-    assert asked[3] == ("PATCH", "/repos/ada/shop/issues/comments/1")
-    assert asked[5] == ("PUT", "/projects/12/merge_requests/7/notes/1")
+    for environment in (GITHUB, GITHUB, GITLAB):
+        commented(failing_verdict(), environment)
+    assert forge.requests[1] == ("POST", "/repos/ada/shop/issues/7/comments")
+    assert forge.requests[3] == ("PATCH", "/repos/ada/shop/issues/comments/1")
+    assert forge.requests[5] == ("PUT", "/projects/12/merge_requests/7/notes/1")
 
 
-def test_a_busy_service_is_asked_again(forge: Forge) -> None:
-    forge.failures = [503, 429]
-    comment(kept(failing_verdict()), comment_service(forge.github, None))
-    assert len(forge.comments) == 1
+@pytest.mark.parametrize(
+    ("failures", "headers", "pauses"),
+    [
+        ([503, 429], {}, [1.0, 3.0]),
+        ([403, 429], {"Retry-After": "20"}, [20.0, 20.0]),
+        ([403, 429], {"X-RateLimit-Remaining": "0"}, [1.0, 3.0]),
+    ],
+)
+def test_a_busy_service_is_asked_again_after_the_pause_that_it_asks_for(
+    forge: Forge, failures: list[int], headers: dict[str, str], pauses: list[float]
+) -> None:
+    forge.failures, forge.headers = failures, headers
+    commented(failing_verdict())
+    assert (len(forge.comments), forge.pauses) == (1, pauses)
 
 
-@pytest.mark.parametrize(("failures", "said"), [([403], "needs permission"), ([503, 503, 503], "answered 503")])
-def test_what_the_service_refuses_is_said_in_its_words(forge: Forge, failures: list[int], said: str) -> None:
-    forge.failures = failures
+@pytest.mark.parametrize(
+    ("failures", "headers", "said"),
+    [
+        ([403], {}, "needs permission"),
+        ([503, 503, 503], {}, "answered 503"),
+        ([403, 403, 403], {"Retry-After": "0"}, "answered 403: .* that is its rate limit"),
+        ([403, 403, 403], {"X-RateLimit-Remaining": "0"}, "answered 403: .* that is its rate limit"),
+    ],
+)
+def test_what_the_service_refuses_is_said_in_its_words(
+    forge: Forge, failures: list[int], headers: dict[str, str], said: str
+) -> None:
+    forge.failures, forge.headers = failures, headers
     with pytest.raises(CommentError, match=said) as raised:
-        comment(kept(failing_verdict()), comment_service(forge.github, None))
-    assert "t0ken" not in str(raised.value)
-    assert "\x1b" not in str(raised.value)
+        commented(failing_verdict())
+    assert not any(bad in str(raised.value) for bad in ("t0ken", "\x1b"))
 
 
-@pytest.mark.parametrize("headers", [{"Retry-After": "0"}, {"X-RateLimit-Remaining": "0"}])
-def test_a_rate_limit_is_waited_for_and_is_no_question_of_permission(forge: Forge, headers: dict[str, str]) -> None:
-    forge.headers, service = headers, comment_service(forge.github, None)
-    forge.failures = [403, 429]
-    comment(kept(failing_verdict()), service)
-    assert len(forge.comments) == 1
-    forge.failures = [403, 403, 403]
-    with pytest.raises(CommentError, match=r"answered 403: .* that is its rate limit"):
-        comment(kept(failing_verdict()), service)
-
-
-def test_the_pause_that_a_service_asks_for_is_kept(forge: Forge) -> None:
-    forge.headers, forge.failures = {"Retry-After": "1"}, [429]
-    began = time.monotonic()
-    comment(kept(failing_verdict()), comment_service(forge.github, None))
-    assert time.monotonic() - began >= 1
-
-
-def test_a_service_that_is_not_there_is_said() -> None:
-    environment = {
-        "GITHUB_REPOSITORY": "ada/shop",
-        "GITHUB_REF": "refs/pull/7/merge",
-        "GITHUB_API_URL": "http://127.0.0.1:1",
-        "GITHUB_TOKEN": "t0ken",
-    }
+def test_a_service_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(httpx, "Client", CLIENT)
     with pytest.raises(CommentError, match="GitHub cannot be reached"):
-        comment(kept(failing_verdict()), comment_service(environment, None))
+        commented(failing_verdict(), GITHUB | {"GITHUB_API_URL": "http://127.0.0.1:1"})
 
 
 def test_a_long_comment_is_cut_and_says_so(forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
-    service = comment_service(forge.github, None)
     monkeypatch.setattr(comments, "markdown", lambda _: "a line\n\n" * 20_000)
-    comment(kept(failing_verdict()), service)
+    commented(failing_verdict())
     body = forge.comments[0]["body"]
     assert len(body) < 65_536
     assert body.endswith("The rest is left out: GitHub takes no longer comment.")
@@ -255,18 +194,18 @@ def test_a_long_comment_is_cut_and_says_so(forge: Forge, monkeypatch: pytest.Mon
         ({"GITHUB_API_URL": "http://github.example"}, "not reached by https"),
     ],
 )
-def test_a_job_that_cannot_comment_says_what_it_lacks(forge: Forge, changes: dict[str, str], said: str) -> None:
+def test_a_job_that_cannot_comment_says_what_it_lacks(changes: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        comment_service(forge.github | changes, None)
+        comment_service(GITHUB | changes, None)
 
 
-def test_the_pull_request_can_be_named(forge: Forge) -> None:
-    service = comment_service(forge.github | {"GITHUB_REF": "refs/heads/main"}, 9)
+def test_the_pull_request_can_be_named() -> None:
+    service = comment_service(GITHUB | {"GITHUB_REF": "refs/heads/main"}, 9)
     assert service.comments.endswith("/issues/9/comments")
 
 
-def test_a_run_without_a_verdict_is_refused(forge: Forge) -> None:
+def test_a_run_without_a_verdict_is_refused() -> None:
     run_id = a_run_id("20260401")
     RunStore.of(run_id).write_plan(a_plan(run_id=run_id), Masker([]))
     with pytest.raises(UsageError, match=f"no verdict: carry it on with `passgate run ci_merge --resume {run_id}`"):
-        comment(run_id, comment_service(forge.github, None))
+        comment(run_id, comment_service(GITHUB, None))

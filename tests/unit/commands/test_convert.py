@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from passgate.tasks.commands.convert import (
-    Converted,
-    Destination,
-    Dialect,
-    convert,
-)
+from passgate.tasks.commands.convert import Converted, Destination, Dialect, convert
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats.loading import tasks_of_paths
 from passgate.tasks.formats.schema_check import schema_validator
@@ -37,14 +32,16 @@ def add(name: str, *tests: dict[str, Any], files: dict[str, str] | None = None, 
 
 
 def written(source: Path, dialect: Dialect, out: str, *, lossy: bool = False, force: bool = False) -> Converted:
-    return convert(
-        [source],
-        Destination(dialect, Path(out), SHIPPED, {}, lossy=lossy, overwrite=force),
-    )
+    return convert([source], Destination(dialect, Path(out), SHIPPED, {}, lossy=lossy, overwrite=force))
 
 
-def tasks(*paths: str | Path) -> list[TaskFile]:
-    found = tasks_of_paths(list(map(Path, paths)), SHIPPED, {})
+def said(file: str) -> Any:
+    """What a file of YAML holds."""
+    return yaml.safe_load(Path(file).read_text())
+
+
+def tasks(path: str | Path) -> list[TaskFile]:
+    found = tasks_of_paths([Path(path)], SHIPPED, {})
     assert found.problems == ()
     return [source.task for source in found.tasks]
 
@@ -65,11 +62,8 @@ def test_task_files_lie_in_the_folders_of_their_suites_and_fit_their_schema() ->
 def test_an_eval_file_has_the_words_of_agentevals() -> None:
     source = add("in.yaml", {**TEST, "assertions": TEST["assert"], "expected_outcome": "Is kind."})
     written(source, Dialect.EVAL, "out/EVAL.yaml")
-    assert yaml.safe_load(Path("out/EVAL.yaml").read_text()) == {
-        "name": "out",
-        "suite": "golden",
-        "tests": [{"id": "t", "criteria": "Is kind.", "input": "Hi", "assert": TEST["assert"]}],
-    }
+    test = {"id": "t", "criteria": "Is kind.", "input": "Hi", "assert": TEST["assert"]}
+    assert said("out/EVAL.yaml") == {"name": "out", "suite": "golden", "tests": [test]}
     assert tasks("out/EVAL.yaml") == tasks(source)
 
 
@@ -88,7 +82,7 @@ def test_lines_have_a_sidecar() -> None:
     converted = written(source, Dialect.JSONL, "out.jsonl")
     assert [str(file) for file in converted.files] == ["out.jsonl", "out.yaml"]
     assert [json.loads(line)["id"] for line in Path("out.jsonl").read_text().splitlines()] == ["t", "u"]
-    assert yaml.safe_load(Path("out.yaml").read_text())["compat"] == "agentv"
+    assert said("out.yaml")["compat"] == "agentv"
     assert tasks("out.jsonl") == tasks(source)
 
 
@@ -105,15 +99,15 @@ def test_paths_lead_to_the_same_files_from_elsewhere() -> None:
     files = {"evals/x/a.md": "A", "evals/x/judge.md": "J", "evals/x/judge.py": "", "evals/x/w/f": ""}
     source = add("evals/x/EVAL.yaml", test, files=files)
     written(source, Dialect.EVAL, "evals/y.yaml")
-    said = yaml.safe_load(Path("evals/y.yaml").read_text())["tests"][0]
-    assert said["input"][0]["content"] == [{"type": "file", "value": "./x/a.md"}]
-    assert said["assert"] == [
+    (moved,) = said("evals/y.yaml")["tests"]
+    assert moved["input"][0]["content"] == [{"type": "file", "value": "./x/a.md"}]
+    assert moved["assert"] == [
         {"type": "llm_judge", "prompt": "./x/judge.md"},
         {"type": "code_judge", "script": ["python", "judge.py"], "cwd": "./x"},
     ]
-    assert said["workspace"] == {"template": "./x/w"}
+    assert moved["workspace"] == {"template": "./x/w"}
     written(source, Dialect.FOUR_SUITE, "evals")
-    task = yaml.safe_load(Path("evals/golden/t.yaml").read_text())
+    task = said("evals/golden/t.yaml")
     assert task["inputs"]["messages"][0]["content"] == [{"type": "file", "value": "x/a.md"}]
     assert task["graders"][0] == {"type": "llm_grader", "prompt_file": "x/judge.md"}
     assert task["graders"][1]["cwd"] == "x"
@@ -121,19 +115,12 @@ def test_paths_lead_to_the_same_files_from_elsewhere() -> None:
 
 def test_there_and_back_again_nothing_has_changed() -> None:
     turns = [{"input": "One", "assert": ["Is kind."]}, {"input": "Two", "expected_output": "2"}]
-    conversation = {
-        "id": "talk",
-        "mode": "conversation",
-        "turns": turns,
-        "assert": [{"type": "contains", "value": "x"}],
-    }
+    conversation = {"id": "talk", "mode": "conversation", "turns": turns, "assert": TEST["assert"]}
     source = add("in.yaml", {**TEST, "run": {"repeat": {"count": 3, "strategy": "mean"}}}, conversation)
     written(source, Dialect.JSONL, "one.jsonl")
     written(Path("one.jsonl"), Dialect.FOUR_SUITE, "suites")
     written(Path("suites"), Dialect.EVAL, "two.yaml")
-    assert sorted(tasks("two.yaml"), key=lambda task: task.task_id) == sorted(
-        tasks(source), key=lambda task: task.task_id
-    )
+    assert {task.task_id: task for task in tasks("two.yaml")} == {task.task_id: task for task in tasks(source)}
 
 
 def test_a_path_that_leaves_the_suites_folder_is_told_with_its_task() -> None:
@@ -166,10 +153,9 @@ def test_what_keeps_a_test_from_being_run_is_not_lost_silently() -> None:
 
 
 def test_a_grader_of_another_tool_goes_along() -> None:
-    source = add("in.yaml", {**TEST, "assert": [{"type": "similar", "value": "x", "threshold": 0.5}]})
-    written(source, Dialect.EVAL, "out.yaml")
-    said = yaml.safe_load(Path("out.yaml").read_text())
-    assert said["tests"][0]["assert"] == [{"type": "similar", "value": "x", "threshold": 0.5}]
+    graders = [{"type": "similar", "value": "x", "threshold": 0.5}]
+    written(add("in.yaml", {**TEST, "assert": graders}), Dialect.EVAL, "out.yaml")
+    assert said("out.yaml")["tests"][0]["assert"] == graders
 
 
 def test_what_cannot_be_read_again_is_a_problem_of_its_task() -> None:
@@ -179,22 +165,17 @@ def test_what_cannot_be_read_again_is_a_problem_of_its_task() -> None:
     assert not Path("suites/golden/b.yaml").exists()
 
 
-def test_files_that_are_there_stay_without_force() -> None:
+def test_files_that_are_there_stay_without_force_and_with_it_one_can_be_written_over_itself() -> None:
     source = add("in.yaml", TEST)
+    before = tasks(source)
     Path("out.yaml").write_text("mine")
     for dialect, out in ((Dialect.EVAL, "out.yaml"), (Dialect.JSONL, "out.jsonl")):
         with pytest.raises(UsageError, match=r"out\.yaml: there already; --force"):
             written(source, dialect, out)
     assert Path("out.yaml").read_text() == "mine"
-    written(source, Dialect.EVAL, "out.yaml", force=True)
-    assert tasks("out.yaml") == tasks(source)
-
-
-def test_a_file_can_be_written_over_itself() -> None:
-    source = add("in.yaml", TEST)
-    before = tasks(source)
-    written(source, Dialect.EVAL, "in.yaml", force=True)
-    assert tasks(source) == before
+    for out in ("out.yaml", "in.yaml"):
+        written(source, Dialect.EVAL, out, force=True)
+        assert tasks(out) == before
 
 
 def test_tests_of_several_prompts_get_ids_of_their_own() -> None:
@@ -215,23 +196,18 @@ def test_tests_of_several_files_get_ids_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "out"),
+    ("dialect", "out", "problem"),
     [
-        (Dialect.FOUR_SUITE, "in.yaml"),
-        (Dialect.EVAL, "out.jsonl"),
-        (Dialect.JSONL, "out.yaml"),
-        (Dialect.EVAL, "d.yaml"),
+        (Dialect.FOUR_SUITE, "in.yaml", "--out in.yaml"),
+        (Dialect.EVAL, "out.jsonl", "--out out.jsonl"),
+        (Dialect.JSONL, "out.yaml", "--out out.yaml"),
+        (Dialect.EVAL, "d.yaml", "--out d.yaml"),
+        (Dialect.JSONL, "side.jsonl", r"side\.yml would be its sidecar too"),
     ],
 )
-def test_a_target_that_its_dialect_cannot_be_written_to_is_refused(dialect: Dialect, out: str) -> None:
+def test_a_target_that_its_dialect_cannot_be_written_to_is_refused(dialect: Dialect, out: str, problem: str) -> None:
     source = add("in.yaml", TEST)
     Path("d.yaml").mkdir()
-    with pytest.raises(UsageError, match=f"--out {out}"):
+    Path("side.yml").write_text("name: x")
+    with pytest.raises(UsageError, match=problem):
         written(source, dialect, out, force=True)
-
-
-def test_a_second_sidecar_is_refused() -> None:
-    source = add("in.yaml", TEST)
-    Path("out.yml").write_text("name: x")
-    with pytest.raises(UsageError, match=r"out\.yml would be its sidecar too"):
-        written(source, Dialect.JSONL, "out.jsonl")

@@ -35,27 +35,31 @@ def assumed(plan: Plan, rate: float = 0.99, **changes: Any) -> Forecast:
     return forecast(plan, basis, gates=200)
 
 
-def test_the_seeds_gate() -> None:
-    found = assumed(plan_with(*TWENTY, **STRICT))
-    assert found.red == found.strict_red == pytest.approx(0.4528, abs=1e-4)
-    assert found.inconclusive == pytest.approx(0)
-    assert found.catches[1].mean == found.catches[1].strict_mean == pytest.approx(0.657)
+@pytest.fixture(scope="module")
+def of_the_seed() -> Forecast:
+    return assumed(plan_with(*TWENTY, **STRICT))
 
 
-def test_the_smallest_change_of_the_seeds_gate_is_to_ask_for_evidence() -> None:
-    found = assumed(plan_with(*TWENTY, **STRICT))
-    assert found.advice is not None
-    assert [change.what for change in found.advice.changes] == ["regression.mode: strict -> evidence"]
-    assert found.advice.reaches_target
-    assert found.advice.red <= 0.02
-    assert found.advice.effort.confirming > 0
+def test_the_seeds_gate(of_the_seed: Forecast) -> None:
+    assert of_the_seed.red == of_the_seed.strict_red == pytest.approx(0.4528, abs=1e-4)
+    assert of_the_seed.inconclusive == pytest.approx(0)
+    assert of_the_seed.catches[1].mean == of_the_seed.catches[1].strict_mean == pytest.approx(0.657)
+    assert Forecast.model_validate_json(of_the_seed.model_dump_json()) == of_the_seed
+
+
+def test_the_smallest_change_of_the_seeds_gate_is_to_ask_for_evidence(of_the_seed: Forecast) -> None:
+    advice = of_the_seed.advice
+    assert advice is not None
+    assert [change.what for change in advice.changes] == ["regression.mode: strict -> evidence"]
+    assert advice.reaches_target
+    assert advice.red <= 0.02
+    assert advice.effort.confirming > 0
     after = assumed(plan_with(*TWENTY, **EVIDENCE))
-    assert after.advice is None
-    assert (after.red, after.catches) == (pytest.approx(found.advice.red), found.advice.catches)
+    assert (after.advice, after.red, after.catches) == (None, pytest.approx(advice.red), advice.catches)
 
 
 def test_a_gate_that_a_suite_is_missing_from_is_never_a_pass() -> None:
-    found = assumed(plan_with(*TWENTY, **{**EVIDENCE, "suites": ["golden", "adversarial"]}))
+    found = assumed(plan_with(*TWENTY[:2], **{**EVIDENCE, "suites": ["golden", "adversarial"]}))
     assert found.inconclusive == pytest.approx(1 - found.red)
     assert any("the suite adversarial has no task" in note for note in found.notes)
 
@@ -75,7 +79,7 @@ def test_violations_on_record_are_red() -> None:
 
 def test_the_baseline_of_the_history_goes_before_the_assumed_one() -> None:
     known = a_baseline(TWENTY[0], state=BaselineState.RED, runs=("a", "b"), passed=1, n=6)
-    rates = dict.fromkeys((f"golden/{task.task_id}" for task in TWENTY[:2]), 0.9)
+    rates = dict.fromkeys((f"golden/{task.task_id}" for task in TWENTY[:2]), 0.99)
     found = forecast(plan_with(*TWENTY[:2], **EVIDENCE), Basis(known, rates, "assumed"), gates=100)
     assert [(task.state, task.can_block) for task in found.tasks] == [("red before too", False), ("as assumed", True)]
     assert found.baseline_runs == 2
@@ -106,104 +110,95 @@ def test_tasks_that_go_by_their_scores_are_said() -> None:
     assert any(note.startswith("1 tasks go by their scores") for note in found.notes)
 
 
-def test_everything_survives_json() -> None:
-    found = assumed(plan_with(*TWENTY[:3], **STRICT))
-    assert Forecast.model_validate_json(found.model_dump_json()) == found
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    plan = plan_with(*TWENTY[:2], **EVIDENCE)
+    return plan.model_copy(update={"request": plan.request.model_copy(update={"history": str(tmp_path)})})
 
 
-class TestHistory:
-    @pytest.fixture
-    def plan(self, tmp_path: Path) -> Plan:
-        plan = plan_with(*TWENTY[:2], **EVIDENCE)
-        return plan.model_copy(update={"request": plan.request.model_copy(update={"history": str(tmp_path)})})
+def store(plan: Plan, *tasks: EvalTask, branch: str = "main", run_id: str = RUN, **trial: Any) -> None:
+    run = plan.model_copy(update={"run_id": run_id, "created_at": begun(run_id), "revision": Revision(branch=branch)})
+    record(run, [a_finished(task, number, **trial) for task in tasks for number in range(3)])
 
-    def store(self, plan: Plan, *tasks: EvalTask, branch: str = "main", run_id: str = RUN, **trial: Any) -> None:
-        run = plan.model_copy(
-            update={"run_id": run_id, "created_at": begun(run_id), "revision": Revision(branch=branch)}
-        )
-        record(run, [a_finished(task, number, **trial) for task in tasks for number in range(3)])
 
-    def refusal(self, plan: Plan) -> str:
-        with pytest.raises(UsageError) as raised:
-            basis_of(plan, {}, "history")
-        return str(raised.value).replace(str(plan.request.history), "HISTORY")
+def refusal(plan: Plan) -> str:
+    with pytest.raises(UsageError) as raised:
+        basis_of(plan, {}, "history")
+    return str(raised.value).replace(str(plan.request.history), "HISTORY")
 
-    def test_gives_rates_and_baseline(self, plan: Plan) -> None:
-        self.store(plan, *plan.tasks)
-        basis = basis_of(plan, {}, "history")
-        assert basis.rates == dict.fromkeys(basis.baseline.tasks, pytest.approx(6.5 / 7))
-        assert basis.baseline.tasks["golden/t00"].passed == 3
-        found = forecast(plan, basis, gates=100)
-        assert (found.rates, found.baseline_runs, found.tasks[0].passed, found.tasks[0].n) == ("history", 1, 3, 3)
 
-    def test_that_is_empty_is_refused_with_the_remedy(self, plan: Plan) -> None:
-        assert self.refusal(plan) == (
-            "the history HISTORY has no runs of cli:my-agent on main with the tasks of ci_merge: "
-            "`passgate run ci_merge --agent cli:my-agent` makes the first; `--assume 0.99` forecasts without any"
-        )
+def test_a_history_gives_rates_and_baseline(plan: Plan) -> None:
+    store(plan, *plan.tasks)
+    basis = basis_of(plan, {}, "history")
+    assert basis.rates == dict.fromkeys(basis.baseline.tasks, pytest.approx(6.5 / 7))
+    assert basis.baseline.tasks["golden/t00"].passed == 3
+    rates = basis_of(plan, {"golden/t00": 0.5}, "file").rates
+    assert (rates["golden/t00"], rates["golden/t01"]) == (0.5, pytest.approx(6.5 / 7))
 
-    def test_of_runs_that_cannot_be_genuine_says_that_they_are_left_out(self, plan: Plan) -> None:
-        self.store(plan, *plan.tasks, run_id=a_run_id("20990131"))
-        assert "(passgate leaves out 1 run of the history (2 tasks) that cannot be genuine." in self.refusal(plan)
 
-    def test_the_remedy_can_be_copied_into_a_shell(self, plan: Plan) -> None:
-        agent = AgentSpec(kind=AgentKind.CLI, target="sh it's.sh {prompt}")
-        said = self.refusal(plan.model_copy(update={"agent": agent}))
-        command = said.split("`")[1]
-        assert shlex.split(command) == ["passgate", "run", "ci_merge", "--agent", "cli:sh it's.sh {prompt}"]
+def test_a_new_task_beside_known_ones_blocks_at_its_first_failure(plan: Plan) -> None:
+    store(plan, plan.tasks[0])
+    found = forecast(plan, basis_of(plan, {}, "history"), gates=100)
+    assert (found.rates, found.baseline_runs) == ("history", 1)
+    assert [(task.state, task.passed, task.n) for task in found.tasks] == [("green", 3, 3), ("new task", 0, 0)]
+    assert found.tasks[1].red == pytest.approx(1 - found.tasks[1].pass_rate ** 3)
 
-    def test_of_errors_alone_is_not_denied(self, plan: Plan) -> None:
-        self.store(plan, *plan.tasks, status="error")
-        assert self.refusal(plan).startswith(
-            "the history HISTORY has runs of cli:my-agent on main with the tasks of ci_merge, but they measured "
-            "nothing: `passgate run ci_merge --agent cli:my-agent` makes another; "
-        )
 
-    def test_of_tasks_as_they_were_is_not_denied(self, plan: Plan) -> None:
-        self.store(plan, *(task.model_copy(update={"grader_digest": "other"}) for task in plan.tasks))
-        assert "with the tasks of ci_merge, but none measured them as they are now: " in self.refusal(plan)
-
-    def test_of_other_branches_is_not_denied(self, plan: Plan) -> None:
-        self.store(plan, *plan.tasks, branch="mine")
-        assert "has no runs of cli:my-agent on main with the tasks of ci_merge, only runs of " in self.refusal(plan)
-
-    @pytest.mark.parametrize(
-        ("pins", "what"),
-        [
-            (Pins(commit="0123456789abcdef", reason="r"), "the commit 0123456789ab"),
-            (Pins(runs=("2024", "2023"), reason="r"), "the runs 2024, 2023"),
-        ],
+def test_an_empty_history_is_refused_with_the_remedy_unless_all_rates_are_given(plan: Plan) -> None:
+    assert refusal(plan) == (
+        "the history HISTORY has no runs of cli:my-agent on main with the tasks of ci_merge: "
+        "`passgate run ci_merge --agent cli:my-agent` makes the first; `--assume 0.99` forecasts without any"
     )
-    def test_that_lacks_what_is_pinned_names_the_pin(self, plan: Plan, pins: Pins, what: str) -> None:
-        self.store(plan, *plan.tasks)
-        assert self.refusal(plan.model_copy(update={"pins": pins})) == (
-            f"baseline.yaml pins {what}, and the history HISTORY has no runs of cli:my-agent there with the tasks of "
-            "ci_merge: `passgate baseline clear` takes the pin away; `--assume 0.99` forecasts without any"
-        )
+    given = {"golden/t00": 0.9, "golden/t01": 0.8}
+    assert basis_of(plan, given, "file").rates == given
+    with pytest.raises(UsageError, match="no runs"):
+        basis_of(plan, {"golden/t00": 0.9}, "file")
 
-    def test_pinned_runs_that_measured_nothing_are_not_denied(self, plan: Plan) -> None:
-        self.store(plan, *plan.tasks, status="error")
-        said = self.refusal(plan.model_copy(update={"pins": Pins(runs=("20260130",), reason="r")}))
-        assert "baseline.yaml pins the runs 20260130, and the history HISTORY has runs of cli:my-agent there" in said
-        assert "but they measured nothing: `passgate baseline clear`" in said
 
-    def test_why_the_base_cannot_be_told_is_said_too(self, plan: Plan) -> None:
-        noted = plan.model_copy(update={"base": Base(note="the clone is shallow")})
-        assert "with the tasks of ci_merge (the clone is shallow): " in self.refusal(noted)
+def test_the_remedy_can_be_copied_into_a_shell(plan: Plan) -> None:
+    agent = AgentSpec(kind=AgentKind.CLI, target="sh it's.sh {prompt}")
+    command = refusal(plan.model_copy(update={"agent": agent})).split("`")[1]
+    assert shlex.split(command) == ["passgate", "run", "ci_merge", "--agent", "cli:sh it's.sh {prompt}"]
 
-    def test_that_is_empty_is_enough_with_all_rates(self, plan: Plan) -> None:
-        given = {"golden/t00": 0.9, "golden/t01": 0.8}
-        assert basis_of(plan, given, "file").rates == given
-        with pytest.raises(UsageError, match="no runs"):
-            basis_of(plan, {"golden/t00": 0.9}, "file")
 
-    def test_fills_in_what_a_file_does_not_say(self, plan: Plan) -> None:
-        self.store(plan, *plan.tasks)
-        rates = basis_of(plan, {"golden/t00": 0.5}, "file").rates
-        assert (rates["golden/t00"], rates["golden/t01"]) == (0.5, pytest.approx(6.5 / 7))
+@pytest.mark.parametrize(
+    ("task", "stored", "said"),
+    [
+        ({}, {"run_id": a_run_id("20990131")}, "(passgate leaves out 1 run of the history (2 tasks) that cannot be"),
+        ({}, {"status": "error"}, "with the tasks of ci_merge, but they measured nothing: `passgate run ci_merge "),
+        ({"grader_digest": "other"}, {}, "with the tasks of ci_merge, but none measured them as they are now: "),
+        ({}, {"branch": "mine"}, "has no runs of cli:my-agent on main with the tasks of ci_merge, only runs of "),
+    ],
+)
+def test_runs_that_give_no_rates_are_not_denied(
+    plan: Plan, task: dict[str, str], stored: dict[str, Any], said: str
+) -> None:
+    store(plan, *(one.model_copy(update=task) for one in plan.tasks), **stored)
+    assert said in refusal(plan)
 
-    def test_a_new_task_beside_known_ones_blocks_at_its_first_failure(self, plan: Plan) -> None:
-        self.store(plan, plan.tasks[0])
-        found = forecast(plan, basis_of(plan, {}, "history"), gates=100)
-        assert [task.state for task in found.tasks] == ["green", "new task"]
-        assert found.tasks[1].red == pytest.approx(1 - found.tasks[1].pass_rate ** 3)
+
+@pytest.mark.parametrize(
+    ("pins", "what"),
+    [
+        (Pins(commit="0123456789abcdef", reason="r"), "the commit 0123456789ab"),
+        (Pins(runs=("2024", "2023"), reason="r"), "the runs 2024, 2023"),
+    ],
+)
+def test_a_history_that_lacks_what_is_pinned_names_the_pin(plan: Plan, pins: Pins, what: str) -> None:
+    store(plan, *plan.tasks)
+    assert refusal(plan.model_copy(update={"pins": pins})) == (
+        f"baseline.yaml pins {what}, and the history HISTORY has no runs of cli:my-agent there with the tasks of "
+        "ci_merge: `passgate baseline clear` takes the pin away; `--assume 0.99` forecasts without any"
+    )
+
+
+def test_pinned_runs_that_measured_nothing_are_not_denied(plan: Plan) -> None:
+    store(plan, *plan.tasks, status="error")
+    said = refusal(plan.model_copy(update={"pins": Pins(runs=("20260130",), reason="r")}))
+    assert "baseline.yaml pins the runs 20260130, and the history HISTORY has runs of cli:my-agent there" in said
+    assert "but they measured nothing: `passgate baseline clear`" in said
+
+
+def test_why_the_base_cannot_be_told_is_said_too(plan: Plan) -> None:
+    noted = plan.model_copy(update={"base": Base(note="the clone is shallow")})
+    assert "with the tasks of ci_merge (the clone is shallow): " in refusal(noted)

@@ -38,16 +38,17 @@ def test_the_runs_of_a_history_are_listed_from_the_oldest_on() -> None:
     assert stored_runs(summary_schema().empty_table().select(list(COLUMNS))) == ()
 
 
-def test_a_run_is_named_by_its_id_its_beginning_or_as_the_last() -> None:
-    runs = stored_runs(HISTORY)
-    assert run_named(runs, "last").run_id == THIRD
-    assert run_named(runs, SECOND[:8]).run_id == SECOND
-    problems = {"2026": "3 runs whose ids begin with 2026", "x": "no run 'x'", "": "no run ''"}
-    for name, problem in problems.items():
-        with pytest.raises(UsageError, match=problem):
-            run_named(runs, name)
-    with pytest.raises(UsageError, match="no run 'last'"):
-        run_named((), "last")
+@pytest.mark.parametrize(("name", "found"), [("last", THIRD), (SECOND[:8], SECOND)])
+def test_a_run_is_named_by_its_beginning_or_as_the_last(name: str, found: str) -> None:
+    assert run_named(stored_runs(HISTORY), name).run_id == found
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("2026", "3 runs whose ids begin with 2026"), ("x", "no run 'x'"), ("", "no run ''")]
+)
+def test_a_name_that_is_not_that_of_one_run_is_refused(name: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        run_named(stored_runs(HISTORY), name)
 
 
 def test_the_run_before_is_another_one_of_the_same_gate_and_agent() -> None:
@@ -74,14 +75,10 @@ def test_the_tasks_that_differ_most_stand_first() -> None:
     assert "new" in differences_table(first, second, task_differences(HISTORY, first, second), width=100, color=False)
 
 
-def test_hostile_text_is_escaped() -> None:
-    run = stored_runs(HISTORY)[0].model_copy(update={"agent": "\x1b[31mred\u202e", "git_branch": "::error::x"})
-    text = stored_runs_table([run], width=140, color=False)
-    assert not {"\x1b", "\u202e"} & set(text)
+def test_hostile_text_is_escaped_and_what_is_empty_has_no_table() -> None:
+    run = stored_runs(HISTORY)[1]
+    hostile = run.model_copy(update={"agent": "\x1b[31mred\u202e", "git_branch": "::error::x"})
+    assert not {"\x1b", "\u202e"} & set(stored_runs_table([hostile], width=140, color=False))
     assert stored_runs_table((), width=80, color=False) == "No runs.\n"
-
-
-def test_runs_that_do_not_differ_have_no_table() -> None:
-    run = run_named(stored_runs(HISTORY), SECOND)
     text = differences_table(run, run, task_differences(HISTORY, run, run), width=100, color=False)
     assert text == f"{SECOND} -> {SECOND}: 0 tasks of 2 differ\n"

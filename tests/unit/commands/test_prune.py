@@ -17,14 +17,14 @@ from passgate.tasks.reports.stored_runs import pruned_text
 from tests.builders import a_plan, a_run_id, a_task, trials_of
 
 IDS = tuple(a_run_id(f"2026010{day}") for day in range(1, 7))
-NONE = Needs(runs=2, branch="main", ancestors=(), pins=None, pinned_ancestors=())
+NONE = Needs(2, "main", (), None, ())
 
 
 def summary(run_id: str, *, branch: str = "main", agent: str = "mine", dirty: bool = False, **of_task: Any) -> pa.Table:
-    task, statuses = a_task(**{"task_digest": "1"} | of_task), "ppp"
+    task = a_task(**{"task_digest": "1"} | of_task)
     revision = Revision(commit=f"{run_id[7]:0<40}", branch=branch, dirty=dirty)
     plan = a_plan(task, run_id=run_id, agent=AgentSpec(kind=AgentKind.CLI, target=agent), revision=revision)
-    return summarised(table_of(rows(trials_of(task, statuses), plan)))
+    return summarised(table_of(rows(trials_of(task, "ppp"), plan)))
 
 
 def pruned(summaries: list[pa.Table], needs: Needs = NONE) -> PrunedRuns:
@@ -54,7 +54,7 @@ def test_the_newest_runs_of_each_agent_on_the_baseline_branch_stay() -> None:
 def test_runs_that_no_baseline_is_made_from_go() -> None:
     of_branch = summary(IDS[3], branch="topic")
     assert gone(of_branch, summary(IDS[4], dirty=True), summary(IDS[5])) == IDS[3:5]
-    assert gone(of_branch, needs=NONE.__class__(2, "main", ("4" + "0" * 39,), None, ())) == ()
+    assert gone(of_branch, needs=Needs(2, "main", ("4" + "0" * 39,), None, ())) == ()
 
 
 def test_runs_of_a_task_before_it_was_edited_go() -> None:
@@ -65,24 +65,18 @@ def test_runs_of_a_task_before_it_was_edited_go() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pins", "ancestors"),
-    [
-        (Pins(runs=(IDS[0],), reason="x"), ()),
-        (Pins(commit="1" + "0" * 39, reason="x"), ("1" + "0" * 39,)),
-        (Pins(commit="1" + "0" * 39, reason="x"), ()),
-    ],
+    ("pinned_by", "ancestors"),
+    [({"runs": (IDS[0],)}, ()), ({"commit": "1" + "0" * 39}, ("1" + "0" * 39,)), ({"commit": "1" + "0" * 39}, ())],
 )
-def test_the_runs_of_a_pinned_baseline_stay(pins: Pins, ancestors: tuple[str, ...]) -> None:
-    needs = Needs(runs=2, branch="main", ancestors=(), pins=pins, pinned_ancestors=ancestors)
-    result = pruned([summary(run_id) for run_id in IDS], needs)
-    assert result.pinned == IDS[:1]
-    assert result.needed == IDS[4:]
-    assert [run.run_id for run in result.gone] == list(IDS[1:4])
-    assert result.left == 3
+def test_the_runs_of_a_pinned_baseline_stay(pinned_by: dict[str, Any], ancestors: tuple[str, ...]) -> None:
+    pins = Pins(**pinned_by, reason="x")
+    result = pruned(list(map(summary, IDS)), Needs(2, "main", (), pins, ancestors))
+    assert (result.pinned, result.needed, result.left) == (IDS[:1], IDS[4:], 3)
+    assert tuple(run.run_id for run in result.gone) == IDS[1:4]
 
 
 def test_what_goes_and_what_stays_is_said_and_hostile_text_escaped() -> None:
-    needs = Needs(runs=1, branch="main", ancestors=(), pins=Pins(runs=(IDS[0],), reason="x"), pinned_ancestors=())
+    needs = Needs(1, "main", (), Pins(runs=(IDS[0],), reason="x"), ())
     result = pruned([summary(run_id, agent="\x1b[31mred\u202e") for run_id in IDS[:3]], needs)
     text = pruned_text(result, done=False, width=120, color=False)
     assert text.endswith(

@@ -10,10 +10,15 @@ from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import RunRequest
-from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_finished, a_plan, a_policy, a_task, verdict_on
 
 TASK = a_task(expected_output="yes")
+FINISHED = [
+    a_finished(TASK, 0, "yes"),
+    a_finished(TASK, 1, "perhaps", status=TrialStatus.FAILED),
+    a_finished(TASK, 2, "yes"),
+]
 
 
 @pytest.fixture
@@ -24,17 +29,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     plan = a_plan(TASK, request=RunRequest(history="history"), policy=policy)
     store = RunStore.of(plan.run_id)
     store.write_plan(plan, Masker([]))
-    finished = finished_trials()
-    store.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in finished), encoding="utf-8")
+    store.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in FINISHED), encoding="utf-8")
     return store
-
-
-def finished_trials() -> list[FinishedTrial]:
-    statuses = (TrialStatus.PASSED, TrialStatus.FAILED, TrialStatus.PASSED)
-    return [
-        a_finished(TASK, number, "yes" if status is TrialStatus.PASSED else "perhaps", status=status)
-        for number, status in enumerate(statuses)
-    ]
 
 
 def judged(store: RunStore) -> None:
@@ -45,12 +41,10 @@ def judged(store: RunStore) -> None:
 def test_the_page_shows_the_trials_of_the_journal(run: RunStore) -> None:
     judged(run)
     written = write_run_page(run.name, None)
-    assert written.file == run.path / "report.html"
-    html = written.file.read_text(encoding="utf-8")
-    assert "perhaps" in html
-    assert written.without_history == ""
-    assert (run.path / "report" / "trials-1.html").stat().st_mode & 0o077 == 0
-    assert (run.path / "report").stat().st_mode & 0o077 == 0
+    assert (written.file, written.without_history) == (run.path / "report.html", "")
+    assert "perhaps" in written.file.read_text(encoding="utf-8")
+    for made in ("report", "report/trials-1.html"):
+        assert (run.path / made).stat().st_mode & 0o077 == 0
 
 
 def test_a_run_without_a_verdict_has_no_page(run: RunStore) -> None:
@@ -59,19 +53,13 @@ def test_a_run_without_a_verdict_has_no_page(run: RunStore) -> None:
         write_run_page(run.name, None)
 
 
-def test_a_run_without_its_journal_keeps_the_page_that_it_has(run: RunStore) -> None:
-    judged(run)
-    write_run_page(run.name, None)
-    run.journal.unlink()
-    with pytest.raises(UsageError, match="has no journal any more"):
-        write_run_page(run.name, None)
-    assert "perhaps" in (run.path / "report.html").read_text(encoding="utf-8")
-
-
-def test_a_history_that_cannot_be_read_costs_only_what_it_says(run: RunStore) -> None:
+def test_without_its_history_or_its_journal_a_run_keeps_a_page(run: RunStore) -> None:
     judged(run)
     written = write_run_page(run.name, "nowhere://history")
     assert "nowhere" in written.without_history
+    run.journal.unlink()
+    with pytest.raises(UsageError, match="has no journal any more"):
+        write_run_page(run.name, None)
     assert "perhaps" in written.file.read_text(encoding="utf-8")
 
 
@@ -81,7 +69,7 @@ async def test_the_page_of_a_run_at_a_url_is_there_and_here(run: RunStore, tmp_p
     elsewhere.settle_here()
     elsewhere.write_plan(plan, Masker([]))
     with elsewhere.open_journal(Masker([])) as journal:
-        for one in finished_trials():
+        for one in FINISHED:
             await journal.append(one)
     judged(elsewhere)
     for name in (plan.run_id, elsewhere.location):

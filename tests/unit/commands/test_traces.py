@@ -1,6 +1,5 @@
 """Traces of a run, received by an OTLP endpoint on the loopback."""
 
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +15,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from tests.answering import serving
 from tests.builders import STARTED, a_plan, a_task, a_trial
 
 RUN = "20260131T120000Z-ci_merge-0a0b"
@@ -79,12 +79,8 @@ def attributes(of: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    with Collector() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serving(Collector()) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)
@@ -102,10 +98,17 @@ def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store.journal.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def sent(collector: Collector, *, with_content: bool = False) -> list[Any]:
+    """The spans that the collector gets now."""
+    collector.spans.clear()
+    assert send_traces(RUN, endpoint=collector.url, with_content=with_content) == len(collector.spans)
+    return collector.spans
+
+
 def test_a_trial_is_a_trace_of_its_steps_and_tool_calls(collector: Collector) -> None:
-    assert send_traces(RUN, endpoint=collector.url, with_content=False) == 8
-    assert len({span.trace_id for span in collector.spans}) == 2
-    first = [span for span in collector.spans if span.trace_id == collector.spans[0].trace_id]
+    every = sent(collector)
+    assert (len(every), len({span.trace_id for span in every})) == (8, 2)
+    first = [span for span in every if span.trace_id == every[0].trace_id]
     spans = {span.name: span for span in first}
     root = spans["invoke_agent cli:my-agent"]
     assert set(spans) == {root.name, "chat model-1", "execute_tool read", "execute_tool delete"}
@@ -122,17 +125,12 @@ def test_a_trial_is_a_trace_of_its_steps_and_tool_calls(collector: Collector) ->
 
 
 def test_the_attributes_are_those_of_the_conventions(collector: Collector) -> None:
-    send_traces(RUN, endpoint=collector.url, with_content=False)
-    spans = {span.name: span for span in reversed(collector.spans)}
+    spans = {span.name: span for span in reversed(sent(collector))}
     step = attributes(spans["chat model-1"])
     assert step["gen_ai.operation.name"] == "chat"
     assert step["gen_ai.response.model"] == "model-1"
-    usage = {name: amount for name, amount in step.items() if ".usage." in name}
-    assert usage == {
-        "gen_ai.usage.input_tokens": 100,
-        "gen_ai.usage.output_tokens": 20,
-        "gen_ai.usage.cache_read.input_tokens": 60,
-    }
+    usage = {name.partition(".usage.")[2]: amount for name, amount in step.items() if "gen_ai.usage." in name}
+    assert usage == {"input_tokens": 100, "output_tokens": 20, "cache_read.input_tokens": 60}
     root = spans["invoke_agent cli:my-agent"]
     assert attributes(root)["passgate.status"] == "failed"
     assert root.status.message == "it failed"
@@ -141,25 +139,20 @@ def test_the_attributes_are_those_of_the_conventions(collector: Collector) -> No
 
 
 def test_content_is_sent_only_where_it_is_asked_for(collector: Collector) -> None:
-    send_traces(RUN, endpoint=collector.url, with_content=False)
-    assert not any("messages" in name or "arguments" in name for span in collector.spans for name in attributes(span))
-    collector.spans.clear()
-    send_traces(RUN, endpoint=collector.url, with_content=True)
-    spans = {span.name: attributes(span) for span in collector.spans}
+    names = {name for span in sent(collector) for name in attributes(span)}
+    assert not any("messages" in name or "arguments" in name for name in names)
+    spans = {span.name: attributes(span) for span in sent(collector, with_content=True)}
     assert "Mend it." in spans["chat model-1"]["gen_ai.input.messages"]
     assert spans["execute_tool read"]["gen_ai.tool.call.arguments"] == '{"path": "a"}'
 
 
 def test_a_trial_that_is_sent_again_has_the_same_ids(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
-    send_traces(RUN, endpoint=collector.url, with_content=False)
-    before = [(span.trace_id, span.span_id) for span in collector.spans]
-    collector.spans.clear()
+    before = [(span.trace_id, span.span_id) for span in sent(collector)]
     monkeypatch.setattr(trace_spans, "_SPANS_AT_ONCE", 3)
-    send_traces(RUN, endpoint=collector.url, with_content=False)
-    assert [(span.trace_id, span.span_id) for span in collector.spans] == before
+    assert [(span.trace_id, span.span_id) for span in sent(collector)] == before
 
 
 def test_an_endpoint_that_refuses_is_an_error(collector: Collector) -> None:
     collector.status = 400
     with pytest.raises(TraceExportError):
-        send_traces(RUN, endpoint=collector.url, with_content=False)
+        sent(collector)

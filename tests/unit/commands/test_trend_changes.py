@@ -1,7 +1,6 @@
 """Lasting changes of a history: dated, named, with the commits between."""
 
 import random
-from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,8 +40,11 @@ def changed() -> pa.Table:
     return history(REGRESSION, LATENCY, DRIFT)
 
 
-def with_column(table: pa.Table, name: str, values: Sequence[str]) -> pa.Table:
-    return table.set_column(table.schema.get_field_index(name), name, pa.array(values, pa.string()))
+def with_change(table: pa.Table, night: int, name: str, before: str, after: str) -> pa.Table:
+    """The summaries with another value of a column from a night on."""
+    is_after = pc.greater_equal(table["run_id"], night_id(night)).to_pylist()
+    values = pa.array([after if late else before for late in is_after], pa.string())
+    return table.set_column(table.schema.get_field_index(name), name, values)
 
 
 def test_each_planted_change_is_told_once_with_its_task_and_commits(changed: pa.Table) -> None:
@@ -86,28 +88,22 @@ def test_clean_nights_have_no_changes_and_flaky_tasks_are_named() -> None:
 
 
 def test_what_else_changed_with_the_run_is_told(changed: pa.Table) -> None:
-    is_late = pc.greater_equal(changed["run_id"], night_id(50)).to_pylist()
-    moved = with_column(changed, "model", ["large" if late else "small" for late in is_late])
-    moved = with_column(moved, "policy_digest", ["q" if late else "p" for late in is_late])
+    moved = with_change(with_change(changed, 50, "model", "small", "large"), 50, "policy_digest", "p", "q")
     assert trend_changes(change_rows(moved))[0].also_changed == ("model: small -> large", "policy")
 
 
 def test_a_task_that_is_edited_is_another_task(changed: pa.Table) -> None:
     """Its pass rate before the edit says nothing of it."""
-    late = pc.greater_equal(changed["run_id"], night_id(50)).to_pylist()
-    edited = with_column(changed, "task_digest", ["new" if is_late else "old" for is_late in late])
-    assert [
-        change.quantity for change in trend_changes(change_rows(edited)) if change.quantity is Quantity.PASS_RATE
-    ] == []
+    edited = trend_changes(change_rows(with_change(changed, 50, "task_digest", "old", "new")))
+    assert Quantity.PASS_RATE not in {change.quantity for change in edited}
 
 
-def test_an_empty_history_has_no_changes() -> None:
-    assert trend_changes(change_rows(history().slice(0, 0))) == ()
+def test_an_empty_history_has_no_changes(changed: pa.Table) -> None:
+    assert trend_changes(change_rows(changed.slice(0, 0))) == ()
 
 
 def test_the_trend_is_of_the_gate_and_agent_of_the_newest_run(changed: pa.Table) -> None:
-    half = pc.less(changed["run_id"], night_id(20)).to_pylist()
-    mixed = with_column(changed, "agent", ["oracle" if early else "python:a:b" for early in half])
+    mixed = with_change(changed, 20, "agent", "oracle", "python:a:b")
     found = trend(mixed)
     assert (found.agent, found.runs, found.not_shown) == ("python:a:b", 40, ("nightly of oracle",))
     assert trend(mixed, TrendRequest(agent="oracle")).runs == 20
