@@ -1,4 +1,4 @@
-"""Graders that cannot fail, by their options."""
+"""Graders that cannot fail, by their options, and graders that an agent satisfies without the work."""
 
 from typing import Any
 
@@ -7,26 +7,48 @@ import pytest
 from passgate.tasks.graders.grader_checks.can_fail import (
     cannot_fail,
     gives_points_for_nothing,
+    graders_that_ask_too_little,
     graders_that_cannot_fail,
 )
 from passgate.tasks.model.task import EvalTask
 from tests.builders import SAYS_YES, a_task
 
-FILE = {"file": "a.txt"}
 WEIGHTED = {"rule": "weighted_average"}
+POINTS = {"type": "regex", "value": ".*"}
+ASKS = {"type": "contains", "value": "yes"}
 
 
 def of(*graders: dict[str, Any], **changes: Any) -> EvalTask:
     return a_task(graders=list(graders), **changes)
 
 
-def why(grader: dict[str, Any]) -> str | None:
-    task = of(grader)
-    return cannot_fail(task.graders[0], task)
-
-
 def command(line: str, **more: Any) -> dict[str, Any]:
-    return {"type": "state_check", "expect": [{"command": line, **more}]}
+    return state({"command": line, **more})
+
+
+def state(*expect: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "state_check", "expect": expect, **fields}
+
+
+def output(**fields: Any) -> dict[str, Any]:
+    return {"type": "output_check", **fields}
+
+
+def metrics(**fields: Any) -> dict[str, Any]:
+    return {"type": "trajectory_metrics", **fields}
+
+
+def composite(*members: dict[str, Any], aggregator: str = "weighted_average", **fields: Any) -> dict[str, Any]:
+    half = {"threshold": 0.5} if aggregator == "threshold" else {}
+    return {"type": "composite", "assertions": members, "aggregator": {"type": aggregator} | half, **fields}
+
+
+def allows(*patterns: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "policy_check", "arguments": [{"tool": "t", "param": "p", "allow": patterns, **fields}]}
+
+
+EXPLORES = {"type": "execution_metrics", "target_exploration_ratio": 0.5}
+RUBRIC = {"type": "llm_rubric", "rubric": "Be good."}
 
 
 @pytest.mark.parametrize(
@@ -36,18 +58,18 @@ def command(line: str, **more: Any) -> dict[str, Any]:
         ({"type": "static_analysis", "tools": ["true", "mypy . | tail -1"]}, "exits 0 whatever"),
         (command("true"), "exit 0 whatever"),
         (command("make; echo ok", stdout_contains=[" "], stdout_matches=".*"), "exit 0 whatever"),
-        ({"type": "trajectory_metrics", "max_loop_rate": 1}, "max_loop_rate: 1"),
-        ({"type": "trajectory_metrics", "max_retry_rate": 1.0, "max_tool_error_rate": 1}, "max_tool_error_rate: 1"),
-        ({"type": "trajectory_metrics", "min_steps": 0, "min_tool_calls": 0}, "min_steps: 0"),
-        ({"type": "policy_check", "arguments": [{"tool": "t", "param": "p", "allow": ["a", "*"]}]}, "every argument"),
-        ({"type": "output_check", "matches": ".*"}, "matches '.*'"),
-        ({"type": "output_check", "contains": [" "]}, "blank"),
-        ({"type": "llm_rubric", "rubric": "Be good.", "threshold": 0}, "threshold is 0"),
+        (metrics(max_loop_rate=1), "max_loop_rate: 1"),
+        (metrics(max_retry_rate=1.0, max_tool_error_rate=1), "max_tool_error_rate: 1"),
+        (metrics(min_steps=0, min_tool_calls=0), "min_steps: 0"),
+        (allows("a", "*"), "every argument"),
+        (output(matches=".*"), "matches '.*'"),
+        (output(contains=[" "]), "blank"),
+        (RUBRIC | {"threshold": 0}, "threshold is 0"),
         ({"type": "contains", "value": "\n"}, "blank"),
         ({"type": "contains_any", "value": ["yes", " "]}, "blank"),
         ({"type": "icontains_all", "value": [" ", "\t"]}, "blank"),
-        ({"type": "contains", "value": "yes", "min_score": 0}, "least score is 0"),
-        ({"type": "contains", "value": "yes", "min_score": 0, "negate": True}, "least score is 0"),
+        (ASKS | {"min_score": 0}, "least score is 0"),
+        (ASKS | {"min_score": 0, "negate": True}, "least score is 0"),
         ({"type": "regex", "value": "(yes)?"}, "matches /(yes)?/"),
         ({"type": "code_grader", "command": ["echo", '{"score": 1}']}, "says the same"),
         ({"type": "python", "value": "return True;"}, "says the same"),
@@ -57,34 +79,18 @@ def command(line: str, **more: Any) -> dict[str, Any]:
         ({"type": "tool_trajectory", "minimums": {"search": 0}}, "minimums are 0"),
         ({"type": "tool_used", "tools": ["search"], "min": 0}, "`min` is 0"),
         ({"type": "step_count", "min": 0}, "0 steps or more"),
-        (
-            {"type": "execution_metrics", "target_exploration_ratio": 0.5, "exploration_tolerance": 0.5},
-            "exceeds its limits",
-        ),
+        (EXPLORES | {"exploration_tolerance": 0.5}, "exceeds its limits"),
         ({"type": "latency", "threshold": float("inf")}, "exceeds its limit"),
         ({"type": "cost", "budget": float("inf")}, "exceeds its limit"),
-        ({"type": "composite", "assertions": [{"type": "regex", "value": ".*"}]}, "matches /.*/"),
-        ({"type": "composite", "assertions": [SAYS_YES], "threshold": 0}, "whatever its members"),
-        (
-            {
-                "type": "composite",
-                "assertions": [SAYS_YES, {"type": "regex", "value": "|"}],
-                "aggregator": {"type": "maximum"},
-            },
-            "matches /|/",
-        ),
-        (
-            {
-                "type": "composite",
-                "assertions": [SAYS_YES, {"type": "regex", "value": "|"}],
-                "aggregator": {"type": "threshold", "threshold": 0.5},
-            },
-            "matches /|/",
-        ),
+        (composite(POINTS), "matches /.*/"),
+        (composite(SAYS_YES, threshold=0), "whatever its members"),
+        (composite(SAYS_YES, POINTS, aggregator="maximum"), "matches /.*/"),
+        (composite(SAYS_YES, POINTS, aggregator="threshold"), "matches /.*/"),
     ],
 )
 def test_what_cannot_fail(grader: dict[str, Any], reason: str) -> None:
-    assert reason in (why(grader) or "")
+    task = of(grader)
+    assert reason in (cannot_fail(task.graders[0], task) or "")
 
 
 @pytest.mark.parametrize(
@@ -93,26 +99,26 @@ def test_what_cannot_fail(grader: dict[str, Any], reason: str) -> None:
         {"type": "deterministic_tests", "tests": ["t"]},
         {"type": "deterministic_tests", "tests": ["t"], "command": "python {tests}/check.py"},
         {"type": "static_analysis", "tools": ["true", "ruff"]},
-        {"type": "state_check", "expect": [{**FILE, "exists": False}]},
-        {"type": "state_check", "expect": [{"command": "true"}, FILE]},
+        state({"file": "a.txt", "exists": False}),
+        state({"command": "true"}, {"file": "a.txt"}),
         command("true", exit_code=1),
         command("echo $(cat a)", stdout_contains=["b"]),
         command("wc -l a | tr -d x", stdout_matches="^3"),
         {"type": "tool_calls", "forbidden": ["delete"]},
-        {"type": "trajectory_metrics", "max_loop_rate": 0.99},
-        {"type": "trajectory_metrics", "max_loop_rate": 1, "max_steps": 20},
-        {"type": "trajectory_metrics", "min_tool_calls": 1},
-        {"type": "policy_check", "arguments": [{"tool": "t", "param": "p", "allow": ["*"], "deny": ["b"]}]},
+        metrics(max_loop_rate=0.99),
+        metrics(max_loop_rate=1, max_steps=20),
+        metrics(min_tool_calls=1),
+        allows("*", deny=["b"]),
         {"type": "policy_check", "secrets": True},
-        {"type": "output_check", "contains": [" ", "yes"]},
-        {"type": "output_check", "matches": ".*", "not_contains": ["no"]},
-        {"type": "output_check", "matches": ".+"},
-        {"type": "output_check", "json_schema": {}},
-        {"type": "llm_rubric", "rubric": "Be good.", "threshold": 0.01},
-        {"type": "contains", "value": "yes", "min_score": 0.01},
+        output(contains=[" ", "yes"]),
+        output(matches=".*", not_contains=["no"]),
+        output(matches=".+"),
+        output(json_schema={}),
+        RUBRIC | {"threshold": 0.01},
+        ASKS | {"min_score": 0.01},
         {"type": "contains_any", "value": ["yes", "no"]},
-        {"type": "contains", "value": "yes", "negate": True},
-        {"type": "regex", "value": ".*", "negate": True},
+        ASKS | {"negate": True},
+        POINTS | {"negate": True},
         {"type": "regex", "value": "^(?!.*no)"},
         {"type": "code_grader", "command": ["python", "grade.py"]},
         {"type": "python", "value": "output == 'true'"},
@@ -120,29 +126,22 @@ def test_what_cannot_fail(grader: dict[str, Any], reason: str) -> None:
         {"type": "tool_trajectory", "mode": "subset"},
         {"type": "tool_used", "tools": ["search"], "min": 0, "max": 3},
         {"type": "step_count", "min": 1},
-        {"type": "execution_metrics", "target_exploration_ratio": 0.5, "exploration_tolerance": 0.4},
+        EXPLORES | {"exploration_tolerance": 0.4},
         {"type": "latency", "threshold": 1e12},
-        {"type": "composite", "assertions": [SAYS_YES, {"type": "regex", "value": ".*"}]},
-        {
-            "type": "composite",
-            "assertions": [{"type": "contains", "value": "a", "required": True}, {"type": "regex", "value": "|"}],
-            "aggregator": {"type": "maximum"},
-        },
+        composite(SAYS_YES, POINTS),
+        composite(ASKS | {"required": True}, POINTS, aggregator="maximum"),
         {"type": "composite", "assertions": [SAYS_YES], "aggregator": {"type": "llm_grader", "prompt": "?"}},
-        {"type": "turns", "turns": [{"assertions": [{"type": "regex", "value": ".*"}]}], "min_score": 0},
+        {"type": "turns", "turns": [{"assertions": [POINTS]}], "min_score": 0},
     ],
 )
 def test_what_can_fail(grader: dict[str, Any]) -> None:
-    assert why(grader) is None
+    task = of(grader)
+    assert cannot_fail(task.graders[0], task) is None
 
 
 def test_of_graders_that_must_all_pass_each_is_told_by_its_place() -> None:
-    task = of(SAYS_YES, {"type": "output_check", "matches": "|"}, {"type": "llm_rubric", "rubric": "?", "threshold": 0})
+    task = of(SAYS_YES, output(matches="|"), RUBRIC | {"threshold": 0})
     assert [found.place for found in graders_that_cannot_fail(task)] == [1, 2]
-
-
-POINTS = {"type": "regex", "value": ".*"}
-ASKS = {"type": "contains", "value": "yes"}
 
 
 @pytest.mark.parametrize(
@@ -157,8 +156,8 @@ ASKS = {"type": "contains", "value": "yes"}
         ([{**ASKS, "required": True}, POINTS], 0.5, []),
         ([{**ASKS, "weight": 0}, POINTS], 0.8, [None]),
         ([SAYS_YES, POINTS], 0.5, []),
-        ([ASKS, {"type": "trajectory_metrics", "max_loop_rate": 1}], 0.8, [1]),
-        ([ASKS, {"type": "llm_rubric", "rubric": "?", "threshold": 0}], 0.8, []),
+        ([ASKS, metrics(max_loop_rate=1)], 0.8, [1]),
+        ([ASKS, RUBRIC | {"threshold": 0}], 0.8, []),
     ],
 )
 def test_graders_of_an_average_may_inform_as_long_as_the_task_can_fail(
@@ -183,7 +182,78 @@ def test_points_for_nothing(grader: dict[str, Any], told: bool) -> None:
     assert gives_points_for_nothing(of(ASKS, grader)) == []
 
 
-def test_composites_as_agentv_computes_them_are_not_judged() -> None:
-    composite = {"type": "composite", "assertions": [POINTS]}
-    assert graders_that_cannot_fail(of(composite, scoring={**WEIGHTED, "compat": "agentv"})) == []
-    assert graders_that_cannot_fail(of(composite, scoring=WEIGHTED)) != []
+@pytest.mark.parametrize(("compat", "judged"), [({"compat": "agentv"}, False), ({}, True)])
+def test_composites_as_agentv_computes_them_are_not_judged(compat: dict[str, str], judged: bool) -> None:
+    assert bool(graders_that_cannot_fail(of(composite(POINTS), scoring=WEIGHTED | compat))) is judged
+
+
+SCHEMA = output(json_schema={})
+EXISTS = state({"file": "report.md"})
+WORD = output(contains=["order"])
+STRONG = output(contains=["shipped"])
+REPEATS = "an agent passes that repeats the prompt"
+
+
+def whys(*graders: dict[str, Any], prompt: str = "Which state has order 17?", **changes: Any) -> list[tuple[Any, str]]:
+    task = of(*graders, inputs={"prompt": prompt}, **changes)
+    return [(found.place, found.why) for found in graders_that_ask_too_little(task)]
+
+
+@pytest.mark.parametrize(
+    ("grader", "why"),
+    [
+        (EXISTS, "an agent passes that leaves an empty report.md"),
+        (state({"file": "a"}, {"file": "b", "not_contains": ["x"]}), "an agent passes that leaves an empty a, b"),
+        (WORD, REPEATS),
+        (output(contains=["ORDER 17"], ignore_case=True), REPEATS),
+        ({"type": "contains", "value": "order"}, REPEATS),
+        ({"type": "icontains_any", "value": ["Order", "refund"]}, REPEATS),
+        ({"type": "contains_all", "value": ["order", "state"]}, REPEATS),
+        ({"type": "starts_with", "value": "Which state"}, REPEATS),
+        ({"type": "is_json"}, "an agent passes that answers `{}`"),
+        (output(json_schema={"type": "object"}), "an agent passes that answers `{}`"),
+        (output(json_schema={"type": "array"}), "an agent passes that answers `[]`"),
+        ({"type": "is_json", "value": {"type": "integer"}}, "an agent passes that answers `0`"),
+    ],
+)
+def test_a_task_that_asks_for_nothing_else(grader: dict[str, Any], why: str) -> None:
+    assert whys(grader) == [(0, why)]
+
+
+@pytest.mark.parametrize("schema", [{}, {"title": "Order", "description": "An order."}, {"minimum": -1}])
+def test_a_schema_that_accepts_every_document_is_told_whatever_else_is_asked(schema: dict[str, Any]) -> None:
+    every = "every JSON document is as its json_schema wants it"
+    assert whys(STRONG, output(json_schema=schema)) == [(1, every)]
+    assert whys(output(json_schema=schema))[0] == (0, every)
+
+
+def test_graders_that_are_weak_together() -> None:
+    assert whys(WORD, EXISTS) == [(None, f"{REPEATS} and leaves an empty report.md")]
+    assert whys(SCHEMA, WORD, prompt="Write JSON of the order.")[1:] == []
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        STRONG,
+        {"type": "contains", "value": "order", "negate": True},
+        {"type": "contains_all", "value": ["order", "shipped"]},
+        {"type": "equals", "value": "order"},
+        output(matches="order"),
+        output(json_schema={"type": "object", "required": ["state"]}),
+        state({"file": "report.md", "contains": ["shipped"]}),
+        state({"file": "report.md", "exists": False}),
+        state({"json_file": "a.json", "equals": 1}),
+        state({"file": "report.md"}, run=["make"]),
+        {"type": "tool_calls", "required": ["get_order"]},
+    ],
+)
+def test_one_grader_that_asks_for_the_work_is_enough(grader: dict[str, Any]) -> None:
+    assert whys(grader) == []
+    assert whys(WORD, EXISTS, grader) == []
+
+
+def test_graders_without_a_weight_ask_for_nothing() -> None:
+    inform = {"type": "equals", "value": "shipped", "weight": 0}
+    asked = {"type": "contains", "value": "order"}
+    assert whys(asked, inform, scoring=WEIGHTED | {"threshold": 0.5}) == [(None, REPEATS)]
