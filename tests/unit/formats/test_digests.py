@@ -1,6 +1,8 @@
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,14 +20,26 @@ from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask, Repository, TaskFile, Workspace
 from tests.builders import SAYS_YES, a_task, task_document
 
+COPIES = ["sh", "-c", "cp rubric.md . && sh tests/test_a.py"]
+
+
+def command(*words: str, **more: str) -> dict[str, Any]:
+    return {"type": "code_grader", "command": list(words), **more}
+
+
+def make(root: Path, *names: str) -> Path:
+    """The suites folder of this one, with these files, which hold their names."""
+    for name in names:
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    return root / "suites"
+
 
 @pytest.fixture
 def suites(tmp_path: Path) -> Path:
-    for name in ("checks/run.py", "checks/my run.py", "checks/__main__.py", "suites/golden/tool.py", "suites/data/a"):
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    return tmp_path / "suites"
+    checks = "checks/run.py", "checks/my run.py", "checks/__main__.py"
+    return make(tmp_path, *checks, "suites/golden/tool.py", "suites/data/a")
 
 
 @pytest.mark.parametrize(
@@ -45,12 +59,9 @@ def test_graders_are_made_of_what_their_commands_name(suites: Path, words: list[
 
 
 def test_of_a_folder_that_a_command_works_in_python_runs_one_file(suites: Path) -> None:
-    (suites / "golden/__main__.py").touch()
-    (suites.parent / "__main__.py").touch()
-    assert {*named_by_command(("golden", ("python3", ".", "../..")), suites)} == {
-        "golden/__main__.py",
-        "../__main__.py",
-    }
+    make(suites.parent, "suites/golden/__main__.py", "__main__.py")
+    named = {*named_by_command(("golden", ("python3", ".", "../..")), suites)}
+    assert named == {"golden/__main__.py", "../__main__.py"}
     assert {*named_by_command(("../checks", ("python3", ".")), suites)} == {"../checks"}
 
 
@@ -66,46 +77,49 @@ def test_what_a_hook_copies_it_does_not_run(suites: Path) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name in ("tests/test_a.py", "tests/deep/test_b.py", "rubric.md"):
-        file = tmp_path / "suites" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(name)
-    return tmp_path / "suites"
+    return make(tmp_path, "suites/tests/test_a.py", "suites/tests/deep/test_b.py", "suites/rubric.md")
 
 
 def digest(tree: Path, name: str = "tests") -> str:
     return FileDigests(tree).of(name)
 
 
-def test_a_copy_has_the_same_digest(tree: Path, tmp_path: Path) -> None:
+def file_of(**said: Any) -> TaskFile:
+    return TaskFile.model_validate(task_document(**said))
+
+
+def of_task(tree: Path, **said: Any) -> str:
+    return FileDigests(tree).task(file_of(**said))
+
+
+def of_grader(tree: Path, **grader: Any) -> str:
+    return FileDigests(tree).graders(file_of(graders=[grader]))
+
+
+def test_a_copy_has_the_same_digest_whatever_python_leaves_behind(tree: Path, tmp_path: Path) -> None:
     copy = tmp_path / "elsewhere"
     shutil.copytree(tree, copy)
-    assert digest(copy) == digest(tree)
-    assert digest(copy, "rubric.md") == digest(tree, "rubric.md")
+    make(copy, "tests/__pycache__/test_a.pyc")
+    assert [digest(copy), digest(copy, "rubric.md")] == [digest(tree), digest(tree, "rubric.md")]
+    assert digest(tree, "gone.md") == ""
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda tree: (tree / "tests/deep/test_b.py").write_text("new"), id="content"),
-        pytest.param(lambda tree: (tree / "tests/test_a.py").rename(tree / "tests/test_c.py"), id="name"),
-        pytest.param(lambda tree: (tree / "tests/deep").rename(tree / "tests/deeper"), id="folder"),
-        pytest.param(lambda tree: (tree / "tests/new.py").touch(), id="another file"),
-        pytest.param(lambda tree: (tree / "tests/test_a.py").unlink(), id="a file less"),
-        pytest.param(lambda tree: (tree / "tests/test_a.py").chmod(0o755), id="executable"),
+        lambda tests: (tests / "deep/test_b.py").write_text("new"),
+        lambda tests: (tests / "test_a.py").rename(tests / "test_c.py"),
+        lambda tests: (tests / "deep").rename(tests / "deeper"),
+        lambda tests: (tests / "new.py").touch(),
+        lambda tests: (tests / "test_a.py").unlink(),
+        lambda tests: (tests / "test_a.py").chmod(0o755),
     ],
+    ids=["content", "name", "folder", "another file", "a file less", "executable"],
 )
-def test_any_change_below_a_folder_changes_its_digest(tree: Path, change) -> None:
+def test_any_change_below_a_folder_changes_its_digest(tree: Path, change: Callable[[Path], object]) -> None:
     before = digest(tree)
-    change(tree)
+    change(tree / "tests")
     assert digest(tree) != before
-
-
-def test_what_python_leaves_behind_changes_nothing(tree: Path) -> None:
-    before = digest(tree)
-    (tree / "tests/__pycache__").mkdir()
-    (tree / "tests/__pycache__/test_a.pyc").touch()
-    assert digest(tree) == before
 
 
 def test_the_files_of_graders_are_found() -> None:
@@ -118,83 +132,60 @@ def test_the_files_of_graders_are_found() -> None:
         {"type": "llm_rubric", "rubric": "rubric.txt"},
         {"type": "llm_rubric", "rubric": "Is it kind?"},
     ]
-    task = TaskFile.model_validate(task_document(graders=graders))
-    assert named_by_graders(task.graders) == {"rubric.md", "rubric.txt", "ruff.toml", "tests/a.py", "tests/b.py"}
-
-
-def test_the_files_of_the_sandbox_belong_to_the_task(tree: Path) -> None:
-    sandbox = tree / "_shared/sandboxes/notes/files"
-    sandbox.mkdir(parents=True)
-    (sandbox / "a.txt").write_text("1")
-    task = TaskFile.model_validate(task_document(environment={"sandbox": "notes"}))
-    before = FileDigests(tree).task(task)
-    (sandbox / "a.txt").write_text("2")
-    assert FileDigests(tree).task(task) != before
-
-
-def of_grader(tree: Path, **grader: object) -> str:
-    return FileDigests(tree).graders(TaskFile.model_validate(task_document(graders=[grader])))
+    named = named_by_graders(file_of(graders=graders).graders)
+    assert named == {"rubric.md", "rubric.txt", "ruff.toml", "tests/a.py", "tests/b.py"}
 
 
 @pytest.mark.parametrize(
-    "grader",
+    ("environment", "file", "belongs"),
     [
-        pytest.param({"type": "code_grader", "command": ["python", "judge.py"], "cwd": "tests"}, id="command"),
-        pytest.param({"type": "code_grader", "command": ["python", "../tests/judge.py"], "cwd": "tests"}, id="upwards"),
-        pytest.param(
-            {
-                "type": "turns",
-                "turns": [{"assertions": [{"type": "code_grader", "command": ["sh", "tests/judge.py"]}]}],
-            },
-            id="inside of turns",
-        ),
-        pytest.param(
-            {
-                "type": "composite",
-                "assertions": [SAYS_YES],
-                "aggregator": {"type": "code_grader", "command": ["tests/judge.py"]},
-            },
-            id="aggregator",
-        ),
+        ({"sandbox": "notes"}, "_shared/sandboxes/notes/files/a.txt", True),
+        ({"workspace": {"template": "tests"}}, "tests/test_a.py", True),
+        ({"workspace": {"before_all": {"command": ["sh", "setup.sh"]}}}, "setup.sh", True),
+        ({"workspace": {"before_each": {"command": COPIES}}}, "tests/test_a.py", True),
+        ({"workspace": {"before_each": {"command": COPIES}}}, "rubric.md", False),
     ],
 )
-def test_the_programs_of_graders_belong_to_the_graders(tree: Path, grader: dict[str, object]) -> None:
-    (tree / "tests/judge.py").write_text("1")
+def test_files_of_sandbox_template_and_scripts_belong_to_the_task(
+    tree: Path, environment: dict[str, Any], file: str, belongs: bool
+) -> None:
+    make(tree, file)
+    before = of_task(tree, environment=environment)
+    (tree / file).write_text("2")
+    assert (of_task(tree, environment=environment) != before) is belongs
+
+
+@pytest.mark.parametrize(
+    ("grader", "file"),
+    [
+        (command("python", "judge.py", cwd="tests"), "tests/judge.py"),
+        (command("python", "../tests/judge.py", cwd="tests"), "tests/judge.py"),
+        ({"type": "turns", "turns": [{"assertions": [command("sh", "tests/judge.py")]}]}, "tests/judge.py"),
+        ({"type": "composite", "assertions": [SAYS_YES], "aggregator": command("tests/judge.py")}, "tests/judge.py"),
+        (command("python3", "../checks"), "../checks/deep/x.py"),
+        (command("sh", "-c", "cd ../checks && ./run"), "../checks/run"),
+        (command("sh", "-c", "python3 tests/judge.py | cat"), "tests/judge.py"),
+        (command("python3", "."), "__main__.py"),
+    ],
+)
+def test_what_commands_of_graders_name_belongs_to_the_graders(tree: Path, grader: dict[str, Any], file: str) -> None:
+    make(tree, file)
     before = of_grader(tree, **grader)
     assert of_grader(tree, **grader) == before
-    (tree / "tests/judge.py").write_text("2")
+    (tree / file).write_text("2")
     assert of_grader(tree, **grader) != before
 
 
 def test_many_graders_are_not_all_remembered(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    graders = [{"type": "contains", "value": str(number)} for number in range(3)]
-    tasks = [TaskFile.model_validate(task_document(graders=[grader])) for grader in graders]
+    tasks = [file_of(graders=[{"type": "contains", "value": str(number)}]) for number in range(3)]
     digests = [FileDigests(tree).graders(task) for task in tasks]
     monkeypatch.setattr("passgate.tasks.formats.digests._MOST_GRADERS", 2)
     few = FileDigests(tree)
     assert [few.graders(task) for task in tasks] == digests
 
 
-@pytest.mark.parametrize(
-    ("command", "file"),
-    [
-        (["python3", "../checks"], "../checks/deep/x.py"),
-        (["sh", "-c", "cd ../checks && ./run"], "../checks/run"),
-        (["sh", "-c", "python3 tests/judge.py | cat"], "tests/judge.py"),
-        (["python3", "."], "__main__.py"),
-    ],
-)
-def test_what_commands_of_graders_name_belongs_to_the_graders(tree: Path, command: list[str], file: str) -> None:
-    grader = {"type": "code_grader", "command": command}
-    (tree / file).parent.mkdir(parents=True, exist_ok=True)
-    (tree / file).write_text("1")
-    before = of_grader(tree, **grader)
-    (tree / file).write_text("2")
-    assert of_grader(tree, **grader) != before
-
-
 def test_a_grader_that_works_in_the_suites_is_the_same_whatever_else_is_in_them(tree: Path) -> None:
-    grader = {"type": "code_grader", "command": ["python3", ".", "..", "deep"], "cwd": "tests"}
+    grader = command("python3", ".", "..", "deep", cwd="tests")
     before = of_grader(tree, **grader)
     (tree / "tests/test_a.py").write_text("2")
     (tree.parent / "agent.py").write_text("2")
@@ -209,55 +200,28 @@ def test_a_grader_that_works_in_the_suites_is_the_same_whatever_else_is_in_them(
 def test_files_of_messages_belong_to_the_task_whatever_they_are_called(tree: Path, kind: str, name: str) -> None:
     is_file = not name.startswith("data:")
     if is_file:
-        (tree / name).write_text("before")
+        make(tree, name)
     messages = [{"role": "user", "content": [{"type": kind, "value": name}]}]
-    task = TaskFile.model_validate(task_document(inputs={"messages": messages}))
-    asked = [TaskMessage.model_validate(message) for message in messages]
-    before = FileDigests(tree).task(task, asked)
+    asked = file_of(inputs={"messages": messages}), [TaskMessage.model_validate(message) for message in messages]
+    before = FileDigests(tree).task(*asked)
     (tree / name).write_text("after")
-    assert (FileDigests(tree).task(task, asked) != before) is is_file
+    assert (FileDigests(tree).task(*asked) != before) is is_file
 
 
-def test_template_and_scripts_of_the_workspace_belong_to_the_task(tree: Path) -> None:
-    (tree / "setup.sh").write_text("1")
-    workspace = {"template": "tests", "before_all": {"command": ["sh", "setup.sh"]}}
-    task = TaskFile.model_validate(task_document(environment={"workspace": workspace}))
-    digests = [FileDigests(tree).task(task)]
-    (tree / "tests/test_a.py").write_text("2")
-    digests.append(FileDigests(tree).task(task))
-    (tree / "setup.sh").write_text("2")
-    digests.append(FileDigests(tree).task(task))
-    assert len(set(digests)) == 3
-
-
-def test_scripts_in_the_text_of_a_hook_belong_to_the_task_and_what_it_copies_does_not(tree: Path) -> None:
-    command = "cp rubric.md . && sh tests/test_a.py"
-    workspace = {"before_each": {"command": ["sh", "-c", command]}}
-    task = TaskFile.model_validate(task_document(environment={"workspace": workspace}))
-    before = FileDigests(tree).task(task)
-    (tree / "rubric.md").write_text("2")
-    assert FileDigests(tree).task(task) == before
-    (tree / "tests/test_a.py").write_text("2")
-    assert FileDigests(tree).task(task) != before
-
-
-def test_what_judges_are_told_belongs_to_the_graders_and_not_to_the_task(tree: Path) -> None:
-    plain = TaskFile.model_validate(task_document())
-    digests = FileDigests(tree)
-    for told in (
+@pytest.mark.parametrize(
+    "told",
+    [
         {"criteria": "c"},
         {"expected_output": "e"},
         {"note": "n"},
         {"metadata": {"a": 1}},
         {"scoring": {"rule": "weighted_average"}},
-    ):
-        task = TaskFile.model_validate(task_document(**told))
-        assert digests.task(task) == digests.task(plain), told
-        assert digests.graders(task) != digests.graders(plain), told
-
-
-def test_what_is_not_there_has_a_digest_all_the_same(tree: Path) -> None:
-    assert digest(tree, "gone.md") == ""
+    ],
+)
+def test_what_judges_are_told_belongs_to_the_graders_and_not_to_the_task(tree: Path, told: dict[str, Any]) -> None:
+    digests = FileDigests(tree)
+    assert digests.task(file_of(**told)) == digests.task(file_of())
+    assert digests.graders(file_of(**told)) != digests.graders(file_of())
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/etc/hostname", "pipe", "endless"])
@@ -272,15 +236,16 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     """The copy and the original, each with a folder `app` beside the suites."""
     made = tmp_path / "state/base/suites", tmp_path / "suites"
     for suites in made:
-        (suites / "template").mkdir(parents=True)
-        (suites.parent / "app").mkdir()
-        (suites.parent / "app/main.py").write_text("1")
+        make(suites, "template/a", "../app/main.py")
     return made
 
 
-def moved(folders: tuple[Path, Path], **workspace: object) -> tuple[EvalTask, EvalTask]:
+def moved(folders: tuple[Path, Path], **workspace: Any) -> tuple[EvalTask, EvalTask, Workspace]:
+    """A task before and after, and the workspace that it has then."""
     task = a_task(workspace=Workspace.model_validate(workspace))
-    return task, in_place_of(task, *folders)
+    after = in_place_of(task, *folders)
+    assert after.workspace is not None
+    return task, after, after.workspace
 
 
 def test_a_task_without_a_workspace_stays_as_it_is(folders: tuple[Path, Path]) -> None:
@@ -290,36 +255,34 @@ def test_a_task_without_a_workspace_stays_as_it_is(folders: tuple[Path, Path]) -
 
 @pytest.mark.parametrize("template", ["template", "./x/../template", "..template"])
 def test_a_template_of_the_suites_is_the_copys(folders: tuple[Path, Path], template: str) -> None:
-    task, after = moved(folders, template=template)
+    task, after, _ = moved(folders, template=template)
     assert after is task
 
 
 def test_a_template_outside_of_the_suites_is_the_originals_where_it_has_it(folders: tuple[Path, Path]) -> None:
     """There the agent's own files may lie, and the agent under test is the change's."""
     copy, original = folders
-    task, after = moved(folders, template="../app")
-    assert after.workspace is not None
-    assert (copy / str(after.workspace.template)).resolve() == (original / "../app").resolve()
+    task, after, workspace = moved(folders, template="../app")
+    assert (copy / str(workspace.template)).resolve() == (original / "../app").resolve()
     assert after.task_digest == task.task_digest
-    (folders[0].parent / "old").mkdir()
-    task, after = moved(folders, template="../old")
+    (copy.parent / "old").mkdir()
+    task, after, _ = moved(folders, template="../old")
     assert after == task
 
 
 def test_with_another_template_the_task_is_another_one(folders: tuple[Path, Path]) -> None:
-    (folders[1].parent / "app/main.py").write_text("2")
-    task, after = moved(folders, template="../app")
-    assert after.task_digest != task.task_digest
-    (folders[1].parent / "app/main.py").write_text("3")
-    assert moved(folders, template="../app")[1].task_digest != after.task_digest
+    digests = set()
+    for text in ("2", "3"):
+        (folders[1].parent / "app/main.py").write_text(text)
+        task, after, _ = moved(folders, template="../app")
+        digests |= {task.task_digest, after.task_digest}
+    assert len(digests) == 3
 
 
 def test_repositories_of_folders_are_the_originals_wherever_they_lie(folders: tuple[Path, Path]) -> None:
     copy, original = folders
     repos = [{"repo": "template"}, {"repo": "..", "commit": "main"}, {"repo": "owner/name"}, {"repo": "https://host/x"}]
-    _, after = moved(folders, repos=repos)
-    assert after.workspace is not None
-    inner, outer, *others = after.workspace.repos
+    inner, outer, *others = moved(folders, repos=repos)[2].repos
     assert (copy / inner.repo).resolve() == original / "template"
     assert ((copy / outer.repo).resolve(), outer.commit) == (original.parent, "main")
     assert others == [Repository(repo="owner/name"), Repository(repo="https://host/x")]
@@ -327,19 +290,16 @@ def test_repositories_of_folders_are_the_originals_wherever_they_lie(folders: tu
 
 def test_graders_use_files_outside_of_their_suites(tmp_path: Path) -> None:
     named = {"type": "deterministic_tests", "tests": ["../app/main.py", "inside.py"]}
-    runs = {"type": "code_grader", "command": ["python3", "../../app/main.py", "../inside.py"], "cwd": "template"}
+    runs = command("python3", "../../app/main.py", "../inside.py", cwd="template")
     asks = {"type": "llm_grader", "prompt": "Mark it.", "prompt_file": "../prompts/mark.md"}
     composite = {"type": "composite", "assertions": [runs, asks]}
-    plain = a_task()
-    assert judging_outside([plain], tmp_path) == set()
-    assert judging_outside([plain, a_task(graders=[named])], tmp_path) == {"../app/main.py"}
+    assert judging_outside([a_task()], tmp_path) == set()
+    assert judging_outside([a_task(), a_task(graders=[named])], tmp_path) == {"../app/main.py"}
     assert judging_outside([a_task(graders=[composite])], tmp_path) == {"../app/main.py", "../prompts/mark.md"}
 
 
 def test_hooks_run_files_and_messages_have_files_outside_of_their_suites(tmp_path: Path) -> None:
-    suites = tmp_path / "suites"
-    for folder in (suites, tmp_path / "agent"):
-        folder.mkdir()
+    suites = make(tmp_path, "suites/a", "agent/a")
     hooks = {
         "before_all": {"command": ["sh", "../hooks/all.sh", "../agent"]},
         "after_each": {"command": ["sh", "-c", "cp ../agent/skill.md . && sh ../hooks/each.sh"]},
@@ -347,9 +307,8 @@ def test_hooks_run_files_and_messages_have_files_outside_of_their_suites(tmp_pat
     }
     task = a_task(workspace=Workspace.model_validate({"template": "../app", **hooks}))
     assert judging_outside([task], suites) == {"../hooks/all.sh", "../agent/__main__.py", "../hooks/each.sh"}
-    blocks = [{"type": "file", "value": "../a.md"}, {"type": "text", "value": "../b.md"}]
-    blocks += [{"type": "image", "value": "../c.png"}, {"type": "image", "value": "https://host/d.png"}]
-    said = {"role": "user", "content": blocks}
+    values = ("file", "../a.md"), ("text", "../b.md"), ("image", "../c.png"), ("image", "https://host/d.png")
+    said = {"role": "user", "content": [{"type": kind, "value": value} for kind, value in values]}
     assert judging_outside([a_task(messages=[said])], tmp_path) == {"../a.md", "../c.png"}
 
 
