@@ -1,7 +1,7 @@
 """Sandboxes with each way of isolation that this machine offers."""
 
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,15 +27,14 @@ def isolation(request: pytest.FixtureRequest, bubblewrap_works: bool) -> str:
 def describe(suites: Path) -> Callable[..., Path]:
     """Make a named sandbox: its files and its description."""
 
-    def _describe(name: str = "notes", description: str | None = None, **files: str) -> Path:
-        folder = suites / "_shared/sandboxes" / name
+    def _describe(description: str | None = None, **files: str) -> Path:
+        folder = suites / "_shared/sandboxes/notes"
+        (folder / "files").mkdir(parents=True)
         for file, content in {"README.md": "hello\n", **files}.items():
-            path = folder / "files" / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content)
+            (folder / "files" / file).write_text(content)
         if description is not None:
             (folder / "sandbox.yaml").write_text(description)
-        return folder
+        return folder / "files"
 
     return _describe
 
@@ -54,11 +53,24 @@ def left_in(temporary: Path) -> list[Path]:
     return list(temporary.glob("*/*"))
 
 
-async def cannot_begin(workbench: Workbench, task: EvalTask, what: str) -> None:
-    """A trial of this task is an error that says what is wrong."""
-    with pytest.raises(MeasurementError, match=what):
-        async with workbench.sandbox(task):
-            pytest.fail("the trial must not begin")
+def hook(command: str, **more: object) -> dict[str, object]:
+    """A hook of a workspace that is a command of a shell."""
+    return {"command": ["sh", "-c", command], **more}
+
+
+@pytest.fixture
+def cannot_begin(workbench_of: Callable[..., Workbench]):
+    """The first trial of a task and the second one are errors that say what is wrong; gives the run's warnings."""
+
+    async def _cannot_begin(task: EvalTask, what: str) -> Sequence[str]:
+        async with workbench_of() as workbench:
+            for _ in range(2):
+                with pytest.raises(MeasurementError, match=what):
+                    async with workbench.sandbox(task):
+                        pytest.fail("the trial must not begin")
+        return workbench.warnings
+
+    return _cannot_begin
 
 
 async def sh(sandbox: TrialSandbox, command: str, **changes: object) -> str:

@@ -1,39 +1,46 @@
-"""A fresh place for every trial."""
+"""A fresh place for every trial, with the files of the task's messages."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.sandboxes.conftest import cannot_begin, left_in, sh
+from tests.unit.conftest import Marked
+from tests.unit.sandboxes.conftest import hook, left_in, sh, tries
+from tests.waiting import until
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.sandbox import SandboxFile
-from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, minimal_environment
-from passgate.tasks.sandboxes.workbench import read_sandbox_file
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, minimal_environment, new_sandbox
+from passgate.tasks.sandboxes.workbench import Workbench, read_sandbox_file
 
 NOTES = a_task(sandbox="notes")
+OF_A_WORKSPACE = a_task(workspace={"template": "_shared/sandboxes/notes/files"})
 
 
-async def test_every_trial_has_a_fresh_copy(isolation: str, describe, workbench_of) -> None:
+@pytest.mark.parametrize("task", [NOTES, OF_A_WORKSPACE], ids=["sandbox", "workspace"])
+async def test_every_trial_has_a_fresh_copy(isolation: str, describe, workbench_of, task: EvalTask) -> None:
     source = describe()
     with workbench_of() as workbench:
-        async with workbench.sandbox(NOTES) as first:
+        async with workbench.sandbox(task) as first:
             assert first.isolation == isolation
             await sh(first, "echo changed > README.md; touch new")
-            async with workbench.sandbox(NOTES) as second:
+            async with workbench.sandbox(task) as second:
                 assert (second.workspace / "README.md").read_text() == "hello\n"
                 assert [file.name for file in second.workspace.iterdir()] == ["README.md"]
                 assert second.workspace != first.workspace
             assert (first.workspace / "README.md").read_text() == "changed\n"
-        async with workbench.sandbox(NOTES) as third:
+        async with workbench.sandbox(task) as third:
             assert await sh(third, "cat README.md") == "hello\n"
-    assert (source / "files/README.md").read_text() == "hello\n"
+    assert (source / "README.md").read_text() == "hello\n"
 
 
 async def test_a_task_without_a_sandbox_has_an_empty_workspace(isolation: str, sandbox: TrialSandbox) -> None:
@@ -42,40 +49,25 @@ async def test_a_task_without_a_sandbox_has_an_empty_workspace(isolation: str, s
     assert await sh(sandbox, "pwd") == f"{sandbox.workspace}\n"
 
 
-async def test_the_set_up_runs_once_and_the_reset_in_every_trial(isolation: str, describe, workbench_of) -> None:
-    # Only the time of the set-up is in all copies the same.
-    describe(description="setup: ['date +%s%N > setup-at', 'echo a >> log']\nreset: ['echo b >> log']\n")
-    seen = []
-    with workbench_of() as workbench:
-        for _ in range(3):
-            async with workbench.sandbox(NOTES) as sandbox:
-                seen.append((await sh(sandbox, "cat setup-at"), await sh(sandbox, "cat log")))
-    assert len({setup for setup, _ in seen}) == 1
-    assert {log for _, log in seen} == {"a\nb\n"}
+async def test_a_run_has_one_set_up_and_the_reset_in_every_trial(isolation: str, describe, workbench_of) -> None:
+    # Only the time of the set-up is in all copies of one run the same.
+    describe("setup: ['date +%s%N > setup-at; sleep 0.1', 'echo a >> log']\nreset: ['echo b >> log']\n")
 
-
-async def test_trials_that_begin_together_share_one_set_up(isolation: str, describe, workbench_of) -> None:
-    describe(description="setup: ['date +%s%N > setup-at; sleep 0.1']\n")
-
-    async def setup_at() -> str:
+    async def seen() -> str:
         async with workbench.sandbox(NOTES) as sandbox:
-            return await sh(sandbox, "cat setup-at")
+            return await sh(sandbox, "cat setup-at log")
 
-    with workbench_of() as workbench:
-        assert len(set(await asyncio.gather(*(setup_at() for _ in range(5))))) == 1
-
-
-async def test_another_run_has_another_set_up(describe, sandbox_of) -> None:
-    describe(description="setup: ['date +%s%N > setup-at']\n")
-    seen = set()
+    runs = []
     for _ in range(2):
-        async with sandbox_of(NOTES) as sandbox:
-            seen.add((sandbox.workspace / "setup-at").read_text())
-    assert len(seen) == 2
+        with workbench_of() as workbench:
+            runs.append({*await asyncio.gather(*(seen() for _ in range(3))), await seen()})
+    (first,), (second,) = runs
+    assert first != second
+    assert [text.split()[1:] for text in (first, second)] == [["a", "b"]] * 2
 
 
 async def test_the_tasks_reset_comes_last(isolation: str, describe, sandbox_of) -> None:
-    describe(description="reset: ['echo sandbox >> log']\n")
+    describe("reset: ['echo sandbox >> log']\n")
     async with sandbox_of(a_task(sandbox="notes", reset=("echo task >> log", "echo more >> log"))) as one:
         assert (one.workspace / "log").read_text() == "sandbox\ntask\nmore\n"
 
@@ -86,51 +78,44 @@ async def test_the_tasks_reset_comes_last(isolation: str, describe, sandbox_of) 
         ("setup: ['true', 'echo oh >&2; exit 3']\n", (), r"the set-up of sandbox notes exited 3: echo oh .*: oh"),
         ("reset: ['exit 4']\n", (), "the reset of sandbox notes exited 4: exit 4"),
         ("", ("exit 5",), "the task's reset exited 5: exit 5"),
+        ("setup: ['sleep 600']\n", (), r"took longer than 0\.3 s: sleep 600"),
     ],
 )
 async def test_a_sandbox_that_cannot_be_brought_about_is_an_error(
-    isolation: str, describe, workbench_of, temporary: Path, description: str, reset: tuple[str, ...], what: str
+    isolation: str, describe, cannot_begin, temporary: Path, monkeypatch, description: str, reset, what: str
 ) -> None:
-    describe(description=description)
-    with workbench_of() as workbench:
-        for _ in range(2):
-            await cannot_begin(workbench, a_task(sandbox="notes", reset=reset), what)
+    if "sleep" in description:
+        monkeypatch.setattr("passgate.tasks.sandboxes.workbench.SETUP_SECONDS", 0.3)
+    describe(description)
+    await cannot_begin(a_task(sandbox="notes", reset=reset), what)
     assert left_in(temporary) == []
 
 
-async def test_a_set_up_that_takes_too_long_is_an_error(describe, workbench_of, monkeypatch) -> None:
-    monkeypatch.setattr("passgate.tasks.sandboxes.workbench.SETUP_SECONDS", 0.2)
-    describe(description="setup: ['sleep 600']\n")
-    async with workbench_of() as workbench:
-        await cannot_begin(workbench, NOTES, r"took longer than 0\.2 s: sleep 600")
-
-
-async def test_links_are_copied_as_links(isolation: str, describe, sandbox_of, tmp_path: Path) -> None:
-    files = describe() / "files"
+async def test_links_are_copied_as_links_and_modes_too(isolation: str, describe, sandbox_of, tmp_path: Path) -> None:
+    files = describe(**{"run.sh": "#!/bin/sh\ncat inside\n"})
+    (files / "run.sh").chmod(0o755)
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_text("secret")
-    (files / "inside").symlink_to("README.md")
-    (files / "leaves").symlink_to(outside)
-    (files / "dangles").symlink_to("nowhere")
+    links = {"inside": "README.md", "leaves": str(outside), "dangles": "nowhere"}
+    for name, place in links.items():
+        (files / name).symlink_to(place)
     async with sandbox_of(NOTES) as sandbox:
-        assert (sandbox.workspace / "leaves").readlink() == outside
-        assert (sandbox.workspace / "dangles").readlink() == Path("nowhere")
-        assert await sh(sandbox, "cat inside") == "hello\n"
+        assert {name: str((sandbox.workspace / name).readlink()) for name in links} == links
+        assert await sh(sandbox, "./run.sh") == "hello\n"
     assert (outside / "secret").read_text() == "secret", "what a link leads to outlives the trial"
 
 
-async def test_modes_are_copied(isolation: str, describe, sandbox_of) -> None:
-    files = describe(**{"run.sh": "#!/bin/sh\necho ran\n"}) / "files"
-    (files / "run.sh").chmod(0o755)
-    async with sandbox_of(NOTES) as sandbox:
-        assert await sh(sandbox, "./run.sh") == "ran\n"
+PREPARED = a_task(workspace={"template": "_shared/sandboxes/notes/files", "before_all": hook("true")})
 
 
-async def test_nothing_is_left_when_the_workbench_closes(isolation: str, describe, workbench_of, temporary) -> None:
-    describe(description="setup: [touch made]\n")
-    with workbench_of() as workbench:
-        async with workbench.sandbox(NOTES) as sandbox:
+@pytest.mark.parametrize("task", [NOTES, PREPARED], ids=["sandbox", "workspace"])
+async def test_nothing_is_left_when_the_workbench_closes(
+    isolation: str, describe, workbench_of, temporary: Path, task: EvalTask
+) -> None:
+    describe("setup: [touch made]\n")
+    async with workbench_of() as workbench:
+        async with workbench.sandbox(task) as sandbox:
             await sh(sandbox, "mkdir -p deep/er; touch deep/er/x; ln -s / root; mkfifo pipe; chmod 500 deep/er deep .")
             trial = sandbox.workspace.parent
             assert temporary in trial.parents
@@ -168,18 +153,11 @@ async def test_a_sandbox_that_nobody_looks_into_has_no_folder(temporary: Path, s
     assert sandbox.is_used
 
 
-LEAVES_A_DEEP_TREE = """
-import os
-for _ in range(1200):
-    os.mkdir("deep")
-    os.chdir("deep")
-"""
-
-
 async def test_a_tree_deeper_than_a_path_can_say_is_gone_with_its_trial(workbench_of, temporary: Path) -> None:
+    program = "import os\nfor _ in range(1200):\n    os.mkdir('deep')\n    os.chdir('deep')"
     with workbench_of() as workbench:
         async with workbench.sandbox(a_task()) as sandbox:
-            left = await sandbox.run([sys.executable, "-c", LEAVES_A_DEEP_TREE], seconds=240)
+            left = await sandbox.run([sys.executable, "-c", program], seconds=240)
             assert left.exit_code == 0, left.stderr
         assert not sandbox.workspace.parent.exists()
     assert workbench.warnings == ()
@@ -220,20 +198,20 @@ async def test_the_folders_of_a_trial_can_be_used_whatever_its_agent_did_to_them
 
 
 @pytest.mark.parametrize(
-    ("task_network", "description", "network"),
+    ("of_the_task", "description", "network"),
     [(False, "", False), (True, "", True), (False, "network: true\n", True)],
 )
 async def test_the_task_or_its_sandbox_may_ask_for_the_network(
-    describe, sandbox_of, task_network: bool, description: str, network: bool
+    describe, sandbox_of, of_the_task: bool, description: str, network: bool
 ) -> None:
-    describe(description=description)
-    async with sandbox_of(a_task(sandbox="notes", network=task_network)) as sandbox:
+    describe(description)
+    async with sandbox_of(a_task(sandbox="notes", network=of_the_task)) as sandbox:
         assert sandbox.network is network
 
 
 async def test_commands_get_a_small_environment(isolation: str, sandbox: TrialSandbox, monkeypatch) -> None:
     monkeypatch.setenv("MY_SECRET", "hunter2")
-    printed = await sh(sandbox, "env", environment={"GIVEN": "yes"})
+    printed = await sh(sandbox, "python -c 'import pydantic' && env", environment={"GIVEN": "yes"})
     given = dict(line.split("=", 1) for line in printed.splitlines())
     of_shells = {"PWD", "OLDPWD", "SHLVL", "_", "PASSGATE_PROCESS"}
     assert given.keys() - of_shells == {"PATH", "HOME", "LANG", "TMPDIR", "PYTHONDONTWRITEBYTECODE", "GIVEN"}
@@ -248,25 +226,17 @@ async def test_home_and_the_temporary_folder_are_the_trials_own(isolation: str, 
             assert await sh(second, "ls $HOME $TMPDIR | grep -v : | grep . || true") == ""
 
 
-async def test_python_is_the_one_that_runs_passgate(isolation: str, sandbox: TrialSandbox) -> None:
-    assert await sh(sandbox, "python -c 'import pydantic; print(1)'") == "1\n"
-
-
 def test_the_minimal_environment_works_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PATH")
     assert minimal_environment(tmp_path)["PATH"].endswith(os.defpath)
 
 
-async def test_only_so_many_processes_run_at_once(sandbox_of) -> None:
+async def test_only_so_many_processes_run_at_once_and_agents_are_not_among_them(sandbox_of) -> None:
+    """Each of the agents waits for all the others."""
     async with sandbox_of(processes=2) as sandbox:
         command = 'mine=$(mktemp running.XXXXXX); ls running.* | wc -l >> seen; sleep 0.1; rm "$mine"'
         await asyncio.gather(*(sh(sandbox, command) for _ in range(6)))
         assert max(int(line) for line in (sandbox.workspace / "seen").read_text().split()) == 2
-
-
-async def test_agents_are_not_among_them(sandbox_of) -> None:
-    """Each waits for all the others."""
-    async with sandbox_of(processes=2) as sandbox:
         command = "mktemp begun.XXXXXX; while [ $(ls begun.* | wc -l) -lt 6 ]; do sleep 0.02; done"
         await asyncio.gather(*(sh(sandbox.for_the_agent, command) for _ in range(6)))
 
@@ -290,3 +260,128 @@ def test_a_description_of_another_shape_is_refused(tmp_path: Path, text: str) ->
     (tmp_path / "sandbox.yaml").write_text(text)
     with pytest.raises(UsageError, match=r"sandbox\.yaml: not a sandbox description"):
         read_sandbox_file(tmp_path)
+
+
+# --- a trial that is called off while its sandbox is being prepared ---------------------------------------------------
+
+
+async def called_off(workbench: Workbench, when: Callable[[], object]) -> None:
+    """Begin a trial and call it off as soon as something holds, while its sandbox is being prepared."""
+
+    async def trial() -> None:
+        async with workbench.sandbox(NOTES):
+            pytest.fail("the trial must not begin")
+
+    running = asyncio.create_task(trial())
+    await until(when)
+    running.cancel()
+    await asyncio.wait([running])
+
+
+def running_tasks() -> set[asyncio.Task[object]]:
+    return asyncio.all_tasks() - {asyncio.current_task()}
+
+
+async def test_a_set_up_that_nobody_waits_for_is_ended_before_the_folder_goes(
+    isolation: str, describe, workbench_of, temporary: Path, marked: Marked
+) -> None:
+    describe(f"setup: ['sleep 600 # {marked.word}']\n")
+    async with workbench_of() as workbench:
+        await called_off(workbench, lambda: marked.running)
+        assert running_tasks(), "another trial may want it yet"
+    assert running_tasks() == set()
+    await marked.are_gone()
+    assert left_in(temporary) == []
+
+
+async def test_what_comes_of_a_set_up_that_nobody_waits_for_troubles_nobody(
+    describe, workbench_of, temporary: Path
+) -> None:
+    told = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    describe("setup: ['touch begun; while [ ! -e end ]; do sleep 0.02; done; exit 3']\n")
+    async with workbench_of() as workbench:
+        await called_off(workbench, lambda: list(temporary.rglob("begun")))
+        (begun,) = temporary.rglob("begun")
+        begun.with_name("end").touch()
+        await until(lambda: not running_tasks())
+    del workbench
+    gc.collect()
+    assert told == []
+
+
+async def test_a_folder_goes_only_when_nothing_is_copied_to_it_any_more(
+    describe, workbench_of, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe()
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(*arguments: object, **options: object) -> TrialSandbox:
+        begun.set()
+        may_go_on.wait(240)
+        return new_sandbox(*arguments, **options)
+
+    monkeypatch.setattr("passgate.tasks.sandboxes.workbench.new_sandbox", slowly)
+    workbench = await workbench_of().__aenter__()
+    await called_off(workbench, begun.is_set)
+    closing = asyncio.create_task(workbench.__aexit__())
+    await asyncio.wait([closing], timeout=0.1)
+    is_over_too_soon = closing.done()
+    may_go_on.set()
+    await closing
+    assert not is_over_too_soon
+    assert left_in(temporary) == []
+
+
+# --- files of the task's messages -------------------------------------------------------------------------------------
+
+IMAGE = b"\x89PNG\x00\xff"
+
+
+def asking(*blocks: tuple[str, str]) -> EvalTask:
+    content = [{"type": kind, "value": value} for kind, value in blocks]
+    return a_task(inputs={}, messages=[{"role": "user", "content": content}])
+
+
+@pytest.fixture
+def files(suites: Path) -> Path:
+    texts = {"golden/docs/a.md": "of the suites", "../beside/a.md": "beside them", "../other/a.md": "another"}
+    for name, text in texts.items():
+        (suites / name).parent.mkdir(parents=True)
+        (suites / name).write_text(text)
+    (suites / "golden/b.png").write_bytes(IMAGE)
+    return suites
+
+
+async def test_the_agent_finds_the_files_of_the_messages(isolation: str, sandbox_of, files: Path) -> None:
+    names = ("golden/docs/a.md", "../beside/a.md", "../other/a.md", str(files / "golden/docs/a.md"))
+    blocks = [("file", names[0]), ("text", "and"), *(("file", name) for name in names), ("image", "golden/b.png")]
+    async with sandbox_of(asking(*blocks)) as sandbox:
+        assert tuple(sandbox.files) == (*names, "golden/b.png")
+        texts = [await sh(sandbox, f"cat {sandbox.files[name]}") for name in names]
+        assert texts == ["of the suites", "beside them", "another", "of the suites"]
+        assert sandbox.files["golden/b.png"].read_bytes() == IMAGE
+        assert sandbox.files[names[0]].parts[-3:] == ("golden", "docs", "a.md")
+        assert all(sandbox.files[name].name == "a.md" for name in names)
+        assert all(file.is_relative_to(sandbox.workspace.parent) for file in sandbox.files.values())
+        assert list(sandbox.workspace.iterdir()) == list(sandbox.scratch.iterdir()) == []
+
+
+@pytest.mark.usefixtures("needs_bubblewrap")
+async def test_no_command_can_change_them(sandbox_of, files: Path) -> None:
+    async with sandbox_of(asking(("image", "golden/b.png"))) as sandbox:
+        image = sandbox.files["golden/b.png"]
+        for command in (f"echo x > {image}", f"rm {image}", f"mv {image.parent} {image.parent}-gone"):
+            assert not await tries(sandbox, command)
+        assert image.read_bytes() == IMAGE
+
+
+@pytest.mark.parametrize("value", ["data:image/png;base64,AAAA", "https://host/a.png"])
+async def test_images_that_are_no_files_need_none(sandbox_of, value: str) -> None:
+    async with sandbox_of(asking(("image", value))) as sandbox:
+        assert sandbox.files == {}
+
+
+@pytest.mark.parametrize("name", ["golden/gone.md", "golden"])
+async def test_what_is_no_file_that_is_there_is_an_error(cannot_begin, files: Path, name: str) -> None:
+    await cannot_begin(asking(("file", name)), f"the file {name} of the task's messages cannot be read")

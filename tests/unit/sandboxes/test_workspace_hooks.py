@@ -5,26 +5,18 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.sandboxes.conftest import cannot_begin
+from tests.unit.sandboxes.conftest import hook
 
-from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 
 TELL = "import json, os, sys; print(json.dumps([json.load(sys.stdin), dict(os.environ), os.getcwd(), sys.argv[1:]]))"
-HOOKS = ("before_all", "before_each", "after_each", "after_all")
 
 
-@pytest.fixture
-def script(suites: Path) -> Path:
+@pytest.fixture(autouse=True)
+def _script(suites: Path) -> None:
     """The script that says what a hook is told."""
     (suites / "evals/scripts").mkdir(parents=True)
-    file = suites / "evals/scripts/tell.py"
-    file.write_text(TELL)
-    return file
-
-
-def hook(command: str, **more: object) -> dict[str, object]:
-    return {"command": ["sh", "-c", command], **more}
+    (suites / "evals/scripts/tell.py").write_text(TELL)
 
 
 def telling(name: str, *words: str) -> dict[str, object]:
@@ -37,52 +29,42 @@ def heard(sandbox: TrialSandbox, name: str) -> list[object]:
     return json.loads((sandbox.workspace / f"{name}.json").read_text())
 
 
-async def test_what_a_hook_of_a_trial_is_told(isolation: str, sandbox_of, script: Path, suites: Path) -> None:
+async def test_what_a_hook_of_a_trial_is_told(isolation: str, sandbox_of, suites: Path) -> None:
+    words = ["{{workspace_path}}", "id={{ test_id }}", "{{case_metadata}}", "{{ new }}", "{{task_id}}{{case_input}}"]
     task = a_task(
         metadata={"difficulty": "hard"},
-        workspace={"before_each": telling("each"), "environment": {"MODE": "careful"}},
+        workspace={"before_each": telling("each", *words), "environment": {"MODE": "careful"}},
         file=str(suites / "evals/a.eval.yaml"),
     )
     async with sandbox_of(task) as sandbox:
-        told, environment, folder, _ = heard(sandbox, "each")
+        told, environment, folder, arguments = heard(sandbox, "each")
+        workspace = str(sandbox.workspace)
     assert told.pop("eval_run_id")
     assert told == {
-        "workspace_path": str(sandbox.workspace),
+        "workspace_path": workspace,
         "test_id": "say-yes",
         "task_id": "say-yes",
         "eval_dir": str(suites / "evals"),
         "case_input": "Say yes.",
         "case_metadata": {"difficulty": "hard"},
     }
-    assert environment["WORKSPACE_PATH"] == environment["AGENTV_WORKSPACE_PATH"] == str(sandbox.workspace)
-    assert environment["MODE"] == "careful"
-    assert folder == str(suites / "evals")
+    assert environment["WORKSPACE_PATH"] == environment["AGENTV_WORKSPACE_PATH"] == workspace
+    assert (environment["MODE"], folder) == ("careful", str(suites / "evals"))
+    assert arguments == [workspace, "id=say-yes", '{"difficulty": "hard"}', "{{ new }}", "say-yesSay yes."]
 
 
-async def test_what_a_hook_of_the_run_is_told(isolation: str, sandbox_of, script: Path) -> None:
+async def test_what_a_hook_of_the_run_is_told(isolation: str, sandbox_of) -> None:
     async with sandbox_of(a_task(workspace={"before_all": telling("all")})) as sandbox:
         told, environment, _, _ = heard(sandbox, "all")
     assert (told["test_id"], told["task_id"], told["case_input"]) == ("__before_all__", None, None)
     assert told["workspace_path"] == environment["WORKSPACE_PATH"] != str(sandbox.workspace)
 
 
-async def test_placeholders_in_a_hooks_command(sandbox_of, script: Path) -> None:
-    words = ["{{workspace_path}}", "id={{ test_id }}", "{{case_metadata}}", "{{ new }}", "{{task_id}}{{case_input}}"]
-    task = a_task(metadata={"a": 1}, workspace={"before_each": telling("each", *words)})
-    async with sandbox_of(task) as sandbox:
-        assert heard(sandbox, "each")[3] == [
-            str(sandbox.workspace),
-            "id=say-yes",
-            '{"a": 1}',
-            "{{ new }}",
-            "say-yesSay yes.",
-        ]
-
-
 async def test_every_hook_has_its_time(workbench_of, tmp_path: Path, without_bubblewrap) -> None:
     """Written outside of the workspaces, which is only possible without bubblewrap."""
     log = tmp_path / "log"
-    task = a_task(workspace={name: hook(f"echo {name} >> {log}") for name in HOOKS})
+    names = ("before_all", "before_each", "after_each", "after_all")
+    task = a_task(workspace={name: hook(f"echo {name} >> {log}") for name in names})
     async with workbench_of() as workbench:
         for number in range(2):
             async with workbench.sandbox(task):
@@ -116,13 +98,10 @@ async def test_the_last_hooks_see_what_the_first_ones_left(isolation: str, workb
     ],
 )
 async def test_a_hook_that_fails_before_a_trial_is_an_error(
-    isolation: str, workbench_of, name: str, command: dict[str, object], what: str
+    isolation: str, cannot_begin, name: str, command: dict[str, object], what: str
 ) -> None:
     task = a_task(workspace={name: command, "after_each": hook("false"), "after_all": hook("true")})
-    async with workbench_of() as workbench:
-        for _ in range(2):
-            await cannot_begin(workbench, task, what.format(name))
-    assert workbench.warnings == (), "what did not begin is not ended"
+    assert await cannot_begin(task, what.format(name)) == (), "what did not begin is not ended"
 
 
 async def test_a_hook_that_fails_after_a_trial_is_a_trouble_and_no_error(isolation: str, workbench_of) -> None:
@@ -138,7 +117,7 @@ async def test_a_hook_that_fails_after_a_trial_is_a_trouble_and_no_error(isolati
 
 
 async def test_the_last_hook_runs_after_a_trial_that_broke(workbench_of, tmp_path: Path, without_bubblewrap) -> None:
-    task: EvalTask = a_task(workspace={"after_each": hook(f"touch {tmp_path}/tidied")})
+    task = a_task(workspace={"after_each": hook(f"touch {tmp_path}/tidied")})
     with workbench_of() as workbench, pytest.raises(ZeroDivisionError):
         async with workbench.sandbox(task):
             1 / 0  # noqa: B018 - any error of whoever uses the sandbox

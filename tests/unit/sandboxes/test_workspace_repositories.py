@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.sandboxes.conftest import cannot_begin, sh
+from tests.unit.sandboxes.conftest import sh
 
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.workspaces import address_of, shown
 
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")
+TEXTS = ["first", "second", "third", "beside"]
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -40,10 +41,10 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
     """
     folder = tmp_path_factory.mktemp("app")
     git(folder, "init", "--quiet", "--initial-branch=trunk")
-    made = [commit(folder, text) for text in ("first", "second", "third")]
+    made = [commit(folder, text) for text in TEXTS[:3]]
     git(folder, "tag", "v2", made[1])
     git(folder, "checkout", "--quiet", "-b", "side", made[0])
-    made.append(commit(folder, "beside"))
+    made.append(commit(folder, TEXTS[3]))
     git(folder, "checkout", "--quiet", "trunk")
     return folder, made
 
@@ -78,19 +79,16 @@ async def test_the_commit_that_is_said_is_checked_out(
     async with sandbox_of(with_repos(pin)) as sandbox:
         shown = await sh(sandbox, "git rev-parse HEAD; git branch --show-current; git status --porcelain")
         assert shown.split() == [commits[number], *branch.split()]
-        assert (sandbox.workspace / "app.txt").read_text() == ["first", "second", "third", "beside"][number]
+        assert (sandbox.workspace / "app.txt").read_text() == TEXTS[number]
 
 
-@pytest.mark.parametrize("length", [40, 9])
-async def test_a_commit_may_be_said_by_its_hash(sandbox_of, commits: list[str], length: int) -> None:
-    async with sandbox_of(with_repos({"commit": commits[1][:length]})) as sandbox:
-        assert (sandbox.workspace / "app.txt").read_text() == "second"
-
-
-async def test_a_commit_of_no_branch_can_be_had(sandbox_of, app: Path, commits: list[str]) -> None:
+@pytest.mark.parametrize(("number", "length"), [(1, 40), (1, 9), (3, 40)])
+async def test_a_commit_may_be_said_by_its_hash_also_one_of_no_branch(
+    sandbox_of, app: Path, commits: list[str], number: int, length: int
+) -> None:
     git(app, "branch", "--delete", "--force", "--quiet", "side")
-    async with sandbox_of(with_repos({"commit": commits[3]})) as sandbox:
-        assert (sandbox.workspace / "app.txt").read_text() == "beside"
+    async with sandbox_of(with_repos({"commit": commits[number][:length]})) as sandbox:
+        assert (sandbox.workspace / "app.txt").read_text() == TEXTS[number]
 
 
 async def test_what_came_later_cannot_be_found(sandbox_of, commits: list[str]) -> None:
@@ -98,9 +96,7 @@ async def test_what_came_later_cannot_be_found(sandbox_of, commits: list[str]) -
     async with sandbox_of(with_repos({"commit": commits[1]})) as sandbox:
         assert await sh(sandbox, "git log --all --format=%s; git tag; git remote") == "second\nfirst\n"
         objects = await sh(sandbox, "git cat-file --batch-all-objects --batch-check='%(objectname)'")
-        assert commits[1] in objects
-        assert commits[2] not in objects
-        assert commits[3] not in objects
+        assert [commit in objects for commit in commits] == [True, True, False, False]
         kept = [file for file in (sandbox.workspace / ".git").rglob("*") if file.is_file()]
         assert not any(b"suites/app" in file.read_bytes() for file in kept)
 
@@ -155,31 +151,23 @@ async def test_a_shallow_repository_will_do(sandbox_of, suites: Path, app: Path,
         assert (sandbox.workspace / "app.txt").read_text() == "third"
 
 
-async def test_no_program_of_the_user_runs(
-    sandbox_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    (hooks / "post-checkout").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    (hooks / "post-checkout").chmod(0o755)
-    (tmp_path / "config").write_text(f"[core]\n\thooksPath = {hooks}\n[init]\n\ttemplateDir = {tmp_path}\n")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
-    async with sandbox_of(with_repos({})) as sandbox:
-        assert (sandbox.workspace / "app.txt").exists()
-    assert not (tmp_path / "ran").exists()
-
-
-async def test_the_repository_that_git_started_passgate_for_is_another_one(
+async def test_no_program_of_the_user_runs_and_no_repository_that_git_started_passgate_for_is_touched(
     sandbox_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a hook of git runs the gate."""
-    other = tmp_path / "other"
-    other.mkdir()
+    other, hook = tmp_path / "other", tmp_path / "hooks/post-checkout"
+    for folder in (other, hook.parent):
+        folder.mkdir()
     git(other, "init", "--quiet")
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    (tmp_path / "config").write_text(f"[core]\n\thooksPath = {hook.parent}\n[init]\n\ttemplateDir = {tmp_path}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git/index"))
     async with sandbox_of(with_repos({})) as sandbox:
         assert (sandbox.workspace / "app.txt").read_text() == "third"
+    assert not (tmp_path / "ran").exists()
     assert not (other / ".git/index").exists()
 
 
@@ -200,48 +188,39 @@ async def test_the_repository_that_git_started_passgate_for_is_another_one(
     ],
 )
 async def test_a_repository_that_cannot_be_had_is_an_error(
-    workbench_of, suites: Path, commits: list[str], tmp_path: Path, repo: dict[str, object], message: str
+    cannot_begin, suites: Path, commits: list[str], tmp_path: Path, repo: dict[str, object], message: str
 ) -> None:
     (suites / "golden").mkdir()
     (suites / "template/taken/.git").mkdir(parents=True)
     (suites / "template/taken/.git/x").write_text("")
     (suites / "template/leaves").symlink_to(tmp_path)
-    with workbench_of() as workbench:
-        for _ in range(2):
-            await cannot_begin(workbench, with_repos(repo, template="template"), message)
+    await cannot_begin(with_repos(repo, template="template"), message)
 
 
-async def test_a_clone_that_takes_too_long_is_an_error(workbench_of, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_clone_that_takes_too_long_is_an_error(cannot_begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("passgate.tasks.sandboxes.workspaces.GIT_SECONDS", 0.2)
     monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 600; true")
-    with workbench_of() as workbench:
-        task = with_repos({"repo": "git@example.org:a/b.git"})
-        await cannot_begin(workbench, task, r"git clone took longer than 0\.2 s")
+    await cannot_begin(with_repos({"repo": "git@example.org:a/b.git"}), r"git clone took longer than 0\.2 s")
 
 
-async def test_nobody_is_asked_for_a_password(workbench_of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_is_asked_for_a_password(cannot_begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asks = tmp_path / "asks"
     asks.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
     asks.chmod(0o755)
     monkeypatch.setenv("SSH_ASKPASS", str(asks))
     monkeypatch.setenv("GIT_ASKPASS", str(asks))
-    server = await asyncio.start_server(_wants_a_password, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    with workbench_of() as workbench:
-        task = with_repos({"repo": f"http://127.0.0.1:{port}/a.git"})
-        await cannot_begin(workbench, task, "git clone exited 128: .*terminal prompts disabled")
-    server.close()
-    await server.wait_closed()
+
+    async def wants_a_password(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        headers = b'WWW-Authenticate: Basic realm="x"\r\nContent-Length: 0\r\nConnection: close'
+        writer.write(b"HTTP/1.1 401 No\r\n" + headers + b"\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(wants_a_password, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/a.git"
+        await cannot_begin(with_repos({"repo": url}), "git clone exited 128: .*terminal prompts disabled")
     assert not (tmp_path / "asked").exists()
-
-
-async def _wants_a_password(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.readuntil(b"\r\n\r\n")
-    writer.write(
-        b'HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm="x"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
-    )
-    await writer.drain()
-    writer.close()
 
 
 @pytest.mark.parametrize(
@@ -252,16 +231,13 @@ async def _wants_a_password(reader: asyncio.StreamReader, writer: asyncio.Stream
         ("ssh://git@host/a", "ssh://git@host/a"),
         ("owner/name", "https://github.com/owner/name.git"),
         ("owner/name.git", "https://github.com/owner/name.git"),
+        ("owner/folder", "SUITES/owner/folder"),
+        ("../suites/owner", "SUITES/owner"),
     ],
 )
-def test_addresses(suites: Path, repo: str, address: str) -> None:
-    assert address_of(repo, suites) == address
-
-
-def test_a_folder_goes_before_a_repository_of_github(suites: Path) -> None:
-    (suites / "owner/name").mkdir(parents=True)
-    assert address_of("owner/name", suites) == str(suites / "owner/name")
-    assert address_of("../suites/owner", suites) == str(suites / "owner")
+def test_a_folder_goes_before_a_repository_of_github(suites: Path, repo: str, address: str) -> None:
+    (suites / "owner/folder").mkdir(parents=True)
+    assert address_of(repo, suites) == address.replace("SUITES", str(suites))
 
 
 def test_a_password_in_an_address_is_not_shown() -> None:

@@ -6,119 +6,79 @@ from pathlib import Path
 import pytest
 from tests.builders import a_task
 from tests.unit.conftest import Marked
-from tests.unit.sandboxes.conftest import cannot_begin, left_in
+from tests.unit.sandboxes.conftest import hook
 from tests.waiting import until
 
 from passgate.tasks.model.task import EvalTask
-
-
-@pytest.fixture
-def template(suites: Path) -> Path:
-    folder = suites / "evals/template"
-    (folder / "src").mkdir(parents=True)
-    (folder / "src/app.py").write_text("print(1)\n")
-    (folder / "run.sh").write_text("#!/bin/sh\necho ran\n")
-    (folder / "run.sh").chmod(0o755)
-    return folder
 
 
 def task_in(**workspace: object) -> EvalTask:
     return a_task(workspace=workspace)
 
 
-def hook(command: str, **more: object) -> dict[str, object]:
-    return {"command": ["sh", "-c", command], **more}
-
-
-async def test_the_template_is_the_workspace(isolation: str, workbench_of, template: Path) -> None:
-    task = task_in(template="evals/template")
-    with workbench_of() as workbench:
-        async with workbench.sandbox(task) as first, workbench.sandbox(task) as second:
-            assert first.isolation == isolation
-            assert (await first.run(["./run.sh"], seconds=240)).stdout == "ran\n"
-            await first.run(["sh", "-c", "echo changed > src/app.py; touch new"], seconds=240)
-            assert (second.workspace / "src/app.py").read_text() == "print(1)\n"
-        async with workbench.sandbox(task) as third:
-            assert sorted(file.name for file in third.workspace.iterdir()) == ["run.sh", "src"]
-    assert (template / "src/app.py").read_text() == "print(1)\n"
-
-
-async def test_a_template_may_lie_beside_the_suites(sandbox_of, suites: Path) -> None:
+@pytest.mark.parametrize(("template", "files"), [("../beside", ["file"]), (None, [])])
+async def test_a_template_may_lie_beside_the_suites_and_without_one_a_workspace_is_empty(
+    sandbox_of, suites: Path, template: str | None, files: list[str]
+) -> None:
     (suites.parent / "beside").mkdir()
     (suites.parent / "beside/file").write_text("yes")
-    async with sandbox_of(task_in(template="../beside")) as sandbox:
-        assert (sandbox.workspace / "file").read_text() == "yes"
+    async with sandbox_of(task_in(template=template)) as sandbox:
+        assert [file.name for file in sandbox.workspace.iterdir()] == files
 
 
-async def test_a_workspace_of_nothing_is_empty(sandbox_of) -> None:
-    async with sandbox_of(task_in()) as sandbox:
-        assert list(sandbox.workspace.iterdir()) == []
-
-
-async def test_a_template_that_is_gone_is_an_error(workbench_of, template: Path) -> None:
-    for name in ("evals/gone", "evals/template/run.sh"):
-        what = f"the workspace's template {name} is no folder"
-        with workbench_of() as workbench:
-            await cannot_begin(workbench, task_in(template=name), what)
+@pytest.mark.parametrize("name", ["gone", "file"])
+async def test_a_template_that_is_gone_is_an_error(cannot_begin, suites: Path, name: str) -> None:
+    (suites / "file").touch()
+    await cannot_begin(task_in(template=name), f"the workspace's template {name} is no folder")
 
 
 async def test_the_tasks_reset_comes_after_the_hooks(sandbox_of) -> None:
-    task = a_task(
-        workspace={"before_each": hook('echo each >> "$WORKSPACE_PATH/log"')}, reset=("echo reset >> log",), k=1
-    )
+    before = hook('echo each >> "$WORKSPACE_PATH/log"')
+    task = a_task(workspace={"before_each": before}, reset=("echo reset >> log",), k=1)
     async with sandbox_of(task) as sandbox:
         assert (sandbox.workspace / "log").read_text() == "each\nreset\n"
 
 
-async def test_tasks_of_one_workspace_share_the_prepared_copy(isolation: str, workbench_of, template: Path) -> None:
+async def test_tasks_of_one_workspace_share_the_prepared_copy(isolation: str, workbench_of, suites: Path) -> None:
+    (suites / "template").mkdir()
     once = hook('date +%s%N > "$WORKSPACE_PATH/prepared-at"; sleep 0.1')
-    shared = {"template": "evals/template", "before_all": once}
+    shared = {"template": "template", "before_all": once}
 
     async def prepared_at(**workspace: object) -> str:
         async with workbench.sandbox(task_in(**workspace)) as sandbox:
             return (sandbox.workspace / "prepared-at").read_text()
 
     with workbench_of() as workbench:
-        same = await asyncio.gather(
-            *(prepared_at(**shared) for _ in range(3)), prepared_at(**shared, before_each=hook("true"))
-        )
+        trials = [*(prepared_at(**shared) for _ in range(3)), prepared_at(**shared, before_each=hook("true"))]
+        same = await asyncio.gather(*trials)
         other = await prepared_at(before_all=once)
     assert len(set(same)) == 1
     assert other not in same
 
 
+NO_PROGRAM, NO_MODULE = (
+    {"required_commands": ["sh", "gone-1", "gone-2"]},
+    {"required_python_modules": ["json", "json.x"]},
+)
+
+
 @pytest.mark.parametrize(
     ("needs", "missing"),
     [
-        ({"required_commands": ["sh", "no-such-program", "nor-this"]}, "commands no-such-program, nor-this$"),
-        ({"required_python_modules": ["json", "no_such_module", "json.gone"]}, "modules no_such_module, json.gone$"),
-        (
-            {"required_commands": ["no-such-program"], "required_python_modules": ["no.such.module"]},
-            "commands no-such-program; Python modules no.such.module$",
-        ),
+        (NO_PROGRAM, "commands gone-1, gone-2$"),
+        (NO_MODULE, "modules json.x$"),
+        (NO_PROGRAM | NO_MODULE, "commands gone-1, gone-2; Python modules json.x$"),
+        ({"required_python_modules": ["no_such_module", "no.such"]}, "modules no_such_module, no.such$"),
     ],
 )
-async def test_what_the_machine_lacks_is_named(
-    isolation: str, workbench_of, needs: dict[str, object], missing: str
-) -> None:
-    with workbench_of() as workbench:
-        for _ in range(2):
-            await cannot_begin(workbench, task_in(**needs), f"needs what this machine does not have: .*{missing}")
+async def test_what_the_machine_lacks_is_named(isolation: str, cannot_begin, needs, missing: str) -> None:
+    await cannot_begin(task_in(**needs), f"needs what this machine does not have: .*{missing}")
 
 
 async def test_what_the_machine_has_is_no_trouble(isolation: str, sandbox_of) -> None:
     needs = {"required_commands": ["sh", "git"], "required_python_modules": ["json", "os.path"]}
     async with sandbox_of(task_in(**needs)) as sandbox:
         assert sandbox.isolation == isolation
-
-
-async def test_nothing_is_left_of_workspaces(workbench_of, template: Path, temporary: Path) -> None:
-    task = task_in(template="evals/template", before_all=hook("true"))
-    async with workbench_of() as workbench:
-        async with workbench.sandbox(task) as sandbox:
-            assert temporary in sandbox.workspace.parents
-        assert not sandbox.workspace.exists()
-    assert left_in(temporary) == []
 
 
 async def test_a_preparation_that_is_not_waited_for_is_given_up(
