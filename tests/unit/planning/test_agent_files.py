@@ -1,6 +1,7 @@
 """What an agent is made of, in one digest."""
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,93 +25,84 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_same_agent_has_the_same_digest_wherever_it_lies(folder: Path, tmp_path: Path) -> None:
+def test_the_same_agent_has_the_same_digest_wherever_it_lies(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = agent_digest(SPEC, folder, PATTERNS)
     assert len(first) == 64
-    assert agent_digest(SPEC, folder, PATTERNS) == first
     assert agent_digest(SPEC, folder, tuple(reversed(PATTERNS))) == first
-    folder.rename(tmp_path / "elsewhere")
-    assert agent_digest(SPEC, tmp_path / "elsewhere", PATTERNS) == first
+    monkeypatch.chdir(folder.rename(tmp_path / "elsewhere"))
+    assert agent_digest(SPEC, tmp_path / "elsewhere", PATTERNS) == agent_digest(SPEC, Path(), PATTERNS) == first
 
 
-def test_the_working_folder_may_be_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = agent_digest(SPEC, folder, PATTERNS)
-    monkeypatch.chdir(folder)
-    assert agent_digest(SPEC, Path(), PATTERNS) == whole
+def changed(file: str, content: str = "changed") -> Callable[[Path], object]:
+    return lambda folder: (folder / file).write_text(content)
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [("src/agent.py", "agent 2"), ("src/deep/tools.py", ""), ("prompt.md", "Be rude."), ("src/new.py", "")],
+    "change",
+    [
+        pytest.param(changed("src/agent.py"), id="content"),
+        pytest.param(changed("src/deep/tools.py", ""), id="deep"),
+        pytest.param(changed("prompt.md"), id="prompt"),
+        pytest.param(changed("src/new.py", ""), id="new"),
+        pytest.param(lambda folder: (folder / "src/agent.py").chmod(0o755), id="right to run"),
+        pytest.param(lambda folder: (folder / "src/agent.py").rename(folder / "src/agent2.py"), id="name"),
+        pytest.param(lambda folder: (folder / "src/deep/tools.py").unlink(), id="gone"),
+    ],
 )
-def test_a_change_of_a_file_is_another_agent(folder: Path, name: str, content: str) -> None:
+def test_a_change_of_a_file_is_another_agent(folder: Path, change: Callable[[Path], object]) -> None:
     before = agent_digest(SPEC, folder, PATTERNS)
-    (folder / name).write_text(content)
+    change(folder)
     assert agent_digest(SPEC, folder, PATTERNS) != before
 
 
-def test_a_name_a_missing_file_and_the_right_to_run_count_too(folder: Path) -> None:
-    digests = {agent_digest(SPEC, folder, PATTERNS)}
-    (folder / "src/agent.py").chmod(0o755)
-    digests.add(agent_digest(SPEC, folder, PATTERNS))
-    (folder / "src/agent.py").rename(folder / "src/agent2.py")
-    digests.add(agent_digest(SPEC, folder, PATTERNS))
-    (folder / "src/deep/tools.py").unlink()
-    digests.add(agent_digest(SPEC, folder, PATTERNS))
-    assert len(digests) == 4
-
-
-def test_other_files_do_not_count(folder: Path) -> None:
-    before = agent_digest(SPEC, folder, PATTERNS)
-    (folder / "src/notes.txt").write_text("other notes")
-    (folder / "src/__pycache__").mkdir()
-    (folder / "src/__pycache__/agent.py").write_text("compiled")
-    assert agent_digest(SPEC, folder, PATTERNS) == before
-
-
-@pytest.mark.parametrize("changing", [".passgate/runs/1/journal.jsonl", ".git/index", "src/__pycache__/agent.pyc"])
-def test_what_runs_change_is_never_the_agent(folder: Path, changing: str) -> None:
-    before = agent_digest(SPEC, folder, ["**/*"])
-    (folder / changing).parent.mkdir(parents=True)
+@pytest.mark.parametrize(
+    ("changing", "patterns"),
+    [
+        (".passgate/runs/1/journal.jsonl", ["**/*"]),
+        (".git/index", ["**/*"]),
+        ("src/__pycache__/agent.pyc", ["**/*"]),
+        ("src/__pycache__/agent.py", PATTERNS),
+        ("src/notes.txt", PATTERNS),
+    ],
+)
+def test_other_files_and_what_runs_change_are_never_the_agent(
+    folder: Path, changing: str, patterns: Sequence[str]
+) -> None:
+    before = agent_digest(SPEC, folder, patterns)
+    (folder / changing).parent.mkdir(parents=True, exist_ok=True)
     (folder / changing).write_text("changed")
-    assert agent_digest(SPEC, folder, ["**/*"]) == before
+    assert agent_digest(SPEC, folder, patterns) == before
 
 
 @pytest.mark.parametrize("change", [{"target": "my-agent --fast"}, {"model": "m"}, {"variables": {"A": "b"}}])
-def test_the_spec_counts(folder: Path, change: dict[str, object]) -> None:
+def test_the_spec_counts_and_without_patterns_alone(folder: Path, change: dict[str, object]) -> None:
     other = SPEC.model_copy(update=change)
     assert agent_digest(other, folder, PATTERNS) != agent_digest(SPEC, folder, PATTERNS)
     assert agent_digest(other, folder, ()) != agent_digest(SPEC, folder, ())
-
-
-def test_without_patterns_it_is_the_spec_alone(folder: Path) -> None:
     assert agent_digest(SPEC, folder, ()) == agent_digest(SPEC, folder / "src", ()) != ""
 
 
-def test_a_pattern_that_matches_nothing_is_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"no file of .* matches the pattern 'scr/\*\.py'.*`reuse\.agent_files`"):
-        agent_digest(SPEC, folder, (*PATTERNS, "scr/*.py"))
-
-
-@pytest.mark.parametrize("pattern", ["src", "src/deep", "__pycache__/*"])
-def test_folders_are_no_files(folder: Path, pattern: str) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("scr/*.py", r"no file of .* matches the pattern 'scr/\*\.py'.*`reuse\.agent_files`"),
+        ("src", "no file of"),
+        ("src/deep", "no file of"),
+        ("__pycache__/*", "no file of"),
+        ("../*", "leads out of"),
+        ("src/../../*", "leads out of"),
+        ("/etc/passwd", "leads out of"),
+        *[(pattern, r"`reuse\.agent_files`") for pattern in ("", ".", "a\0b", "[")],
+    ],
+)
+def test_a_pattern_that_matches_no_file_leads_out_or_is_none_is_refused(folder: Path, pattern: str, why: str) -> None:
     (folder / "__pycache__").mkdir()
     (folder / "__pycache__/a.pyc").write_text("")
-    with pytest.raises(UsageError, match="no file of"):
-        agent_digest(SPEC, folder, [pattern])
-
-
-@pytest.mark.parametrize("pattern", ["../*", "src/../../*", "/etc/passwd"])
-def test_a_pattern_that_leads_out_is_refused(folder: Path, pattern: str) -> None:
     (folder.parent / "outside.txt").write_text("")
-    with pytest.raises(UsageError, match="leads out of"):
-        agent_digest(SPEC, folder, [pattern])
-
-
-@pytest.mark.parametrize("pattern", ["", ".", "a\0b", "["])
-def test_what_is_no_pattern_is_refused(folder: Path, pattern: str) -> None:
-    with pytest.raises(UsageError, match=r"`reuse\.agent_files`"):
-        agent_digest(SPEC, folder, [pattern])
+    with pytest.raises(UsageError, match=why):
+        agent_digest(SPEC, folder, (*PATTERNS, pattern))
 
 
 @pytest.mark.parametrize("way", ["file", "folder"])

@@ -65,144 +65,97 @@ def reused(plan: Plan, history: History) -> list[FinishedTrial]:
     return reusable(plan.model_copy(update={"request": RunRequest(history=history.location)}))
 
 
-def shown(finished: Sequence[FinishedTrial]) -> list[tuple[str, int, str, str]]:
-    return [(one.trial.task_id, one.trial.trial, str(one.trial.status), one.trial.reused_from) for one in finished]
-
-
 def statuses(finished: Sequence[FinishedTrial]) -> str:
     return "".join(str(one.trial.status)[0] for one in finished)
 
 
-def test_a_run_of_the_same_stands_for_this_one(history: History) -> None:
-    run(history, "20260130", "ppp")
-    assert shown(reused(the_plan(), history)) == [
-        ("say-yes", 0, "passed", a_run_id("20260130")),
-        ("say-yes", 1, "passed", a_run_id("20260130")),
-        ("say-yes", 2, "passed", a_run_id("20260130")),
-    ]
+OLDER, NEWER = a_run_id("20260129"), a_run_id("20260130")
 
 
-def test_a_failed_task_is_not_run_again_until_it_passes(history: History) -> None:
-    run(history, "20260130", "pfp")
-    assert statuses(reused(the_plan(), history)) == "pfp"
-
-
-def test_confirming_trials_come_with_the_others(history: History) -> None:
-    run(history, "20260130", "pfpppefp")
-    found = reused(the_plan(), history)
-    assert [(one.trial.trial, str(one.trial.status)) for one in found] == [
-        *((0, "passed"), (1, "failed"), (2, "passed")),
-        *((3, "passed"), (4, "passed"), (6, "failed"), (7, "passed")),
+@pytest.mark.parametrize(
+    ("newer", "found", "run_id"),
+    [
+        ("ppp", "ppp", NEWER),
+        ("pfp", "pfp", NEWER),
+        ("pfpppefp", "pfppp-fp", NEWER),
+        *[(incomplete, "", "") for incomplete in ("ppe", "ppn", "pp-", "ffe", "pf-", "-pp", "pp-p", "fee", "pnn")],
+        *[(unmeasured, "ppp", OLDER) for unmeasured in ("eee", "nnn", "een")],
+    ],
+)
+def test_the_newest_run_that_measured_something_speaks_where_it_measured_every_trial(
+    history: History, newer: str, found: str, run_id: str
+) -> None:
+    """What fails is not run again until it passes, and of what has begun to fail no green of before counts."""
+    run(history, "20260129", "ppp", revision=Revision(branch="main", dirty=True))
+    run(history, "20260130", newer, revision=Revision(branch="feature"))
+    run(history, "20260128", "ppp")
+    assert [(one.trial.trial, one.trial.status, one.trial.reused_from) for one in reused(the_plan(), history)] == [
+        (number, LETTERS[letter], run_id) for number, letter in enumerate(found) if letter != "-"
     ]
 
 
 def test_trials_come_back_as_they_were(history: History) -> None:
-    metrics = TrialMetrics(tokens_in=3, cost=0.25, wall_time_seconds=1.5)
     grades = (a_grade(votes=(0.5, 1.0)), a_grade(name="judge", error="no judge"), a_grade(name="tests", passed=False))
     changes = {
-        "metrics": metrics,
-        "grades": grades,
+        "metrics": TrialMetrics(tokens_in=3, cost=0.25, wall_time_seconds=1.5),
         "score": 0.5,
         "model": "gpt-5",
         "attempts": 2,
-        "file": "old.yaml",
-        "line": 99,
     }
-    run(history, "20260130", "fff", trial=changes)
+    run(history, "20260130", "fff", trial={**changes, "grades": grades, "file": "old.yaml", "line": 99})
     first = reused(the_plan(), history)[0]
-    expected = a_trial(TASK, 0, TrialStatus.FAILED, **changes).model_copy(
-        update={
-            "reused_from": a_run_id("20260130"),
-            "grades": tuple(grade.model_copy(update={"checks": ()}) for grade in grades),
-            "file": TASK.file,
-            "line": TASK.line,
-        }
+    without_checks = tuple(grade.model_copy(update={"checks": ()}) for grade in grades)
+    place = {"file": TASK.file, "line": TASK.line}
+    assert first.trial == a_trial(
+        TASK, 0, TrialStatus.FAILED, **changes, **place, grades=without_checks, reused_from=NEWER
     )
-    assert first.trial == expected
     assert first.transcript == Transcript()
 
 
-def test_what_was_not_measured_is_not_measured(history: History) -> None:
-    run(history, "20260130", "ppp")
-    first = reused(the_plan(), history)[0].trial
-    assert first.metrics == TrialMetrics()
-    assert first.score is None
-    assert first.grades == ()
-
-
-def test_violations_stay_vetoes(history: History) -> None:
+def test_violations_stay_vetoes_and_what_was_not_measured_is_not_measured(history: History) -> None:
     violations = (a_violation(), a_violation(ViolationRule.FORBIDDEN_TOOL, "forbidden tool called: rm: all"))
-    run(history, "20260130", "fff", trial={"grades": (a_grade(passed=False, violations=violations),)})
-    first = reused(the_plan(), history)[0].trial
-    assert first.violations == violations
-    assert [grade.name for grade in first.grades] == ["answer", "violations"]
-    assert first.judge_cost is None
-
-
-def test_nothing_is_reused_unless_the_policy_asks_for_it(history: History) -> None:
-    without = policy(reuse=None)
-    run(history, "20260130", "ppp", policy=without)
-    assert reused(the_plan(policy=without), history) == []
-
-
-def test_nothing_is_reused_of_an_agent_that_is_not_known(history: History) -> None:
-    run(history, "20260130", "ppp", agent_digest="")
-    assert reused(the_plan(agent_digest=""), history) == []
-
-
-def test_an_empty_history_has_nothing(history: History) -> None:
-    assert reused(the_plan(), history) == []
+    run(history, "20260129", "fff", trial={"grades": (a_grade(passed=False, violations=violations),)})
+    run(history, "20260130", "ppp", OTHER)
+    veto, *_, plain = (one.trial for one in reused(the_plan(TASK, OTHER), history))
+    assert veto.violations == violations
+    assert [grade.name for grade in veto.grades] == ["answer", "violations"]
+    assert veto.judge_cost is None
+    assert (plain.metrics, plain.score, plain.grades) == (TrialMetrics(), None, ())
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("day", "changes", "task"),
     [
-        {"agent_digest": "b" * 64},
-        {"agent": AgentSpec(kind=AgentKind.CLI, target="another")},
-        {"policy": policy(curtailment=True)},
-        {"policy": policy().model_copy(update={"error_retries": 9})},
-        {"gate": GateName.NIGHTLY},
-        {"passgate_version": "0.0.2"},
+        pytest.param("20260130", {"agent_digest": "b" * 64}, {}, id="digest"),
+        pytest.param("20260130", {"agent": AgentSpec(kind=AgentKind.CLI, target="another")}, {}, id="agent"),
+        pytest.param("20260130", {"policy": policy(curtailment=True)}, {}, id="curtailment"),
+        pytest.param("20260130", {"policy": policy().model_copy(update={"error_retries": 9})}, {}, id="retries"),
+        pytest.param("20260130", {"gate": GateName.NIGHTLY}, {}, id="gate"),
+        pytest.param("20260130", {"passgate_version": "0.0.2"}, {}, id="version"),
+        pytest.param("20260130", {}, {"task_digest": "another"}, id="task"),
+        pytest.param("20260130", {}, {"grader_digest": "another"}, id="grader"),
+        pytest.param("20260130", {}, {"k": 2}, id="k"),
+        pytest.param("20260130", {}, {"metric": Metric.PASS_AT_K}, id="metric"),
+        pytest.param("20260130", {}, {"suite": Suite.FAILURE_REPLAYS}, id="suite"),
+        pytest.param("20260130", {}, {"task_id": "another"}, id="name"),
+        pytest.param("20260201", {}, {}, id="the run itself"),
+        pytest.param("20260202", {}, {}, id="later"),
     ],
 )
-def test_only_runs_of_the_same_kind_count(history: History, changes: dict[str, Any]) -> None:
+def test_only_earlier_runs_of_the_same_task_and_kind_count(
+    history: History, day: str, changes: dict[str, Any], task: dict[str, Any]
+) -> None:
+    assert reused(the_plan(), history) == []
+    run(history, day, "ppp", a_task(**task), **changes)
+    assert reused(the_plan(), history) == []
+
+
+@pytest.mark.parametrize("changes", [{"policy": policy(reuse=None)}, {"agent_digest": ""}], ids=["policy", "agent"])
+def test_nothing_is_reused_unless_the_policy_asks_for_it_and_the_agent_is_known(
+    history: History, changes: dict[str, Any]
+) -> None:
     run(history, "20260130", "ppp", **changes)
-    assert reused(the_plan(), history) == []
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"task_digest": "another"},
-        {"grader_digest": "another"},
-        {"k": 2},
-        {"metric": Metric.PASS_AT_K},
-        {"suite": Suite.FAILURE_REPLAYS},
-        {"task_id": "another"},
-    ],
-)
-def test_only_runs_of_the_same_task_count(history: History, change: dict[str, Any]) -> None:
-    run(history, "20260130", "ppp", a_task(**change))
-    assert reused(the_plan(), history) == []
-
-
-@pytest.mark.parametrize("revision", [Revision(branch="feature"), Revision(branch="main", dirty=True), Revision()])
-def test_any_branch_counts(history: History, revision: Revision) -> None:
-    run(history, "20260130", "ppp", revision=revision)
-    assert statuses(reused(the_plan(), history)) == "ppp"
-
-
-def test_the_newest_run_speaks(history: History) -> None:
-    run(history, "20260129", "ppp")
-    run(history, "20260130", "ppf")
-    run(history, "20260128", "ppp")
-    assert {one.trial.reused_from for one in reused(the_plan(), history)} == {a_run_id("20260130")}
-
-
-@pytest.mark.parametrize("run_id", ["20260201", "20260202"])
-def test_only_earlier_runs_count(history: History, run_id: str) -> None:
-    run(history, run_id, "ppp")
-    assert reused(the_plan(), history) == []
+    assert reused(the_plan(**changes), history) == []
 
 
 @pytest.mark.parametrize(
@@ -222,55 +175,32 @@ def test_a_verdict_is_as_old_as_its_oldest_trial(history: History) -> None:
     assert not reused(the_plan(created_at=STARTED + timedelta(days=5, seconds=1)), history)
 
 
-@pytest.mark.parametrize("incomplete", ["ppe", "ppn", "pp-", "ffe", "pf-", "-pp", "pp-p"])
-def test_a_run_that_did_not_measure_every_trial_does_not_stand(history: History, incomplete: str) -> None:
-    run(history, "20260130", incomplete)
-    assert reused(the_plan(), history) == []
-
-
-@pytest.mark.parametrize("incomplete", ["fee", "ppe", "pnn"])
-def test_a_run_that_measured_something_hides_what_is_older(history: History, incomplete: str) -> None:
-    """It may have begun to fail: what was green before says nothing any more."""
-    run(history, "20260129", "ppp")
-    run(history, "20260130", incomplete)
-    assert reused(the_plan(), history) == []
-
-
-@pytest.mark.parametrize("unmeasured", ["eee", "nnn", "een"])
-def test_a_run_that_measured_nothing_hides_nothing(history: History, unmeasured: str) -> None:
-    run(history, "20260129", "ppp")
-    run(history, "20260130", unmeasured)
-    assert {one.trial.reused_from for one in reused(the_plan(), history)} == {a_run_id("20260129")}
+HAT, AT = a_task(), a_task(metric=Metric.PASS_AT_K)
+SEQUENTIAL = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
 
 
 @pytest.mark.parametrize(
-    ("metric", "trials", "found"),
+    ("task", "trials", "found"),
     [
-        (Metric.PASS_HAT_K, "fnn", "f"),
-        (Metric.PASS_HAT_K, "pf-", "pf"),
-        (Metric.PASS_HAT_K, "ppn", ""),
-        (Metric.PASS_HAT_K, "fen", ""),
-        (Metric.PASS_HAT_K, "fnne", "f"),
-        (Metric.PASS_AT_K, "pnn", "p"),
-        (Metric.PASS_AT_K, "ffn", ""),
+        (HAT, "fnn", "f"),
+        (HAT, "pf-", "pf"),
+        (HAT, "ppn", ""),
+        (HAT, "fen", ""),
+        (HAT, "fnne", "f"),
+        (AT, "pnn", "p"),
+        (AT, "ffn", ""),
+        (SEQUENTIAL, "ffffnnnnnn", "ffff"),
+        (SEQUENTIAL, "fpppnnnnnn", ""),
+        (SEQUENTIAL, "f" + "p" * 9, "f" + "p" * 9),
     ],
 )
 def test_where_trials_are_left_out_what_decided_stands(
-    history: History, metric: Metric, trials: str, found: str
+    history: History, task: EvalTask, trials: str, found: str
 ) -> None:
     """Else a red task that ended at its first failure would be run again until it is green."""
-    task, curtailed = a_task(metric=metric), policy(curtailment=True)
-    run(history, "20260130", trials, task, policy=curtailed)
-    assert statuses(reused(the_plan(task, policy=curtailed), history)) == found
-
-
-@pytest.mark.parametrize(
-    ("trials", "found"), [("ffffnnnnnn", "ffff"), ("fpppnnnnnn", ""), ("f" + "p" * 9, "f" + "p" * 9)]
-)
-def test_a_sequential_test_decides_in_its_own_way(history: History, trials: str, found: str) -> None:
-    task = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
-    run(history, "20260130", trials, task)
-    assert statuses(reused(the_plan(task), history)) == found
+    kept = {"policy": policy(curtailment=task is not SEQUENTIAL)}
+    run(history, "20260130", trials, task, **kept)
+    assert statuses(reused(the_plan(task, **kept), history)) == found
 
 
 def test_scores_decide_where_they_are_what_counts(history: History) -> None:
