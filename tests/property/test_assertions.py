@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.builders import a_task
 from tests.property.documents import nested
 from tests.searches import costly
 
@@ -19,7 +20,7 @@ from passgate.tasks.graders.answers.fields import answer_document, within
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.javascript_regex import regex_problem
-from passgate.tasks.model.task import Budgets, EvalTask, Metric, Scoring, Suite
+from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
 
@@ -38,26 +39,9 @@ def graded(
     compat: Any = None,
     expected_output: Any = None,
 ) -> Grade:
-    task = EvalTask(
-        task_id="task",
-        suite=Suite.GOLDEN,
-        description="",
-        inputs={"prompt": "Do it."},
-        budgets=Budgets(),
-        k=1,
-        metric=Metric.PASS_HAT_K,
-        graders=(),
-        tracked_metrics=(),
-        gates=frozenset(),
-        scoring=Scoring(compat=compat),
-        expected_output=expected_output,
-        file="eval.yaml",
-        task_digest="",
-        grader_digest="",
-    )
     nowhere: Any = None
     evidence = Evidence(
-        task=task,
+        task=a_task(scoring=Scoring(compat=compat), expected_output=expected_output),
         transcript=transcript,
         metrics=metrics or TrialMetrics(),
         sandbox=nowhere,

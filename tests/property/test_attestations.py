@@ -2,6 +2,8 @@
 
 import base64
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,29 +59,32 @@ def flipped(content: bytes, position: int, bit: int) -> bytes:
     return content[:place] + bytes([content[place] ^ (1 << bit)]) + content[place + 1 :]
 
 
+@contextmanager
+def replaced(file: Path, content: bytes) -> Iterator[None]:
+    """A file with another content."""
+    before = file.read_bytes()
+    file.write_bytes(content)
+    try:
+        yield
+    finally:
+        file.write_bytes(before)
+
+
 @given(position=st.integers(0, 2**20), bit=st.integers(0, 7))
 def test_any_bit_of_the_verdict(signed: Path, position: int, bit: int) -> None:
     file = signed / "verdict.json"
-    content = file.read_bytes()
-    file.write_bytes(flipped(content, position, bit))
-    try:
+    with replaced(file, flipped(file.read_bytes(), position, bit)):
         assert not holds(signed)
-    finally:
-        file.write_bytes(content)
 
 
 @given(where=st.sampled_from(["payload", "sig"]), position=st.integers(0, 2**20), bit=st.integers(0, 7))
 def test_any_bit_of_what_is_signed_and_of_the_signature(signed: Path, where: str, position: int, bit: int) -> None:
     file = signed / "verdict.intoto.json"
-    text = file.read_text()
-    plain = json.loads(text)
+    plain = json.loads(file.read_bytes())
     place = plain if where == "payload" else plain["signatures"][0]
     place[where] = base64.b64encode(flipped(base64.b64decode(place[where]), position, bit)).decode()
-    file.write_text(json.dumps(plain))
-    try:
+    with replaced(file, json.dumps(plain).encode()):
         assert not holds(signed)
-    finally:
-        file.write_text(text)
 
 
 @given(position=st.integers(0, 2**20), value=st.integers(0, 255))
@@ -91,15 +96,11 @@ def test_any_byte_of_the_envelope(signed: Path, position: int, value: int) -> No
     content = file.read_bytes()
     place = position % len(content)
     changed = content[:place] + bytes([value]) + content[place + 1 :]
-    before = read_envelope(content)
-    file.write_bytes(changed)
-    try:
+    with replaced(file, changed):
         if holds(signed):
-            after = read_envelope(changed)
+            before, after = read_envelope(content), read_envelope(changed)
             assert (after.payload, after.payload_type) == (before.payload, before.payload_type)
             assert [one.sig for one in after.signatures] == [one.sig for one in before.signatures]
-    finally:
-        file.write_bytes(content)
 
 
 @given(

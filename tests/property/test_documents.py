@@ -4,21 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
-from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, task_document
+from tests.builders import REPOSITORY, SHIPPED
 from tests.property.documents import changed, nested, paths_of
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.four_suite import TaskReader
 from passgate.tasks.formats.project_files import read_policy
-from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.task import MOST_TRIALS, EvalTask, TaskFile
+from passgate.tasks.model.task import EvalTask
 
 FLOOR = json.loads((REPOSITORY / "schema/four_suite.schema.json").read_text(encoding="utf-8"))
 """What a task file could be before passgate was there; whoever has such files keeps them."""
@@ -114,85 +111,6 @@ def test_every_value_has_a_place_inside_the_file(tmp_path: Path, document: Any) 
         places = [*read_back.values.values(), *read_back.keys.values()]
         assert all(1 <= place.line <= lines and place.column >= 1 for place in places)
         assert set(read_back.values) == {*paths_of(read_back.data)}
-
-
-names = st.text(min_size=1)
-graders = st.sampled_from(
-    [
-        SAYS_YES,
-        {"type": "tool_calls", "forbidden": ["drop_*"]},
-        {"type": "trajectory_metrics", "max_steps": 3},
-        {"type": "policy_check", "secrets": True},
-        {"type": "state_check", "expect": [{"file": "a", "exists": False}]},
-        {"type": "static_analysis", "tools": ["ruff"]},
-        {"type": "llm_rubric", "rubric": "Is it kind?"},
-    ]
-)
-metrics = st.sampled_from(["cost", "tokens", {"type": "latency", "metrics": ["wall_time_seconds"]}, {"type": "tokens"}])
-accepted = st.fixed_dictionaries(
-    {
-        "task_id": st.text(),
-        "suite": st.sampled_from(["golden", "open_ended", "adversarial", "failure_replays"]),
-        "description": st.text(),
-        "inputs": st.dictionaries(st.text(), values, max_size=4),
-        "graders": st.lists(graders, min_size=1, max_size=3),
-        "tracked_metrics": st.lists(metrics, min_size=1, max_size=3),
-    },
-    optional={
-        "tags": st.lists(st.text(), max_size=3),
-        "environment": st.fixed_dictionaries(
-            {},
-            optional={
-                "sandbox": st.just("notes"),
-                "reset": st.fixed_dictionaries({}, optional={"commands": st.lists(names, max_size=2)}),
-                "budgets": st.fixed_dictionaries(
-                    {},
-                    optional={
-                        "max_steps": st.integers(0, 8),
-                        "max_tokens": st.integers(0),
-                        "max_seconds": st.floats(0, exclude_min=True, allow_infinity=False),
-                    },
-                ),
-            },
-        ),
-        "trials": st.fixed_dictionaries(
-            {}, optional={"k": st.integers(1, MOST_TRIALS), "metric": st.sampled_from(["pass@k", "pass^k"])}
-        ),
-        "gates": st.fixed_dictionaries(
-            {}, optional={gate: st.booleans() for gate in ("ci_merge_gate", "nightly", "release_candidate")}
-        ),
-    },
-)
-
-
-@given(document=accepted)
-def test_what_the_original_schema_accepts_is_accepted(
-    tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
-) -> None:
-    assert Draft202012Validator(FLOOR).is_valid(document), "the strategy draws from the original schema"
-    assert list(schema_validator("task").iter_errors(document)) == []
-    assert TaskFile.model_validate(document).task_id == document["task_id"]
-
-
-@given(document=accepted)
-def test_a_task_file_gives_its_task(tmp_path: Path, document: dict[str, Any]) -> None:
-    (tmp_path / "_shared/sandboxes/notes").mkdir(parents=True, exist_ok=True)
-    task = read(tmp_path, yaml.safe_dump(document).encode())
-    assert isinstance(task, EvalTask), task
-    assert (task.task_id, task.description, task.tags) == (
-        document["task_id"],
-        document["description"],
-        tuple(document.get("tags", ())),
-    )
-    assert task.k == document.get("trials", {}).get("k", SHIPPED.suites[task.suite].k)
-    assert EvalTask.model_validate_json(task.model_dump_json(exclude_unset=True)) == task
-
-
-@pytest.mark.parametrize("key", ["task_id", "suite", "description", "inputs", "graders", "tracked_metrics"])
-def test_what_the_original_schema_requires_is_required(key: str) -> None:
-    document = {name: value for name, value in task_document().items() if name != key}
-    assert not Draft202012Validator(FLOOR).is_valid(document)
-    assert not schema_validator("task").is_valid(document)
 
 
 def test_the_original_schemas_keys_have_their_place_in_ours() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from jsonschema import Draft202012Validator
-from tests.builders import REPOSITORY, SHIPPED
+from tests.builders import REPOSITORY, SHIPPED, task_document
 from tests.property.four_suite_tasks import invalid_tasks, valid_tasks
 
 from passgate.tasks.formats.four_suite import ReadTaskFile, TaskReader
 from passgate.tasks.formats.schema_check import schema_validator
-from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.task import EvalTask, TaskFile
 
 Load = Callable[[Any], tuple[EvalTask | None, ReadTaskFile]]
 FORMAT = Draft202012Validator(json.loads((REPOSITORY / "schema/four_suite.schema.json").read_text(encoding="utf-8")))
@@ -44,6 +44,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
 
 @given(document=valid_tasks)
 @example(document=MINIMAL)
+@example(document=task_document(environment={"reset": {"commands": ["true"]}, "budgets": {"max_tokens": 0}}))
 @example(document=MINIMAL | {"environment": {"reset": {"database": "seed.sql"}, "budgets": {"gpu_minutes": 5}}})
 @example(document=MINIMAL | {"tracked_metrics": [{"type": "x", "metrics": [3, "cost"]}, {"type": "x", "y": 1}]})
 @example(document=MINIMAL | {"environment": {"budgets": {"max_step": 1, "free": 2}, "reset": {"comands": 1, "a": 2}}})
@@ -55,10 +56,15 @@ def test_every_task_of_the_format_loads(load: Load, document: dict[str, Any]) ->
     assert (task.task_id, task.suite, task.description) == tuple(
         document[key] for key in ("task_id", "suite", "description")
     )
+    assert task.tags == tuple(document.get("tags", ()))
+    assert task.k == document.get("trials", {}).get("k", SHIPPED.suites[task.suite].k)
+    assert EvalTask.model_validate_json(task.model_dump_json(exclude_unset=True)) == task
     assert task.cannot_run == tuple(map(str, said.cannot_run))
     for told in (*said.cannot_run, *said.warnings):
         assert PLACE.match(str(told)), told
-    if not KNOWN.is_valid(document):
+    if KNOWN.is_valid(document):
+        assert TaskFile.model_validate(document).task_id == task.task_id
+    else:
         assert said.cannot_run or (said.warnings and task.unknown), "what is not known is told"
 
 

@@ -1,7 +1,6 @@
 """Whatever the order in which calls are admitted, answered and given up, budgets hold."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hypothesis import given
@@ -100,8 +99,8 @@ calls = st.builds(
 steps = st.lists(st.one_of(calls, st.integers(0, 50)), max_size=40)
 
 
-def run(plan: list[Planned | int], ledger: Ledger, check: Callable[[Flight], None]) -> None:
-    async def fly() -> None:
+def flown(plan: list[Planned | int], ledger: Ledger) -> Flight:
+    async def fly() -> Flight:
         flight = Flight(ledger)
         for step in plan:
             if isinstance(step, Planned):
@@ -111,40 +110,24 @@ def run(plan: list[Planned | int], ledger: Ledger, check: Callable[[Flight], Non
         while flight.sent:
             await flight.end(0)
         assert not flight.waiting, "whoever waits is admitted or refused once no call is in flight"
-        check(flight)
+        return flight
 
-    asyncio.run(fly())
+    return asyncio.run(fly())
 
 
 @given(steps, st.integers(1, 5000))
 def test_no_order_of_calls_uses_more_tokens_than_could_be_known(plan: list[Planned | int], most: int) -> None:
-    def check(flight: Flight) -> None:
-        assert flight.tokens <= most + flight.unknowable_tokens
-
-    run(plan, Ledger(Budgets(max_tokens=most), unpriced, CostCap(), needs_price=None), check)
+    flight = flown(plan, Ledger(Budgets(max_tokens=most), unpriced, CostCap(), needs_price=None))
+    assert flight.tokens <= most + flight.unknowable_tokens
 
 
 @given(steps, st.floats(0.001, 20))
 def test_no_order_of_calls_costs_more_than_could_be_known(plan: list[Planned | int], most: float) -> None:
-    def check(flight: Flight) -> None:
-        assert flight.dollars <= most + flight.unknowable_dollars + 1e-6
-
-    run(
-        plan,
-        Ledger(Budgets(max_cost_usd=most), price_of_all, CostCap(), needs_price=None),
-        check,
-    )
+    flight = flown(plan, Ledger(Budgets(max_cost_usd=most), price_of_all, CostCap(), needs_price=None))
+    assert flight.dollars <= most + flight.unknowable_dollars + 1e-6
 
 
 @given(steps, st.floats(0.001, 20))
 def test_no_order_of_calls_costs_the_run_more_than_could_be_known(plan: list[Planned | int], cap: float) -> None:
-    cost_cap = CostCap(cap)
-
-    def check(flight: Flight) -> None:
-        assert flight.dollars <= cap + flight.charged + 1e-6
-
-    run(
-        plan,
-        Ledger(Budgets(), price_of_all, cost_cap, needs_price="the run has a cost cap"),
-        check,
-    )
+    flight = flown(plan, Ledger(Budgets(), price_of_all, CostCap(cap), needs_price="the run has a cost cap"))
+    assert flight.dollars <= cap + flight.charged + 1e-6

@@ -1,38 +1,25 @@
 """Whatever tools an agent calls: the modes of a trajectory agree with one another and with what they mean."""
 
-import asyncio
 from itertools import permutations
-from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import a_task
+from tests.property.test_assertions import graded
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.trajectories.tool_trajectory import most_in_order, most_paired
 from passgate.tasks.model.assertions import ToolTrajectory
-from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 FITS = st.lists(st.lists(st.integers(0, 5), unique=True).map(sorted), max_size=5)
 TOOLS = st.lists(st.sampled_from("abc"), max_size=6)
 
 
-def score(mode: str, expected: list[str], called: list[str], **scoring: Any) -> float | None:
+def score(mode: str, expected: list[str], called: list[str], compat: str | None = None) -> float | None:
     options = ToolTrajectory.model_validate(
         {"type": "tool_trajectory", "mode": mode, "expected": [{"tool": tool} for tool in expected]}
     )
     calls = tuple(ToolCall(tool=tool) for tool in called)
-    evidence = Evidence(
-        task=a_task(scoring=Scoring(**scoring)),
-        transcript=Transcript(messages=(Message(role="assistant", tool_calls=calls),)),
-        metrics=cast("Any", None),
-        sandbox=cast("Any", None),
-        suites_folder=cast("Any", None),
-        judge=None,
-    )
-    return asyncio.run(grade(options, evidence)).score
+    return graded(options, Transcript(messages=(Message(role="assistant", tool_calls=calls),)), compat=compat).score
 
 
 @given(FITS)
