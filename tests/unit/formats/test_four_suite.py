@@ -8,7 +8,6 @@ import pytest
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.loading import load_paths
-from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.policy import Policy, SuitePolicy
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, SequentialTest, Suite
 from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, write_task
@@ -17,14 +16,19 @@ EXAMPLES = REPOSITORY / "tests" / "examples"
 VALID, INVALID = EXAMPLES / "valid" / "four_suite", EXAMPLES / "invalid" / "four_suite"
 
 
+def with_golden(*, alone: bool = False, **rules: Any) -> Policy:
+    """The shipped policy with these rules for golden tasks, or nothing else."""
+    golden = {Suite.GOLDEN: SuitePolicy(metric=Metric.PASS_HAT_K, **rules)}
+    return SHIPPED.model_copy(update={"suites": golden if alone else SHIPPED.suites | golden})
+
+
+def asked_by(**message: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": "Hi"} | message]}
+
+
 def task_files(folder: Path) -> list[str]:
     files = (file for suffix in ("yaml", "yml") for file in folder.rglob(f"*.{suffix}"))
     return sorted(str(file.relative_to(folder)) for file in files if "_shared" not in file.parts)
-
-
-def as_expected(problem: Problem, example: str) -> str:
-    """The lines of an `.expected` file name no file, unless the problem is in another one."""
-    return str(problem).removeprefix(f"{example}:")
 
 
 @pytest.fixture
@@ -40,8 +44,7 @@ def read(tmp_path: Path):
 
 
 def test_there_are_examples() -> None:
-    assert len(task_files(VALID)) >= 5
-    assert len(task_files(INVALID)) >= 30
+    assert (len(task_files(VALID)) >= 5, len(task_files(INVALID)) >= 30) == (True, True)
 
 
 @pytest.mark.parametrize("example", task_files(VALID))
@@ -54,14 +57,13 @@ def test_every_valid_example_loads(example: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("example", task_files(INVALID))
 def test_every_invalid_example_has_the_expected_problems(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines of an `.expected` file name no file, unless the problem is in another one."""
     monkeypatch.chdir(INVALID)
     loaded = load_paths([Path(example)], SHIPPED)
     assert loaded.tasks == () or loaded.tasks[0].cannot_run or loaded.warnings
-    wrong = sorted(
-        [*loaded.problems, *loaded.cannot_run], key=lambda problem: (problem.file, problem.line, problem.column)
-    )
-    found = [as_expected(problem, example) for problem in wrong]
-    found += [f"warning: {as_expected(problem, example)}" for problem in loaded.warnings]
+    wrong = sorted([*loaded.problems, *loaded.cannot_run], key=lambda one: (one.file, one.line, one.column))
+    found = [str(problem).removeprefix(f"{example}:") for problem in wrong]
+    found += ["warning: " + str(problem).removeprefix(f"{example}:") for problem in loaded.warnings]
     expected = Path(example).with_suffix(".expected").read_text(encoding="utf-8")
     assert "".join(f"{line}\n" for line in found) == expected
 
@@ -78,15 +80,8 @@ def test_every_key_of_a_task_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert task.budgets == Budgets(max_steps=12, max_tool_calls=0, max_tokens=1000, max_cost_usd=0.25, max_seconds=0.5)
     assert (task.k, task.metric) == (7, Metric.PASS_HAT_K)
     assert [grader.type for grader in task.graders] == [
-        "deterministic_tests",
-        "static_analysis",
-        "state_check",
-        "tool_calls",
-        "trajectory_metrics",
-        "policy_check",
-        "output_check",
-        "llm_rubric",
-        "llm_rubric",
+        *("deterministic_tests", "static_analysis", "state_check", "tool_calls", "trajectory_metrics"),
+        *("policy_check", "output_check", "llm_rubric", "llm_rubric"),
     ]
     assert [grader.label for grader in task.graders][-2:] == ["llm_rubric", "in words"]
     assert task.tracked_metrics == (
@@ -110,92 +105,92 @@ def test_what_a_task_does_not_say_is_what_its_suite_says(read, suite: Suite) -> 
 
 
 def test_budgets_of_the_task_go_before_the_suites_up_to_its_limit(read) -> None:
+    """The example `too_many_steps` is over it."""
     task = read(environment={"budgets": {"max_steps": 0, "max_seconds": 1.5}})
     assert task.budgets == Budgets(max_steps=0, max_seconds=1.5)
     assert isinstance(read(environment={"budgets": {"max_steps": 20}}), EvalTask)
-    (problem,) = read(environment={"budgets": {"max_steps": 21}})
-    assert problem.message == "21 steps are more than the limit of 20 of the suite golden"
-
-
-def test_a_suite_that_the_policy_does_not_know_or_the_wrong_place_is_a_problem(read) -> None:
-    only_golden = SHIPPED.model_copy(
-        update={"suites": {Suite.GOLDEN: SuitePolicy(k=1, metric=Metric.PASS_HAT_K, max_steps=1)}}
-    )
-    (problem,) = read(only_golden, suite="adversarial")
-    assert problem.path == "suite"
-    assert "says nothing of the suite adversarial" in problem.message
-    assert isinstance(read(name="golden/deep/down/task.yaml"), EvalTask)
-    (problem,) = read(name="golden/adversarial/task.yaml")
-    assert problem.path == "suite"
-    problems = read(suite="no", environment={"sandbox": "gone"})
-    assert [problem.path for problem in problems] == ["suite"]
 
 
 def test_metrics_are_named_once(read) -> None:
-    assert read(tracked_metrics=["cost", "tokens", "tokens_in", {"type": "cost"}]).tracked_metrics == (
-        "cost",
-        "tokens_in",
-        "tokens_cached",
-        "tokens_out",
-        "total_tokens",
-    )
+    metrics = read(tracked_metrics=["cost", "tokens", "tokens_in", {"type": "cost"}]).tracked_metrics
+    assert metrics == ("cost", "tokens_in", "tokens_cached", "tokens_out", "total_tokens")
+
+
+def test_a_suite_that_the_policy_does_not_know_or_the_wrong_place_is_a_problem(read) -> None:
+    (problem,) = read(with_golden(k=1, max_steps=1, alone=True), suite="adversarial")
+    assert problem.path == "suite"
+    assert "says nothing of the suite adversarial" in problem.message
+    assert isinstance(read(name="golden/deep/down/task.yaml"), EvalTask)
+    for wrong in ({"name": "golden/adversarial/task.yaml"}, {"suite": "no", "environment": {"sandbox": "gone"}}):
+        assert [problem.path for problem in read(**wrong)] == ["suite"]
 
 
 def test_a_broken_sandbox_is_a_problem_of_every_task_that_uses_it(read, tmp_path: Path) -> None:
     (tmp_path / "_shared/sandboxes/broken").mkdir(parents=True)
     (tmp_path / "_shared/sandboxes/broken/sandbox.yaml").write_text("setup: 3\n")
-    first = read(name="a.yaml", environment={"sandbox": "broken"})
-    second = read(name="b.yaml", environment={"sandbox": "broken"})
-    assert [str(problem) for problem in first] == [
-        "_shared/sandboxes/broken/sandbox.yaml:1:8: setup: expected a list, not 3"
-    ]
-    assert first == second
-    (tmp_path / "_shared/sandboxes/bare/files").mkdir(parents=True)
-    assert read(environment={"sandbox": "bare"}).sandbox == "bare"
+    for name in ("a.yaml", "b.yaml"):
+        (problem,) = read(name=name, environment={"sandbox": "broken"})
+        assert str(problem) == "_shared/sandboxes/broken/sandbox.yaml:1:8: setup: expected a list, not 3"
 
 
 @pytest.mark.parametrize("name", ["../sandboxes/bare", "/etc", "bare/files", ".", "x" * 5000, "a\0b"])
 def test_a_sandbox_is_a_name(read, tmp_path: Path, name: str) -> None:
     (tmp_path / "_shared/sandboxes/bare/files").mkdir(parents=True)
+    assert read(environment={"sandbox": "bare"}).sandbox == "bare"
     (problem,) = read(environment={"sandbox": name})
     assert problem.path == "environment.sandbox"
 
 
 def test_a_link_that_leaves_the_suites_folder_is_a_problem(read, tmp_path: Path) -> None:
     outside = tmp_path.parent / f"{tmp_path.name}-outside.py"
-    outside.write_text("")
-    (tmp_path / "inside.py").write_text("")
-    (tmp_path / "leaves.py").symlink_to(outside)
-    (tmp_path / "stays.py").symlink_to(tmp_path / "inside.py")
-    (tmp_path / "circle.py").symlink_to(tmp_path / "circle.py")
+    for file in (outside, tmp_path / "inside.py"):
+        file.touch()
+    for name, target in (("leaves", outside), ("stays", tmp_path / "inside.py"), ("circle", tmp_path / "circle.py")):
+        (tmp_path / f"{name}.py").symlink_to(target)
     grader = {"type": "deterministic_tests", "tests": ["inside.py", "stays.py", "leaves.py", "circle.py"]}
     problems = read(graders=[grader])
     assert [problem.path for problem in problems] == ["graders[0].tests[2]", "graders[0].tests[3]"]
     assert problems[0].message == "'leaves.py' leaves the suites folder"
 
 
-def test_the_digests_are_of_what_the_agent_and_the_graders_are_given(read, tmp_path: Path) -> None:
-    plain = read()
-    same = read(description="Other words.", tags=["new"], gates={"nightly": False}, tracked_metrics=["tokens"])
-    assert same.task_digest == plain.task_digest
-    assert read(graders=[{**SAYS_YES, "name": "other"}]).task_digest == plain.task_digest
-    for change in (
-        {"inputs": {"prompt": "Say no."}},
-        {"environment": {"budgets": {"max_tokens": 5}}},
-        {"environment": {"reset": {"commands": ["true"]}}},
-        {"trials": {"k": 3}},
-        {"task_id": "other"},
-        {"suite": "adversarial"},
-    ):
-        assert read(**change).task_digest != plain.task_digest, change
-    plain = read()
-    assert read(inputs={}).grader_digest == plain.grader_digest
-    assert read(graders=[{**SAYS_YES, "ignore_case": True}]).grader_digest != plain.grader_digest
-    (tmp_path / "rubric.md").write_text("Is it kind?")
-    rubric = [{"type": "llm_rubric", "rubric": "rubric.md"}]
-    before = read(graders=rubric).grader_digest
-    (tmp_path / "rubric.md").write_text("Is it very kind?")
-    assert read(graders=rubric).grader_digest != before
+RUBRIC = {"type": "llm_rubric", "rubric": "a.md"}
+ASKED = {"messages": [{"role": "user", "content": [{"type": "file", "value": "a.md"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "same_task", "same_graders"),
+    [
+        ({"description": "Other words.", "tags": ["a"], "gates": {"nightly": False}}, True, True),
+        ({"tracked_metrics": ["tokens"]}, True, True),
+        ({"graders": [{**SAYS_YES, "name": "other"}]}, True, False),
+        ({"graders": [{**SAYS_YES, "ignore_case": True}]}, True, False),
+        ({"inputs": {}}, False, True),
+        ({"inputs": {"prompt": "Say no."}}, False, True),
+        ({"environment": {"budgets": {"max_tokens": 5}}}, False, True),
+        ({"environment": {"reset": {"commands": ["true"]}}}, False, True),
+        ({"trials": {"k": 3}}, False, True),
+        ({"task_id": "other"}, False, True),
+        ({"suite": "adversarial"}, False, True),
+    ],
+)
+def test_the_digests_are_of_what_the_agent_and_the_graders_are_given(
+    read, change: dict[str, Any], same_task: bool, same_graders: bool
+) -> None:
+    plain, task = read(), read(**change)
+    assert (task.task_digest == plain.task_digest) is same_task
+    assert (task.grader_digest == plain.grader_digest) is same_graders
+
+
+@pytest.mark.parametrize("grader", [RUBRIC, {"type": "llm_grader", "prompt_file": "a.md"}])
+def test_what_a_message_or_a_judge_has_from_a_file_is_in_the_digest(
+    read, tmp_path: Path, grader: dict[str, Any]
+) -> None:
+    tasks = []
+    for text in ("1", "2"):
+        (tmp_path / "a.md").write_text(text)
+        tasks.append(read(inputs=ASKED, graders=[grader]))
+    assert tasks[0].task_digest != tasks[1].task_digest
+    assert tasks[0].grader_digest != tasks[1].grader_digest
 
 
 @pytest.mark.parametrize(
@@ -213,8 +208,7 @@ def test_a_suites_sequential_test_decides_its_tasks_of_ten_trials_and_more(
     read, trials: dict[str, Any], tested: bool
 ) -> None:
     test = SequentialTest(accept=0.95, reject=0.7)
-    suite = SuitePolicy(k=12, metric=Metric.PASS_HAT_K, max_steps=8, sequential=test)
-    policy = SHIPPED.model_copy(update={"suites": {**SHIPPED.suites, Suite.GOLDEN: suite}})
+    policy = with_golden(k=12, max_steps=8, sequential=test)
     assert read(policy, trials=trials, scoring=WEIGHTED).sequential == (test if tested else None)
     assert read(trials=trials, scoring=WEIGHTED).sequential is None
 
@@ -249,57 +243,30 @@ def test_what_eval_files_say_can_be_said_in_a_task_file_too(read, tmp_path: Path
         target="gpt",
     )
     assert isinstance(task, EvalTask), task
-    assert [message.text for message in task.messages] == [
-        "Be short.",
-        'Review\n\n<file path="code.py">\nx = 1\n</file>',
-    ]
-    assert task.inputs == {"messages": asked}
+    code = '<file path="code.py">\nx = 1\n</file>'
+    assert [message.text for message in task.messages] == ["Be short.", f"Review\n\n{code}"]
+    assert (task.inputs, task.reference_answer) == ({"messages": asked}, code)
     assert (task.scoring.rule, task.scoring.threshold, task.metric) == ("weighted_average", 0.6, Metric.MEAN)
     assert task.workspace is not None
-    assert (task.workspace.template, task.note, task.metadata, task.target) == (
-        "template",
-        "For judges.",
-        {"a": [1]},
-        "gpt",
-    )
-    assert task.reference_answer == '<file path="code.py">\nx = 1\n</file>'
-    judge = task.graders[1]
-    assert isinstance(judge, LlmGrader)
-    assert judge.prompt == "Is it kind?"
-
-
-def test_what_a_message_or_a_judge_has_from_a_file_is_in_the_digest(read, tmp_path: Path) -> None:
-    asked = {"messages": [{"role": "user", "content": [{"type": "file", "value": "a.txt"}]}]}
-    judges = [{"type": "llm_grader", "prompt_file": "judge.md"}]
-    digests = []
-    for text in ("1", "2"):
-        (tmp_path / "a.txt").write_text(text)
-        (tmp_path / "judge.md").write_text(text)
-        task = read(inputs=asked, graders=judges)
-        digests.append((task.task_digest, task.grader_digest))
-    (task, grader), (other_task, other_grader) = digests
-    assert task != other_task
-    assert grader != other_grader
+    assert (task.workspace.template, task.note, task.target) == ("template", "For judges.", "gpt")
+    assert task.metadata == {"a": [1]}
+    assert [getattr(grader, "prompt", None) for grader in task.graders] == [None, "Is it kind?"]
 
 
 @pytest.mark.parametrize(
-    ("messages", "problem"),
+    ("inputs", "path", "message"),
     [
-        ([{"role": "usr", "content": "x"}], ("inputs.messages[0].role", "Input should be 'system'")),
-        ([{"role": "user", "content": [{"type": "file", "value": "gone.md"}]}], ("value", "no file 'gone.md'")),
-        ([{"role": "user", "content": [{"type": "file", "value": "../x"}]}], ("value", "leaves the suites folder")),
-        ([{"role": "user", "content": [{"type": "image", "value": 3}]}], ("value", "expected a path")),
+        (asked_by(role="usr"), "messages[0].role", "Input should be 'system'"),
+        (asked_by(content=[{"type": "file", "value": "gone.md"}]), "value", "no file 'gone.md'"),
+        (asked_by(content=[{"type": "file", "value": "../x"}]), "value", "leaves the suites folder"),
+        (asked_by(content=[{"type": "image", "value": 3}]), "value", "expected a path"),
+        (asked_by() | {"prompt": "Hi"}, "inputs.messages", "give either `prompt` or `messages`"),
     ],
 )
-def test_messages_that_cannot_be_read_are_problems(read, messages: Any, problem: tuple[str, str]) -> None:
-    (found,) = read(inputs={"messages": messages})
-    assert found.path.endswith(problem[0])
-    assert problem[1] in found.message
-
-
-def test_a_task_asks_in_one_way(read) -> None:
-    (problem,) = read(inputs={"prompt": "Hi", "messages": [{"role": "user", "content": "Hi"}]})
-    assert problem.message == "give either `prompt` or `messages`"
+def test_messages_that_cannot_be_read_are_problems(read, inputs: dict[str, Any], path: str, message: str) -> None:
+    (found,) = read(inputs=inputs)
+    assert found.path.endswith(path)
+    assert message in found.message
 
 
 def test_a_grader_that_passgate_does_not_have_keeps_the_task_from_running(read) -> None:
