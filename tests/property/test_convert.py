@@ -48,32 +48,37 @@ JSON_VALUES: st.SearchStrategy[Any] = short(
 )
 MAPPINGS = short(st.dictionaries(TEXTS, JSON_VALUES, max_size=3))
 BASE = {"name": TEXTS, "weight": NUMBERS, "required": st.booleans(), "min_score": SHARES, "negate": st.booleans()}
+RANGES = [{"low": 0, "high": 4, "outcome": "bad"}, {"low": 5, "high": 10, "outcome": "good"}]
+
+
+def mapping(needed: dict[str, Any] | None = None, **optional: Any) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(needed or {}, optional=optional)
+
+
+def some(items: st.SearchStrategy[Any], most: int = 2) -> st.SearchStrategy[list[Any]]:
+    return st.lists(items, min_size=1, max_size=most)
+
+
 CALLS = short(
-    st.fixed_dictionaries(
+    mapping(
         {"tool": TEXTS},
-        optional={
-            "args": MAPPINGS | st.just("any"),
-            "args_match": st.sampled_from(["superset", "ignore"]) | st.lists(TEXTS, min_size=1, max_size=2),
-            "max_duration_ms": NUMBERS,
-        },
+        args=MAPPINGS | st.just("any"),
+        args_match=st.sampled_from(["superset", "ignore"]) | some(TEXTS),
+        max_duration_ms=NUMBERS,
     )
 )
-RANGES = [{"low": 0, "high": 4, "outcome": "bad"}, {"low": 5, "high": 10, "outcome": "good"}]
+CRITERION = mapping(
+    {"outcome": TEXTS},
+    weight=NUMBERS,
+    required=st.booleans(),
+    min_score=SHARES,
+    score_ranges=st.just(RANGES),
+    operator=st.just("contradiction"),
+)
 CRITERIA = short(
-    st.lists(
-        st.fixed_dictionaries(
-            {"outcome": TEXTS},
-            optional={
-                "weight": NUMBERS,
-                "required": st.booleans(),
-                "min_score": SHARES,
-                "score_ranges": st.just(RANGES),
-                "operator": st.just("contradiction"),
-            },
-        ),
-        min_size=1,
-        max_size=3,
-    ).map(lambda items: [{"id": f"rubric-{number}", **item} for number, item in enumerate(items, start=1)])
+    some(CRITERION, 3).map(
+        lambda items: [{"id": f"rubric-{number}", **item} for number, item in enumerate(items, start=1)]
+    )
 )
 
 
@@ -84,22 +89,24 @@ def message_of_its_role(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def grader(type_name: str, needed: dict[str, Any] | None = None, **optional: Any) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries({"type": st.just(type_name), **(needed or {})}, optional={**BASE, **optional})
+    return mapping({"type": st.just(type_name), **(needed or {})}, **BASE, **optional)
 
 
+def own(type_name: str, **needed: Any) -> st.SearchStrategy[dict[str, Any]]:
+    return mapping({"type": st.just(type_name), **needed})
+
+
+FIELDS = mapping({"path": TEXTS}, match=st.just("date"), required=st.booleans(), formats=st.just(["DD/MM/YYYY"]))
 ASSERTIONS = short(
     st.one_of(
         *(grader(kind, {"value": TEXTS}) for kind in ("contains", "icontains", "starts_with", "ends_with")),
-        *(
-            grader(kind, {"value": st.lists(TEXTS, min_size=1, max_size=2)})
-            for kind in ("contains_any", "icontains_all")
-        ),
+        *(grader(kind, {"value": some(TEXTS)}) for kind in ("contains_any", "icontains_all")),
         grader("equals", {"value": JSON_VALUES}),
         grader("regex", {"value": st.sampled_from(["a+", "(?:x)\\d", "^y$"])}, flags=st.sampled_from(["", "i", "gm"])),
         grader("is_json", value=st.just({"type": "object"})),
         grader(
             "code_grader",
-            {"command": st.lists(PROMPTS, min_size=1, max_size=3)},
+            {"command": some(PROMPTS, 3)},
             config=MAPPINGS,
             timeout_seconds=NUMBERS.filter(bool),
         ),
@@ -108,39 +115,22 @@ ASSERTIONS = short(
         grader("rubrics", {"criteria": CRITERIA}, prompt=PROMPTS, target=TEXTS),
         grader(
             "tool_trajectory",
-            {"expected": st.lists(CALLS, min_size=1, max_size=2)},
+            {"expected": some(CALLS)},
             mode=st.sampled_from(["any_order", "exact", "subset"]),
         ),
         grader("tool_trajectory", {"minimums": st.dictionaries(TEXTS, st.integers(0, 3), min_size=1, max_size=2)}),
         grader(
             "tool_used",
-            {"tools": st.lists(TEXTS, min_size=1, max_size=2)},
+            {"tools": some(TEXTS)},
             min=st.integers(0, 2),
             max=st.integers(2, 4),
         ),
-        grader("tool_sequence", {"steps": st.lists(TEXTS, min_size=1, max_size=2)}, mode=st.just("exact")),
+        grader("tool_sequence", {"steps": some(TEXTS)}, mode=st.just("exact")),
         grader(
             "tool_arguments", {"tool": TEXTS, "args": MAPPINGS}, defaults=MAPPINGS, ignore=st.lists(TEXTS, max_size=2)
         ),
         grader("step_count", {"min": st.integers(0, 3)}, kind=st.sampled_from(["any", "tool"]), pattern=TEXTS),
-        grader(
-            "field_accuracy",
-            {
-                "fields": st.lists(
-                    st.fixed_dictionaries(
-                        {"path": TEXTS},
-                        optional={
-                            "match": st.just("date"),
-                            "required": st.booleans(),
-                            "formats": st.just(["DD/MM/YYYY"]),
-                        },
-                    ),
-                    min_size=1,
-                    max_size=2,
-                )
-            },
-            aggregation=st.just("minimum"),
-        ),
+        grader("field_accuracy", {"fields": some(FIELDS)}, aggregation=st.just("minimum")),
         grader(
             "execution_metrics", {"max_tokens": st.integers(0, 9)}, max_cost_usd=NUMBERS, exploration_tolerance=SHARES
         ),
@@ -150,127 +140,89 @@ ASSERTIONS = short(
         grader("skill_trigger", {"skill": TEXTS}, should_trigger=st.booleans(), any_call=st.booleans()),
     )
 )
+STATES = [
+    {"file": "a.txt", "contains": ["x"]},
+    {"json_file": "a.json", "path": "b", "equals": None},
+    {"sqlite": "a.db", "query": "SELECT 1", "value": 1},
+    {"command": "true", "stdout_equals": ""},
+]
 OWN = short(
     st.one_of(
-        st.fixed_dictionaries(
-            {
-                "type": st.just("state_check"),
-                "expect": st.lists(
-                    st.sampled_from(
-                        [
-                            {"file": "a.txt", "contains": ["x"]},
-                            {"json_file": "a.json", "path": "b", "equals": None},
-                            {"sqlite": "a.db", "query": "SELECT 1", "value": 1},
-                            {"command": "true", "stdout_equals": ""},
-                        ]
-                    ),
-                    min_size=1,
-                    max_size=2,
-                ),
-            }
-        ),
-        st.fixed_dictionaries({"type": st.just("tool_calls"), "forbidden": st.lists(TEXTS, min_size=1, max_size=2)}),
-        st.fixed_dictionaries({"type": st.just("output_check"), "contains": st.lists(TEXTS, min_size=1, max_size=2)}),
-        st.fixed_dictionaries({"type": st.just("policy_check"), "secrets": st.just(True)}),
-        st.fixed_dictionaries(
-            {"type": st.just("llm_rubric"), "rubric": PROMPTS.filter(lambda text: not text.endswith((".md", ".txt")))}
-        ),
+        own("state_check", expect=some(st.sampled_from(STATES))),
+        own("tool_calls", forbidden=some(TEXTS)),
+        own("output_check", contains=some(TEXTS)),
+        own("policy_check", secrets=st.just(True)),
+        own("llm_rubric", rubric=PROMPTS.filter(lambda text: not text.endswith((".md", ".txt")))),
     )
 )
 
 
 def composite(members: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
     aggregators = st.sampled_from([{"type": "minimum"}, {"type": "all_or_nothing", "threshold": 0.5}])
-    inner = st.lists(members, min_size=1, max_size=2)
-    return short(grader("composite", {"assertions": inner}, aggregator=aggregators, threshold=SHARES))
+    return short(grader("composite", {"assertions": some(members)}, aggregator=aggregators, threshold=SHARES))
 
 
 GRADERS = short(ASSERTIONS | OWN | composite(ASSERTIONS | composite(ASSERTIONS | OWN)))
 BLOCKS = short(
-    st.lists(
-        st.one_of(
-            st.fixed_dictionaries({"type": st.just("text"), "value": TEXTS}),
-            st.fixed_dictionaries({"type": st.just("json"), "value": JSON_VALUES}),
-            st.fixed_dictionaries({"type": st.just("file"), "value": st.just("notes/a.md")}),
-            st.fixed_dictionaries({"type": st.just("image"), "value": st.just("data:image/png;base64,AAAA")}),
-        ),
-        min_size=1,
-        max_size=3,
+    some(
+        own("text", value=TEXTS)
+        | own("json", value=JSON_VALUES)
+        | own("file", value=st.just("notes/a.md"))
+        | own("image", value=st.just("data:image/png;base64,AAAA")),
+        3,
     )
 )
-MESSAGES = short(
-    st.lists(
-        st.fixed_dictionaries(
-            {"role": st.sampled_from(["system", "user", "assistant", "tool"]), "content": TEXTS | BLOCKS},
-            optional={
-                "name": TEXTS,
-                "tool_call_id": TEXTS,
-                "tool_calls": st.lists(
-                    st.fixed_dictionaries(
-                        {"tool": TEXTS}, optional={"id": TEXTS, "arguments": MAPPINGS, "result": JSON_VALUES}
-                    ),
-                    min_size=1,
-                    max_size=2,
-                ),
-            },
-        ),
-        min_size=2,
-        max_size=3,
-    )
+MESSAGE = mapping(
+    {"role": st.sampled_from(["system", "user", "assistant", "tool"]), "content": TEXTS | BLOCKS},
+    name=TEXTS,
+    tool_call_id=TEXTS,
+    tool_calls=some(mapping({"tool": TEXTS}, id=TEXTS, arguments=MAPPINGS, result=JSON_VALUES)),
 )
+MESSAGES = short(st.lists(MESSAGE, min_size=2, max_size=3))
 MESSAGES = MESSAGES.map(lambda messages: [message_of_its_role(message) for message in messages])
 INPUTS = short(
     st.one_of(TEXTS.map(lambda text: {"prompt": text}), MESSAGES.map(lambda messages: {"messages": messages}))
 )
 HOOKS = short(
-    st.fixed_dictionaries(
-        {"command": st.just(["sh", "-c", "make"]) | st.lists(TEXTS, min_size=1, max_size=2)},
-        optional={"cwd": st.just("notes"), "timeout_seconds": st.sampled_from([1, 2.5])},
+    mapping(
+        {"command": st.just(["sh", "-c", "make"]) | some(TEXTS)},
+        cwd=st.just("notes"),
+        timeout_seconds=st.sampled_from([1, 2.5]),
     )
 )
 WORKSPACES = short(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "template": st.just("notes"),
-            "repos": st.just([{"repo": "owner/name", "commit": "abc", "path": "x"}]),
-            "before_all": HOOKS,
-            "after_each": HOOKS,
-            "environment": st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=2),
-            "required_commands": st.lists(TEXTS, min_size=1, max_size=2),
-        },
+    mapping(
+        template=st.just("notes"),
+        repos=st.just([{"repo": "owner/name", "commit": "abc", "path": "x"}]),
+        before_all=HOOKS,
+        after_each=HOOKS,
+        environment=st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=2),
+        required_commands=some(TEXTS),
     )
 )
+TRIALS = [{"k": 2}, {"k": 3, "metric": "pass@k"}, {"k": 4, "metric": "confidence_interval"}]
 TASKS = short(
-    st.fixed_dictionaries(
+    mapping(
         {
             "task_id": TEXTS,
             "suite": st.sampled_from(["golden", "adversarial"]),
             "description": TEXTS | st.just(""),
             "inputs": INPUTS,
-            "graders": st.lists(GRADERS, min_size=1, max_size=3).filter(
-                lambda graders: any(one.get("weight", 1) for one in graders)
-            ),
+            "graders": some(GRADERS, 3).filter(lambda graders: any(one.get("weight", 1) for one in graders)),
             "tracked_metrics": st.just(["tokens", "latency", "cost", "tool_use"]),
             "scoring": st.sampled_from([{}, {"threshold": 0.5}, {"threshold": 1}]).map(
                 lambda said: {"rule": "weighted_average", **said}
             ),
         },
-        optional={
-            "tags": st.lists(TEXTS, max_size=2, unique=True),
-            "trials": st.sampled_from(
-                [{"k": 2}, {"k": 3, "metric": "pass@k"}, {"k": 4, "metric": "confidence_interval"}]
-            ),
-            "environment": st.fixed_dictionaries(
-                {}, optional={"budgets": st.just({"max_seconds": 2.5}), "workspace": WORKSPACES}
-            ),
-            "criteria": TEXTS,
-            "expected_output": TEXTS | st.integers() | MAPPINGS,
-            "note": TEXTS,
-            "conversation_id": TEXTS,
-            "metadata": MAPPINGS,
-            "target": TEXTS,
-        },
+        tags=st.lists(TEXTS, max_size=2, unique=True),
+        trials=st.sampled_from(TRIALS),
+        environment=mapping(budgets=st.just({"max_seconds": 2.5}), workspace=WORKSPACES),
+        criteria=TEXTS,
+        expected_output=TEXTS | st.integers() | MAPPINGS,
+        note=TEXTS,
+        conversation_id=TEXTS,
+        metadata=MAPPINGS,
+        target=TEXTS,
     )
 )
 TASKS_WITH_ANSWERS = short(
@@ -282,9 +234,6 @@ TASKS_WITH_ANSWERS = short(
         }
     )
 )
-
-
-SAID = st.lists(TASKS_WITH_ANSWERS, min_size=1, max_size=2)
 
 
 def the_repository(tmp_path: Path) -> Path:
@@ -330,7 +279,7 @@ def plain(task: TaskFile) -> Any:
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))
-@given(said=SAID)
+@given(said=some(TASKS_WITH_ANSWERS))
 def test_reading_what_was_written_gives_the_same_tasks(
     tmp_path_factory: pytest.TempPathFactory, dialect: Dialect, said: list[dict[str, Any]]
 ) -> None:
