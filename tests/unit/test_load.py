@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from passgate import __version__
-from passgate.tasks.errors import InputError, StorageError, UsageError
+from passgate.tasks.errors import InputError, PassgateError, StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
@@ -24,6 +24,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+KEY = "sk-123456"
+WITH_KEY = {"agents.yaml": f"agents: {{mine: {{agent: 'cli:sh', variables: {{KEY: {KEY}}}}}}}\n"}
+
+
 def run_folders() -> list[Path]:
     return list(Path(".passgate/runs").glob("*"))
 
@@ -39,14 +43,6 @@ def test_a_plan_is_made_and_written() -> None:
     assert RunStore.of(plan.run_id).read_plan() == plan
 
 
-def test_an_address_of_models_that_is_none_is_found_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "ftp://models")
-    with pytest.raises(UsageError, match=r"'ftp://models' is not of the form"):
-        prepared(agent="cli:sh")
-    assert run_folders() == []
-    assert prepared(agent="nop").agent.kind == "nop"
-
-
 def test_a_run_that_was_begun_is_carried_on_as_it_was_planned(project: Path) -> None:
     plan = prepared(agent="nop")
     write_task(project / "suites/golden/b.yaml", task_id="later")
@@ -55,73 +51,50 @@ def test_a_run_that_was_begun_is_carried_on_as_it_was_planned(project: Path) -> 
     assert len(run_folders()) == 1
 
 
-def test_a_run_of_another_gate_is_refused() -> None:
+def test_a_run_of_another_gate_or_one_that_is_not_there_is_refused() -> None:
     plan = prepared()
     with pytest.raises(UsageError, match="is of the gate ci_merge, not of nightly"):
         prepared(GateName.NIGHTLY, run=plan.run_id)
-
-
-def test_a_run_that_is_not_there_is_refused() -> None:
     with pytest.raises(StorageError, match="is not the plan of a run"):
         prepared(run="gone")
 
 
 @pytest.mark.parametrize(
-    ("request_", "match"),
+    ("request_", "environment", "files", "kind", "match"),
     [
-        ({"agent": "orakel"}, "unknown agent"),
-        ({"agent": "cli:no-such-program-here"}, "not on this machine"),
-        ({"agent": "cli:sh {promt}"}, "unknown placeholder"),
-        ({"agent": "python:no_such_module_here:f"}, "cannot be imported"),
-        ({"suites": "gone"}, "no suites folder"),
-        ({"gates": "gone.yaml"}, "no gates file"),
-        ({"task": "gone"}, "no task of ci_merge matches"),
+        ({"agent": "orakel"}, {}, {}, UsageError, "unknown agent"),
+        ({"agent": "cli:no-such-program-here"}, {}, {}, UsageError, "not on this machine"),
+        ({"agent": "cli:sh {promt}"}, {}, {}, UsageError, "unknown placeholder"),
+        ({"agent": "python:no_such_module_here:f"}, {}, {}, UsageError, "cannot be imported"),
+        ({"suites": "gone"}, {}, {}, UsageError, "no suites folder"),
+        ({"gates": "gone.yaml"}, {}, {}, UsageError, "no gates file"),
+        ({"task": "gone"}, {}, {}, UsageError, "no task of ci_merge matches"),
+        ({"history": "gopher://somewhere"}, {}, {}, StorageError, "cannot be opened"),
+        ({"agent": "cli:sh"}, {"OPENAI_BASE_URL": "ftp://models"}, {}, UsageError, "'ftp://models' is not of the form"),
+        ({}, {"PASSGATE_JUDGE_MODEL": "gpt-judge"}, {}, UsageError, "needs both a base URL and a model"),
+        ({}, {}, {"suites/golden/b.yaml": "task_id: b\n"}, InputError, "b.yaml"),
+        # The command is recorded with every trial; masked, it could not be carried on.
+        ({"agent": f"cli:sh --key {KEY}"}, {"OPENAI_API_KEY": KEY}, {}, UsageError, "contains the value of a secret"),
+        ({"agent": "mine"}, {"OPENAI_API_KEY": KEY}, WITH_KEY, UsageError, "contains the value of a secret"),
     ],
 )
-def test_bad_usage_is_refused_and_leaves_nothing(request_: dict[str, Any], match: str) -> None:
-    with pytest.raises(UsageError, match=match):
-        prepared(**request_)
-    assert run_folders() == []
-
-
-def test_a_broken_task_is_refused_and_leaves_nothing(project: Path) -> None:
-    (project / "suites/golden/b.yaml").write_text("task_id: b\n")
-    with pytest.raises(InputError):
-        prepared()
-    assert run_folders() == []
-
-
-def test_half_a_judge_is_refused_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PASSGATE_JUDGE_MODEL", "gpt-judge")
-    with pytest.raises(UsageError, match="needs both a base URL and a model"):
-        prepared()
-    assert run_folders() == []
-
-
-def test_a_history_that_cannot_be_opened_is_refused_and_leaves_nothing() -> None:
-    with pytest.raises(StorageError, match="cannot be opened"):
-        prepared(history="gopher://somewhere")
-    assert run_folders() == []
-
-
-def test_a_secret_in_the_agents_command_is_refused_and_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is recorded with every trial; masked, it could not be carried on."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
-    with pytest.raises(UsageError, match="contains the value of a secret") as caught:
-        prepared(agent="cli:sh --key sk-123456")
-    assert "sk-123456" not in str(caught.value)
-    assert run_folders() == []
-
-
-def test_a_secret_in_an_agents_settings_is_refused_and_not_repeated(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+def test_bad_usage_is_refused_leaves_nothing_and_repeats_no_secret(
+    monkeypatch: pytest.MonkeyPatch,
+    request_: dict[str, Any],
+    environment: dict[str, str],
+    files: dict[str, str],
+    kind: type[PassgateError],
+    match: str,
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
-    (project / "agents.yaml").write_text("agents: {mine: {agent: 'cli:sh', variables: {KEY: sk-123456}}}\n")
-    with pytest.raises(UsageError, match="contains the value of a secret") as caught:
-        prepared(agent="mine")
-    assert "sk-123456" not in str(caught.value)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    for file, text in files.items():
+        Path(file).write_text(text)
+    with pytest.raises(kind, match=match) as caught:
+        prepared(**request_)
+    assert KEY not in str(caught.value)
     assert run_folders() == []
+    assert "OPENAI_BASE_URL" not in environment or prepared(agent="nop").agent.kind == "nop"
 
 
 def test_a_named_agent_is_planned_with_its_settings_and_known_by_its_name(project: Path) -> None:

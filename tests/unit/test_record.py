@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.masking import masker_of
-from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
@@ -17,40 +17,36 @@ from tests.builders import SHIPPED, a_finished, a_plan, a_task
 TASK, ATTACK = a_task(), a_task(task_id="attack", suite=Suite.ADVERSARIAL)
 
 
-def test_every_trial_is_a_row_and_every_transcript_is_kept(tmp_path: Path) -> None:
-    plan = a_plan(TASK, ATTACK, request=RunRequest(history=str(tmp_path)))
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    return a_plan(TASK, ATTACK, request=RunRequest(history=str(tmp_path)))
+
+
+def test_every_trial_is_a_row_and_every_transcript_is_kept(plan: Plan, tmp_path: Path) -> None:
     finished = [a_finished(task, trial) for task in (TASK, ATTACK) for trial in range(3)]
     assert record(plan, finished).location == str(tmp_path)
     trials = History(str(tmp_path)).trials()
-    assert len(trials) == 6
-    assert set(trials["run_id"]) == {plan.run_id}
+    assert list(trials["run_id"]) == [plan.run_id] * 6
     transcripts = pd.read_parquet(tmp_path / "transcripts").set_index("transcript_digest")["transcript"]
-    for row in trials.itertuples():
-        assert Transcript.model_validate_json(transcripts[row.transcript_digest]).output == "yes"
+    for digest in trials["transcript_digest"]:
+        assert Transcript.model_validate_json(transcripts[digest]).output == "yes"
 
 
-def test_the_same_transcript_is_kept_once(tmp_path: Path) -> None:
-    plan = a_plan(TASK, request=RunRequest(history=str(tmp_path)))
+def test_a_run_that_is_recorded_again_takes_its_own_place_and_the_same_transcript_is_kept_once(
+    plan: Plan, tmp_path: Path
+) -> None:
+    record(plan, [a_finished(TASK, 0, status=TrialStatus.ERROR)])
     record(plan, [a_finished(TASK, trial, transcript_digest="same") for trial in range(3)])
+    assert list(History(str(tmp_path)).trials()["status"]) == ["passed"] * 3
     assert len(pd.read_parquet(tmp_path / "transcripts")) == 1
 
 
-def test_a_run_that_is_recorded_again_takes_its_own_place(tmp_path: Path) -> None:
-    plan = a_plan(TASK, request=RunRequest(history=str(tmp_path)))
-    record(plan, [a_finished(TASK, 0, status=TrialStatus.ERROR)])
-    record(plan, [a_finished(TASK, trial) for trial in range(3)])
-    assert list(History(str(tmp_path)).trials()["status"]) == ["passed"] * 3
-
-
-def test_trials_of_earlier_runs_are_not_stored_again(tmp_path: Path) -> None:
-    plan = a_plan(TASK, ATTACK, request=RunRequest(history=str(tmp_path)))
+def test_trials_of_earlier_runs_are_not_stored_again(plan: Plan, tmp_path: Path) -> None:
     reused = [a_finished(ATTACK, trial, reused_from="earlier") for trial in range(3)]
     record(plan, [*reused, a_finished(TASK, 0)])
-    trials = History(str(tmp_path)).trials()
-    assert list(trials["task_id"]) == ["say-yes"]
     assert list(pd.read_parquet(tmp_path / "transcripts")["transcript_digest"]) == ["say-yes-0"]
     record(plan.model_copy(update={"run_id": "later"}), reused)
-    assert len(History(str(tmp_path)).trials()) == 1
+    assert list(History(str(tmp_path)).trials()["task_id"]) == ["say-yes"]
 
 
 def test_where_the_history_is() -> None:

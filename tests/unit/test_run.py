@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import Budgets, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, EndReason, FileChanges, Transcript, Usage
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from tests.builders import a_task, a_trial
+from tests.builders import SAYS_YES, a_task
 from tests.function_agent import FunctionAgent
 from tests.unit.benches import Function, MakeBench, benches, says
 
@@ -59,19 +60,11 @@ async def test_a_trial_that_passes(bench) -> None:
     finished = await run_trial(task, 2, bench(says("yes, of course")))
     trial = finished.trial
     assert (trial.status, trial.reason, trial.attempts) == (TrialStatus.PASSED, "", 1)
-    assert (trial.task_id, trial.suite, trial.trial, trial.k, trial.metric) == (
-        "say-yes",
-        Suite.GOLDEN,
-        2,
-        3,
-        task.metric,
-    )
-    assert (trial.task_digest, trial.grader_digest, trial.file, trial.line) == (
-        task.task_digest,
-        task.grader_digest,
-        task.file,
-        task.line,
-    )
+    assert (trial.suite, trial.trial, trial.k) == (Suite.GOLDEN, 2, 3)
+    of_task = {
+        name: getattr(trial, name) for name in ("task_id", "metric", "task_digest", "grader_digest", "file", "line")
+    }
+    assert of_task == {name: getattr(task, name) for name in of_task}
     assert [grade.passed for grade in trial.grades] == [True]
     assert trial.isolation in {"bubblewrap", "process_group"}
     assert trial.metrics.wall_time_seconds is not None
@@ -80,68 +73,42 @@ async def test_a_trial_that_passes(bench) -> None:
     assert trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
 
 
-async def test_a_trial_that_fails(bench) -> None:
-    finished = await run_trial(a_task(), 0, bench(says("no")))
+async def test_an_agent_that_is_wrong_or_crashes_has_failed_and_is_not_tried_again(bench) -> None:
+    finished = await run_trial(a_task(), 0, bench(says("no"), retries=3))
     assert status(finished) == (TrialStatus.FAILED, 1)
     assert "'yes'" in finished.trial.reason
-
-
-async def test_an_agent_that_crashes_has_failed_and_is_not_tried_again(bench) -> None:
-    calls = []
-
-    def crashes(attempt: Attempt) -> str:
-        calls.append(attempt)
-        raise RuntimeError("oh")
-
-    finished = await run_trial(a_task(), 0, bench(crashes, retries=3))
+    finished = await run_trial(a_task(), 0, bench(lambda attempt: 1 / 0, retries=3))
     assert status(finished) == (TrialStatus.FAILED, 1)
     assert finished.transcript.end is EndReason.CRASHED
-    assert len(calls) == 1
 
 
-async def test_an_agent_over_its_time_has_failed(bench) -> None:
-    async def hangs(attempt: Attempt) -> str:
-        await asyncio.sleep(60)
-        return "yes"
-
-    finished = await run_trial(a_task(budgets=Budgets(max_seconds=0.2)), 0, bench(hangs))
-    assert finished.trial.status is TrialStatus.FAILED
-    assert "max_seconds is 0.2" in finished.trial.reason
-
-
-async def test_no_trial_runs_for_ever(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", [0.2, None])
+async def test_no_trial_runs_for_ever(bench, monkeypatch: pytest.MonkeyPatch, limit: float | None) -> None:
     monkeypatch.setattr(run_module, "DEFAULT_SECONDS", 0.2)
-
-    async def hangs(attempt: Attempt) -> str:
-        await asyncio.sleep(60)
-        return "yes"
-
-    finished = await run_trial(a_task(budgets=Budgets()), 0, bench(hangs))
+    hangs = bench(lambda attempt: asyncio.Event().wait())
+    finished = await run_trial(a_task(budgets=Budgets(max_seconds=limit)), 0, hangs)
     assert finished.trial.status is TrialStatus.FAILED
+    assert limit is None or "max_seconds is 0.2" in finished.trial.reason
 
 
 @pytest.mark.parametrize(
-    ("failures", "retries", "expected", "attempts"),
+    ("failures", "transient", "retries", "expected", "attempts"),
     [
-        (0, 0, TrialStatus.PASSED, 1),
-        (1, 0, TrialStatus.ERROR, 1),
-        (1, 1, TrialStatus.PASSED, 2),
-        (2, 1, TrialStatus.ERROR, 2),
-        (2, 2, TrialStatus.PASSED, 3),
-        (9, 3, TrialStatus.ERROR, 4),
+        (0, True, 0, TrialStatus.PASSED, 1),
+        (1, True, 0, TrialStatus.ERROR, 1),
+        (1, True, 1, TrialStatus.PASSED, 2),
+        (2, True, 1, TrialStatus.ERROR, 2),
+        (2, True, 2, TrialStatus.PASSED, 3),
+        (9, True, 3, TrialStatus.ERROR, 4),
+        (1, False, 5, TrialStatus.ERROR, 1),
     ],
 )
 async def test_what_may_be_gone_is_tried_again(
-    bench, failures: int, retries: int, expected: TrialStatus, attempts: int
+    bench, failures: int, transient: bool, retries: int, expected: TrialStatus, attempts: int
 ) -> None:
-    finished = await run_trial(a_task(), 0, bench(fails_at_first(failures), retries=retries))
+    finished = await run_trial(a_task(), 0, bench(fails_at_first(failures, transient=transient), retries=retries))
     assert status(finished) == (expected, attempts)
     assert finished.trial.reason == ("" if expected is TrialStatus.PASSED else "the provider is down")
-
-
-async def test_what_will_not_be_gone_is_not_tried_again(bench) -> None:
-    finished = await run_trial(a_task(), 0, bench(fails_at_first(1, transient=False), retries=5))
-    assert status(finished) == (TrialStatus.ERROR, 1)
 
 
 class LlmJudge:
@@ -166,20 +133,21 @@ class LlmJudge:
 RUBRIC = {"type": "llm_rubric", "rubric": "Is it kind?"}
 
 
-@pytest.mark.parametrize(("transient", "attempts"), [(True, 3), (False, 1)])
+@pytest.mark.parametrize(
+    ("graders", "answer", "transient", "expected", "attempts"),
+    [
+        ([RUBRIC], "yes", True, TrialStatus.ERROR, 3),
+        ([RUBRIC], "yes", False, TrialStatus.ERROR, 1),
+        ([RUBRIC, SAYS_YES], "no", True, TrialStatus.FAILED, 1),  # It fails whatever the judge may say
+    ],
+)
 async def test_a_grader_that_could_not_measure_is_tried_again_if_that_may_help(
-    bench, transient: bool, attempts: int
+    bench, graders: list[Any], answer: str, transient: bool, expected: TrialStatus, attempts: int
 ) -> None:
-    task = a_task(graders=[RUBRIC])
-    finished = await run_trial(task, 0, bench(says("yes"), retries=2, judge=LlmJudge(9, transient=transient)))
-    assert status(finished) == (TrialStatus.ERROR, attempts)
-    assert "the judge is down" in finished.trial.reason
-
-
-async def test_a_certain_fail_is_not_tried_again_for_a_judge_that_is_down(bench) -> None:
-    task = a_task(graders=[RUBRIC, {"type": "output_check", "contains": ["yes"]}])
-    finished = await run_trial(task, 0, bench(says("no"), retries=3, judge=LlmJudge(9)))
-    assert status(finished) == (TrialStatus.FAILED, 1)
+    judge = LlmJudge(9, transient=transient)
+    finished = await run_trial(a_task(graders=graders), 0, bench(says(answer), retries=2, judge=judge))
+    assert status(finished) == (expected, attempts)
+    assert expected is TrialStatus.FAILED or "the judge is down" in finished.trial.reason
 
 
 async def test_every_attempt_has_a_fresh_workspace(bench) -> None:
@@ -226,16 +194,14 @@ async def test_a_sandbox_that_cannot_be_brought_about_is_an_error(bench) -> None
     assert finished.trial.reason == "the task's reset exited 3: exit 3: "
 
 
-async def test_what_the_agent_hands_over_cannot_end_the_run(bench) -> None:
-    deep: Any = "x"
-    for _ in range(400):
-        deep = [deep]
-    for result in (deep, object(), "\ud800", 10**5000):
-        call = {"tool": "a", "result": result}
-        answer = {"messages": [{"role": "assistant", "tool_calls": [call]}]}
-        finished = await run_trial(a_task(), 0, bench(says(answer)))
-        assert finished.trial.status is TrialStatus.ERROR, result
-        FinishedTrial.model_validate_json(finished.model_dump_json())
+@pytest.mark.parametrize("result", ["deep", object(), "\ud800", 10**5000], ids=["deep", "object", "surrogate", "long"])
+async def test_what_the_agent_hands_over_cannot_end_the_run(bench, result: Any) -> None:
+    if result == "deep":
+        result = reduce(lambda inner, _: [inner], range(400), "x")
+    call = {"tool": "a", "result": result}
+    finished = await run_trial(a_task(), 0, bench(says({"messages": [{"role": "assistant", "tool_calls": [call]}]})))
+    assert finished.trial.status is TrialStatus.ERROR
+    FinishedTrial.model_validate_json(finished.model_dump_json())
 
 
 async def test_an_unknown_cost_hides_no_violation(bench) -> None:
@@ -252,33 +218,21 @@ async def test_secrets_are_masked_and_the_digest_is_of_what_is_kept(bench) -> No
     assert finished.trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
 
 
-async def test_once_the_money_of_the_run_is_spent_trials_are_not_run(bench, tmp_path: Path) -> None:
-    made = replace(bench(says("yes")), cost_cap=CostCap(1.0, spent=1.0))
-    finished = await run_trial(a_task(), 0, made)
-    assert finished.trial.status is TrialStatus.NOT_RUN
+async def test_once_the_money_of_the_run_is_spent_trials_are_not_run(bench) -> None:
+    finished = await run_trial(a_task(), 0, replace(bench(says("yes")), cost_cap=CostCap(1.0, spent=1.0)))
+    assert status(finished) == (TrialStatus.NOT_RUN, 0)
     assert finished.trial.reason == "the run's cost cap of $1 is spent"
-    assert finished.trial.attempts == 0
 
 
 async def test_a_trial_that_the_cap_stopped_is_not_run_and_not_tried_again(bench) -> None:
-    tries = 0
+    tries = []
 
     def capped(attempt: Attempt) -> str:
-        nonlocal tries
-        tries += 1
+        tries.append(attempt)
         raise CostCapError("the run's cost cap of $1 is spent", transient=True)
 
     finished = await run_trial(a_task(), 0, bench(capped))
-    assert (finished.trial.status, tries) == (TrialStatus.NOT_RUN, 1)
-
-
-async def test_an_error_keeps_what_was_said_before(bench) -> None:
-    task = a_task(user={"says": ["and then?"]})
-    finished = await run_trial(task, 0, bench(fails_at_turn(1), retries=0))
-    assert status(finished) == (TrialStatus.ERROR, 1)
-    assert [message.content for message in finished.transcript.messages] == ["Say yes.", "yes", "and then?"]
-    assert finished.trial.isolation in {"bubblewrap", "process_group"}
-    assert finished.trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
+    assert (finished.trial.status, len(tries)) == (TrialStatus.NOT_RUN, 1)
 
 
 def fails_at_turn(turn: int) -> Function:
@@ -291,10 +245,13 @@ def fails_at_turn(turn: int) -> Function:
     return function
 
 
-async def test_attempts_that_were_paid_count(bench) -> None:
+async def test_an_error_keeps_what_was_said_before_and_attempts_that_were_paid_count(bench) -> None:
     task = a_task(user={"says": ["and then?"]})
     finished = await run_trial(task, 0, bench(fails_at_turn(1), retries=2), paid_before=1.0)
     assert status(finished) == (TrialStatus.ERROR, 3)
+    assert [message.content for message in finished.transcript.messages] == ["Say yes.", "yes", "and then?"]
+    assert finished.trial.isolation in {"bubblewrap", "process_group"}
+    assert finished.trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
     assert finished.trial.unmeasured_cost == 1.5
     assert finished.trial.cost == pytest.approx(1.75), "of three attempts"
 
@@ -309,8 +266,3 @@ async def test_a_judges_answers_that_are_of_no_use_count(bench) -> None:
     finished = await run_trial(a_task(graders=[RUBRIC]), 0, bench(says("yes"), retries=0, judge=PaidJudge(0)))
     assert status(finished) == (TrialStatus.ERROR, 1)
     assert finished.trial.cost == pytest.approx(1.0), "it was asked once more to repair its reply"
-
-
-def test_the_shape_of_a_trial_that_was_made_by_hand() -> None:
-    """The builders of these tests make what the pipeline makes."""
-    assert set(a_trial(a_task()).model_fields_set) >= {"suite", "task_id", "status", "transcript_digest"}

@@ -20,8 +20,8 @@ def test_batches_hold_every_task_once_and_one_suite_each() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 500, 2000])
 def test_there_are_never_very_many_batches(count: int) -> None:
-    suites = list(Suite)
-    tasks = [a_task(task_id=f"t{number}", suite=suites[number % 4]) for number in range(count)]
+    suites, plain = list(Suite), a_task()
+    tasks = [plain.model_copy(update={"task_id": f"t{number}", "suite": suites[number % 4]}) for number in range(count)]
     made = batches_of(tasks)
     wanted = [(task.task_id, trial) for task in tasks for trial in range(task.k)]
     assert sorted(key for one in made for key in one.trials) == sorted(wanted)

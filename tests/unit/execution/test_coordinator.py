@@ -1,39 +1,54 @@
-"""The rounds of a run, whoever runs its batches."""
+"""The rounds of a run, whoever runs its batches, and the numbers of the confirming trials."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from passgate.tasks.execution.coordinator import Round, coordinate
+import pytest
+
+from passgate.tasks.execution.coordinator import Round, confirming_trials, coordinate
 from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.run import BatchOutcome
-from tests.builders import a_finished, a_plan, a_task
+from passgate.tasks.model.trial import Trial, TrialStatus
+from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_task, a_trial, trials_of
 
-TASK = a_task(k=3)
+TASK, OTHER = a_task(), a_task(task_id="other")
+PLAN = a_plan(TASK, OTHER, policy=a_policy(admission=False))
+BASELINE = a_baseline(TASK, OTHER, passed=60, n=60, newest=(True,) * 60)
 
 
-async def handed_out(finished: int) -> list[tuple[str, int]]:
-    """The trials that an executor may run where some of the planned ones have finished before."""
+@pytest.mark.parametrize(("finished", "handed_out"), [(0, [0, 1, 2]), (2, [2]), (3, [])])
+async def test_what_has_finished_is_handed_out_no_more(finished: int, handed_out: list[int]) -> None:
     rounds: list[Round] = []
 
     async def execute(current: Round, ended: Callable[[BatchOutcome], None]) -> None:
         rounds.append(current)
 
     before = [a_finished(TASK, trial) for trial in range(finished)]
-    await coordinate(a_plan(TASK), lambda _: Baseline(branch="main"), before, execute)
-    return [key for one in rounds for key in one.order]
-
-
-async def test_what_has_finished_is_in_no_order() -> None:
-    assert await handed_out(0) == [("say-yes", 0), ("say-yes", 1), ("say-yes", 2)]
-    assert await handed_out(2) == [("say-yes", 2)]
-
-
-async def test_where_all_have_finished_nothing_is_handed_out() -> None:
-    rounds: list[Round] = []
-
-    async def execute(current: Round, ended: Callable[[BatchOutcome], None]) -> None:
-        rounds.append(current)
-
-    before = [a_finished(TASK, trial) for trial in range(3)]
     done = await coordinate(a_plan(TASK), lambda _: Baseline(branch="main"), before, execute)
-    assert rounds == []
-    assert len(done.trials) == 3
+    assert [key for one in rounds for key in one.order] == [("say-yes", trial) for trial in handed_out]
+    assert (len(done.trials), bool(rounds)) == (finished, bool(handed_out))
+
+
+def wanted(trials: Sequence[Trial], **plan: Any) -> dict[str, list[int]]:
+    changed = PLAN.model_copy(update=plan)
+    return {task.task_id: numbers for task, numbers in confirming_trials(changed, trials, BASELINE)}
+
+
+def test_the_numbers_go_on_after_k() -> None:
+    asked = wanted([*trials_of(TASK, "ppf"), *trials_of(OTHER, "ppp")])
+    assert list(asked) == ["say-yes"]
+    assert asked["say-yes"] == list(range(3, 3 + len(asked["say-yes"])))
+
+
+def test_numbers_that_a_run_has_left_out_when_it_was_cut_off_are_taken_first() -> None:
+    (numbers,) = wanted([*trials_of(TASK, "ppf"), a_trial(TASK, 5), a_trial(TASK, 3, TrialStatus.ERROR)]).values()
+    assert numbers[:2] == [4, 6]
+
+
+def test_a_task_in_quarantine_is_not_confirmed() -> None:
+    entry = QuarantineEntry(
+        task="golden/say-yes", owner="Ann", reason="it flakes", issue="https://h/1", expires=PLAN.created_at.date()
+    )
+    trials = [*trials_of(TASK, "ppf"), *trials_of(OTHER, "fpp")]
+    assert wanted(trials, quarantine=QuarantineFile(tasks=(entry,))).keys() == {"other"}

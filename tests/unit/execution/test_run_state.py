@@ -7,8 +7,7 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial
 from tests.builders import a_task, trials_of
 
-TASK = a_task(k=5)
-OTHER = a_task(task_id="other")
+TASK, OTHER = a_task(k=5), a_task(task_id="other")
 
 
 def told(task: EvalTask, trials: Sequence[Trial]) -> str | None:
@@ -19,20 +18,12 @@ def test_what_was_measured_is_done_and_told() -> None:
     run_state = RunState(trials_of(TASK, "pfenl"), told)
     assert [run_state.has(("say-yes", trial)) for trial in range(6)] == [True, True, False, False, False, False]
     assert run_state.needless(TASK) == "say-yes [0, 1]"
+    assert RunState(trials_of(TASK, "fff")).needless(TASK) is None, "without a rule every trial is needed"
 
 
-def test_each_task_stands_for_itself() -> None:
+def test_each_task_stands_for_itself_and_a_trial_that_is_tried_again_is_told_once() -> None:
     run_state = RunState(trials_of(TASK, "p"), told)
     run_state.add(trials_of(OTHER, "pp")[1])
+    run_state.add(trials_of(TASK, "f")[0])
     assert (run_state.needless(TASK), run_state.needless(OTHER)) == ("say-yes [0]", "other [1]")
     assert not run_state.has(("other", 0))
-
-
-def test_a_trial_that_is_tried_again_is_told_once() -> None:
-    run_state = RunState(trials_of(TASK, "p"), told)
-    run_state.add(trials_of(TASK, "f")[0])
-    assert run_state.needless(TASK) == "say-yes [0]"
-
-
-def test_without_a_rule_every_trial_is_needed() -> None:
-    assert RunState(trials_of(TASK, "fff")).needless(TASK) is None

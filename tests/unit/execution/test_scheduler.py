@@ -1,15 +1,20 @@
 """Slots for trials."""
 
 import asyncio
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.execution.scheduler import Scheduler, TrialKey
+from passgate.tasks.execution.scheduler import WAIT_SECONDS, Scheduler, TrialKey
+from tests.waiting import until
+
+KEYS: list[TrialKey] = [(task, trial) for task in "abc" for trial in range(3)]
 
 
-async def ask(scheduler: Scheduler, keys: list[TrialKey]) -> tuple[list[TrialKey], int]:
+async def ask(scheduler: Scheduler, keys: Iterable[TrialKey]) -> tuple[list[TrialKey], int]:
     """The order in which trials began that asked in this order, and how many ran at once at most."""
     began: list[TrialKey] = []
     running = most = 0
@@ -29,7 +34,26 @@ async def ask(scheduler: Scheduler, keys: list[TrialKey]) -> tuple[list[TrialKey
     return began, most
 
 
-KEYS: list[TrialKey] = [(task, trial) for task in "abc" for trial in range(3)]
+async def hold(scheduler: Scheduler, key: TrialKey, began: list[TrialKey]) -> None:
+    """A trial that goes on until it is cancelled."""
+    async with scheduler.slot(key):
+        began.append(key)
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+async def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long has been waited for trials that do not ask, in seconds. Each wait is over at once."""
+    loop = asyncio.get_running_loop()
+    made: list[float] = []
+    real = loop.call_later
+
+    def call_later(delay: float, *rest: Any) -> asyncio.TimerHandle:
+        made.append(delay)
+        return real(0.0, *rest)
+
+    monkeypatch.setattr(loop, "call_later", call_later)
+    return made
 
 
 async def test_without_an_order_who_asks_first_begins_first() -> None:
@@ -44,53 +68,35 @@ def test_with_an_order_trials_begin_in_it_however_they_ask(asked: list[TrialKey]
     assert most <= at_once
 
 
-async def test_a_trial_that_does_not_ask_is_waited_for_and_not_for_ever() -> None:
-    scheduler = Scheduler(1, KEYS, wait_seconds=0.05)
-    began, _ = await ask(scheduler, [KEYS[5], KEYS[3], KEYS[4]])
-    assert began == KEYS[3:6]
-
-
 async def test_who_asks_in_time_keeps_its_place() -> None:
-    scheduler, began = Scheduler(1, KEYS[:3], wait_seconds=5.0), []
-
-    async def trial(key: TrialKey, later: float) -> None:
-        await asyncio.sleep(later)
-        async with scheduler.slot(key):
-            began.append(key)
-
-    await asyncio.gather(*(trial(key, later) for key, later in zip(KEYS, (0.06, 0.03, 0.0), strict=False)))
-    assert began == KEYS[:3]
+    scheduler = Scheduler(1, KEYS[:3])
+    first = asyncio.create_task(ask(scheduler, KEYS[2:0:-1]))
+    await until(lambda: len(asyncio.all_tasks()) > 3)
+    assert await ask(scheduler, KEYS[:1]) == (KEYS[:1], 1)
+    assert await first == (KEYS[1:3], 1)
 
 
-async def test_who_asks_late_has_its_place_among_those_who_still_wait() -> None:
-    scheduler, began = Scheduler(1, KEYS[:4], wait_seconds=0.02), []
-    release = asyncio.Event()
-
-    async def trial(key: TrialKey) -> None:
-        async with scheduler.slot(key):
-            began.append(key)
-            await release.wait()
-
-    async with asyncio.TaskGroup() as group:
-        for key in KEYS[1:4]:
-            group.create_task(trial(key))
-        await asyncio.sleep(0.1)
-        assert began == [KEYS[1]]
-        group.create_task(trial(KEYS[0]))
-        await asyncio.sleep(0)
-        release.set()
-    assert began == [KEYS[1], KEYS[0], KEYS[2], KEYS[3]]
-
-
-async def test_who_is_late_is_waited_for_once_however_many_there_are() -> None:
+async def test_trials_that_do_not_ask_are_waited_for_once_and_not_for_ever(waits: list[float]) -> None:
     """As when whoever starts the trials holds some back until others have finished."""
-    scheduler = Scheduler(1, KEYS, wait_seconds=0.05)
-    clock = asyncio.get_running_loop().time
-    started = clock()
-    began, _ = await ask(scheduler, KEYS[3:])
-    assert began == KEYS[3:]
-    assert (await ask(scheduler, KEYS[:3]))[0] == KEYS[:3]
-    assert clock() - started < 0.5
+    scheduler = Scheduler(1, KEYS)
+    assert await ask(scheduler, [KEYS[5], KEYS[3], KEYS[4]]) == (KEYS[3:6], 1)
+    assert await ask(scheduler, KEYS[6:]) == (KEYS[6:], 1)
+    assert await ask(scheduler, KEYS[:3]) == (KEYS[:3], 1)
+    assert waits == [WAIT_SECONDS]
+
+
+async def test_who_asks_late_has_its_place_among_those_who_still_wait(waits: list[float]) -> None:
+    scheduler, began = Scheduler(1, KEYS[:4]), list[TrialKey]()
+    first = asyncio.create_task(hold(scheduler, KEYS[1], began))
+    others = asyncio.create_task(ask(scheduler, KEYS[2:4]))
+    await until(lambda: began)
+    late = asyncio.create_task(ask(scheduler, KEYS[:1]))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    first.cancel()
+    done, _ = await asyncio.wait([late, others], return_when=asyncio.FIRST_COMPLETED)
+    assert done == {late}
+    assert await others == (KEYS[2:4], 1)
 
 
 async def test_a_trial_that_fails_gives_its_slot_back() -> None:
@@ -103,51 +109,33 @@ async def test_a_trial_that_fails_gives_its_slot_back() -> None:
 
 async def test_who_is_cancelled_is_waited_for_no_longer() -> None:
     scheduler = Scheduler(1, KEYS)
-
-    async def wait(key: TrialKey) -> None:
-        async with scheduler.slot(key):
-            await asyncio.sleep(10)
-
-    first, second = asyncio.create_task(wait(KEYS[0])), asyncio.create_task(wait(KEYS[1]))
+    trials = [asyncio.create_task(hold(scheduler, key, [])) for key in KEYS[:2]]
     await asyncio.sleep(0)
-    second.cancel()
-    first.cancel()
-    await asyncio.wait({first, second})
+    for one in reversed(trials):
+        one.cancel()
+    await asyncio.wait(trials)
     assert await ask(scheduler, KEYS[2:]) == (KEYS[2:], 1)
 
 
 async def test_who_is_cancelled_when_its_turn_has_come_gives_it_back() -> None:
-    scheduler = Scheduler(1)
-    entered = asyncio.Event()
-
-    async def hold(key: TrialKey) -> None:
-        async with scheduler.slot(key):
-            entered.set()
-            await asyncio.sleep(10)
-
-    first = asyncio.create_task(hold(KEYS[0]))
-    await entered.wait()
-    second = asyncio.create_task(hold(KEYS[1]))
-    await asyncio.sleep(0)
+    scheduler, began = Scheduler(1), list[TrialKey]()
+    first, second = (asyncio.create_task(hold(scheduler, key, began)) for key in KEYS[:2])
+    await until(lambda: began)
     first.cancel()
-    await asyncio.wait({first}, timeout=0.001)
+    await asyncio.sleep(0)  # the first has given its slot to the second, which has not gone on yet
     second.cancel()
     await asyncio.wait({first, second})
+    assert began == KEYS[:1]
     assert await ask(scheduler, KEYS) == (KEYS, 1)
 
 
 @pytest.mark.parametrize("order", [[], KEYS])
 async def test_when_all_are_cancelled_at_once_none_of_them_gets_anything_but_that(order: list[TrialKey]) -> None:
-    scheduler = Scheduler(1, order)
-
-    async def trial(key: TrialKey) -> None:
-        async with scheduler.slot(key):
-            await asyncio.sleep(60)
-
-    trials = [asyncio.create_task(trial(key)) for key in KEYS]
-    await asyncio.sleep(0.01)
+    scheduler, began = Scheduler(1, order), list[TrialKey]()
+    trials = [asyncio.create_task(hold(scheduler, key, began)) for key in KEYS]
+    await until(lambda: began)
     for one in trials:
         one.cancel()
     ends = await asyncio.gather(*trials, return_exceptions=True)
     assert [type(end) for end in ends] == [asyncio.CancelledError] * len(KEYS)
-    assert await asyncio.wait_for(ask(scheduler, KEYS[:1]), 5) == (KEYS[:1], 1), "the slot is free again"
+    assert await ask(scheduler, KEYS[:1]) == (KEYS[:1], 1), "the slot is free again"

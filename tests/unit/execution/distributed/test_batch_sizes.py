@@ -12,7 +12,8 @@ from tests.builders import a_task
 
 
 def round_of(tasks: int, k: int = 3) -> Round:
-    return Round(batches_of([a_task(task_id=f"t{number}", k=k) for number in range(tasks)]))
+    plain = a_task(k=k)
+    return Round(batches_of([plain.model_copy(update={"task_id": f"t{number}"}) for number in range(tasks)]))
 
 
 @pytest.mark.parametrize(

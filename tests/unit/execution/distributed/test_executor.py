@@ -21,6 +21,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOutcome, Released
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_task, a_trial
+from tests.waiting import until
 
 Costs = Callable[[str, int], float]
 
@@ -52,24 +53,22 @@ class Machines:
         return BatchOutcome(name=batch.name, trials=tuple(trials), spent=spent)
 
 
-def run(
-    machines: Machines, *names: str, workers: int = 2, at_once: int = 4, money: float | None = None
-) -> list[BatchOutcome]:
-    return outcomes_of(machines.run_one, *names, workers=workers, at_once=at_once, money=money)
+def run(machines: Machines, *names: str, **settings: Any) -> list[BatchOutcome]:
+    return outcomes_of(machines.run_one, *names, **settings)
 
 
 def outcomes_of(
-    run_one: RunBatch, *names: str, workers: int = 2, at_once: int = 4, money: float | None = None
+    run_one: RunBatch, *names: str, workers: int = 2, at_once: int = 4, money: float | None = None, folder: str = ""
 ) -> list[BatchOutcome]:
     outcomes: list[BatchOutcome] = []
 
-    async def execute(folder: str) -> None:
+    async def execute(store: RunStore) -> None:
         settings = {"workers": workers, "trials_at_once": at_once, "cost_left": money}
-        async with distributed_executor(run_one, RunStore(folder), **settings) as executor:
+        async with distributed_executor(run_one, store, **settings) as executor:
             await executor(Round(batches_of([a_task(task_id=name) for name in names])), outcomes.append)
 
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(execute(folder))
+    with tempfile.TemporaryDirectory() as new:
+        asyncio.run(execute(RunStore(folder or new)))
     return outcomes
 
 
@@ -102,25 +101,21 @@ def test_what_one_batch_does_not_spend_pays_for_another() -> None:
     assert sorted(machines.ran) == [(name, number) for name in "ab" for number in range(3)]
 
 
-def test_when_the_money_is_spent_nothing_more_is_handed_out() -> None:
-    machines = Machines(each(1.0))
-    run(machines, "a", "b", money=4.0)
-    assert len(machines.ran) == 4
-
-
-def test_shares_that_pay_for_no_trial_end_the_run() -> None:
-    machines = Machines(each(10.0))
-    outcomes = run(machines, "a", "b", money=1.0)
-    assert machines.ran == []
-    # Both have had a half of the money, and then one batch has had all of it.
-    assert len(outcomes) == 3
-    assert [batch.max_cost for batch in machines.handed_out] == [0.5, 0.5, 1.0]
-
-
-def test_a_call_that_only_all_of_the_money_pays_for_is_made() -> None:
-    machines = Machines(each(4.0))
-    run(machines, *"abcd", workers=4, money=5.0)
-    assert len(machines.ran) == 1
+@pytest.mark.parametrize(
+    ("names", "cost", "money", "workers", "ran", "shares"),
+    [
+        ("ab", 1.0, 4.0, 2, 4, None),  # When the money is spent nothing more is handed out
+        ("ab", 10.0, 1.0, 2, 0, [0.5, 0.5, 1.0]),  # Both have had a half of it, and then one batch has had all of it
+        ("abcd", 4.0, 5.0, 4, 1, None),  # A call that only all of the money pays for is made
+    ],
+)
+def test_all_of_the_money_is_spent_and_no_more(
+    names: str, cost: float, money: float, workers: int, ran: int, shares: list[float] | None
+) -> None:
+    machines = Machines(each(cost))
+    outcomes = run(machines, *names, workers=workers, money=money)
+    handed_out = [batch.max_cost for batch in machines.handed_out]
+    assert (len(machines.ran), len(outcomes), handed_out) == (ran, len(handed_out), shares or handed_out)
 
 
 @given(
@@ -169,11 +164,10 @@ def test_an_error_of_one_batch_ends_the_others() -> None:
         if batch.name == "a":
             raise UsageError("no")
         try:
-            await asyncio.sleep(3600)
+            return await asyncio.Future()
         except asyncio.CancelledError:
             cancelled.append(batch.name)
             raise
-        raise AssertionError
 
     with pytest.raises(UsageError):
         outcomes_of(failing, "a", "b")
@@ -184,9 +178,8 @@ def test_batches_that_still_run_anywhere_are_told_to_end(tmp_path: Path) -> None
     store = RunStore(str(tmp_path))
 
     async def opened() -> tuple[Any, Any]:
-        async with distributed_executor(
-            Machines(each(0.0)).run_one, store, workers=1, trials_at_once=1, cost_left=None
-        ):
+        run_one = Machines(each(0.0)).run_one
+        async with distributed_executor(run_one, store, workers=1, trials_at_once=1, cost_left=None):
             during = read_orders(store)
         return during, read_orders(store)
 
@@ -206,27 +199,20 @@ class SlowAndDivisible(Machines):
         if batch.number > 1:
             return await super().run_one(batch)
         self.handed_out.append(batch)
-        while (orders := read_orders(self.store)) is None or batch.number not in orders.divide:
-            await asyncio.sleep(0.05)
+        await until(lambda: (orders := read_orders(self.store)) is not None and batch.number in orders.divide)
         released = Released(trials=batch.trials[1:], cost=(batch.max_cost or 0.0) / 2)
         write_released(self.store, part_of(batch), released)
-        while len(self.ran) < 5:
-            await asyncio.sleep(0.05)
+        await until(lambda: len(self.ran) >= 5)
         self.ran.append(batch.trials[0])
         trial = a_trial(a_task(task_id="a"), 0, TrialStatus.PASSED)
         return BatchOutcome(name=batch.name, trials=(trial,), released=batch.trials[1:])
 
 
 def test_idle_workers_get_trials_of_a_batch_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("passgate.tasks.execution.distributed.executor._WORTH_SECONDS", 0.0)
+    for name, seconds in (("_WORTH_SECONDS", 0.0), ("POLL_SECONDS", 0.02)):
+        monkeypatch.setattr(f"passgate.tasks.execution.distributed.executor.{name}", seconds)
     machines = SlowAndDivisible(tmp_path)
-
-    async def execute() -> None:
-        settings = {"workers": 2, "trials_at_once": 2, "cost_left": 6.0}
-        async with distributed_executor(machines.run_one, machines.store, **settings) as executor:
-            await executor(Round(batches_of([a_task(task_id=name) for name in "ab"])), lambda outcome: None)
-
-    asyncio.run(execute())
+    run(machines, "a", "b", workers=2, at_once=2, money=6.0, folder=str(tmp_path))
     assert sorted(machines.ran) == [(name, number) for name in "ab" for number in range(3)]
     (divided,) = [batch for batch in machines.handed_out if batch.number == 3]
     assert divided.trials == (("a", 1), ("a", 2))
