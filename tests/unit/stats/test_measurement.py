@@ -45,9 +45,9 @@ def test_errors_and_trials_that_are_not_there_are_missing_data() -> None:
     assert (one.n, one.pass_rate, one.pass_rate_interval) == (0, None, Interval(low=0.0, high=1.0))
 
 
-def test_the_value_is_that_of_the_tasks_own_metric() -> None:
-    assert task("ppf", metric=Metric.PASS_AT_K).value == 1.0
-    assert task("ppf", metric=Metric.PASS_HAT_K).value == 0.0
+@pytest.mark.parametrize(("metric", "value"), [(Metric.PASS_AT_K, 1.0), (Metric.PASS_HAT_K, 0.0)])
+def test_the_value_is_that_of_the_tasks_own_metric(metric: Metric, value: float) -> None:
+    assert task("ppf", metric=metric).value == value
 
 
 def test_the_order_of_the_trials_does_not_matter() -> None:
@@ -58,24 +58,17 @@ def test_the_order_of_the_trials_does_not_matter() -> None:
     assert measurement_of([TASK], trials[::-1]) == measurement_of([TASK], trials)
 
 
-def test_the_first_reason_of_each_kind_is_kept() -> None:
+def test_the_first_reason_of_each_kind_is_kept_and_violations_with_their_trial() -> None:
+    grade = a_grade(violations=(a_violation(ViolationRule.FORBIDDEN_TOOL, "called rm"), a_violation()))
     trials = [
         a_trial(TASK, 0, TrialStatus.FAILED, reason="first"),
-        a_trial(TASK, 1, TrialStatus.FAILED, reason="second"),
+        a_trial(TASK, 1, TrialStatus.FAILED, reason="second", grades=(a_grade(), grade)),
         a_trial(TASK, 2, TrialStatus.ERROR, reason="third"),
     ]
     (one,) = measurement_of([TASK], trials).tasks
     assert (one.failure, one.error) == ("first", "third")
-
-
-def test_the_violations_of_all_trials_are_kept_with_their_trial() -> None:
-    grade = a_grade(violations=(a_violation(ViolationRule.FORBIDDEN_TOOL, "called rm"), a_violation()))
-    trials = [a_trial(TASK, 0), a_trial(TASK, 1, TrialStatus.FAILED, grades=(a_grade(), grade))]
-    (one,) = measurement_of([TASK], trials).tasks
-    assert [(hit.trial, hit.rule, hit.message) for hit in one.violations] == [
-        (1, "forbidden_tool", "called rm"),
-        (1, "safety_violation", "it leaked"),
-    ]
+    found = [(hit.trial, hit.rule, hit.message) for hit in one.violations]
+    assert found == [(1, "forbidden_tool", "called rm"), (1, "safety_violation", "it leaked")]
 
 
 def test_means_are_over_the_trials_in_which_a_metric_was_measured() -> None:
@@ -186,10 +179,8 @@ class TestConfirming:
     def test_they_are_counted_by_themselves(self) -> None:
         one = self.confirmed(TrialStatus.PASSED, TrialStatus.PASSED, TrialStatus.FAILED, TrialStatus.ERROR)
         assert (one.confirming_passed, one.confirming_failed, one.confirming_errors) == (2, 1, 1)
-        same = one.model_copy(update={"confirming": (), "confirming_errors": 0})
-        assert same == task("ppf")
-
-    def test_of_those_not_run_only_the_ones_without_money_are_missing(self) -> None:
+        assert one.model_copy(update={"confirming": (), "confirming_errors": 0}) == task("ppf")
+        # Of those not run only the ones without money are missing.
         assert self.confirmed(TrialStatus.NOT_RUN, left_out=True).confirming_errors == 0
         assert self.confirmed(TrialStatus.NOT_RUN).confirming_errors == 1
 
@@ -201,17 +192,15 @@ class TestConfirming:
         assert (run.cost, run.latency_p95_seconds) == (1.25, 1.0)
 
 
-def test_models_and_isolations_are_named_once() -> None:
-    trials = [a_trial(TASK, number, model=model) for number, model in enumerate(["b, a", "a", ""])]
-    assert measurement_of([TASK], trials).tasks[0].models == ("a", "b")
-    trials = [a_trial(TASK, number, isolation=name) for number, name in enumerate(["process_group", "bubblewrap", ""])]
-    assert measurement_of([TASK], trials).isolation == ("bubblewrap", "process_group")
-
-
-def test_trials_of_an_earlier_run_say_so() -> None:
-    trials = [a_trial(TASK, number, reused_from="run-1") for number in range(3)]
-    assert measurement_of([TASK], trials).tasks[0].reused_from == "run-1"
-    assert task("ppp").reused_from == ""
+def test_models_and_isolations_are_named_once_and_trials_of_an_earlier_run_say_so() -> None:
+    models, isolations = ("b, a", "a", ""), ("process_group", "bubblewrap", "")
+    trials = [
+        a_trial(TASK, number, model=model, isolation=isolation, reused_from="run-1")
+        for number, (model, isolation) in enumerate(zip(models, isolations, strict=True))
+    ]
+    run = measurement_of([TASK], trials)
+    assert (run.tasks[0].models, run.isolation) == (("a", "b"), ("bubblewrap", "process_group"))
+    assert (run.tasks[0].reused_from, task("ppp").reused_from) == ("run-1", "")
 
 
 def test_a_suite_of_mixed_tasks_says_so() -> None:
@@ -254,19 +243,22 @@ class TestScores:
         ]
         return measured((made, trials)).tasks[0]
 
-    def test_the_mean_or_the_lower_end_of_the_interval_against_the_tasks_own_threshold(self) -> None:
-        one = self.scored(0.5, 0.7, 0.9)
-        assert one.value == pytest.approx(0.7)
-        assert one.state is TaskState.PASSED
-        assert self.scored(0.5, 0.6, 0.9).state is TaskState.FAILED
-        one = self.scored(0.5, 1.0, 1.0, metric=Metric.CONFIDENCE_INTERVAL)
-        assert one.value == pytest.approx(0.1162245, abs=1e-6)
-        assert one.state is TaskState.FAILED
-
-    def test_an_error_leaves_open_what_it_could_still_turn(self) -> None:
-        one = self.scored(1.0, 1.0, None)
-        assert (one.value, one.state) == (None, TaskState.UNDECIDED)
-        assert self.scored(0.0, 0.5, None).state is TaskState.FAILED
+    @pytest.mark.parametrize(
+        ("scores", "metric", "value", "state"),
+        [
+            ((0.5, 0.7, 0.9), Metric.MEAN, 0.7, TaskState.PASSED),
+            ((0.5, 0.6, 0.9), Metric.MEAN, 2 / 3, TaskState.FAILED),
+            ((0.5, 1.0, 1.0), Metric.CONFIDENCE_INTERVAL, 0.1162245, TaskState.FAILED),
+            ((1.0, 1.0, None), Metric.MEAN, None, TaskState.UNDECIDED),
+            ((0.0, 0.5, None), Metric.MEAN, None, TaskState.FAILED),
+        ],
+    )
+    def test_the_mean_or_the_lower_end_of_the_interval_against_the_tasks_own_threshold(
+        self, scores: tuple[float | None, ...], metric: Metric, value: float | None, state: TaskState
+    ) -> None:
+        one = self.scored(*scores, metric=metric)
+        assert one.state is state
+        assert one.value == (value if value is None else pytest.approx(value, abs=1e-6))
 
     def test_the_suite_takes_the_mean_of_such_values_too(self) -> None:
         made = a_task(metric=Metric.MEAN, k=1, scoring={"rule": "weighted_average"})

@@ -26,14 +26,19 @@ def played(test: RegressionTest, pass_rate: float, seed: random.Random) -> tuple
     return course.finding, len(passed)
 
 
-def test_green_fits_and_one_failure_is_no_proof_and_many_are() -> None:
-    assert of().conclude(3, 0) is Finding.FITS
+@pytest.mark.parametrize(
+    ("n", "failed", "finding"),
+    [
+        (3, 0, Finding.FITS),
+        (3, 1, Finding.UNFINISHED),
+        (3, 3, Finding.FALLEN),
+        (20, 1, Finding.FITS),
+        (20, 10, Finding.FALLEN),
+    ],
+)
+def test_green_fits_and_one_failure_is_no_proof_and_many_are(n: int, failed: int, finding: Finding) -> None:
+    assert of().conclude(n, failed) is finding
     assert of().next_trials(3, 0) == 0
-    test = of()
-    assert test.conclude(3, 1) is Finding.UNFINISHED
-    assert test.conclude(3, 3) is Finding.FALLEN
-    assert test.conclude(20, 1) is Finding.FITS
-    assert test.conclude(20, 10) is Finding.FALLEN
 
 
 def test_under_the_or_rule_only_all_failures_are_red() -> None:
@@ -52,16 +57,18 @@ def test_its_end_is_at_the_most_trials_which_are_at_least_k() -> None:
     assert test.conclude(5, 2) is not Finding.UNFINISHED
 
 
-@pytest.mark.parametrize(("n", "failed"), [(2, 0), (3, 4), (3, -1)])
-def test_counts_that_cannot_be_are_refused(n: int, failed: int) -> None:
-    with pytest.raises(ValueError, match="k <= n"):
-        of().conclude(n, failed)
-
-
-@pytest.mark.parametrize(("passed", "n"), [(0, 3), (4, 3), (0, 0)])
-def test_a_baseline_that_cannot_be_is_refused(passed: int, n: int) -> None:
-    with pytest.raises(ValueError, match="passed <= n"):
-        of(passed, n)
+@pytest.mark.parametrize(
+    ("baseline", "counts", "message"),
+    [
+        *(((60, 60), counts, "k <= n") for counts in ((2, 0), (3, 4), (3, -1))),
+        *((baseline, (3, 0), "passed <= n") for baseline in ((0, 3), (4, 3), (0, 0))),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(baseline: tuple[int, int], counts: tuple[int, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        of(*baseline).conclude(*counts)
+    with pytest.raises(ValueError, match="needs 3 trials"):
+        of().follow([False, True])
 
 
 @pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (50, 60), (9, 9), (3, 3), (199, 200)])
@@ -88,14 +95,12 @@ def test_an_unchanged_task_is_blocked_no_more_often_than_allowed(passed: int, n:
 def test_of_fallen_tasks_that_fail_at_first_few_are_cleared(passed: int, n: int, cleared: float) -> None:
     """At 57 of 60 the upper end of the price of a miss ends the test sooner."""
     rate = FALL * passed / n
-    operation = of(passed, n).operation(rate)
-    assert operation.fits - rate**3 <= cleared * (1 - rate**3) * 1.01
+    assert of(passed, n).operation(rate).fits - rate**3 <= cleared * (1 - rate**3) * 1.01
 
 
-def test_a_thin_baseline_clears_no_fall_either() -> None:
-    for rate in (0.6, 0.3, 0.0):
-        operation = of(3, 3).operation(rate)
-        assert operation.fits - rate**3 < 0.1
+@pytest.mark.parametrize("rate", [0.6, 0.3, 0.0])
+def test_a_thin_baseline_clears_no_fall_either(rate: float) -> None:
+    assert of(3, 3).operation(rate).fits - rate**3 < 0.1
 
 
 @pytest.mark.parametrize("pass_rate", [0.0, 0.5, 0.7, 0.95, 0.99, 1.0])
@@ -104,13 +109,8 @@ def test_the_exact_figures_are_those_of_play(pass_rate: float) -> None:
     ends = [played(test, pass_rate, seed) for _ in range(games)]
     operation = test.operation(pass_rate)
     assert operation.fallen + operation.fits + operation.undecided == pytest.approx(1.0)
-    for finding, chance in (
-        (Finding.FALLEN, operation.fallen),
-        (Finding.FITS, operation.fits),
-        (Finding.UNDECIDED, operation.undecided),
-    ):
-        share = sum(end is finding for end, _ in ends) / games
-        assert share == pytest.approx(chance, abs=0.05)
+    shares = [sum(end is finding for end, _ in ends) / games for finding in (Finding.FALLEN, Finding.FITS)]
+    assert shares == pytest.approx([operation.fallen, operation.fits], abs=0.05)
     assert sum(n for _, n in ends) / games == pytest.approx(operation.trials, rel=0.1)
 
 
@@ -151,8 +151,7 @@ def test_where_neither_end_is_to_be_hoped_for_no_trial_is_spent() -> None:
     assert of(3, 3).conclude(6, 6) is Finding.UNDECIDED
     assert of(3, 3).operation(0.0).trials < 6
     assert of(60, 60).operation(0.0).undecided == 0
-    operation = of(57, 60).operation(0.95)
-    assert operation.undecided < 0.001
+    assert of(57, 60).operation(0.95).undecided < 0.001
 
 
 @pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (9, 9)])
@@ -166,11 +165,6 @@ def test_trials_after_the_end_of_the_test_change_nothing(passed: int, n: int) ->
         assert course.failed == outcomes[: course.n].count(False)
         if course.n > test.k:
             assert test.follow(outcomes[: course.n - 1]).finding is Finding.UNFINISHED
-
-
-def test_too_few_trials_to_follow_are_refused() -> None:
-    with pytest.raises(ValueError, match="needs 3 trials"):
-        of().follow([False, True])
 
 
 class TestTheFiguresOfTheIssue:

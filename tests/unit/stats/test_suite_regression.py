@@ -1,7 +1,9 @@
 """The test of a whole suite against its baseline."""
 
 import random
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -11,9 +13,12 @@ from passgate.tasks.stats.suite_regression import Member, SuiteRegressionTest, s
 GATES = 600
 
 
-def a_test(passed: int = 57, *, tasks: int = 20, k: int = 3, drift: float = 0.0, most: int = 60) -> SuiteRegressionTest:
-    members = tuple(Member(passed, 60, k) for _ in range(tasks))
+def of_members(members: Sequence[Member], *, drift: float = 0.0, most: int = 60) -> SuiteRegressionTest:
     return suite_regression_test(members, alpha=0.01, drift=drift, most=most)
+
+
+def a_test(**options: Any) -> SuiteRegressionTest:
+    return of_members([Member(57, 60, 3)] * 20, **options)
 
 
 def played(test: SuiteRegressionTest, rate: float, rng: random.Random) -> Finding:
@@ -35,19 +40,18 @@ def test_an_unchanged_suite_is_hardly_ever_found_fallen_and_a_worse_one_is() -> 
     test = a_test()
     assert shares(test, 0.95) < 0.02
     assert shares(test, 0.85) > 0.94
-    assert shares(suite_regression_test((Member(594, 600, 3),) * 20, alpha=0.01, drift=0.0, most=60), 0.95) > 0.6
+    assert shares(of_members([Member(594, 600, 3)] * 20), 0.95) > 0.6
 
 
 def test_the_order_of_the_tasks_does_not_matter() -> None:
     members = [Member(passed, 60, k) for passed, k in ((60, 3), (55, 3), (40, 5), (58, 10), (60, 5), (51, 3))]
-    one, other = (suite_regression_test(some, alpha=0.01, drift=0.0, most=60) for some in (members, members[::-1]))
-    assert one == other
+    assert of_members(members) == of_members(members[::-1])
 
 
 def test_how_soon_a_suite_fits() -> None:
     """A small one not always at once, and a large one only well below a fall of ten points."""
-    assert suite_regression_test([Member(57, 60, 3)] * 5, alpha=0.01, drift=0.0, most=60).fits_below[0] == 1
-    test = suite_regression_test([Member(57, 60, 10)] * 60, alpha=0.01, drift=0.0, most=60)
+    assert of_members([Member(57, 60, 3)] * 5).fits_below[0] == 1
+    test = of_members([Member(57, 60, 10)] * 60)
     # A fall of ten points gives 90 failures of 600, an unchanged suite 30.
     assert 30 < test.fits_below[0] < 40
 
@@ -60,19 +64,18 @@ def test_at_every_look_it_is_decided_or_goes_on_and_at_the_last_it_is_decided() 
     assert all(first <= then for first, then in pairwise(test.fallen_from[:-1]))
 
 
-def test_runs_that_drift_are_looked_at_once_and_found_fallen_later() -> None:
-    steady, drifting = a_test(), a_test(drift=0.05)
-    assert (steady.looks, drifting.looks) == (7, 1)
-    assert drifting.fallen_from[0] > steady.fallen_from[0]
-
-
-@pytest.mark.parametrize(("most", "looks"), [(60, 7), (5, 3), (3, 1)])
-def test_no_task_gets_more_trials_than_the_policy_allows(most: int, looks: int) -> None:
-    assert a_test(most=most).looks == looks
+@pytest.mark.parametrize(
+    ("options", "looks"), [({}, 7), ({"most": 5}, 3), ({"most": 3}, 1), ({"drift": 0.05}, 1)], ids=str
+)
+def test_tasks_get_no_more_trials_than_the_policy_allows_and_runs_that_drift_one_look(
+    options: dict[str, float], looks: int
+) -> None:
+    assert a_test(**options).looks == looks
+    assert a_test(drift=0.05).fallen_from[0] > a_test().fallen_from[0]
 
 
 def test_tasks_that_always_failed_are_no_fall() -> None:
-    test = suite_regression_test((Member(0, 60, 3),) * 10 + (Member(60, 60, 3),) * 10, alpha=0.01, drift=0.0, most=60)
+    test = of_members([Member(0, 60, 3)] * 10 + [Member(60, 60, 3)] * 10)
     assert test.conclude(0, 30) is Finding.FITS
     assert test.conclude(0, 45) is Finding.FALLEN
 
