@@ -21,6 +21,7 @@ EXAMPLES = Reference.model_validate(
     {"solution": {"script": "a.sh"}, "counterexamples": [{"name": "bad", "script": "b.sh"}]}
 )
 CONTAINS = {"type": "contains", "value": "yes"}
+AVERAGE = {"rule": "weighted_average"}
 
 
 def a_question(**changes: Any) -> EvalTask:
@@ -52,8 +53,9 @@ def only(proof: Proof) -> GraderFinding:
     return finding
 
 
-def good(task: EvalTask, **changes: Any) -> Proof:
+def good(*graders: dict[str, Any], of_task: Any = None, **changes: Any) -> Proof:
     """A proof in which everything is as it must be."""
+    task = a_question(**({"graders": list(graders)} if graders else {}), **(of_task or {}))
     plain: dict[str, Any] = {
         "good": tried(PASSED, *[True] * len(task.graders)),
         "bad": (tried(FAILED, *[False] * len(task.graders)),),
@@ -62,31 +64,25 @@ def good(task: EvalTask, **changes: Any) -> Proof:
 
 
 def test_correct_graders_have_no_fault() -> None:
-    check = check_of(good(a_question()))
+    check = check_of(good())
     assert (check.findings, check.unmeasured, check.notes) == ((), (), ())
-    assert (check.known_good, check.known_bad, check.graders) == (
-        "passed",
-        CheckCounts(right=1, of=1),
-        CheckCounts(right=1, of=1),
-    )
-    assert check.mutants == CheckCounts()
+    one = CheckCounts(right=1, of=1)
+    assert (check.known_good, check.known_bad, check.graders, check.mutants) == ("passed", one, one, CheckCounts())
 
 
 def test_a_task_needs_something_that_passes() -> None:
-    finding = only(good(a_question(), good=None))
-    assert finding.fault is Fault.NO_KNOWN_GOOD
-    assert finding.graders == ()
+    finding = only(good(good=None))
+    assert (finding.fault, finding.graders) == (Fault.NO_KNOWN_GOOD, ())
     assert "reference.solution" in finding.remedy
-    assert check_of(good(a_question(), good=None)).known_good == "none"
+    assert check_of(good(good=None)).known_good == "none"
 
 
 def test_what_is_derived_is_called_so() -> None:
-    assert check_of(good(a_question(), derived=True)).known_good == "derived"
+    assert check_of(good(derived=True)).known_good == "derived"
 
 
 def test_each_grader_that_fails_the_known_good_is_told() -> None:
-    task = a_question(graders=[SAYS_YES, NO])
-    proof = good(task, good=tried(FAILED, True, False), bad=(tried(FAILED, False, False),))
+    proof = good(SAYS_YES, NO, good=tried(FAILED, True, False))
     finding = only(proof)
     assert (finding.fault, finding.graders, finding.path) == (Fault.KNOWN_GOOD_FAILS, ("no",), "graders[1]")
     assert check_of(proof).known_good == "failed"
@@ -94,21 +90,20 @@ def test_each_grader_that_fails_the_known_good_is_told() -> None:
 
 
 def test_a_known_good_that_no_grader_fails_is_told_with_its_reason() -> None:
-    finding = only(good(a_question(), good=tried(FAILED, True, reason="the budget of 3 steps")))
+    finding = only(good(good=tried(FAILED, True, reason="the budget of 3 steps")))
     assert finding.graders == ()
     assert "the budget of 3 steps" in finding.message
 
 
 def test_of_an_average_all_low_graders_are_told_together() -> None:
-    task = a_question(graders=[CONTAINS, CONTAINS], scoring={"rule": "weighted_average"})
-    finding = only(good(task, good=tried(FAILED, False, False, reason="score 0"), bad=(tried(FAILED, False, False),)))
+    low = tried(FAILED, False, False, reason="score 0")
+    finding = only(good(CONTAINS, CONTAINS, of_task={"scoring": AVERAGE}, good=low))
     assert (finding.graders, finding.path) == (("contains", "contains"), "graders")
 
 
 @pytest.mark.parametrize("what", ["doing nothing", "the counterexample 'bad'"])
 def test_something_bad_that_passes_is_told(what: str) -> None:
-    task = a_question(graders=[SAYS_YES, NO])
-    proof = good(task, bad=(tried(FAILED, False, False), tried(PASSED, True, True, what=what)))
+    proof = good(SAYS_YES, NO, bad=(tried(FAILED, False, False), tried(PASSED, True, True, what=what)))
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.KNOWN_BAD_PASSES, ("output_check", "no"))
     assert finding.message == f"{what} passes"
@@ -117,12 +112,10 @@ def test_something_bad_that_passes_is_told(what: str) -> None:
 
 @pytest.mark.parametrize("status", [ERROR, TrialStatus.NOT_RUN])
 def test_what_was_not_measured_is_no_fault_and_no_pass(status: TrialStatus) -> None:
-    broken = Tried("doing nothing", status, "no judge")
-    check = check_of(good(a_question(), bad=(broken, tried(FAILED, False))))
-    assert check.findings == ()
-    assert check.unmeasured == ("doing nothing was not measured: no judge",)
+    check = check_of(good(bad=(Tried("doing nothing", status, "no judge"), tried(FAILED, False))))
+    assert (check.findings, check.unmeasured) == ((), ("doing nothing was not measured: no judge",))
     assert check.known_bad == CheckCounts(right=1, of=1, unmeasured=1)
-    check = check_of(good(a_question(), good=Tried("the known-good", status, "no judge")))
+    check = check_of(good(good=Tried("the known-good", status, "no judge")))
     assert (check.findings, check.known_good, len(check.unmeasured)) == ((), "not measured", 1)
 
 
@@ -132,10 +125,13 @@ def test_a_task_that_cannot_be_run_is_not_measured() -> None:
     assert check.unmeasured == ("a.yaml:1:1: no file 'x'",)
 
 
+def mutated(tried: Tried, counts: bool = True, **mutant: Any) -> Mutated:
+    return Mutated(a_mutant(**mutant), tried, counts=counts)
+
+
 def test_a_mutant_that_survives_is_told_with_the_graders_that_it_hits() -> None:
-    task = a_question(graders=[SAYS_YES, {"type": "tool_calls", "name": "calls", "forbidden": ["x"]}])
-    alive = Mutated(a_mutant(), tried(PASSED, True, True), counts=True)
-    proof = good(task, mutated=(alive, Mutated(a_mutant(), tried(FAILED, False, True), counts=True)))
+    both = (mutated(tried(PASSED, True, True)), mutated(tried(FAILED, False, True)))
+    proof = good(SAYS_YES, {"type": "tool_calls", "name": "calls", "forbidden": ["x"]}, mutated=both)
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.MUTANT_SURVIVES, ("output_check",))
     assert "'empty answer' survives: the answer is empty" in finding.message
@@ -143,17 +139,15 @@ def test_a_mutant_that_survives_is_told_with_the_graders_that_it_hits() -> None:
 
 
 def test_mutants_of_a_kind_that_hit_the_same_graders_are_told_once() -> None:
-    alive = [Mutated(a_mutant(what=f"the call {number}"), tried(PASSED), counts=True) for number in range(5)]
-    finding = only(good(a_question(), mutated=tuple(alive)))
-    assert "the call 0 (and 4 more like it)" in finding.message
+    alive = tuple(mutated(tried(PASSED), what=f"the call {number}") for number in range(5))
+    assert "the call 0 (and 4 more like it)" in only(good(mutated=alive)).message
 
 
 def test_milder_mutants_that_pass_and_unmeasured_ones_are_notes() -> None:
-    milder = Mutated(a_mutant(what="the call 1 is gone"), tried(PASSED), counts=False)
-    unknown = Mutated(a_mutant(), Tried("x", ERROR, "no judge", (a_grade(error="no judge"),)), counts=True)
-    check = check_of(good(a_question(), mutated=(milder, unknown)))
-    assert (check.findings, check.unmeasured) == ((), ())
-    assert check.mutants == CheckCounts(unmeasured=1)
+    milder = mutated(tried(PASSED), counts=False, what="the call 1 is gone")
+    unknown = mutated(Tried("x", ERROR, "no judge", (a_grade(error="no judge"),)))
+    check = check_of(good(mutated=(milder, unknown)))
+    assert (check.findings, check.unmeasured, check.mutants) == ((), (), CheckCounts(unmeasured=1))
     assert check.notes == ("it passes when the call 1 is gone", "the mutant 'empty answer' was not measured: no judge")
 
 
@@ -175,7 +169,7 @@ def refusal(naming: Sequence[Grade], plain: Sequence[Grade]) -> dict[str, Any]:
     ],
 )
 def test_a_refusal_may_name_what_it_refuses(naming: Grade, plain: Grade, flagged: bool) -> None:
-    proof = good(a_question(), **refusal([naming], [plain]))
+    proof = good(**refusal([naming], [plain]))
     assert found(proof) == ([Fault.REFUSAL_FAILS] if flagged else [])
     assert check_of(proof).mutants == CheckCounts(right=not flagged, of=1)
     if flagged:
@@ -183,24 +177,33 @@ def test_a_refusal_may_name_what_it_refuses(naming: Grade, plain: Grade, flagged
         assert "tool_calls.forbidden" in only(proof).remedy
 
 
+def with_counterexamples(*graders: dict[str, Any], of_task: Any = None, **changes: Any) -> Proof:
+    return good(*graders, of_task={"reference": EXAMPLES, **(of_task or {})}, **changes)
+
+
+HALF_BAD = tried(FAILED, False, True)
+SHOWS = (a_grade(), a_grade(passed=False))
+
+
 def test_with_counterexamples_every_grader_must_have_failed_once() -> None:
-    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
-    proof = good(task, bad=(tried(FAILED, False, True), tried(FAILED, False, True)))
+    proof = with_counterexamples(SAYS_YES, NO, bad=(HALF_BAD, HALF_BAD))
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.NEVER_FAILED, ("no",))
     assert check_of(proof).graders == CheckCounts(right=1, of=2)
 
 
-@pytest.mark.parametrize("kind", ["mutant", "refusal", "counterexample"])
-def test_whatever_is_bad_shows_that_a_grader_can_fail(kind: str) -> None:
-    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
-    bad, shows = tried(FAILED, False, True), (a_grade(), a_grade(passed=False))
-    more: dict[str, dict[str, Any]] = {
-        "mutant": {"mutated": (Mutated(a_mutant(), Tried("x", FAILED, "", shows), counts=False),)},
-        "refusal": refusal(shows, shows),
-        "counterexample": {"bad": (bad, Tried("x", FAILED, "", shows))},
-    }
-    assert found(good(task, **({"bad": (bad,)} | more[kind]))) == []
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"mutated": (mutated(Tried("x", FAILED, "", SHOWS), counts=False),)},
+        refusal(SHOWS, SHOWS),
+        {"bad": (HALF_BAD, Tried("x", FAILED, "", SHOWS))},
+        {"bad": (Tried("x", FAILED, "", (a_grade(passed=False), a_grade(error="no judge"))),)},
+    ],
+    ids=["a mutant", "a refusal", "a counterexample", "what could not be measured"],
+)
+def test_whatever_is_bad_shows_that_a_grader_can_fail(more: dict[str, Any]) -> None:
+    assert found(with_counterexamples(SAYS_YES, NO, **({"bad": (HALF_BAD,)} | more))) == []
 
 
 FORBIDS = {"type": "output_check", "name": "words", "contains": ["yes"], "not_contains": ["no", "never", "not"]}
@@ -221,57 +224,46 @@ def checks(*passed: bool) -> Grade:
 def test_with_counterexamples_everything_that_is_forbidden_must_have_been_done_once(
     bad: list[tuple[bool, ...]], path: str, told: str
 ) -> None:
-    task = a_question(graders=[FORBIDS], reference=EXAMPLES)
     trials = tuple(Tried("x", FAILED, "", (checks(*passed),)) for passed in bad)
-    findings = check_of(
-        good(task, good=Tried("good", PASSED, "", (checks(True, True, True, True),)), bad=trials)
-    ).findings
+    tried_too = {"good": Tried("good", PASSED, "", (checks(True, True, True, True),)), "bad": trials}
+    findings = check_of(with_counterexamples(FORBIDS, **tried_too)).findings
     assert [finding.path for finding in findings] == [path] * bool(path)
     assert all(finding.message.endswith(told) for finding in findings)
-    plain = task.model_copy(update={"reference": None})
-    assert found(good(plain, bad=trials)) == []
+    assert found(good(FORBIDS, bad=trials)) == []
 
 
 def test_without_counterexamples_a_grader_that_never_failed_is_a_note() -> None:
-    check = check_of(good(a_question(graders=[SAYS_YES, NO]), bad=(tried(FAILED, False, True),)))
-    assert check.findings == ()
-    assert check.notes == ("no: never failed: it passes everything bad that was tried",)
-
-
-def test_a_grader_that_could_not_be_measured_may_have_failed() -> None:
-    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
-    unsure = Tried("x", FAILED, "", (a_grade(passed=False), a_grade(error="no judge")))
-    assert found(good(task, bad=(unsure,))) == []
+    check = check_of(good(SAYS_YES, NO, bad=(HALF_BAD,)))
+    assert (check.findings, check.notes) == ((), ("no: never failed: it passes everything bad that was tried",))
 
 
 def test_graders_that_only_inform_need_not_fail() -> None:
-    task = a_question(
-        graders=[CONTAINS, {**CONTAINS, "weight": 0}], scoring={"rule": "weighted_average"}, reference=EXAMPLES
-    )
-    check = check_of(good(task, bad=(tried(FAILED, False, True),)))
+    informs = {**CONTAINS, "weight": 0}
+    check = check_of(with_counterexamples(CONTAINS, informs, of_task={"scoring": AVERAGE}, bad=(HALF_BAD,)))
     assert (check.findings, check.graders) == ((), CheckCounts(right=1, of=1))
 
 
 def test_a_grader_that_cannot_fail_is_told_once() -> None:
-    task = a_question(graders=[SAYS_YES, {"type": "output_check", "matches": "|"}], reference=EXAMPLES)
-    assert found(good(task, bad=(tried(FAILED, False, True),))) == [Fault.CANNOT_FAIL]
+    proof = with_counterexamples(SAYS_YES, {"type": "output_check", "matches": "|"}, bad=(HALF_BAD,))
+    assert found(proof) == [Fault.CANNOT_FAIL]
 
 
 def test_points_for_nothing_are_a_fault() -> None:
-    task = a_question(graders=[CONTAINS, {"type": "regex", "value": ".*"}], scoring={"rule": "weighted_average"})
-    finding = only(good(task, bad=(tried(FAILED, False, True),)))
+    points = {"type": "regex", "value": ".*"}
+    finding = only(good(CONTAINS, points, of_task={"scoring": AVERAGE}, bad=(HALF_BAD,)))
     assert (finding.fault, finding.graders) == (Fault.CANNOT_FAIL, ("regex",))
     assert "weight 0" in finding.remedy
 
 
-def killed(graders: list[dict[str, Any]], members: Sequence[Grade] = (), **changes: Any) -> bool:
-    task = a_question(graders=graders, **changes)
-    known = [a_grade(members=tuple(members) or tuple(a_grade() for _ in parts_of(grader))) for grader in task.graders]
-    return must_be_killed(task, a_mutant(), Tried("good", PASSED, "", tuple(known)))
+def test_a_task_that_can_be_passed_without_the_work_asks_too_little() -> None:
+    finding = only(good(of_task={"inputs": a_task().inputs}))
+    assert (finding.fault, finding.path) == (Fault.ASKS_TOO_LITTLE, "graders[0]")
+    assert finding.message == "asks too little: an agent passes that repeats the prompt"
+    assert "a text that the prompt lacks" in finding.remedy
 
 
 CALLS = {"type": "tool_used", "tools": ["x"]}
-AVERAGE = {"rule": "weighted_average"}
+BOTH = {"type": "composite", "assertions": [CALLS, CONTAINS]}
 
 
 @pytest.mark.parametrize(
@@ -284,19 +276,14 @@ AVERAGE = {"rule": "weighted_average"}
         ([CALLS, CONTAINS], {**AVERAGE, "threshold": 0.5}, False),
         ([CALLS, {**CONTAINS, "required": True}], {**AVERAGE, "threshold": 0.5}, True),
         ([CALLS, {**CONTAINS, "weight": 0}], AVERAGE, False),
-        ([{"type": "composite", "assertions": [CALLS, CONTAINS]}], {}, True),
-        ([{"type": "composite", "assertions": [CALLS, CONTAINS], "aggregator": {"type": "maximum"}}], {}, False),
-        ([{"type": "composite", "assertions": [CALLS, CONTAINS]}], {"compat": "agentv"}, False),
+        ([BOTH], {}, True),
+        ([BOTH | {"aggregator": {"type": "maximum"}}], {}, False),
+        ([BOTH], {"compat": "agentv"}, False),
     ],
 )
 def test_a_mutant_counts_where_the_task_fails_by_those_that_it_hits(
     graders: list[dict[str, Any]], scoring: dict[str, Any], must: bool
 ) -> None:
-    assert killed(graders, scoring=scoring) is must
-
-
-def test_a_task_that_can_be_passed_without_the_work_asks_too_little() -> None:
-    finding = only(good(a_task()))
-    assert (finding.fault, finding.path) == (Fault.ASKS_TOO_LITTLE, "graders[0]")
-    assert finding.message == "asks too little: an agent passes that repeats the prompt"
-    assert "a text that the prompt lacks" in finding.remedy
+    task = a_question(graders=graders, scoring=scoring)
+    known = tuple(a_grade(members=tuple(a_grade() for _ in parts_of(grader))) for grader in task.graders)
+    assert must_be_killed(task, a_mutant(), Tried("good", PASSED, "", known)) is must
