@@ -69,9 +69,20 @@ def says_hello(connection: socket.socket) -> None:
     connection.sendall(b"hello")
 
 
+def hangs_up(connection: socket.socket) -> None:
+    """The connection is closed."""
+
+
 def echoes(connection: socket.socket) -> None:
     while data := connection.recv(65536):
         connection.sendall(data)
+
+
+def counts_to_the_end(connection: socket.socket) -> None:
+    size = 0
+    while data := connection.recv(65536):
+        size += len(data)
+    connection.sendall(b"%d" % size)
 
 
 @pytest.fixture
@@ -103,7 +114,11 @@ def web() -> Iterator[Bridge]:
 
 
 def python(program: str, *arguments: object) -> list[str]:
-    return [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+    """A program of Python; `connected()` in it is a connection to the port that is its first argument."""
+    connects = (
+        "import socket, sys\nconnected = lambda: socket.create_connection(('127.0.0.1', int(sys.argv[1])), 240)\n"
+    )
+    return [sys.executable, "-c", connects + textwrap.dedent(program), *map(str, arguments)]
 
 
 @pytest.fixture
@@ -117,10 +132,42 @@ def run(sandbox_of):
     return _run
 
 
-HELLO = """
-    import socket, sys
-    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=240) as connection:
-        print(connection.makefile().read())
+HELLO = "print(connected().makefile().read())"
+ENDS_ONE_SIDE = """
+    connection = connected()
+    connection.sendall(b"x" * 3_000_000)
+    connection.shutdown(socket.SHUT_WR)
+    print(connection.makefile().read())
+"""
+HUNDREDS_AT_ONCE = """
+    connections = [connected() for _ in range(400)]
+    for number, connection in enumerate(connections):
+        connection.sendall(b"%03d" % number)
+    print(all(connection.recv(3) == b"%03d" % number for number, connection in enumerate(connections)))
+"""
+TAKE_TURNS = """
+    import concurrent.futures
+    def echoed(number):
+        with connected() as connection:
+            connection.sendall(b"%03d" % number)
+            return connection.recv(3) == b"%03d" % number
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        print(list(pool.map(echoed, range(200))).count(True))
+"""
+LARGE_BODIES = """
+    import urllib.request
+    body = bytes(range(256)) * 20_000
+    with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/echo", data=body) as answer:
+        print(answer.status, answer.read() == body + b"last\\n")
+"""
+# The server sends its second piece only when the first one was seen.
+PIECE_BY_PIECE = """
+    import urllib.request
+    base = f"http://127.0.0.1:{sys.argv[1]}"
+    with urllib.request.urlopen(base + "/stream", timeout=240) as answer:
+        print(answer.readline())
+        urllib.request.urlopen(base + "/go-on").read()
+        print(answer.readline())
 """
 
 
@@ -132,71 +179,31 @@ async def test_an_agent_reaches_the_server_however_it_is_isolated(isolation: str
 
 @pytest.mark.usefixtures("needs_bubblewrap")
 class TestBubblewrap:
-    async def test_large_bodies_go_both_ways(self, run, web: Bridge) -> None:
-        program = """
-            import sys, urllib.request
-            body = bytes(range(256)) * 20_000
-            with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/echo", data=body) as answer:
-                print(answer.status, answer.read() == body + b"last\\n")
-        """
-        assert (await run(web, python(program, web.port))).stdout == "200 True\n"
+    @pytest.mark.parametrize(
+        ("program", "printed"), [(LARGE_BODIES, "200 True\n"), (PIECE_BY_PIECE, "b'first\\n'\nb'last\\n'\n")]
+    )
+    async def test_bodies_go_both_ways_and_streams_arrive_piece_by_piece(self, run, web, program, printed) -> None:
+        assert (await run(web, python(program, web.port))).stdout == printed
 
-    async def test_a_stream_arrives_piece_by_piece(self, run, web: Bridge) -> None:
-        """The server sends its second piece only when the first one was seen."""
-        program = """
-            import sys, urllib.request
-            base = f"http://127.0.0.1:{sys.argv[1]}"
-            with urllib.request.urlopen(base + "/stream", timeout=240) as answer:
-                print(answer.readline())
-                urllib.request.urlopen(base + "/go-on").read()
-                print(answer.readline())
-        """
-        assert (await run(web, python(program, web.port))).stdout == "b'first\\n'\nb'last\\n'\n"
-
-    async def test_one_side_may_end_before_the_other(self, run, served) -> None:
-        def counts_to_the_end(connection: socket.socket) -> None:
-            size = 0
-            while data := connection.recv(65536):
-                size += len(data)
-            connection.sendall(b"%d" % size)
-
-        program = """
-            import socket, sys
-            with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=240) as connection:
-                connection.sendall(b"x" * 3_000_000)
-                connection.shutdown(socket.SHUT_WR)
-                print(connection.makefile().read())
-        """
-        bridge = served(counts_to_the_end)
-        assert (await run(bridge, python(program, bridge.port))).stdout == "3000000\n"
-
-    async def test_hundreds_of_connections_at_once(self, run, served) -> None:
-        program = """
-            import socket, sys
-            address = ("127.0.0.1", int(sys.argv[1]))
-            connections = [socket.create_connection(address, timeout=240) for _ in range(400)]
-            for number, connection in enumerate(connections):
-                connection.sendall(b"%03d" % number)
-            print(all(connection.recv(3) == b"%03d" % number for number, connection in enumerate(connections)))
-        """
-        bridge = served(echoes)
-        assert (await run(bridge, python(program, bridge.port))).stdout == "True\n"
+    @pytest.mark.parametrize(
+        ("handler", "program", "printed"),
+        [
+            (counts_to_the_end, ENDS_ONE_SIDE, "3000000\n"),
+            (echoes, HUNDREDS_AT_ONCE, "True\n"),
+            (hangs_up, HELLO, "\n"),
+        ],
+        ids=["one side ends before the other", "hundreds at once", "a server that hangs up"],
+    )
+    async def test_connections(self, run, served, handler: Handler, program: str, printed: str) -> None:
+        bridge = served(handler)
+        assert (await run(bridge, python(program, bridge.port))).stdout == printed
 
     def test_more_connections_than_files_may_be_open_take_turns(self, served) -> None:
-        program = """
-            import concurrent.futures, socket, sys
-            def echoed(number):
-                with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=240) as connection:
-                    connection.sendall(b"%03d" % number)
-                    return connection.recv(3) == b"%03d" % number
-            with concurrent.futures.ThreadPoolExecutor(40) as pool:
-                print(list(pool.map(echoed, range(200))).count(True))
-        """
         bridge = served(echoes)
         few_files = ["sh", "-c", 'ulimit -n 48; exec "$@"', "sh"]
         across = [sys.executable, "-I", "-S", bridge_program.__file__, str(bridge.port), str(bridge.socket)]
         sandbox = ["bwrap", "--dev-bind", "/", "/", "--unshare-net", "--unshare-pid", "--die-with-parent", "--"]
-        command = [*sandbox, *few_files, *across, *python(program, bridge.port)]
+        command = [*sandbox, *few_files, *across, *python(TAKE_TURNS, bridge.port)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         assert done.stdout == "200\n", done.stderr
 
@@ -205,23 +212,14 @@ class TestBubblewrap:
         assert (await run(bridge, python(HELLO, port))).exit_code != 0
         assert (await run(bridge, python(HELLO, port), network=True)).exit_code == 0, "it is there"
 
-    async def test_only_agents_have_it(self, sandbox_of, served) -> None:
+    async def test_only_agents_have_it_and_each_command_has_one(self, sandbox_of, served) -> None:
         bridge = served(says_hello)
-        at_path = """
-            import socket, sys
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(sys.argv[1])
-        """
+        at_path = python("socket.socket(socket.AF_UNIX).connect(sys.argv[1])", bridge.socket)
         async with sandbox_of(bridge=bridge) as sandbox:
-            for command in (python(HELLO, bridge.port), python(at_path, bridge.socket)):
+            for command in (python(HELLO, bridge.port), at_path):
                 assert (await sandbox.run(command, seconds=240)).exit_code != 0
                 assert (await sandbox.for_the_agent.run(command, seconds=240)).exit_code == 0
-
-    async def test_commands_that_run_at_the_same_time_have_one_each(self, sandbox_of, served) -> None:
-        bridge = served(says_hello)
-        async with sandbox_of(bridge=bridge) as sandbox:
-            agents = sandbox.for_the_agent
-            commands = (agents.run(python(HELLO, bridge.port), seconds=240) for _ in range(4))
+            commands = (sandbox.for_the_agent.run(python(HELLO, bridge.port), seconds=240) for _ in range(4))
             assert [result.stdout for result in await asyncio.gather(*commands)] == ["hello\n"] * 4
 
     async def test_with_the_network_there_is_no_bridge(self, run, served) -> None:
@@ -230,10 +228,6 @@ class TestBubblewrap:
         assert str(bridge.socket) in (await run(bridge, ["sh", "-c", listed])).stdout
         assert str(bridge.socket) not in (await run(bridge, ["sh", "-c", listed], network=True)).stdout
         assert (await run(bridge, python(HELLO, bridge.port), network=True)).stdout == "hello\n"
-
-    async def test_a_server_that_hangs_up_is_gone_for_the_agent_too(self, run, served) -> None:
-        bridge = served(lambda connection: None)
-        assert (await run(bridge, python(HELLO, bridge.port))).stdout == "\n"
 
     async def test_a_server_that_is_gone_is_a_closed_connection(self, run) -> None:
         with listening() as (sockets, bridge):
@@ -286,18 +280,14 @@ class TestBubblewrap:
     @pytest.mark.parametrize(
         "command",
         [
-            ["sh", "-c", "echo out; echo err >&2; exit 7"],
-            ["sh", "-c", "kill -TERM $$"],
-            ["sh", "-c", "kill -KILL $$"],
-            ["sh", "-c", "yes | head -n 1"],
-            ["sh", "-c", "ulimit -c; ulimit -f"],
-            ["no-such-command"],
-            ["./no-such-file"],
-            ["/"],
-            ["/etc/passwd"],
-            [""],
+            *(
+                ["sh", "-c", text]
+                for text in ("echo out; echo err >&2; exit 7", "yes | head -n 1", "ulimit -c; ulimit -f")
+            ),
+            *(["sh", "-c", f"kill -{name} $$"] for name in ("TERM", "KILL")),
+            *([program] for program in ("no-such-command", "./no-such-file", "/", "/etc/passwd", "")),
         ],
-        ids=lambda command: " ".join(command),
+        ids=" ".join,
     )
     async def test_a_command_ends_as_it_would_without(self, run, served, command: list[str]) -> None:
         with_one, without = await run(served(says_hello), command), await run(None, command)

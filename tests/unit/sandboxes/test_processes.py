@@ -46,15 +46,25 @@ def python(program: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", textwrap.dedent(program), *arguments]
 
 
-async def test_how_a_command_ended(run) -> None:
-    result = await run(["sh", "-c", "echo out; echo err >&2; exit 7"])
-    assert (result.exit_code, result.stdout, result.stderr) == (7, "out\n", "err\n")
+@pytest.mark.parametrize(
+    ("command", "end"),
+    [
+        (["sh", "-c", "echo out; echo err >&2; exit 7"], (7, "out\n", "err\n")),
+        (["cat"], (0, "", "")),
+        (["printf", r"a\377\376b\303\274\000c"], (0, "a\ufffd\ufffdbü\x00c", "")),
+    ],
+    ids=["exit code", "nothing told is an end of file", "output that is no text is readable"],
+)
+async def test_how_a_command_ended(run, command: list[str], end: tuple[int, str, str]) -> None:
+    result = await run(command)
+    assert (result.exit_code, result.stdout, result.stderr) == end
     assert (result.timed_out, result.output_limit_hit) == (False, False)
     assert 0 < result.wall_time_seconds < 240
 
 
-async def test_a_signal_is_no_success(run) -> None:
+async def test_a_signal_is_no_success_and_a_missing_command_exits_127(run) -> None:
     assert (await run(["sh", "-c", "kill -TERM $$"])).exit_code != 0
+    assert (await run(["no-such-command"])).exit_code == 127
 
 
 async def test_what_is_told_arrives(run) -> None:
@@ -63,43 +73,20 @@ async def test_what_is_told_arrives(run) -> None:
     assert result.stdout.split()[0] == hashlib.sha256(told).hexdigest()
 
 
-async def test_nothing_told_is_an_end_of_file(run) -> None:
-    assert (await run(["cat"])).exit_code == 0
-
-
 @pytest.mark.parametrize("command", ["echo done", "exec 0<&-; sleep 0.2; echo done"])
 async def test_a_command_need_not_listen(run, command: str) -> None:
     result = await run(["sh", "-c", command], stdin=b"x" * 5_000_000)
     assert (result.exit_code, result.stdout) == (0, "done\n")
 
 
-async def test_output_that_is_no_text_is_readable(run) -> None:
-    result = await run(["printf", r"a\377\376b\303\274\000c"])
-    assert result.stdout == "a\ufffd\ufffdbü\x00c"
-
-
-async def test_time_that_is_up_ends_a_command_and_keeps_what_it_said(hang) -> None:
-    result = await hang(["sh", "-c", "echo begun; touch ready; sleep 600"])
-    assert result.timed_out is True
-    assert result.exit_code != 0
-    assert result.stdout == "begun\n"
-
-
 async def test_a_limit_is_kept_by_the_real_clock_too(tmp_path: Path) -> None:
     assert (await plain(["sleep", "600"], tmp_path, seconds=0.2)).timed_out is True
 
 
-async def test_a_command_that_ignores_signals_is_ended(hang) -> None:
-    program = """
-        import signal, time
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        print("deaf", flush=True)
-        open("ready", "w").close()
-        time.sleep(600)
-    """
-    result = await hang(python(program))
+async def test_a_command_whose_time_is_up_is_ended_though_it_ignores_signals_and_what_it_said_is_kept(hang) -> None:
+    result = await hang(["sh", "-c", "trap '' TERM INT HUP; echo deaf; touch ready; sleep 600; sleep 600"])
     assert (result.timed_out, result.stdout) == (True, "deaf\n")
+    assert result.exit_code != 0
 
 
 LEAVES_A_DAEMON = """
@@ -175,22 +162,6 @@ async def test_both_streams_share_the_limit(run) -> None:
 async def test_a_long_output_within_the_limit_is_cut_short_and_no_fault(run) -> None:
     result = await run(["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x; exit 3"])
     assert (result.exit_code, result.output_limit_hit, len(result.stdout)) == (3, False, KEPT_BYTES)
-
-
-async def test_a_command_that_is_not_there(run) -> None:
-    result = await run(["no-such-command"])
-    assert result.exit_code == 127
-
-
-async def test_a_trial_that_is_called_off_leaves_no_process(
-    isolation: str, sandbox: TrialSandbox, marked: Marked
-) -> None:
-    running = asyncio.create_task(sandbox.run(python("import time; time.sleep(600)", marked.word), seconds=LONG))
-    await until(lambda: marked.running)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    await marked.are_gone()
 
 
 DETACHED = """
