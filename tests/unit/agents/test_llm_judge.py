@@ -237,9 +237,7 @@ def test_recorded_replies_lie_in_the_suites_folder(recorded: Callable[[str, str]
         make_llm_judge(JudgePolicy(recorded="replies"), tmp_path)
 
 
-async def test_the_environment_goes_before_the_file(
-    upstream: ScriptedUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_environment_goes_before_the_file(upstream: ScriptedUpstream, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", upstream.openai_base_url)
     monkeypatch.setenv("PASSGATE_JUDGE_MODEL", "environment-model")
     monkeypatch.setenv("MY_KEY", "k-2")

@@ -110,9 +110,7 @@ async def test_a_script_that_hangs_cannot_be_measured(references: Path, attempt)
 
 
 @pytest.mark.usefixtures("without_bubblewrap")
-async def test_a_patch_touches_no_repository_around(
-    references: Path, tmp_path: Path, sandbox_of, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_patch_touches_no_repository_around(references: Path, tmp_path: Path, sandbox_of, monkeypatch) -> None:
     """`git apply` takes paths as of the repository that it is in, which a temporary folder may be."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -69,9 +69,7 @@ def test_a_target_of_another_form_is_refused(target: str) -> None:
         ("answer = 3", "is not a function"),
     ],
 )
-def test_a_function_that_cannot_be_had_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, reason: str
-) -> None:
+def test_a_function_that_cannot_be_had_is_refused(tmp_path, monkeypatch, content: str | None, reason: str) -> None:
     monkeypatch.chdir(tmp_path)
     if content is not None:
         (tmp_path / "broken.py").write_text(content)

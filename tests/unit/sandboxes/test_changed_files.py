@@ -137,18 +137,14 @@ def test_a_file_is_changed_whatever_time_it_is_given(changed: Changed) -> None:
     ids=["binary", "latin", "large", "long diff", "pipe", "link outside", "link in a circle", "socket"],
 )
 @pytest.mark.filterwarnings("ignore:unclosed")
-def test_what_is_no_small_text_is_told_without_a_diff(
-    make: Change, changed: Changed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_small_text_is_told_without_a_diff(make: Change, changed: Changed, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = only(changed(lambda workspace: make(workspace / "it")))
     assert (file.path, file.change, file.diff) == ("it", ChangeKind.ADDED, None)
 
 
 @pytest.mark.parametrize(("differing", "has_diff"), [(MOST_LINES, True), (MOST_LINES + 1, False)])
-def test_a_diff_has_so_many_lines_that_differ_and_no_more(
-    differing: int, has_diff: bool, template: Path, changed: Changed
-) -> None:
+def test_a_diff_has_so_many_lines_that_differ_and_no_more(differing: int, has_diff: bool, template, changed) -> None:
     def write(folder: Path, word: str) -> None:
         (folder / "README.md").write_text("same\n" * 700 + f"{word}\n" * differing + "same\n" * 700)
 

@@ -105,9 +105,7 @@ class TestBubblewrap:
                 assert await tries(first, "cat answer")
 
     @pytest.mark.parametrize("place", ["/tmp", "/var/tmp"])
-    async def test_other_gates_are_hidden(
-        self, workbench_of, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
+    async def test_other_gates_are_hidden(self, workbench_of, place: str, monkeypatch, tmp_path: Path) -> None:
         """Their trials, and the hidden tests that are copied into them, wherever they have their temporary files."""
         monkeypatch.setattr(tempfile, "tempdir", place)
         with workbench_of() as theirs:
@@ -178,9 +176,7 @@ def test_a_bubblewrap_that_is_not_there_is_not_used(tmp_path: Path, monkeypatch:
     assert best_isolation([], run_folder=tmp_path) == ProcessGroup()
 
 
-def test_a_process_tries_bubblewrap_again_only_for_other_folders_and_after_a_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_tries_bubblewrap_again_only_for_other_folders_and_after_a_failure(tmp_path, monkeypatch) -> None:
     tried, broken = tmp_path / "tried", tmp_path / "broken"
     (tmp_path / "bwrap").write_text(f"#!/bin/sh\necho >> {tried}\n! test -e {broken}\n", encoding="utf-8")
     (tmp_path / "bwrap").chmod(0o755)

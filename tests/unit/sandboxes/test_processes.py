@@ -187,9 +187,7 @@ async def test_when_an_agents_command_has_ended_nothing_of_it_runs(
     assert marked.running == []
 
 
-async def test_when_an_agents_command_was_called_off_nothing_of_it_runs(
-    isolation: str, sandbox: TrialSandbox, marked: Marked
-) -> None:
+async def test_when_an_agents_command_was_called_off_nothing_of_it_runs(isolation, sandbox, marked: Marked) -> None:
     agents = sandbox.for_the_agent
     running = asyncio.create_task(agents.run(python(DETACHED, marked.word, "600"), seconds=LONG))
     await until(lambda: len(marked.running) >= 5)
@@ -200,9 +198,7 @@ async def test_when_an_agents_command_was_called_off_nothing_of_it_runs(
     assert marked.running == []
 
 
-async def test_a_command_that_is_called_off_while_it_starts_leaves_nothing(
-    isolation: str, sandbox: TrialSandbox, marked: Marked
-) -> None:
+async def test_a_command_that_is_called_off_while_it_starts_leaves_nothing(isolation, sandbox, marked: Marked) -> None:
     for turns in range(12):
         command = ["sh", "-c", "sleep 600; true", marked.word]
         running = asyncio.create_task(sandbox.for_the_agent.run(command, seconds=LONG))

@@ -61,9 +61,7 @@ async def test_authors_get_input_and_variables_and_write_to_the_trials_folders(
     assert (await sandbox.run(["cat", "made"], seconds=240)).stdout == "made\n"
 
 
-async def test_nothing_of_an_authors_command_is_left(
-    isolation: str, sandbox: TrialSandbox, suites: Path, marked: Marked
-) -> None:
+async def test_nothing_of_an_authors_command_is_left(isolation, sandbox, suites: Path, marked: Marked) -> None:
     command = f"setsid sleep 600 & sleep 600; : {marked.word}"
     assert (await ran(sandbox, command, suites, seconds=0.2)).timed_out
     await marked.are_gone()

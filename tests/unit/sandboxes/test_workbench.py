@@ -187,9 +187,7 @@ async def test_what_a_trial_has_left_for_good_is_told_once_and_changes_nothing(
         "rm -rf ../scratch; ln -s / ../scratch; rmdir ../workspace; touch ../workspace",
     ],
 )
-async def test_the_folders_of_a_trial_can_be_used_whatever_its_agent_did_to_them(
-    isolation: str, sandbox: TrialSandbox, harm: str
-) -> None:
+async def test_the_folders_of_a_trial_can_be_used_whatever_its_agent_did_to_them(isolation, sandbox, harm: str) -> None:
     await sandbox.for_the_agent.run(["sh", "-c", harm], seconds=240)
     await sh(sandbox, "touch new $HOME/new $TMPDIR/new")
     assert sandbox.scratch.is_dir()
@@ -294,9 +292,7 @@ async def test_a_set_up_that_nobody_waits_for_is_ended_before_the_folder_goes(
     assert left_in(temporary) == []
 
 
-async def test_what_comes_of_a_set_up_that_nobody_waits_for_troubles_nobody(
-    describe, workbench_of, temporary: Path
-) -> None:
+async def test_what_comes_of_a_set_up_that_nobody_waits_for_troubles_nobody(describe, workbench_of, temporary) -> None:
     told = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     describe("setup: ['touch begun; while [ ! -e end ]; do sleep 0.02; done; exit 3']\n")

@@ -10,7 +10,6 @@ from tests.meters import open_served_meter
 from tests.unit.agents.cli.programs import cli_agent, python
 from tests.unit.agents.conftest import Metered, one_turn
 from tests.unit.conftest import LONG, Marked
-from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 from tests.waiting import until
 
@@ -156,9 +155,7 @@ CALLS_ITS_MODEL = """
 
 
 @pytest.mark.usefixtures("needs_bubblewrap")
-async def test_an_agent_without_network_calls_its_model_through_the_meter(
-    suites: Path, upstream: ScriptedUpstream, monkeypatch
-) -> None:
+async def test_an_agent_without_network_calls_its_model_through_the_meter(suites, upstream, monkeypatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     upstream.says(Says("yes"))

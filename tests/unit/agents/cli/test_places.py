@@ -66,9 +66,7 @@ def test_a_file_that_a_sandbox_has_is_the_workspaces(repository: Path) -> None:
     cli_agent("python3 agent.py", suites_folder=suites)
 
 
-async def test_files_are_named_from_the_repository_wherever_passgate_works(
-    repository: Path, attempt, monkeypatch
-) -> None:
+async def test_files_are_named_from_the_repository_wherever_passgate_works(repository, attempt, monkeypatch) -> None:
     monkeypatch.chdir(repository / "agents")
     with pytest.raises(UsageError, match=r"cli:\{project\}/agents/desk/agent\.sh"):
         cli_agent("desk/agent.sh")

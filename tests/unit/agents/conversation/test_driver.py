@@ -150,9 +150,7 @@ async def test_messages_through_the_meter(talk, suites: Path, upstream: Scripted
     assert next(message.content for message in transcript.messages if message.role == "user") == "Hello."
 
 
-async def test_the_meter_and_the_loop_tell_one_story_of_messages(
-    talk, suites: Path, upstream: ScriptedUpstream
-) -> None:
+async def test_the_meter_and_the_loop_tell_one_story_of_messages(talk, suites, upstream: ScriptedUpstream) -> None:
     """An agent without a meter, as in a test of its own, gives a transcript of the same messages."""
     (suites / "a.md").write_text("A")
     task = a_task(inputs={}, messages=GIVEN)

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import a_task
 from tests.meters import asking, metered_trial
 from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, words
-from tests.unit.conftest import LONG, LoopClock, Marked
+from tests.unit.conftest import LONG, LoopClock
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 from tests.waiting import until
@@ -118,9 +118,7 @@ async def test_an_agent_that_goes_on_regardless_is_ended(talk, clock: LoopClock)
     assert ended.is_set()
 
 
-async def test_a_command_that_goes_on_regardless_is_ended_with_its_children(
-    talk, suites: Path, clock: LoopClock, marked: Marked
-) -> None:
+async def test_a_command_that_goes_on_regardless_is_ended_with_its_children(talk, suites, clock, marked) -> None:
     hangs = f"mktemp begun.XXXXXX; sleep 600; : {marked.word}"
     agent = make_agent(parse_agent(f"cli:sh -c '(setsid sh -c \"{hangs}\") & {hangs}'"), suites)
     access = EndsTrials()

@@ -160,9 +160,7 @@ async def test_what_goes_wrong_is_an_error(call, tool: Tool, arguments: dict[str
     assert len(outcome.result) < 2100
 
 
-async def test_the_source_of_a_function_is_not_in_the_agents_reach_nor_what_it_imports(
-    sandbox_of, suites: Path
-) -> None:
+async def test_the_source_of_a_function_is_not_in_the_agents_reach_nor_what_it_imports(sandbox_of, suites) -> None:
     async with sandbox_of() as sandbox:
         left = [sandbox.workspace / "json.py", sandbox.workspace / "dataclasses.py"]
         for file in left:
@@ -240,9 +238,7 @@ async def test_a_call_that_is_called_off_ends_the_tool(sandbox_of, suites: Path,
 
 
 @pytest.mark.parametrize("network", [False, True])
-async def test_tools_have_the_network_of_the_sandbox(
-    needs_bubblewrap: None, sandbox_of, suites: Path, port: int, network: bool
-) -> None:
+async def test_tools_have_the_network_of_the_sandbox(needs_bubblewrap, sandbox_of, suites, port, network: bool) -> None:
     reach = f"python -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 240)'"
     async with sandbox_of(a_task(network=network)) as sandbox:
         outcome = await SandboxTools([command(reach)], sandbox, suites).call("tool", {})
