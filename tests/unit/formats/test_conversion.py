@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -7,6 +6,7 @@ from passgate.tasks.formats.conversion import eval_output, four_suite_output, li
 from passgate.tasks.formats.loading import SourceTask
 from passgate.tasks.formats.normalise import Origin
 from passgate.tasks.model.task import TaskFile
+from tests.builders import task_document
 
 
 def test_files_are_not_there_before_they_are_published(tmp_path: Path) -> None:
@@ -23,9 +23,7 @@ def test_files_are_not_there_before_they_are_published(tmp_path: Path) -> None:
 def test_nothing_is_left_of_what_is_not_published_or_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(KeyError), staging({tmp_path / "a/b/one.yaml": "1"}):
         raise KeyError
-    assert list(tmp_path.iterdir()) == []
-    texts = {tmp_path / "a/one.yaml": "1", tmp_path / "a/two.yaml": "\ud800"}
-    with pytest.raises(UnicodeEncodeError), staging(texts):
+    with pytest.raises(UnicodeEncodeError), staging({tmp_path / "a/one.yaml": "1", tmp_path / "a/two.yaml": "\ud800"}):
         pass
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "a").mkdir()
@@ -34,30 +32,23 @@ def test_nothing_is_left_of_what_is_not_published_or_cannot_be_written(tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-def a_source(root: Path, **said: Any) -> SourceTask:
-    plain = {
-        "task_id": "t",
-        "suite": "golden",
-        "description": "",
-        "inputs": {"prompt": "Hi"},
-        "graders": [{"type": "code_grader", "command": ["judge"], "cwd": "graders"}],
-        "tracked_metrics": ["cost"],
-    }
-    return SourceTask(TaskFile.model_validate({**plain, **said}), root, Origin("t", "t.yaml", 1))
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     (tmp_path / "suites/graders").mkdir(parents=True)
     return tmp_path / "suites"
 
 
+def a_source(root: Path, cwd: str = "graders") -> SourceTask:
+    task = task_document(task_id="t", graders=[{"type": "code_grader", "command": ["judge"], "cwd": cwd}])
+    return SourceTask(TaskFile.model_validate(task), root, Origin("t", "t.yaml", 1))
+
+
 def test_paths_of_task_files_are_relative_to_their_suites_folder_and_stay_in_it(root: Path) -> None:
     output = four_suite_output([a_source(root)], root.parent)
-    assert output.root == root.parent
-    assert [*output.texts] == [root.parent / "golden/t.yaml"]
+    file = root.parent / "golden/t.yaml"
+    assert (output.root, [*output.texts]) == (root.parent, [file])
     assert output.expected[0]["graders"][0]["cwd"] == "suites/graders"
-    assert "cwd: suites/graders\n" in output.texts[root.parent / "golden/t.yaml"]
+    assert "cwd: suites/graders\n" in output.texts[file]
     output = four_suite_output([a_source(root)], root / "inner")
     assert output.expected[0]["graders"] == []
     assert [loss.path for loss in output.losses[0]] == ["graders[0]"]
@@ -68,11 +59,9 @@ def test_paths_of_eval_files_are_relative_to_their_own_folder_unless_they_lead_n
     output = eval_output([a_source(root)], file)
     assert output.root == root
     assert output.expected[0]["graders"][0]["cwd"] == "graders"
-    assert "cwd: ../../graders\n" in output.texts[file]
     assert output.texts[file].startswith("name: shop\n")
-    grader = {"type": "code_grader", "command": ["judge"], "cwd": "nowhere"}
-    file = root / "golden/EVAL.yaml"
-    assert "cwd: nowhere\n" in eval_output([a_source(root, graders=[grader])], file).texts[file]
+    assert "cwd: ../../graders\n" in output.texts[file]
+    assert "cwd: nowhere\n" in eval_output([a_source(root, "nowhere")], file).texts[file]
 
 
 def test_lines_and_sidecar_stand_beside_each_other(root: Path) -> None:

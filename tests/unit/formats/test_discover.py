@@ -15,24 +15,11 @@ def make(root: Path, *names: str) -> None:
         file.write_text("")
 
 
-def test_files_of_every_kind_are_found_however_deep(tmp_path: Path) -> None:
-    make(tmp_path, "golden/b.yaml", "golden/a.json", "adversarial/deep/c.yaml", "README.md")
-    found = sorted(str(file.relative_to(tmp_path)) for file in files_below(tmp_path))
-    assert found == ["README.md", "adversarial/deep/c.yaml", "golden/a.json", "golden/b.yaml"]
-
-
-def test_shared_and_hidden_files_are_left_out(tmp_path: Path) -> None:
-    make(
-        tmp_path,
-        "_shared/a.yaml",
-        "golden/_shared/a.yaml",
-        ".git/a.yaml",
-        ".a.yaml",
-        "_a.yaml",
-        "b.yaml",
-        "node_modules/a.yaml",
-    )
-    assert list(files_below(tmp_path)) == [tmp_path / "b.yaml"]
+def test_files_of_every_kind_are_found_however_deep_but_no_shared_and_hidden_ones(tmp_path: Path) -> None:
+    found = ["README.md", "adversarial/deep/c.yaml", "golden/a.json", "golden/b.yaml"]
+    hidden = "_shared/a.yaml", "golden/_shared/a.yaml", ".git/a.yaml", ".a.yaml", "_a.yaml", "node_modules/a.yaml"
+    make(tmp_path, *found, *hidden)
+    assert sorted(str(file.relative_to(tmp_path)) for file in files_below(tmp_path)) == found
 
 
 def test_folders_behind_links_are_not_followed(tmp_path: Path) -> None:

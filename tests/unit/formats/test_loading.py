@@ -1,8 +1,8 @@
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import yaml
 
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats.loading import (
@@ -19,14 +19,11 @@ from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import QuarantineFile
 from passgate.tasks.model.task import GateName, Suite
 from tests.builders import SHIPPED, a_task, write_task
+from tests.unit.formats.reading import beginnings
 from tests.unit.suite_files import add, add_all, begin_project
 
-TEST = {"id": "t", "input": "Hi", "criteria": "Is kind."}
-TASK, TALK, ATTACK = (
-    a_task(),
-    a_task(task_id="talk", suite=Suite.OPEN_ENDED),
-    a_task(task_id="attack", suite="adversarial"),
-)
+TASK, TALK = a_task(), a_task(task_id="talk", suite=Suite.OPEN_ENDED)
+ATTACK = a_task(task_id="attack", suite=Suite.ADVERSARIAL)
 
 
 @pytest.fixture(autouse=True)
@@ -37,31 +34,39 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return begin_project(tmp_path)
 
 
-def add_eval(name: str, *tests: dict[str, str]) -> Path:
+EVAL = """
+tests:
+  - {id: one, input: Hi, criteria: Is kind.}
+  - {id: two, input: Hi, criteria: Is kind., assert: [{type: llm_judge, prompt: ./gone.md}]}
+"""
+TODAY = datetime.now(UTC).date()
+
+
+def write(name: str, text: str) -> Path:
     file = Path(name)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(yaml.safe_dump({"tests": list(tests)}))
+    file.write_text(text, encoding="utf-8")
     return file
 
 
 def test_files_of_every_dialect_are_read(folder: Path) -> None:
-    write_task(Path("suites/golden/a.yaml"), task_id="a", suite="golden")
-    add_eval("suites/golden/b/EVAL.yaml", TEST)
+    add("golden/a")
+    write("suites/golden/b/EVAL.yaml", EVAL)
     found = tasks_of_paths([Path("suites")], SHIPPED, {})
     assert found.problems == ()
-    assert [source.task.task_id for source in found.tasks] == ["a", "t"]
-    assert {source.root for source in found.tasks} == {folder / "suites"}
-    assert [source.origin.file for source in found.tasks] == ["suites/golden/a.yaml", "suites/golden/b/EVAL.yaml"]
+    a, b = "suites/golden/a.yaml", "suites/golden/b/EVAL.yaml"
+    names = [(source.root, source.origin.file, source.task.task_id) for source in found.tasks]
+    assert names == [(folder / "suites", file, name) for file, name in ((a, "a"), (b, "one"), (b, "two"))]
 
 
 def test_a_file_outside_of_suites_is_its_own_world_and_read_once(folder: Path) -> None:
-    file = add_eval("evals/x.yaml", TEST)
+    file = write("evals/x.yaml", EVAL)
     found = tasks_of_paths([file, file], SHIPPED, {})
-    assert [source.root for source in found.tasks] == [folder / "evals"]
+    assert [source.root for source in found.tasks] == [folder / "evals"] * 2
 
 
 def test_problems_of_all_files_come_together() -> None:
-    paths = [add_eval("a.yaml", {"id": "x"}), add_eval("b.yaml", {"id": "y"})]
+    paths = [write(name, "tests: [{id: x}]\n") for name in ("a.yaml", "b.yaml")]
     assert {problem.file for problem in tasks_of_paths(paths, SHIPPED, {}).problems} == {"a.yaml", "b.yaml"}
 
 
@@ -71,13 +76,18 @@ def test_every_task_of_a_folder_is_read() -> None:
     assert [task.task_id for task in load_tasks(Path("suites"), SHIPPED)] == ["b", "a", "c"]
 
 
+def refused(load: Callable[[], object]) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load()
+    return [str(problem) for problem in caught.value.problems]
+
+
 def test_the_problems_of_all_files_come_together() -> None:
     add("golden/a", tags="x")
     add("golden/b")
     add("golden/c", inputs=3, tracked_metrics=[])
-    with pytest.raises(InputError) as caught:
-        load_tasks(Path("suites"), SHIPPED)
-    assert [(problem.file, problem.path) for problem in caught.value.problems] == [
+    problems = refused(lambda: load_tasks(Path("suites"), SHIPPED))
+    assert [(problem.split(":")[0], problem.split(": ")[1]) for problem in problems] == [
         ("suites/golden/a.yaml", "tags"),
         ("suites/golden/c.yaml", "inputs"),
         ("suites/golden/c.yaml", "tracked_metrics"),
@@ -85,13 +95,9 @@ def test_the_problems_of_all_files_come_together() -> None:
 
 
 def test_a_task_id_that_stands_twice_is_a_problem_of_the_second_file() -> None:
-    add("golden/a")
-    add("adversarial/a")
-    with pytest.raises(InputError) as caught:
-        load_tasks(Path("suites"), SHIPPED)
-    (problem,) = caught.value.problems
-    assert problem.file == "suites/golden/a.yaml"
-    assert problem.message == f"'a' is also the task_id of suites/adversarial/a.yaml:{problem.line}"
+    add_all("golden/a", "adversarial/a")
+    (problem,) = refused(lambda: load_tasks(Path("suites"), SHIPPED))
+    assert problem == "suites/golden/a.yaml:9:1: task_id: 'a' is also the task_id of suites/adversarial/a.yaml:9"
 
 
 def test_what_is_not_there_is_refused() -> None:
@@ -101,11 +107,7 @@ def test_what_is_not_there_is_refused() -> None:
         load_policy(Path("gone.yaml"))
 
 
-def test_the_problems_of_a_gates_file_have_its_name() -> None:
-    Path("gates.yaml").write_text("version: 2\n")
-    with pytest.raises(InputError) as caught:
-        load_policy(Path("gates.yaml"))
-    assert {problem.file for problem in caught.value.problems} == {"gates.yaml"}
+def test_a_file_that_is_not_there_is_a_problem() -> None:
     loaded = load_paths([Path("gone.yaml")], SHIPPED)
     (problem,) = loaded.problems
     assert loaded.tasks == ()
@@ -116,9 +118,7 @@ def test_the_shipped_policy_stands_in_where_no_gates_file_is_named() -> None:
     assert policy_or_default(Path("gates.yaml")) == SHIPPED
     with pytest.raises(UsageError, match=r"no gates file gone\.yaml"):
         policy_or_default(Path("gone.yaml"))
-    Path("own.yaml").write_text(
-        "suites: {golden: {k: 1, metric: pass^k, max_steps: 1}}\ngates: {nightly: {suites: [golden]}}\n"
-    )
+    write("own.yaml", "suites: {golden: {k: 1, metric: mean, max_steps: 1}}\ngates: {nightly: {suites: [golden]}}\n")
     assert list(policy_or_default(Path("own.yaml")).gates) == [GateName.NIGHTLY]
 
 
@@ -139,57 +139,47 @@ def test_a_file_that_is_named_twice_is_one_and_files_of_two_worlds_may_have_the_
     assert (len(loaded.tasks), loaded.problems) == (2, ())
 
 
-def test_prices_beside_the_gates_file_go_before_the_shipped_ones(folder: Path) -> None:
-    (folder / "policies").mkdir()
-    (folder / "policies/prices.yaml").write_text(
-        "models: {gpt-5*: {input: 7, output: 8}, mine: {input: 0, output: 0}}\n"
-    )
-    prices = load_prices(folder / "policies/gates.yaml")
+def test_prices_beside_the_gates_file_go_before_the_shipped_ones() -> None:
+    write("policies/prices.yaml", "models: {gpt-5*: {input: 7, output: 8}, mine: {input: 0, output: 0}}\n")
+    prices, shipped = load_prices(Path("policies/gates.yaml")), load_prices(Path("gates.yaml"))
     assert [price and price.input for price in map(prices.price_of, ("gpt-5-mini", "mine"))] == [7, 0]
-    assert prices.price_of("gpt-4o") == load_prices(Path("gates.yaml")).price_of("gpt-4o")
-    price = load_prices(Path("gates.yaml")).price_of("gpt-5-mini")
+    assert prices.price_of("gpt-4o") == shipped.price_of("gpt-4o")
+    price = shipped.price_of("gpt-5-mini")
     assert price is not None
     assert price.input > 0
 
 
-def test_a_broken_file_of_prices_is_refused_with_its_places(folder: Path) -> None:
-    (folder / "prices.yaml").write_text("models: {a: {input: 1}, b: {output: 1}}\n")
-    with pytest.raises(InputError) as caught:
-        load_prices(Path("gates.yaml"))
-    assert [str(problem) for problem in caught.value.problems] == [
-        "prices.yaml:1:13: models.a: the key 'output' is missing",
-        "prices.yaml:1:28: models.b: the key 'input' is missing",
-    ]
-
-
-def test_pins_stand_beside_the_gates_file(folder: Path) -> None:
-    (folder / "policies").mkdir()
-    (folder / "policies/baseline.yaml").write_text("commit: abc\nreason: why\n")
-    assert load_pins(folder / "policies/gates.yaml") == Pins(commit="abc", reason="why")
+def test_pins_stand_beside_the_gates_file() -> None:
+    write("policies/baseline.yaml", "commit: abc\nreason: why\n")
+    assert load_pins(Path("policies/gates.yaml")) == Pins(commit="abc", reason="why")
     assert load_pins(Path("gates.yaml")) is None
 
 
-def test_broken_pins_are_refused_with_their_places(folder: Path) -> None:
-    (folder / "baseline.yaml").write_text("commit: abc\nruns: [a]\nreason: why\n")
-    with pytest.raises(InputError) as caught:
-        load_pins(Path("gates.yaml"))
-    assert [str(problem) for problem in caught.value.problems] == [
-        "baseline.yaml:2:1: runs: give `commit` or `runs`, not both"
-    ]
+def quarantine_of(*tasks: str, days: int) -> str:
+    entry = f"owner: Ann, reason: flaky, issue: 'https://host/1', expires: {TODAY + timedelta(days)}"
+    return "tasks:\n" + "".join(f"- {{task: {task}, {entry}}}\n" for task in tasks)
 
 
-EVAL = """
-tests:
-  - {id: one, input: Hi, criteria: Is kind.}
-  - {id: two, input: Hi, criteria: Is kind., assert: [{type: llm_judge, prompt: ./gone.md}]}
-"""
-
-
-def write(name: str, text: str) -> Path:
-    file = Path(name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    return file
+@pytest.mark.parametrize(
+    ("name", "text", "load", "places"),
+    [
+        ("gates.yaml", "version: 2\n", load_policy, ["1:1: the key", "1:1: the key", "1:10: version"]),
+        ("prices.yaml", "models: {a: {input: 1}, b: {output: 1}}\n", load_prices, ["1:13: models.a", "1:28: models.b"]),
+        ("baseline.yaml", "commit: abc\nruns: [a]\nreason: why\n", load_pins, ["2:1: runs"]),
+        (
+            "quarantine.yaml",
+            quarantine_of("gone", "attack", days=400),
+            lambda gates: load_quarantine(gates, [TASK, ATTACK]),
+            ["2:10: tasks[0].task", "2:77: tasks[0].expires", "3:10: tasks[1].task", "3:79: tasks[1].expires"],
+        ),
+    ],
+)
+def test_a_broken_project_file_is_refused_with_its_places(
+    name: str, text: str, load: Callable[[Path], object], places: list[str]
+) -> None:
+    write(name, text)
+    problems = refused(lambda: load(Path("gates.yaml")))
+    assert beginnings(problems, [f"{name}:{place}" for place in places]) == [f"{name}:{place}" for place in places]
 
 
 def test_tasks_and_evals_of_a_folder_are_read_together() -> None:
@@ -203,17 +193,15 @@ def test_tasks_and_evals_of_a_folder_are_read_together() -> None:
 def test_the_problems_of_tasks_and_evals_come_together() -> None:
     add("golden/a", tags="x")
     write("suites/golden/chat.eval.yaml", EVAL.replace("criteria", "critera"))
-    loaded = load_paths([Path("suites")], SHIPPED)
-    assert {problem.file for problem in loaded.problems} == {"suites/golden/a.yaml", "suites/golden/chat.eval.yaml"}
-    with pytest.raises(InputError):
-        load_tasks(Path("suites"), SHIPPED)
+    files = {problem.file for problem in load_paths([Path("suites")], SHIPPED).problems}
+    assert files == {"suites/golden/a.yaml", "suites/golden/chat.eval.yaml"}
+    assert len({problem.split(":")[0] for problem in refused(lambda: load_tasks(Path("suites"), SHIPPED))}) == 2
 
 
 def test_the_same_test_in_two_files_of_one_name_is_a_problem_of_the_second() -> None:
     write("suites/golden/chat.eval.yaml", EVAL)
     write("suites/adversarial/chat.eval.yaml", EVAL)
-    loaded = load_paths([Path("suites")], SHIPPED)
-    assert [problem.message for problem in loaded.problems] == [
+    assert [problem.message for problem in load_paths([Path("suites")], SHIPPED).problems] == [
         f"'chat/{name}' is also the task_id of suites/adversarial/chat.eval.yaml:{line}"
         for name, line in (("one", 3), ("two", 4))
     ]
@@ -237,42 +225,17 @@ def test_a_folder_outside_of_suites_is_what_its_files_are_named_in() -> None:
     assert (one.task_id, alone.task_id) == ("deep/chat/one", "chat/one")
 
 
-def quarantine_of(file: Path, *tasks: str, days: int = 7) -> None:
-    day = datetime.now(UTC).date() + timedelta(days=days)
-    entry = f"owner: Ann, reason: flaky, issue: 'https://host/1', expires: {day}"
-    file.write_text("tasks:\n" + "".join(f"- {{task: {task}, {entry}}}\n" for task in tasks))
-
-
-def test_quarantine_stands_beside_the_gates_file(folder: Path) -> None:
-    (folder / "policies").mkdir()
-    quarantine_of(folder / "policies/quarantine.yaml", "say-yes", "open_ended/talk")
+def test_quarantine_stands_beside_the_gates_file() -> None:
+    write("policies/quarantine.yaml", quarantine_of("say-yes", "open_ended/talk", days=7))
     quarantine = load_quarantine(Path("policies/gates.yaml"), [ATTACK, TALK, TASK])
-    assert [(entry.task, entry.owner) for entry in quarantine.tasks] == [
-        ("golden/say-yes", "Ann"),
-        ("open_ended/talk", "Ann"),
-    ]
+    assert [entry.task for entry in quarantine.tasks] == ["golden/say-yes", "open_ended/talk"]
     assert load_quarantine(Path("gates.yaml"), [TASK]) == QuarantineFile()
-    quarantine_of(Path("quarantine.yaml"), "say-yes", days=-400)
+    write("quarantine.yaml", quarantine_of("say-yes", days=-400))
     assert len(load_quarantine(Path("gates.yaml"), [TASK]).tasks) == 1
-
-
-def test_it_is_refused_with_every_problem_in_its_place() -> None:
-    quarantine_of(Path("quarantine.yaml"), "gone", "attack", days=400)
-    with pytest.raises(InputError) as caught:
-        load_quarantine(Path("gates.yaml"), [TASK, ATTACK])
-    assert [(problem.file, problem.line, problem.path) for problem in caught.value.problems] == [
-        ("quarantine.yaml", 2, "tasks[0].task"),
-        ("quarantine.yaml", 2, "tasks[0].expires"),
-        ("quarantine.yaml", 3, "tasks[1].task"),
-        ("quarantine.yaml", 3, "tasks[1].expires"),
-    ]
-    assert "guards safety (it is adversarial)" in caught.value.problems[2].message
 
 
 def test_folders_in_the_place_of_files_are_refused(folder: Path) -> None:
     for name in ("baseline.yaml", "quarantine.yaml"):
         (folder / name).mkdir()
-    with pytest.raises(InputError, match="no regular file"):
-        load_pins(Path("gates.yaml"))
-    with pytest.raises(InputError, match="no regular file"):
-        load_quarantine(Path("gates.yaml"), [])
+    assert "no regular file" in refused(lambda: load_pins(Path("gates.yaml")))[0]
+    assert "no regular file" in refused(lambda: load_quarantine(Path("gates.yaml"), []))[0]
