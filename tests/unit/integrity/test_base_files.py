@@ -16,6 +16,7 @@ from passgate.tasks.integrity.base_files import (
 )
 from passgate.tasks.integrity.git import Checkout, Objects
 from tests.repositories import GitRepository
+from tests.unit.changes import change
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
 
@@ -43,6 +44,14 @@ def written(repository: GitRepository, folder: Path, *paths: str) -> dict[str, s
 def dependencies(repository: GitRepository, commit: str, paths: list[str]) -> list[str]:
     with Checkout(repository.path) as checkout:
         return path_dependencies(checkout, commit, paths)
+
+
+def completed(repository: GitRepository, folder: Path, *edited: str) -> dict[str, str]:
+    """What stands in the folder after what was not committed has been added."""
+    written(repository, folder, "suites")
+    files = committed_files(repository.path, repository.git("rev-parse", "HEAD"), ["suites"])
+    add_uncommitted(repository.path, files, edited, ["suites"], folder)
+    return texts(folder)
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -109,9 +118,7 @@ def test_attributes_neither_leave_out_nor_convert(repository: GitRepository, fol
 def test_links_are_links_and_nothing_is_written_through_them(
     repository: GitRepository, folder: Path, tmp_path: Path
 ) -> None:
-    repository.write("suites/real/a", "a")
-    (repository.path / "suites/link").symlink_to("real")
-    (repository.path / "outside").symlink_to(tmp_path)
+    change(repository, {"suites/real/a": "a", "suites/link": Path("real"), "outside": tmp_path})
     repository.commit()
     written(repository, folder)
     assert (folder / "suites/link/a").read_text() == "a"
@@ -144,45 +151,25 @@ def test_content_that_was_not_fetched_is_refused(repository: GitRepository, fold
         write_files(objects, files, folder)
 
 
-def completed(repository: GitRepository, folder: Path, *edited: str) -> dict[str, str]:
-    head = repository.git("rev-parse", "HEAD")
-    files = committed_files(repository.path, head, ["suites"])
-    with Objects(repository.path) as objects:
-        write_files(objects, files, folder)
-    add_uncommitted(repository.path, files, edited, ["suites"], folder)
-    return texts(folder)
-
-
-def test_what_git_ignores_stands_beside_what_was_committed(repository: GitRepository, folder: Path) -> None:
-    repository.write(".gitignore", "data/\n__pycache__/\n.passgate/\n")
-    repository.write("suites/a", "a")
+def test_what_git_ignores_stands_beside_what_was_committed_and_replaces_none_of_it(
+    repository: GitRepository, folder: Path
+) -> None:
+    change(repository, {".gitignore": "data/\n__pycache__/\n.passgate/\n", "suites/a": "a", "suites/b": "committed"})
     repository.commit()
+    repository.git("rm", "--quiet", "--cached", "suites/b")
+    elsewhere = ("data/elsewhere", "suites/__pycache__/a.pyc", "suites/.passgate/runs/1/plan.json", "suites/new")
+    change(repository, {".gitignore": "data/\n__pycache__/\n.passgate/\nb\n", "suites/b": "ignored"})
+    change(repository, dict.fromkeys(elsewhere, "x"))
     repository.write("suites/data/big", "big").chmod(0o755)
-    repository.write("data/elsewhere")
-    repository.write("suites/__pycache__/a.pyc")
-    repository.write("suites/.passgate/runs/1/plan.json")
-    repository.write("suites/new")
-    assert completed(repository, folder) == {"suites/a": "a", "suites/data/big": "big"}
+    assert completed(repository, folder) == {"suites/a": "a", "suites/b": "committed", "suites/data/big": "big"}
     assert os.access(folder / "suites/data/big", os.X_OK)
-
-
-def test_an_ignored_file_does_not_replace_a_committed_one(repository: GitRepository, folder: Path) -> None:
-    repository.write("suites/a", "committed")
-    repository.commit()
-    repository.git("rm", "--quiet", "--cached", "suites/a")
-    repository.write(".gitignore", "a\n")
-    repository.write("suites/a", "ignored")
-    assert completed(repository, folder) == {"suites/a": "committed"}
 
 
 def test_an_ignored_file_is_not_written_through_a_link(repository: GitRepository, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    (repository.path / "suites").mkdir()
-    (repository.path / "suites/data").symlink_to(tmp_path / "elsewhere")
+    change(repository, {"suites/data": tmp_path / "elsewhere"})
     repository.commit()
-    (repository.path / "suites/data").unlink()
-    repository.write(".gitignore", "secret\n")
-    repository.write("suites/data/secret")
+    change(repository, {"suites/data": None, ".gitignore": "secret\n", "suites/data/secret": "x"})
     completed(repository, folder)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -190,17 +177,11 @@ def test_an_ignored_file_is_not_written_through_a_link(repository: GitRepository
 def test_what_a_filter_keeps_elsewhere_is_taken_from_the_working_tree_unless_it_was_edited(
     repository: GitRepository, folder: Path
 ) -> None:
-    for name in ("same", "edited", "not-fetched", "text"):
-        repository.write(f"suites/{name}", LFS if name != "text" else "text")
+    kept = {"suites/same": LFS, "suites/edited": LFS, "suites/not-fetched": LFS, "suites/text": "text"}
+    change(repository, kept)
     repository.commit()
-    for name in ("same", "edited", "text"):
-        repository.write(f"suites/{name}", f"content of {name}")
-    assert completed(repository, folder, "suites/edited") == {
-        "suites/same": "content of same",
-        "suites/edited": LFS,
-        "suites/not-fetched": LFS,
-        "suites/text": "text",
-    }
+    change(repository, dict.fromkeys(("suites/same", "suites/edited", "suites/text"), "content"))
+    assert completed(repository, folder, "suites/edited") == kept | {"suites/same": "content"}
 
 
 def test_a_submodule_is_there_and_has_no_files(repository: GitRepository, folder: Path, tmp_path: Path) -> None:
@@ -219,9 +200,7 @@ def test_a_submodule_is_there_and_has_no_files(repository: GitRepository, folder
 
 
 def test_a_file_is_read_where_links_in_the_commit_lead(repository: GitRepository, tmp_path: Path) -> None:
-    repository.write("real/gates.yaml", "old\n\n")
-    (repository.path / "gates.yaml").symlink_to("real/gates.yaml")
-    (repository.path / "out").symlink_to(tmp_path)
+    change(repository, {"real/gates.yaml": "old\n\n", "gates.yaml": Path("real/gates.yaml"), "out": tmp_path})
     commit = repository.commit()
     repository.write("real/gates.yaml", "new\n")
     with Objects(repository.path) as objects:
@@ -230,16 +209,12 @@ def test_a_file_is_read_where_links_in_the_commit_lead(repository: GitRepository
 
 
 def test_ways_are_attributes_and_what_leads_elsewhere(repository: GitRepository) -> None:
-    repository.write("a/b/suites/x")
-    (repository.path / "link").symlink_to("a")
+    change(repository, {"a/b/suites/x": "x", "link": Path("a")})
     commit = repository.commit()
-    assert dependencies(repository, commit, ["a/b/suites", "gates.yaml"]) == [
-        ".gitattributes",
-        "a/.gitattributes",
-        "a/b/.gitattributes",
-    ]
+    attributes = [".gitattributes", "a/.gitattributes", "a/b/.gitattributes"]
+    assert dependencies(repository, commit, ["a/b/suites", "gates.yaml"]) == attributes
     assert "link" in dependencies(repository, commit, ["link/b/suites"])
     repository.git("mv", "a", "c")
-    (repository.path / "a").symlink_to("c")
+    change(repository, {"a": Path("c")})
     repository.commit()
     assert "a" in dependencies(repository, commit, ["a/b/suites"]), "what has become a link"

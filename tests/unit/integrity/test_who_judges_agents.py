@@ -13,9 +13,8 @@ from passgate.tasks.model.agent import AgentKind
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.plan import plan_of
-from tests.builders import write_task
 from tests.repositories import GitRepository
-from tests.unit.changes import LOOSE, commit_on_main, gates
+from tests.unit.changes import change, commit_on_main, gates, loosen
 from tests.unit.changes import planned as prepared
 
 CLI = {"agent": "cli:sh agent.sh"}
@@ -29,8 +28,8 @@ def repository(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> Gi
     return repository
 
 
-def define(repository: GitRepository, entry: dict[str, Any], name: str = "desk", file: str = "agents.yaml") -> None:
-    repository.write(file, yaml.safe_dump({"agents": {name: entry}}))
+def define(repository: GitRepository, entry: dict[str, Any], file: str = "agents.yaml") -> None:
+    repository.write(file, yaml.safe_dump({"agents": {"desk": entry}}))
 
 
 def define_target(repository: GitRepository, *targets: dict[str, Any], file: str = ".agentv/targets.yaml") -> None:
@@ -56,15 +55,21 @@ def judging(plan: Plan) -> tuple[str, ...]:
     return plan.base.agent.judging
 
 
+@pytest.fixture
+def desk(repository: GitRepository) -> None:
+    """On main the agent is a command."""
+    define(repository, CLI)
+    commit_on_main(repository)
+
+
 def own(plan: Plan) -> tuple[str, ...]:
     assert plan.base.agent is not None
     assert judging(plan) == ()
     return plan.base.agent.own
 
 
+@pytest.mark.usefixtures("desk")
 def test_an_agent_that_is_not_edited_is_run_as_it_is(repository: GitRepository) -> None:
-    define(repository, CLI)
-    commit_on_main(repository)
     repository.write("agent.sh", "echo its code is the change's\n")
     plan = planned(agent="desk")
     assert (edits_of(plan), plan.base.agent, plan.agent.target) == ([], None, "sh agent.sh")
@@ -174,8 +179,12 @@ def test_an_alias_that_leads_elsewhere_is_another_agent_without_a_baseline(repos
     assert str(plan.agent) == "desk"
 
 
-def test_edited_recordings_are_those_of_the_merge_base(repository: GitRepository) -> None:
+def test_recordings_that_come_with_the_change_are_edits_and_edited_ones_those_of_the_merge_base(
+    repository: GitRepository,
+) -> None:
     repository.write("recorded/a.json", '{"output": "no"}')
+    plan = planned(agent="replay:recorded")
+    assert (edits_of(plan), plan.base.agent, plan.agent.target) == ([("recorded/a.json", "agents")], None, "recorded")
     commit_on_main(repository)
     repository.write("recorded/a.json", '{"output": "yes"}')
     plan = planned(agent="replay:recorded")
@@ -184,47 +193,42 @@ def test_edited_recordings_are_those_of_the_merge_base(repository: GitRepository
     assert Path(plan.agent.target, "a.json").read_text() == '{"output": "no"}'
 
 
-def test_recordings_that_come_with_the_change_are_told_as_edits(repository: GitRepository) -> None:
-    repository.write("recorded/a.json", '{"output": "yes"}')
-    plan = planned(agent="replay:recorded")
-    assert (edits_of(plan), plan.base.agent, plan.agent.target) == ([("recorded/a.json", "agents")], None, "recorded")
-
-
-def test_an_agent_that_the_change_brings_is_named(repository: GitRepository) -> None:
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ({}, ": this change brings it"),
+        ({"agents.yaml": "agents: {desk: {agent: 'nonsense:x'}}\n"}, ": agents.yaml:1:"),
+    ],
+    ids=["new", "wrong before"],
+)
+def test_an_agent_that_the_merge_base_does_not_define_is_named(
+    repository: GitRepository, before: dict[str, str], why: str
+) -> None:
+    change(repository, before)
+    commit_on_main(repository)
     define(repository, CLI)
     plan = planned(agent="desk")
     assert plan.agent.target == "sh agent.sh"
-    assert plan.base.note == "the merge base does not define the agent 'desk': this change brings it"
+    assert plan.base.note.startswith(f"the merge base does not define the agent 'desk'{why}")
 
 
-def test_an_agent_that_the_merge_base_defines_wrongly_is_named(repository: GitRepository) -> None:
-    repository.write("agents.yaml", "agents: {desk: {agent: 'nonsense:x'}}\n")
+def test_an_agent_on_the_command_line_or_in_a_file_that_git_ignores_is_no_edit(repository: GitRepository) -> None:
+    repository.write(".gitignore", "agents.yaml\n")
     commit_on_main(repository)
-    define(repository, CLI)
-    note = planned(agent="desk").base.note
-    assert note.startswith("the merge base does not define the agent 'desk': agents.yaml:1:")
-
-
-def test_an_agent_on_the_command_line_has_no_file(repository: GitRepository) -> None:
+    define(repository, {"agent": "replay"})
+    assert edits_of(planned(agent="desk")) == []
+    repository.write(".gitignore", "")
     define(repository, CLI)
     commit_on_main(repository)
     define(repository, {"agent": "replay"})
-    assert planned(agent="cli:sh agent.sh").base.judged_by == "change"
-    assert edits_of(planned(agent="cli:sh agent.sh")) == []
+    plan = planned(agent="cli:sh agent.sh")
+    assert (plan.base.judged_by, edits_of(plan)) == ("change", [])
 
 
-def test_a_file_that_git_ignores_is_the_machine_s_own(repository: GitRepository) -> None:
-    repository.write(".gitignore", "agents.yaml\n")
-    commit_on_main(repository)
-    define(repository, CLI)
-    assert edits_of(planned(agent="desk")) == []
-
-
+@pytest.mark.usefixtures("desk")
 def test_an_edit_of_a_grader_does_not_hide_one_of_the_agent(repository: GitRepository) -> None:
-    define(repository, CLI)
-    commit_on_main(repository)
-    write_task(repository.path / "suites/golden/a.yaml", task_id="a", graders=LOOSE)
-    define(repository, {"agent": "nop"} | {"agent": "replay"})
+    loosen(repository)
+    define(repository, {"agent": "replay"})
     plan = planned(agent="desk")
     assert (plan.agent.kind, judging(plan)) == (AgentKind.CLI, ("kind (cli at the merge base, replay here)",))
 
@@ -238,12 +242,10 @@ def test_where_the_merge_base_lets_changes_judge_themselves_the_agent_is_theirs_
     assert (plan.agent.kind, edits_of(plan)) == (AgentKind.REPLAY, [("agents.yaml", "agents")])
 
 
+@pytest.mark.usefixtures("desk")
 def test_a_link_in_place_of_the_file_is_an_edit(repository: GitRepository) -> None:
-    define(repository, CLI)
-    commit_on_main(repository)
     define(repository, {"agent": "replay"}, file="elsewhere/mine.yaml")
-    (repository.path / "agents.yaml").unlink()
-    (repository.path / "agents.yaml").symlink_to("elsewhere/mine.yaml")
+    change(repository, {"agents.yaml": Path("elsewhere/mine.yaml")})
     plan = planned(agent="desk")
     assert plan.agent.kind is AgentKind.CLI
     assert ("agents.yaml", "agents") in edits_of(plan)

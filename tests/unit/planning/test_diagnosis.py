@@ -1,6 +1,5 @@
 """What is said of an agent before it is run, with real endpoints on the loopback."""
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,13 @@ from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.planning.diagnosis import diagnose
 from tests.answering import answering
 
+pytestmark = pytest.mark.usefixtures("alone")
 PRICES = PriceTable(models={"my-model": Price(input=2, output=10.5)})
 
 
 @pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "MY_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
 
 
 async def looked_at(kind: AgentKind, target: str, needs_price: str | None = None, **settings: Any) -> list[Symptom]:
@@ -37,17 +33,10 @@ async def the(what: str, *arguments: Any, **settings: Any) -> Symptom:
     return symptom
 
 
-def upstreams(openai: str | None = None, anthropic: str | None = None, key: str | None = None) -> Upstreams:
-    def endpoint(url: str | None) -> Endpoint:
-        return Endpoint(base_url=url, api_key_variable=key) if url else Endpoint()
-
-    return Upstreams(openai=endpoint(openai), anthropic=endpoint(anthropic))
-
-
-async def test_a_command_that_is_there() -> None:
-    symptom = await the("cli", AgentKind.CLI, "sh -c 'echo {prompt}'")
-    assert symptom.state is State.OK
-    assert symptom.found.startswith("sh is /")
+async def of_endpoint(url: str, key: str | None = None) -> Symptom:
+    """What is said of the endpoint of an agent with our own loop."""
+    upstreams = Upstreams(openai=Endpoint(base_url=url, api_key_variable=key))
+    return await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=upstreams)
 
 
 @pytest.mark.parametrize(
@@ -66,24 +55,28 @@ async def test_an_agent_that_cannot_be_made_is_looked_at_no_further(kind: AgentK
 
 
 @pytest.mark.parametrize(
-    ("line", "state", "found"),
+    ("kind", "target", "state", "found"),
     [
-        ("sh -c {PROMPT} | cat", State.OK, "sh is /"),
-        ("cd {PROMPT}", State.OK, "cd is built into the shell"),
-        ("no-such-program-here {PROMPT} > {OUTPUT_FILE}", State.WARNING, "no-such-program-here is not on PATH"),
-        ("./comes-with-the-sandbox {PROMPT}", State.OK, "cli:./comes-with-the-sandbox {PROMPT}"),
-        ("(true) && {PROMPT}", State.OK, "cli:(true) && {PROMPT}"),
+        (AgentKind.CLI, "sh -c 'echo {prompt}'", State.OK, "sh is /"),
+        (AgentKind.CLI, "sh -c {PROMPT} | cat", State.OK, "sh is /"),
+        (AgentKind.CLI, "cd {PROMPT}", State.OK, "cd is built into the shell"),
+        (
+            AgentKind.CLI,
+            "no-such-program-here {PROMPT} > {OUTPUT_FILE}",
+            State.WARNING,
+            "no-such-program-here is not on PATH",
+        ),
+        (AgentKind.CLI, "./comes-with-the-sandbox {PROMPT}", State.OK, "cli:./comes-with-the-sandbox {PROMPT}"),
+        (AgentKind.CLI, "(true) && {PROMPT}", State.OK, "cli:(true) && {PROMPT}"),
+        (AgentKind.PYTHON, "os.path:basename", State.OK, "python:os.path:basename"),
     ],
 )
-async def test_a_line_for_a_shell_is_looked_at_as_far_as_can_be(line: str, state: State, found: str) -> None:
-    symptom = await the("cli", AgentKind.CLI, line)
+async def test_a_command_or_a_function_is_looked_at_as_far_as_can_be(
+    kind: AgentKind, target: str, state: State, found: str
+) -> None:
+    symptom = await the(kind, kind, target)
     assert symptom.state is state
     assert symptom.found.startswith(found)
-
-
-async def test_a_function_that_is_there(tmp_path: Path) -> None:
-    symptom = await the("python", AgentKind.PYTHON, "os.path:basename")
-    assert (symptom.state, symptom.found) == (State.OK, "python:os.path:basename")
 
 
 @pytest.mark.parametrize("kind", [AgentKind.ORACLE, AgentKind.NOP])
@@ -95,9 +88,11 @@ async def test_what_calls_no_model_is_asked_for_none(kind: AgentKind) -> None:
 async def test_endpoints_that_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sk-123456")
     with answering(200) as one, answering(200) as other:
-        symptoms = await looked_at(
-            AgentKind.CLI, "sh", upstreams=upstreams(f"{one.url}/v1", other.url, "MY_KEY"), model="my-model"
+        upstreams = Upstreams(
+            openai=Endpoint(base_url=f"{one.url}/v1", api_key_variable="MY_KEY"),
+            anthropic=Endpoint(base_url=other.url, api_key_variable="MY_KEY"),
         )
+        symptoms = await looked_at(AgentKind.CLI, "sh", upstreams=upstreams, model="my-model")
     found = {symptom.what: (symptom.state, symptom.found) for symptom in symptoms}
     assert found["endpoint openai"] == (State.OK, f"{one.url}/v1/models answers 200, MY_KEY is set")
     assert found["endpoint anthropic"] == (State.OK, f"{other.url}/v1/models answers 200, MY_KEY is set")
@@ -110,54 +105,37 @@ async def test_our_own_loop_has_an_endpoint_that_nobody_has_to_name(monkeypatch:
     with answering(200) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model")
-    assert (symptom.state, symptom.found) == (
-        State.OK,
-        f"{server.url}/v1/models answers 200, OPENAI_API_KEY is not set",
-    )
+    found = f"{server.url}/v1/models answers 200, OPENAI_API_KEY is not set"
+    assert (symptom.state, symptom.found) == (State.OK, found)
 
 
 @pytest.mark.parametrize(
-    ("status", "state", "remedy"),
+    ("status", "key", "state", "remedy"),
     [
-        (401, State.FAILED, "put a key that is valid there into MY_KEY"),
-        (403, State.FAILED, "put a key that is valid there into MY_KEY"),
-        (404, State.WARNING, "check base_url of upstreams.openai: few endpoints have no such list"),
-        (405, State.OK, ""),
+        (401, "is set", State.FAILED, "put a key that is valid there into MY_KEY"),
+        (403, "is set", State.FAILED, "put a key that is valid there into MY_KEY"),
+        (404, "is set", State.WARNING, "check base_url of upstreams.openai: few endpoints have no such list"),
+        (405, "is set", State.OK, ""),
+        (200, "is not set", State.FAILED, "set MY_KEY, which upstreams.openai names"),
     ],
 )
-async def test_what_an_endpoint_answers(
-    monkeypatch: pytest.MonkeyPatch, status: int, state: State, remedy: str
+async def test_what_an_endpoint_answers_with_the_key_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, status: int, key: str, state: State, remedy: str
 ) -> None:
-    monkeypatch.setenv("MY_KEY", "sk-123456")
+    if key == "is set":
+        monkeypatch.setenv("MY_KEY", "sk-123456")
     with answering(status) as server:
-        settings = upstreams(server.url, key="MY_KEY")
-        symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=settings)
+        symptom = await of_endpoint(server.url, "MY_KEY")
     assert (symptom.state, symptom.remedy) == (state, remedy)
-    assert f"answers {status}, MY_KEY is set" in symptom.found
+    assert f"answers {status}, MY_KEY {key}" in symptom.found
 
 
-async def test_a_key_that_is_named_has_to_be_there() -> None:
-    with answering(200) as server:
-        settings = upstreams(server.url, key="MY_KEY")
-        symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=settings)
-    assert (symptom.state, symptom.remedy) == (State.FAILED, "set MY_KEY, which upstreams.openai names")
-    assert "MY_KEY is not set" in symptom.found
-
-
-async def test_an_endpoint_that_is_not_there() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=upstreams(url))
+async def test_an_endpoint_that_is_not_there_or_has_no_address(closed: str) -> None:
+    symptom = await of_endpoint(f"{closed}/v1")
     assert symptom.state is State.FAILED
-    assert f"{url}/models" in symptom.found
+    assert f"{closed}/v1/models" in symptom.found
     assert symptom.remedy == "check base_url of upstreams.openai, and the network"
-
-
-async def test_an_address_that_is_none() -> None:
-    settings = upstreams("ftp://127.0.0.1")
-    symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=settings)
-    assert symptom.state is State.FAILED
+    assert (await of_endpoint("ftp://127.0.0.1")).state is State.FAILED
 
 
 @pytest.mark.parametrize("status", [200, 401, 404, 405, 500])
@@ -168,10 +146,8 @@ async def test_the_host_of_a_service_may_answer_what_it_will(status: int) -> Non
     assert symptom.found == f"{server.url}/ask is there: it answers {status} to a GET"
 
 
-async def test_a_service_that_is_not_there() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        symptom = await the("host", AgentKind.HTTP, f"http://127.0.0.1:{taken.getsockname()[1]}/ask")
+async def test_a_service_that_is_not_there(closed: str) -> None:
+    symptom = await the("host", AgentKind.HTTP, f"{closed}/ask")
     assert symptom.state is State.FAILED
     assert "does not answer: ConnectError" in symptom.found
 
@@ -186,17 +162,20 @@ async def test_without_named_endpoints_the_usual_keys_are_looked_for(
     assert "OPENAI_API_KEY is not set" in symptom.found
 
 
-async def test_the_price_of_a_model_that_is_known() -> None:
-    symptom = await the("price", AgentKind.CLI, "sh", model="my-model")
-    assert symptom.state is State.OK
-    assert symptom.found == "my-model costs $2 in and $10.5 out per million tokens"
-
-
-@pytest.mark.parametrize(("needs", "state"), [(None, State.WARNING), ("there is a limit", State.FAILED)])
-async def test_a_price_that_is_not_known_matters_where_something_needs_it(needs: str | None, state: State) -> None:
-    symptom = await the("price", AgentKind.CLI, "sh", needs, model="other")
-    assert (symptom.state, symptom.remedy) == (state, "add its price to prices.yaml, beside gates.yaml")
-    assert symptom.found == "the price of other is not known" + (f", and {needs}" if needs else "")
+@pytest.mark.parametrize(
+    ("model", "needs", "state", "found"),
+    [
+        ("my-model", None, State.OK, "my-model costs $2 in and $10.5 out per million tokens"),
+        ("other", None, State.WARNING, "the price of other is not known"),
+        ("other", "there is a limit", State.FAILED, "the price of other is not known, and there is a limit"),
+    ],
+)
+async def test_a_price_that_is_not_known_matters_where_something_needs_it(
+    model: str, needs: str | None, state: State, found: str
+) -> None:
+    symptom = await the("price", AgentKind.CLI, "sh", needs, model=model)
+    assert (symptom.state, symptom.found) == (state, found)
+    assert symptom.remedy == ("" if state is State.OK else "add its price to prices.yaml, beside gates.yaml")
 
 
 async def test_a_model_that_nobody_has_named_is_asked_for_at_run_time() -> None:

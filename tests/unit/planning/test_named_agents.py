@@ -43,10 +43,28 @@ def refused(text: str) -> str:
     return str(caught.value)
 
 
-def test_a_name_of_agents_yaml() -> None:
+@pytest.fixture
+def named() -> None:
+    """Agents in agents.yaml, and targets of AgentV."""
     write("agents.yaml", AGENTS)
-    agent = find("claude")
-    assert (str(agent), agent.kind, agent.model) == ("claude", AgentKind.CLI, "claude-sonnet-5")
+    write(".agentv/targets.yaml", TARGETS)
+
+
+@pytest.mark.usefixtures("named")
+@pytest.mark.parametrize(
+    ("text", "name", "target"),
+    [
+        pytest.param("claude", "claude", "claude -p {prompt}", id="agents.yaml first"),
+        pytest.param("local", "local", "my-agent {PROMPT}", id="target"),
+        pytest.param("default", "local", "my-agent {PROMPT}", id="alias"),
+        pytest.param("cli:odd", "cli:odd", "odd", id="form before a target"),
+    ],
+)
+def test_a_name_is_one_of_agents_yaml_before_one_of_a_target(text: str, name: str, target: str) -> None:
+    agent = find(text)
+    assert (str(agent), agent.kind, agent.target) == (name, AgentKind.CLI, target)
+    assert agent.model == ("claude-sonnet-5" if text == "claude" else None)
+    assert "cli:odd" not in named_agents(Path("gates.yaml"), Path("suites")).target_names
 
 
 def test_agents_yaml_lies_beside_the_gates_file() -> None:
@@ -55,20 +73,8 @@ def test_agents_yaml_lies_beside_the_gates_file() -> None:
     assert "unknown agent 'codex'" in refused("codex")
 
 
-def test_a_target_of_agentv() -> None:
-    write(".agentv/targets.yaml", TARGETS)
-    assert str(find("local")) == "local"
-    assert str(find("default")) == "local"
-
-
-def test_agents_yaml_goes_before_targets() -> None:
-    write("agents.yaml", AGENTS)
-    write(".agentv/targets.yaml", TARGETS)
-    assert find("claude").target == "claude -p {prompt}"
-
-
+@pytest.mark.usefixtures("named")
 def test_a_target_that_cannot_be_an_agent_is_refused_with_its_place_and_leaves_the_others() -> None:
-    write(".agentv/targets.yaml", TARGETS)
     with pytest.raises(InputError) as caught:
         find("editor")
     assert str(caught.value).startswith(".agentv/targets.yaml:4:30: targets[2].provider: the provider 'vscode'")
@@ -82,15 +88,8 @@ def test_a_form_is_an_agent_itself_and_needs_no_file(text: str) -> None:
     assert str(find(text)) == text
 
 
-def test_a_target_whose_name_is_a_form_cannot_be_asked_for() -> None:
-    write(".agentv/targets.yaml", TARGETS)
-    assert find("cli:odd").target == "odd"
-    assert "cli:odd" not in named_agents(Path("gates.yaml"), Path("suites")).target_names
-
-
+@pytest.mark.usefixtures("named")
 def test_an_unknown_name_is_refused_with_the_names_nearest_first_and_the_forms() -> None:
-    write("agents.yaml", AGENTS)
-    write(".agentv/targets.yaml", TARGETS)
     message = refused("codx")
     assert message.startswith("unknown agent 'codx'; did you mean 'codex'? ")
     assert "the agents codex, " in message

@@ -24,13 +24,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return begin_project(tmp_path)
 
 
-def plan(gate: GateName = GateName.CI_MERGE, **request: Any) -> Plan:
-    return make_plan(gate, RunRequest(**request), AGENT, revision=Revision(commit="c0ffee"), version="1.2.3")
-
-
-def plan_of_id(run_id: str) -> Plan:
+def plan(gate: GateName = GateName.CI_MERGE, run_id: str = "", **request: Any) -> Plan:
     revision = Revision(commit="c0ffee")
-    return make_plan(GateName.CI_MERGE, RunRequest(), AGENT, revision=revision, version="1.2.3", run_id=run_id)
+    return make_plan(gate, RunRequest(**request), AGENT, revision=revision, version="1.2.3", run_id=run_id)
 
 
 def ids(planned: Plan) -> list[str]:
@@ -44,44 +40,37 @@ tests:
 """
 
 
-def write(name: str, text: str) -> Path:
-    file = Path(name)
+def write_eval(name: str, text: str) -> None:
+    file = Path("suites/golden", name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    return file
 
 
 def test_a_plan_holds_what_a_run_needs(project: Path) -> None:
+    assert plan().tasks == (), "the verdict will say that there is no evidence"
     add("golden/a")
     made = plan()
     assert made.suites_folder == str(project / "suites")
-    assert (made.gate, made.agent, made.revision.commit, made.passgate_version) == (
-        GateName.CI_MERGE,
-        AGENT,
-        "c0ffee",
-        "1.2.3",
-    )
-    assert made.policy == SHIPPED
+    assert (made.gate, made.agent, made.policy) == (GateName.CI_MERGE, AGENT, SHIPPED)
+    assert (made.revision.commit, made.passgate_version) == ("c0ffee", "1.2.3")
     assert made.run_id.startswith(f"{made.created_at:%Y%m%dT%H%M%SZ}-ci_merge-")
     assert made.created_at.utcoffset() is not None
+    assert plan().run_id != made.run_id
+    Path("suites").rename("evals")
+    assert plan(suites="evals").suites_folder == str(project / "evals")
 
 
-def test_two_plans_are_two_runs() -> None:
-    add("golden/a")
-    assert plan().run_id != plan().run_id
+def test_a_run_with_an_id_of_its_own_is_of_the_day_that_the_id_says() -> None:
+    made = plan(run_id="20260131T235959Z-ci_merge-0a0b0c0d")
+    assert (made.run_id, made.day) == ("20260131T235959Z-ci_merge-0a0b0c0d", "2026-01-31")
 
 
-def test_a_gate_takes_the_tasks_of_its_suites() -> None:
+def test_a_gate_takes_the_tasks_of_its_suites_that_do_not_opt_out() -> None:
     add_all("golden/a", "open_ended/b", "failure_replays/c", "adversarial/d")
-    assert ids(plan()) == ["d", "c", "a"]
-    assert ids(plan(GateName.NIGHTLY)) == ["d", "c", "a", "b"]
-
-
-def test_a_task_may_opt_out_of_a_gate() -> None:
-    add("golden/a", gates={"ci_merge_gate": False})
-    add("golden/b", gates={"nightly": False, "release_candidate": False})
-    assert ids(plan()) == ["b"]
-    assert ids(plan(GateName.NIGHTLY)) == ids(plan(GateName.RELEASE_CANDIDATE)) == ["a"]
+    add("golden/nightly", gates={"ci_merge_gate": False})
+    add("golden/merge", gates={"nightly": False, "release_candidate": False})
+    assert ids(plan()) == ["d", "c", "a", "merge"]
+    assert ids(plan(GateName.NIGHTLY)) == ids(plan(GateName.RELEASE_CANDIDATE)) == ["d", "c", "a", "nightly", "b"]
 
 
 @pytest.mark.parametrize(
@@ -125,19 +114,8 @@ def test_a_gate_that_the_policy_does_not_have_is_refused() -> None:
         plan()
 
 
-def test_a_gate_without_tasks_can_be_planned() -> None:
-    """The verdict will say that there is no evidence."""
-    assert plan().tasks == ()
-
-
-def test_a_suites_folder_elsewhere(project: Path) -> None:
-    add("golden/a")
-    Path("suites").rename("evals")
-    assert plan(suites="evals").suites_folder == str(project / "evals")
-
-
 def test_a_run_with_a_task_that_cannot_be_run_is_refused_with_every_place() -> None:
-    write("suites/golden/chat.eval.yaml", EVAL)
+    write_eval("chat.eval.yaml", EVAL)
     with pytest.raises(InputError) as caught:
         plan()
     assert [str(problem) for problem in caught.value.problems] == [
@@ -157,7 +135,7 @@ def test_without_a_gates_file_a_run_has_the_shipped_policy_and_says_so(project: 
 
 
 def test_a_plan_has_the_warnings_of_its_files() -> None:
-    write("suites/golden/chat/EVAL.yaml", "tests: [{id: a, criteria: c, input: 'Say ${{ NOT_SET_ANYWHERE }}hi'}]\n")
+    write_eval("chat/EVAL.yaml", "tests: [{id: a, criteria: c, input: 'Say ${{ NOT_SET_ANYWHERE }}hi'}]\n")
     (warning,) = plan().warnings
     assert warning.startswith("suites/golden/chat/EVAL.yaml:1:")
     assert "NOT_SET_ANYWHERE" in warning
@@ -165,7 +143,7 @@ def test_a_plan_has_the_warnings_of_its_files() -> None:
 
 def test_one_trial_has_no_confidence_interval() -> None:
     repeat = "run: {repeat: {count: 3, strategy: confidence_interval}}"
-    write("suites/golden/chat/EVAL.yaml", f"{{{repeat}, tests: [{{id: a, criteria: c, input: hi}}]}}\n")
+    write_eval("chat/EVAL.yaml", f"{{{repeat}, tests: [{{id: a, criteria: c, input: hi}}]}}\n")
     assert plan(k=2).tasks[0].k == 2
     with pytest.raises(UsageError, match="--k 1 is too few for chat/a: a confidence interval needs two trials"):
         plan(k=1)
@@ -179,8 +157,3 @@ def test_another_k_may_make_a_task_one_for_a_sequential_test_or_none(project: Pa
     add("adversarial/b")
     tested = {k: [task.task_id for task in plan(k=k).tasks if task.sequential] for k in (None, 9, 10)}
     assert tested == {None: ["b"], 9: [], 10: ["b"]}
-
-
-def test_a_run_with_an_id_of_its_own_is_of_the_day_that_the_id_says() -> None:
-    made = plan_of_id("20260131T235959Z-ci_merge-0a0b0c0d")
-    assert (made.run_id, made.day) == ("20260131T235959Z-ci_merge-0a0b0c0d", "2026-01-31")

@@ -11,21 +11,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.planning.requirements import refuse_unreachable
 from tests.answering import answering
 
-
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "MY_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def closed() -> str:
-    """An address at which nobody answers."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{unused.getsockname()[1]}"
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def of_openai(base_url: str | None = None, key: str | None = None) -> AgentSpec:
@@ -33,14 +19,11 @@ def of_openai(base_url: str | None = None, key: str | None = None) -> AgentSpec:
     return AgentSpec(kind=AgentKind.OPENAI, target="my-model", upstreams=upstreams)
 
 
-def test_a_missing_key_is_named_and_nobody_is_asked() -> None:
+def test_a_missing_key_is_named_and_nobody_is_asked(closed: str) -> None:
     with pytest.raises(
         UsageError, match=r"^OPENAI_API_KEY is not set, and https://api\.openai\.com/v1 accepts no call"
     ):
         refuse_unreachable(of_openai())
-
-
-def test_a_key_that_the_agents_entry_names_must_be_set(closed: str) -> None:
     with pytest.raises(UsageError, match=r"^MY_KEY is not set, and the agent openai:my-model reads its key from it"):
         refuse_unreachable(of_openai(closed, "MY_KEY"))
     upstreams = Upstreams(anthropic=Endpoint(base_url=closed, api_key_variable="MY_KEY"))
@@ -48,37 +31,28 @@ def test_a_key_that_the_agents_entry_names_must_be_set(closed: str) -> None:
         refuse_unreachable(AgentSpec(kind=AgentKind.CLI, target="sh", upstreams=upstreams))
 
 
-def test_a_local_endpoint_needs_no_key() -> None:
-    with answering(404) as server:
-        refuse_unreachable(of_openai(f"{server.url}/v1"))
-    assert [path for path, _ in server.asked] == ["/v1/models"]
-
-
-@pytest.mark.parametrize("key", ["", "wrong"])
-def test_a_key_that_is_not_taken_is_the_users_to_mend(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+@pytest.mark.parametrize(("key", "state"), [("", "is not set"), ("wrong", "is not valid there")])
+def test_a_key_that_is_not_taken_is_the_users_to_mend(monkeypatch: pytest.MonkeyPatch, key: str, state: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    state = "is not valid there" if key else "is not set"
     with answering(401) as server, pytest.raises(UsageError, match=f"answers 401 and OPENAI_API_KEY {state}"):
         refuse_unreachable(of_openai(f"{server.url}/v1"))
 
 
 @pytest.mark.parametrize("status", [200, 403, 404, 429, 500, 503])
-def test_whoever_answers_can_be_reached(status: int) -> None:
+def test_whoever_answers_can_be_reached_and_a_local_endpoint_without_a_key(status: int) -> None:
     with answering(status, b"<html>", "text/html") as server:
         refuse_unreachable(of_openai(f"{server.url}/v1"))
         refuse_unreachable(AgentSpec(kind=AgentKind.HTTP, target=f"{server.url}/ask"))
+    assert [path for path, _ in server.asked] == ["/v1/models", "/ask"]
 
 
-def test_a_provider_that_is_down_is_not_the_users_fault(closed: str) -> None:
+def test_a_provider_that_is_down_or_unknown_is_not_the_users_fault(closed: str) -> None:
     with pytest.raises(MeasurementError, match=r"cannot be reached \(.+\), so no trial ran: check the base URL"):
         refuse_unreachable(of_openai(f"{closed}/v1"))
-    with pytest.raises(MeasurementError, match=r"cannot be reached .* start the service, or correct the agent's URL"):
-        refuse_unreachable(AgentSpec(kind=AgentKind.HTTP, target=f"{closed}/ask"))
-
-
-def test_a_host_that_nobody_knows_is_no_provider() -> None:
     with pytest.raises(MeasurementError, match=r"https://nowhere\.invalid/v1 cannot be reached"):
         refuse_unreachable(of_openai("https://nowhere.invalid/v1"))
+    with pytest.raises(MeasurementError, match=r"cannot be reached .* start the service, or correct the agent's URL"):
+        refuse_unreachable(AgentSpec(kind=AgentKind.HTTP, target=f"{closed}/ask"))
 
 
 def test_a_provider_that_is_silent_is_there() -> None:

@@ -1,0 +1,24 @@
+"""Agents that find no keys, no proxies and nobody to answer."""
+
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take out what says where models are: keys, base URLs and proxies."""
+    for name in list(os.environ):
+        if name.startswith(("OPENAI_", "ANTHROPIC_")) or name == "MY_KEY" or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def closed() -> Iterator[str]:
+    """An address at which nobody answers, unless a test begins to."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
