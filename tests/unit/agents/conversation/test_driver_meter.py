@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.builders import a_task
@@ -11,10 +10,9 @@ from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, words
 from tests.unit.conftest import LONG, LoopClock
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
-from tests.waiting import until
 
-from passgate.tasks.agents import make_agent, parse_agent
-from passgate.tasks.agents.interface import Agent, Attempt
+from passgate.tasks.agents import make_agent
+from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.access import TrialTranscript, Unmetered
 from passgate.tasks.model.transcript import EndReason, Transcript
@@ -100,6 +98,7 @@ async def test_an_agent_that_goes_on_regardless_is_ended(talk, clock: LoopClock)
         try:
             await asyncio.sleep(10 * LONG)
         finally:
+            await asyncio.sleep(0.05)
             ended.set()
         return "never"
 
@@ -115,29 +114,7 @@ async def test_an_agent_that_goes_on_regardless_is_ended(talk, clock: LoopClock)
     (reported,) = access.reported
     assert reported.end is EndReason.CRASHED, "which no meter takes for a completed trial"
     assert "ended 3600 s after" in reported.detail
-    assert ended.is_set()
-
-
-async def test_a_command_that_goes_on_regardless_is_ended_with_its_children(talk, suites, clock, marked) -> None:
-    hangs = f"mktemp begun.XXXXXX; sleep 600; : {marked.word}"
-    agent = make_agent(parse_agent(f"cli:sh -c '(setsid sh -c \"{hangs}\") & {hangs}'"), suites)
-    access = EndsTrials()
-    begun, left = set[Path](), list[int]()
-
-    class Watching(Agent):
-        async def run(self, task: Any, attempt: Attempt, *rest: Any, **more: Any) -> Transcript:
-            begun.add(attempt.workspace)
-            try:
-                return await agent.run(task, attempt, *rest, **more)
-            finally:
-                left.extend(marked.running)
-
-    talking = asyncio.create_task(talk(Watching(), access=access, seconds=10 * LONG, grace=LONG))
-    await until(lambda: sum(len(list(folder.glob("begun.*"))) for folder in begun) == 2)
-    await access.end()
-    clock.forward()
-    assert (await talking).end is EndReason.OVER_BUDGET
-    assert left == []
+    assert ended.is_set(), "and its end is waited for"
 
 
 @pytest.mark.parametrize("end", [EndReason.OVER_BUDGET, EndReason.FORBIDDEN_CALL])

@@ -8,7 +8,7 @@ from tests.builders import a_task
 from tests.meters import OverHttp, asking, open_served_meter
 from tests.unit.agents.openai.conftest import FAIL, LOOK
 from tests.upstream import ScriptedUpstream
-from tests.upstream_replies import Down, MalformedJson, Silent, Slow, Status
+from tests.upstream_replies import Down, MalformedJson, Status
 from tests.upstream_shapes import Says
 
 from passgate.tasks.errors import CostCapError, MeasurementError
@@ -32,13 +32,13 @@ def through_the_meter(request: pytest.FixtureRequest, turn, upstream: ScriptedUp
         *,
         forbidden: Sequence[str] = (),
         seconds: float = 240,
-        cost_cap: CostCap | None = None,
+        cost_cap: float | None = None,
         prices: PriceTable = A_CENT_A_CALL,
         **budgets: Any,
     ) -> Transcript:
         spec = asking(upstream.openai_base_url)
         opened = open_served_meter if request.param == "over HTTP" else open_meter
-        async with opened(spec, prices, cost_cap or CostCap(), environment={}, retry_policy=ONE_ATTEMPT) as meter:
+        async with opened(spec, prices, CostCap(cost_cap), environment={}, retry_policy=ONE_ATTEMPT) as meter:
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
                 asked = OverHttp(access.openai_base_url, access.api_key) if access.openai_base_url else access
                 transcript = await turn(task, spec=spec, access=asked, seconds=seconds)
@@ -82,34 +82,23 @@ async def test_a_forbidden_tool_is_never_run(through_the_meter, upstream, left_b
     assert left_behind == ["add"]
 
 
-@pytest.mark.parametrize("reply", [Down(), Status(401), Status(503), MalformedJson()], ids=str)
-async def test_a_dead_provider_cannot_be_measured(through_the_meter, upstream: ScriptedUpstream, reply: Any) -> None:
+@pytest.mark.parametrize(
+    ("reply", "limits", "error", "what"),
+    [
+        *((reply, {}, MeasurementError, "answered|cannot be had") for reply in (Down(), Status(401), MalformedJson())),
+        (LOOKS, {"cost_cap": 0.025}, CostCapError, "cap"),
+        (
+            LOOKS,
+            {"prices": PriceTable(), "max_cost_usd": 1},
+            MeasurementError,
+            "price of the model 'model-1' is unknown",
+        ),
+    ],
+    ids=["down", "key", "no JSON", "cost cap", "unknown price"],
+)
+async def test_what_is_no_fault_of_the_agent_is_not_measured(
+    through_the_meter, upstream, reply: Any, limits: dict[str, Any], error: type[MeasurementError], what: str
+) -> None:
     upstream.says(reply)
-    with pytest.raises(MeasurementError, match=r"answered|cannot be had"):
-        await through_the_meter(a_task())
-
-
-async def test_money_of_the_run_that_is_spent_is_no_fault_of_the_agent(through_the_meter, upstream) -> None:
-    upstream.says(LOOKS)
-    with pytest.raises(CostCapError):
-        await through_the_meter(a_task(tools=[LOOK]), cost_cap=CostCap(0.025))
-    assert upstream.count == 2
-
-
-async def test_an_unknown_price_is_an_error_where_a_budget_needs_it(through_the_meter, upstream) -> None:
-    with pytest.raises(MeasurementError, match="price of the model 'model-1' is unknown"):
-        await through_the_meter(a_task(), prices=PriceTable(), max_cost_usd=1)
-    assert upstream.count == 0
-
-
-async def test_a_healthy_call_that_the_time_out_cuts_off_is_a_step(through_the_meter, upstream, clock) -> None:
-    upstream.script = [LOOKS, Silent(600)]
-    trial = through_the_meter(a_task(tools=[LOOK]), seconds=100)
-    transcript = await clock.run_out(trial, lambda: upstream.count == 2, seconds=100)
-    assert transcript.end is EndReason.TIMED_OUT
-    assert [step.usage.tokens_in for step in transcript.steps] == [100, None]
-
-
-async def test_a_slow_reply_counts(through_the_meter, upstream: ScriptedUpstream) -> None:
-    upstream.says(Slow(0.005, Says("done")))
-    assert (await through_the_meter(a_task())).output == "done"
+    with pytest.raises(error, match=what):
+        await through_the_meter(a_task(tools=[LOOK]), **limits)
