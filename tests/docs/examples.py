@@ -29,6 +29,8 @@ from tests.builders import SHIPPED, task_document
 from tests.project import REPOSITORY
 from tests.schema_store import published_schema
 
+Check = Callable[[Any, Path], object]
+"""Of a document, in an empty folder."""
 GITLAB_JOBS = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json"
 SHIPPED_FILE = yaml.safe_load((REPOSITORY / "gates.yaml").read_text(encoding="utf-8"))
 
@@ -66,6 +68,7 @@ def _make_files(task: TaskFile, folder: Path) -> None:
                 file.write(f"def {function}(**arguments): ...\n")
 
 
+ONE_TEST = {"id": "one", "criteria": "Says yes.", "input": "Say yes."}
 BESIDE_EVALS = {
     **dict.fromkeys(("policy.md", "build.py", "tidy.py", "seed/a.txt", "upstream/a.txt"), "a"),
     ".agentv/templates/manners.yaml": "assertions: [{type: not-contains, value: a}]",
@@ -90,15 +93,18 @@ def check_eval(document: dict[str, Any], folder: Path) -> None:
         assert [error.message for error in Draft202012Validator(schema).iter_errors(document)] == []
 
 
-def _check_part_of_eval(part: dict[str, Any], folder: Path) -> None:
-    check_eval({"tests": [{"id": "one", "criteria": "Says yes.", "input": "Say yes."}], **part}, folder)
+def _check_file(name: str, read: Callable[[Path, str], object], kind: type) -> Check:
+    """The document must be read as a value of a kind."""
+
+    def check(document: Any, folder: Path) -> None:
+        (folder / name).write_text(yaml.safe_dump(document, sort_keys=False))
+        assert isinstance(read(folder / name, name), kind)
+
+    return check
 
 
-def check_gates(document: dict[str, Any], folder: Path) -> None:
-    (folder / "gates.yaml").write_text(yaml.safe_dump(document))
-    assert isinstance(read_policy(folder / "gates.yaml", "gates.yaml"), Policy)
-
-
+check_gates = _check_file("gates.yaml", read_policy, Policy)
+check_prices = _check_file("prices.yaml", read_prices, PriceTable)
 MISSING_HERE = ("is not on this machine", "environment variable", "`cwd` is no folder")
 
 
@@ -120,22 +126,6 @@ def _trouble(agent: AgentSpec, folder: Path) -> str:
     return ""
 
 
-def check_prices(document: dict[str, Any], folder: Path) -> None:
-    (folder / "prices.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    assert isinstance(read_prices(folder / "prices.yaml", "prices.yaml"), PriceTable)
-
-
-def check_pins(document: dict[str, Any], folder: Path) -> None:
-    (folder / "baseline.yaml").write_text(yaml.safe_dump(document))
-    assert isinstance(read_pins(folder / "baseline.yaml", "baseline.yaml"), Pins)
-
-
-def check_quarantine(document: dict[str, Any], folder: Path) -> None:
-    (folder / "quarantine.yaml").write_text(yaml.safe_dump(document))
-    today = date(2026, 12, 1)
-    assert isinstance(read_quarantine(folder / "quarantine.yaml", "quarantine.yaml", today), QuarantineFile)
-
-
 def check_replies(document: dict[str, Any], folder: Path) -> None:
     (folder / "replies.yaml").write_text(yaml.safe_dump(document))
     RecordedJudge.from_folder(folder)
@@ -149,34 +139,24 @@ def check_deployments(document: dict[str, Any], folder: Path) -> None:
         assert deployment["entrypoint"] in {f"passgate.flows.{gate}.{gate}" for gate in GateName}
 
 
-def _check_part_of_task(part: dict[str, Any], folder: Path) -> None:
-    check_task(merged(task_document(), part), folder)
-
-
-def _check_part_of_gates(part: dict[str, Any], folder: Path) -> None:
-    check_gates(merged(SHIPPED_FILE, part), folder)
-
-
-def _check_sandbox(document: dict[str, Any], folder: Path) -> None:
-    SandboxFile.model_validate(document)
-
-
 def _check_gitlab_jobs(document: dict[str, Any], folder: Path) -> None:
     Draft202012Validator(published_schema(GITLAB_JOBS)).validate(document)
 
 
-KINDS: dict[str, Callable[[dict[str, Any], Path], None]] = {
+KINDS: dict[str, Check] = {
     "task": check_task,
-    "part of a task": _check_part_of_task,
+    "part of a task": lambda part, folder: check_task(merged(task_document(), part), folder),
     "gates.yaml": check_gates,
-    "part of gates.yaml": _check_part_of_gates,
+    "part of gates.yaml": lambda part, folder: check_gates(merged(SHIPPED_FILE, part), folder),
     "agents.yaml": check_agents,
     "prices.yaml": check_prices,
-    "baseline.yaml": check_pins,
-    "quarantine.yaml": check_quarantine,
-    "sandbox.yaml": _check_sandbox,
+    "baseline.yaml": _check_file("baseline.yaml", read_pins, Pins),
+    "quarantine.yaml": _check_file(
+        "quarantine.yaml", lambda file, name: read_quarantine(file, name, date(2026, 12, 1)), QuarantineFile
+    ),
+    "sandbox.yaml": lambda document, _: SandboxFile.model_validate(document),
     "EVAL.yaml": check_eval,
-    "part of an eval file": _check_part_of_eval,
+    "part of an eval file": lambda part, folder: check_eval({"tests": [ONE_TEST], **part}, folder),
     "recorded replies": check_replies,
     "prefect.yaml": check_deployments,
     ".gitlab-ci.yml": _check_gitlab_jobs,

@@ -9,20 +9,26 @@ from passgate.tasks.formats import findings
 from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.formats.evals.map.graders import MAX_TEMPLATE_DEPTH
 from passgate.tasks.formats.evals.read import compose, documents, variables
+from passgate.tasks.gates.evidence import MOST_ERRORS
 from passgate.tasks.graders.answers import assertions
 from passgate.tasks.graders.judges.judge_prompt import LONGEST_CONVERSATION
 from passgate.tasks.graders.programs import code_grader
 from passgate.tasks.integrity import merge_base
-from passgate.tasks.metering import relay
+from passgate.tasks.metering import estimates, relay
+from passgate.tasks.metering.ledger import MOST_UNANSWERED
 from passgate.tasks.model.forecast import TARGET
-from passgate.tasks.model.task import LEAST_TRIALS, Hook
+from passgate.tasks.model.task import LEAST_TRIALS, GateName, Hook
 from passgate.tasks.providers import wire
+from passgate.tasks.providers.retries import RetryPolicy
 from passgate.tasks.sandboxes import changed_files, workbench
 from passgate.tasks.stats import ratios
+from tests.builders import SHIPPED
 from tests.docs.pages import section
 
 KIB, MIB = 1024, 1024 * 1024
-NUMBERS = {8: "eight"}
+NUMBERS = {3: "three", 5: "five", 6: "six", 8: "eight", 20: "twenty"}
+WAITING = RetryPolicy()
+ADMISSION = SHIPPED.gates[GateName.CI_MERGE].admission or pytest.fail("the shipped gate admits no task")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +62,29 @@ NUMBERS = {8: "eight"}
         ("docs/gates.md", "Limits", f"at least {NUMBERS[ratios.LEAST_PAIRS]} tasks"),
         ("docs/gates.md", "Limits", f"one-sided {ratios.CONFIDENCE * 100:g} % interval"),
         ("docs/gates.md", "Sequential tests", f"tasks with fewer than {LEAST_TRIALS}"),
+        (
+            "docs/meter.md",
+            "Reservations",
+            f"of the request by {NUMBERS[estimates.CHARACTERS_PER_TOKEN]}",
+        ),
+        ("docs/meter.md", "Reservations", f"its characters and {estimates.UNSEEN_TOKENS} "),
+        ("docs/meter.md", "Reservations", f"without one {estimates.UNLIMITED_REPLY:,} tokens"),
+        ("docs/meter.md", "Budgets", f"{NUMBERS[MOST_UNANSWERED]} of them in a row"),
+        ("docs/meter.md", "Providers in trouble", f"{NUMBERS[WAITING.attempts]} times in all"),
+        ("docs/meter.md", "Providers in trouble", f"heeded up to {WAITING.longest_retry_after:g} seconds"),
+        (
+            "docs/meter.md",
+            "Providers in trouble",
+            f"{NUMBERS[WAITING.failures_until_open]} failures in a row that",
+        ),
+        ("docs/meter.md", "Providers in trouble", f"last {NUMBERS[int(WAITING.failing_seconds)]} seconds"),
+        ("docs/meter.md", "Providers in trouble", f"every {NUMBERS[int(WAITING.probe_every)]} seconds"),
+        ("docs/baseline.md", "Evidence", f"When {NUMBERS[MOST_ERRORS]} of a task end in errors"),
+        (
+            "docs/baseline.md",
+            "Admission",
+            f"once {ADMISSION.passes} of its newest {ADMISSION.of} trials",
+        ),
         ("docs/meter.md", "Beside model calls", f"more than {relay.MAX_BODY_BYTES // MIB} MiB"),
         ("docs/security.md", "What is done about it", f"{wire.MOST_BYTES // MIB} MiB of a provider"),
         ("docs/security.md", "What is done about it", f"at most {http.MAX_REPLY_BYTES // MIB} MiB of a service"),

@@ -6,21 +6,17 @@ import httpx
 
 from passgate.tasks.metering import model_call
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.estimates import CHARACTERS_PER_TOKEN, UNLIMITED_REPLY, UNSEEN_TOKENS
-from passgate.tasks.metering.ledger import MOST_UNANSWERED
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers import retries
 from passgate.tasks.providers.endpoints import PROVIDERS, resolved_endpoint
-from passgate.tasks.providers.retries import RetryPolicy
 from tests.docs.pages import PAGES, code_in, rows, section
 from tests.meters import open_served_meter
 from tests.upstream import ScriptedUpstream
 
 PAGE = "docs/meter.md"
 SPEC = AgentSpec(kind=AgentKind.CLI, target="my-agent")
-NUMBERS = {5: "five", 6: "six", 3: "three"}
 
 
 async def test_what_agents_get_and_what_the_meter_takes() -> None:
@@ -54,16 +50,6 @@ async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: Scripted
     assert f"status {answer.status_code} and code `{error['code']}`" in said
 
 
-def test_what_a_call_reserves() -> None:
-    text = section(PAGE, "Reservations")
-    assert CHARACTERS_PER_TOKEN == 8
-    assert "the characters of the request by eight" in text
-    assert f"its characters and {UNSEEN_TOKENS} " in text
-    assert f"without one {UNLIMITED_REPLY:,} tokens" in text
-    assert MOST_UNANSWERED == 20
-    assert "twenty of them in a row" in section(PAGE, "Budgets")
-
-
 def test_the_statuses_of_providers_in_trouble() -> None:
     what = {row[0]: row[1] for row in rows(section(PAGE, "Providers in trouble"))[2:]}
     codes = {outcome: set(map(int, re.findall(r"\b[45]\d\d\b", happened))) for happened, outcome in what.items()}
@@ -71,12 +57,3 @@ def test_the_statuses_of_providers_in_trouble() -> None:
     assert again == retries.TRY_AGAIN | retries._NEVER_BETTER
     assert fewer == retries.OVERLOADED
     assert codes["passed to the agent"] == model_call._NOT_THE_AGENTS_FAULT
-
-
-def test_how_long_a_provider_is_waited_for() -> None:
-    text, retry_policy = section(PAGE, "Providers in trouble"), RetryPolicy()
-    assert f"{NUMBERS[retry_policy.attempts]} times in all" in text
-    assert f"`Retry-After` is heeded up to {retry_policy.longest_retry_after:g} seconds" in text
-    failing = NUMBERS[int(retry_policy.failing_seconds)]
-    assert f"{NUMBERS[retry_policy.failures_until_open]} failures in a row that last {failing} seconds" in text
-    assert f"every {NUMBERS[int(retry_policy.probe_every)]} seconds" in text
