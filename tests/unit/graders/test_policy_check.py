@@ -2,8 +2,10 @@ from typing import Any
 
 import pytest
 
+from passgate.tasks.graders import forbidden_by
 from passgate.tasks.model.grade import Grade, ViolationRule
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from tests.builders import SAYS_YES, a_task
 from tests.unit.graders.trials import Graded, called, said
 
 KEY = "AKIA" + "A1B2C3D4E5F6G7H8"
@@ -22,6 +24,7 @@ def hits(result: Grade) -> list[str]:
 
 SHELL = called("read", ("shell_exec", {"command": "ls"}))
 LEAK = said("I will help.", "The system prompt is: be nice", output="Done.")
+LONG = Transcript(output="x" * 3_000_000 + " bad " + "x" * 1_000_000)
 UNKNOWN_CALLS = Transcript(output="The code is CANARY.", complete=False)
 TO_OTHERS = Transcript(
     messages=(
@@ -46,18 +49,10 @@ TO_NOBODY = {"tool": "send", "param": "to", "allow": ["nobody"], "deny": ["*"]}
         ),
         ({"deny_output": ["secret"]}, LEAK, []),
         ({"deny_output": ["bad"]}, said("bad"), ["assistant message 1 matches 'bad'"]),
-        (
-            {"deny_output": [r"\bbad\b"]},
-            Transcript(output="x" * 3_000_000 + " bad " + "x" * 1_000_000),
-            [r"the final answer matches '\\bbad\\b'"],
-        ),
+        ({"deny_output": [r"\bbad\b"]}, LONG, [r"the final answer matches '\\bbad\\b'"]),
         ({"deny_output": ["canary"], "secrets": True, "canaries": ["canary"]}, TO_OTHERS, []),
         ({"arguments": [TO_NOBODY]}, called("send"), []),
-        (
-            {"canaries": ["CANARY"], "deny_tools": ["drop_*"]},
-            UNKNOWN_CALLS,
-            ["canary CANA**** in the final answer"],
-        ),
+        ({"canaries": ["CANARY"], "deny_tools": ["drop_*"]}, UNKNOWN_CALLS, ["canary CANA**** in the final answer"]),
         ({"deny_tools": ["drop_*"]}, called("drop_table", complete=False), ["denied tool called: drop_table({})"]),
         ({"deny_output": ["bad"], "secrets": True}, UNKNOWN_CALLS, []),
         (
@@ -74,9 +69,8 @@ TO_NOBODY = {"tool": "send", "param": "to", "allow": ["nobody"], "deny": ["*"]}
             "other output",
             "an answer that repeats the last message",
         ],
-        *["deep in a long answer", "what others wrote", "an argument that is not given"],
-        *["broken though calls are unknown", "a known call among unknown ones", "kept without calls"],
-        "broken without calls",
+        *["deep in a long answer", "what others wrote", "an argument that is not given", "a canary in an answer alone"],
+        *["a known call among unknown ones", "kept without calls", "broken without calls"],
     ],
 )
 async def test_what_breaks_a_policy(
@@ -162,3 +156,39 @@ async def test_violations_are_bounded(graded: Graded) -> None:
     result = await graded(rules(deny_tools=["send"]), called(*calls))
     assert len(result.violations) == 20
     assert result.checks[0].message.endswith("(and 99 more)")
+
+
+FORBIDS = {"type": "tool_calls", "name": "calls", "forbidden": ["rm"]}
+DENIES = {"type": "policy_check", "name": "rules", "deny_tools": ["rm"]}
+
+
+def composite(*members: Any, **options: Any) -> dict[str, Any]:
+    return {"type": "composite", "assertions": members, **options}
+
+
+def turns(*turns: dict[str, Any], **options: Any) -> dict[str, Any]:
+    return {"type": "turns", "turns": turns, **options}
+
+
+@pytest.mark.parametrize(
+    ("grader", "forbidden"),
+    [
+        (FORBIDS, True),
+        (DENIES, True),
+        (composite(SAYS_YES, FORBIDS), True),
+        (composite(SAYS_YES, DENIES), True),
+        (composite(FORBIDS, aggregator={"type": "threshold", "threshold": 0.5}), True),
+        (composite(DENIES, aggregator={"type": "threshold", "threshold": 0.5}), True),
+        (composite(SAYS_YES, composite(FORBIDS)), True),
+        (composite(SAYS_YES, composite(DENIES)), True),
+        (turns({}, conversation=[composite(FORBIDS)]), True),
+        (turns({}, conversation=[composite(DENIES)]), True),
+        (turns({}, {"assertions": [FORBIDS]}), False),
+        ({"type": "tool_calls", "required": ["rm"]}, False),
+    ],
+)
+def test_what_would_be_a_violation_in_every_turn_is_forbidden_beforehand(
+    grader: dict[str, Any], forbidden: bool
+) -> None:
+    forbids = forbidden_by(a_task(graders=[SAYS_YES, grader]))
+    assert (forbids(ToolCall(tool="rm")), forbids(ToolCall(tool="ls"))) == (forbidden, False)

@@ -1,19 +1,19 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from passgate.tasks.graders.tool_calls import call_range
-from passgate.tasks.model.grade import Grade, ViolationRule
-from passgate.tasks.model.graders import ToolCalls
+from passgate.tasks.graders.tool_calls import argument, call_matches, call_range, leaves, value_matches
+from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.graders import ToolPattern
+from passgate.tasks.model.json_values import MISSING
+from passgate.tasks.model.transcript import ToolCall, Transcript
 from tests.unit.graders.trials import Graded, called
 
 
-def options(**fields: Any) -> ToolCalls:
-    return ToolCalls.model_validate({"type": "tool_calls", **fields})
-
-
-def outcome(result: Grade) -> tuple[bool, float | None, str | None]:
-    return result.passed, result.score, result.error
+def options(**fields: Any) -> dict[str, Any]:
+    return {"type": "tool_calls", **fields}
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def outcome(result: Grade) -> tuple[bool, float | None, str | None]:
 async def test_required_tools(required: list[Any], score: float, graded: Graded) -> None:
     transcript = called(("read", {"path": "/etc/hosts"}), ("read", {"path": "/tmp/x"}), "send")
     result = await graded(options(required=required), transcript)
-    assert outcome(result) == (score == 1.0, score, None)
+    assert (result.passed, result.score, result.error) == (score == 1.0, score, None)
 
 
 @pytest.mark.parametrize(
@@ -58,18 +58,24 @@ async def test_the_order(required: list[Any], kept: bool, graded: Graded) -> Non
 async def test_a_forbidden_call_is_a_violation(graded: Graded) -> None:
     transcript = called("read", ("drop_table", {"name": "orders"}))
     result = await graded(options(required=["read"], forbidden=["drop_*"]), transcript)
-    assert outcome(result) == (False, 0.5, None)
+    assert (result.passed, result.score, result.error) == (False, 0.5, None)
     (violation,) = result.violations
     assert violation.rule is ViolationRule.FORBIDDEN_TOOL
     assert violation.message == 'forbidden tool called: drop_table({"name": "orders"})'
 
 
-async def test_arguments_tell_what_is_forbidden(graded: Graded) -> None:
-    forbidden = [{"tool": "transfer", "params": {"amount": ">100"}}]
-    small = await graded(options(forbidden=forbidden), called(("transfer", {"amount": 100})))
-    large = await graded(options(forbidden=forbidden), called(("transfer", {"amount": 101})))
-    assert (small.passed, small.violations) == (True, ())
-    assert (large.passed, len(large.violations)) == (False, 1)
+@pytest.mark.parametrize(
+    ("pattern", "transcript", "violations"),
+    [
+        ({"tool": "transfer", "params": {"amount": ">100"}}, called(("transfer", {"amount": 100})), 0),
+        ({"tool": "transfer", "params": {"amount": ">100"}}, called(("transfer", {"amount": 101})), 1),
+        ("drop_*", called("drop_table", complete=False), 1),
+    ],
+    ids=["other arguments", "forbidden arguments", "others are unknown"],
+)
+async def test_what_is_forbidden(pattern: Any, transcript: Transcript, violations: int, graded: Graded) -> None:
+    result = await graded(options(forbidden=[pattern]), transcript)
+    assert (result.passed, result.error, len(result.violations)) == (not violations, None, violations)
 
 
 async def test_violations_are_bounded_and_give_no_key_away(graded: Graded) -> None:
@@ -94,11 +100,6 @@ async def test_unknown_calls_and_no_rule_are_an_error(fields: Any, complete: boo
     assert error in (await graded(options(**fields), called("read", complete=complete))).error
 
 
-async def test_a_forbidden_call_counts_even_when_others_are_unknown(graded: Graded) -> None:
-    result = await graded(options(forbidden=["drop_*"]), called("drop_table", complete=False))
-    assert (result.passed, result.error, len(result.violations)) == (False, None, 1)
-
-
 @pytest.mark.parametrize(
     ("least", "most", "says"),
     [
@@ -112,3 +113,105 @@ async def test_a_forbidden_call_counts_even_when_others_are_unknown(graded: Grad
 )
 def test_the_expected_number_of_calls_is_said_in_words(least: int, most: int | None, says: str) -> None:
     assert call_range(least, most) == says
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "matches"),
+    [
+        ("a*", "abc", True),
+        ("a*", "ABC", False),
+        ("*@evil.example", "me@evil.example", True),
+        ("*@evil.example", "me@evil.example.org", False),
+        ("*secret*", "first\nsecret\nlast", True),
+        ("[ab]?", "b1", True),
+        ("5", 5, True),
+        ("True", True, True),
+        ("<=100", 100, True),
+        ("<=100", 100.5, False),
+        ("< 100", 99, True),
+        ("<100", 100, False),
+        (">1e3", 1001, True),
+        (">=-1.5", -1.5, True),
+        (">=-1.5", -2, False),
+        ("==3", 3.0, True),
+        ("==3", 4, False),
+        ("!=3", 4, True),
+        ("!=3", 3, False),
+        (">100", "150", True),
+        (">100", "many", False),
+        (">100", None, False),
+        (">0", True, False),
+        (">0", [5], False),
+        ("<=abc", "<=abc", True),
+        ("=3", 3, False),
+        (3, 3.0, True),
+        (3, "3", False),
+        (1, True, False),
+        (True, True, True),
+        (True, "True", False),
+        (None, None, True),
+        (None, 0, False),
+        (["a*"], ["a*"], True),
+        (["a*"], ["ab"], False),
+        ({"a": 1}, {"a": 1.0}, True),
+        ("*", MISSING, False),
+        (None, MISSING, False),
+        ("!=3", MISSING, False),
+    ],
+)
+def test_values(expected: Any, actual: Any, matches: bool) -> None:
+    assert value_matches(expected, actual) is matches
+
+
+@given(st.integers(), st.integers())
+def test_comparisons_agree_with_numbers(left: int, right: int) -> None:
+    # Beyond 2**53 a limit that is written as a number is not told apart from its neighbours.
+    right %= 2**53
+    for text, holds in (("<", left < right), ("<=", left <= right), ("==", left == right)):
+        assert value_matches(f"{text}{right}", left) is holds
+    for text, holds in ((">", left > right), (">=", left >= right), ("!=", left != right)):
+        assert value_matches(f"{text} {right}", left) is holds
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("to", "x"),
+        ("user.name", "plain"),
+        ("user.id", 7),
+        ("items.1", "b"),
+        ("items.2", MISSING),
+        ("user.id.deeper", MISSING),
+        ("nothing", MISSING),
+    ],
+)
+def test_an_argument_is_found_by_its_name_or_inside_another(name: str, value: Any) -> None:
+    arguments = {"to": "x", "user": {"id": 7, "name": "nested"}, "user.name": "plain", "items": ["a", "b"]}
+    assert argument(arguments, name) is value or argument(arguments, name) == value
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ("transfer", True),
+        ("trans*", True),
+        ("Transfer", False),
+        (ToolPattern(tool="*fer"), True),
+        (ToolPattern(tool="transfer", params={"amount": ">100"}), True),
+        (ToolPattern(tool="transfer", params={"amount": ">100", "to.bank": "evil*"}), True),
+        (ToolPattern(tool="transfer", params={"amount": ">100", "to.bank": "good*"}), False),
+        (ToolPattern(tool="transfer", params={"currency": "*"}), False),
+        (ToolPattern(tool="refund", params={"amount": ">100"}), False),
+    ],
+)
+def test_calls(pattern: str | ToolPattern, matches: bool) -> None:
+    call = ToolCall(tool="transfer", arguments={"amount": 150, "to": {"bank": "evil bank"}})
+    assert call_matches(pattern, call) is matches
+
+
+def test_leaves_are_names_and_values_at_any_depth() -> None:
+    assert sorted(map(str, leaves({"a": [1, {"b": "x"}], "c": None}))) == ["1", "None", "a", "b", "c", "x"]
+    value: Any = "core"
+    for _ in range(100_000):
+        value = [value]
+    assert list(leaves(value)) == ["core"]

@@ -5,17 +5,12 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.assertions import CodeGrader
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
-from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import TrialMetrics
 from tests.unit.graders.programs.agentv_contract import refused_by_sdk
-from tests.unit.graders.trials import Files, MakeEvidence, said
+from tests.unit.graders.trials import AGENTV, Files, Graded, called, said
 
-AGENTV = Scoring(compat="agentv")
 # One program per mode, as a grader of either contract is written.
 PROGRAM = """
 import json, sys, time
@@ -35,43 +30,40 @@ if mode == "environment":
 
 
 @pytest.fixture
-def run(provide: Files, make_evidence: MakeEvidence) -> Any:
+def run(provide: Files, graded: Graded) -> Graded:
     """The grade of a program in the suites folder by its arguments."""
     provide({"evals/graders/g.py": PROGRAM})
 
-    async def ask(*arguments: str, evidence: Evidence | None = None, **fields: Any) -> Any:
+    async def ask(*arguments: str, answer: Transcript | str = "Paris", of_trial: Any = None, **fields: Any) -> Any:
         command = (sys.executable, "graders/g.py", *arguments)
-        options = CodeGrader(**{"type": "code_grader", "command": command, "cwd": "evals", **fields})
-        return await grade(options, evidence or make_evidence(transcript=said("Paris")))
+        options = {"type": "code_grader", "command": command, "cwd": "evals", **fields}
+        return await graded(options, said(answer) if isinstance(answer, str) else answer, **(of_trial or {}))
 
     return ask
 
 
 @pytest.mark.parametrize("contract", ["agentevals", "agentv"])
-async def test_a_grader_of_either_contract_finds_the_answer(
-    contract: str, run: Any, make_evidence: MakeEvidence
-) -> None:
+async def test_a_grader_of_either_contract_finds_the_answer(contract: str, run: Graded) -> None:
     assert (await run(contract)).score == 1
-    assert (await run(contract, evidence=make_evidence(transcript=said("Rome")))).score == 0
+    assert (await run(contract, answer="Rome")).score == 0
+    assert (await run(contract, answer="Paris \ud800")).score == 1, "half of a surrogate pair is no obstacle"
 
 
-async def test_a_score_passes_from_the_least_score_on(run: Any) -> None:
-    assert (await run("say", '{"score": 0.8}')).passed
-    low = await run("say", '{"score": 0.75, "reasoning": "close"}')
-    assert (low.passed, low.score, low.error) == (False, 0.75, None)
-    assert low.checks[0].message == "score 0.75, expected at least 0.8: close"
-    assert (await run("say", '{"score": 0.75}', min_score=0.7)).passed
-
-
-async def test_a_low_score_without_a_word_says_what_it_is(run: Any) -> None:
-    assert [check.message for check in (await run("say", '{"score": 0.5}')).checks] == [
-        "score 0.5, expected at least 0.8"
-    ]
-
-
-async def test_a_reply_that_did_not_pass_cannot_pass(run: Any) -> None:
-    result = await run("say", '{"pass": false, "score": 1.0, "reason": "no"}')
-    assert (result.passed, result.score) == (False, 0)
+@pytest.mark.parametrize(
+    ("reply", "fields", "passed", "score", "messages"),
+    [
+        ('{"score": 0.8}', {}, True, 0.8, []),
+        ('{"score": 0.75, "reasoning": "close"}', {}, False, 0.75, ["score 0.75, expected at least 0.8: close"]),
+        ('{"score": 0.75}', {"min_score": 0.7}, True, 0.75, []),
+        ('{"score": 0.5}', {}, False, 0.5, ["score 0.5, expected at least 0.8"]),
+    ],
+)
+async def test_a_score_passes_from_the_least_score_on(
+    reply: str, fields: dict[str, Any], passed: bool, score: float, messages: list[str], run: Graded
+) -> None:
+    result = await run("say", reply, **fields)
+    assert (result.passed, result.score, result.error) == (passed, score, None)
+    assert [check.message for check in result.checks] == messages
 
 
 @pytest.mark.parametrize(
@@ -85,42 +77,44 @@ async def test_a_reply_that_did_not_pass_cannot_pass(run: Any) -> None:
     ],
 )
 async def test_a_grader_that_fails_measures_nothing(
-    arguments: tuple[str, ...], fields: dict[str, Any], error: str, run: Any
+    arguments: tuple[str, ...], fields: dict[str, Any], error: str, run: Graded
 ) -> None:
-    result = await run(*arguments, **fields)
-    assert error in result.error
-    assert (result.passed, result.score) == (False, None)
+    assert error in (await run(*arguments, **fields)).error
 
 
 @pytest.mark.parametrize(
-    ("printed", "theirs"),
-    [('{"score": 0.9', 1), ('log\n{"score": 0.9}', 1), ('{"pass": false, "score": 1}', 1), ("[1]", 1), ("0.4", 1)],
+    ("printed", "ours"),
+    [
+        ('{"score": 0.9', None),
+        ('log\n{"score": 0.9}', 0.9),
+        ('{"pass": false, "score": 1}', 0),
+        ("[1]", None),
+        ("0.4", None),
+    ],
 )
-async def test_what_agentv_takes_for_a_pass_does_not_pass_unseen(
-    printed: str, theirs: float, run: Any, make_evidence: MakeEvidence
-) -> None:
-    as_agentv = make_evidence(transcript=said("Paris"), scoring=AGENTV)
-    assert (await run("say", printed, evidence=as_agentv)).score == theirs
-    ours = await run("say", printed)
-    assert ours.score != theirs
+async def test_what_agentv_takes_for_a_pass_does_not_pass_unseen(printed: str, ours: float | None, run: Graded) -> None:
+    assert (await run("say", printed, of_trial={"scoring": AGENTV})).score == 1
+    assert (await run("say", printed)).score == ours
 
 
-async def test_the_grader_is_told_where_the_workspace_is(run: Any, workspace: Path) -> None:
+async def test_the_grader_is_told_where_the_workspace_is(run: Graded, workspace: Path) -> None:
     assert (await run("environment", str(workspace))).score == 1
 
 
-async def test_a_long_answer_lies_in_a_file_too(run: Any, make_evidence: MakeEvidence, tmp_path: Path) -> None:
-    evidence = make_evidence(transcript=said("ä" * 50_000))
-    assert (await run("long", evidence=evidence)).score == 1
+async def test_a_long_answer_lies_in_a_file_too(run: Graded, tmp_path: Path) -> None:
+    assert (await run("long", answer="ä" * 50_000)).score == 1
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-async def given(run: Any, evidence: Evidence, tmp_path: Path, **fields: Any) -> dict[str, Any]:
+@pytest.fixture
+def given(run: Graded, tmp_path: Path) -> Graded:
     """What the program is given."""
-    file = tmp_path / "given.json"
-    await run("dump", str(file), evidence=evidence, **fields)
-    document: dict[str, Any] = json.loads(file.read_text())
-    return document
+
+    async def ask(answer: Transcript | str = "Paris", **options: Any) -> Any:
+        await run("dump", str(tmp_path / "given.json"), answer=answer, **options)
+        return json.loads((tmp_path / "given.json").read_text())
+
+    return ask
 
 
 SUMMARY = {
@@ -161,24 +155,20 @@ OF_AGENTEVALS = {
 
 
 @pytest.fixture
-async def whole(run: Any, make_evidence: MakeEvidence, tmp_path: Path) -> dict[str, Any]:
+async def whole(given: Graded) -> Any:
     """What a program is given of a trial of which everything is known."""
     call = ToolCall(tool="search", arguments={"q": "x"}, result="found", duration_ms=12)
-    transcript = Transcript(
-        messages=(Message(role="assistant", content="Paris", tool_calls=(call,)),),
-        output="Paris",
-        usage=Usage(tokens_in=10, tokens_out=5, cost_usd=0.001),
-    )
-    evidence = make_evidence(
-        transcript=transcript,
-        metrics=TrialMetrics(wall_time_seconds=0.05),
-        prompt="question text",
-        criteria="crit",
-        expected_output="Paris",
-        metadata={"k": "v"},
-        note="a note",
-    )
-    return await given(run, evidence, tmp_path, config={"opt": 2})
+    usage = Usage(tokens_in=10, tokens_out=5, cost_usd=0.001)
+    messages = (Message(role="assistant", content="Paris", tool_calls=(call,)),)
+    trial = {
+        "metrics": TrialMetrics(wall_time_seconds=0.05),
+        "prompt": "question text",
+        "criteria": "crit",
+        "expected_output": "Paris",
+        "metadata": {"k": "v"},
+        "note": "a note",
+    }
+    return await given(Transcript(messages=messages, output="Paris", usage=usage), of_trial=trial, config={"opt": 2})
 
 
 async def test_both_contracts_are_kept(whole: dict[str, Any], workspace: Path) -> None:
@@ -194,12 +184,8 @@ async def test_the_sdk_of_agentv_takes_it(whole: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("expected", ["Paris", {"city": "Paris"}, 42, [1, 2], True, None])
 @pytest.mark.parametrize("complete", [True, False])
-async def test_the_sdk_of_agentv_takes_what_is_hardly_known(
-    expected: Any, complete: bool, run: Any, make_evidence: MakeEvidence, tmp_path: Path
-) -> None:
-    call = ToolCall(tool="search", arguments={})
-    transcript = Transcript(messages=(Message(role="assistant", tool_calls=(call,)),), output="", complete=complete)
-    document = await given(run, make_evidence(transcript=transcript, expected_output=expected), tmp_path)
+async def test_the_sdk_of_agentv_takes_what_is_hardly_known(expected: Any, complete: bool, given: Graded) -> None:
+    document = await given(called("search", output="", complete=complete), of_trial={"expected_output": expected})
     assert refused_by_sdk(document) == []
 
 
@@ -230,28 +216,18 @@ async def test_the_trace_tells_what_happened(whole: dict[str, Any]) -> None:
     assert (whole["traceSummary"]["costUsd"], whole["traceSummary"]["durationMs"]) == (0.001, 50)
 
 
-async def test_what_is_not_known_is_null(run: Any, make_evidence: MakeEvidence, tmp_path: Path) -> None:
-    document = await given(run, make_evidence(transcript=said("Paris", complete=False)), tmp_path)
+async def test_what_is_not_known_is_null(given: Graded) -> None:
+    document = await given(said("Paris", complete=False))
     unknown = ("trace", "trace_summary", "traceSummary", "token_usage", "cost_usd", "duration_ms")
     assert [document[name] for name in unknown] == [None] * len(unknown)
 
 
-async def test_files_of_the_question_are_named_where_they_are(
-    run: Any, make_evidence: MakeEvidence, tmp_path: Path, suites_folder: Path
-) -> None:
+async def test_files_of_the_question_are_named_where_they_are(given: Graded, suites_folder: Path) -> None:
     blocks = (ContentBlock(type="file", value="evals/a.js", text="1"), ContentBlock(type="text", value="Review it."))
-    evidence = make_evidence(transcript=said("Paris"), messages=(TaskMessage(role="user", content=blocks),))
-    document = await given(run, evidence, tmp_path)
+    document = await given(of_trial={"messages": (TaskMessage(role="user", content=blocks),)})
     assert document["input_files"] == document["inputFiles"] == [str(suites_folder / "evals/a.js")]
 
 
-async def test_variables_are_what_the_inputs_hold_beside_the_question(
-    run: Any, make_evidence: MakeEvidence, tmp_path: Path
-) -> None:
+async def test_variables_are_what_the_inputs_hold_beside_the_question(given: Graded) -> None:
     inputs = {"prompt": "Hi.", "city": "Paris", "vars": {"land": "France"}}
-    document = await given(run, make_evidence(transcript=said("Paris"), inputs=inputs), tmp_path)
-    assert document["vars"] == {"city": "Paris", "land": "France"}
-
-
-async def test_half_of_a_surrogate_pair_in_an_answer_is_no_obstacle(run: Any, make_evidence: MakeEvidence) -> None:
-    assert (await run("agentv", evidence=make_evidence(transcript=said("Paris \ud800")))).score == 1
+    assert (await given(of_trial={"inputs": inputs}))["vars"] == {"city": "Paris", "land": "France"}

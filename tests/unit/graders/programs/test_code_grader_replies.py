@@ -17,6 +17,7 @@ SHAPES: list[tuple[dict[str, Any], float]] = [
     ({"pass": False}, 0),
     ({"score": 0}, 0),
     ({"score": 1}, 1),
+    ({"pass": True, "score": 0.1}, 0.1),
 ]
 
 
@@ -44,17 +45,6 @@ def test_what_a_reply_says_becomes_checks() -> None:
     assert read.reason == "so so"
 
 
-@pytest.mark.parametrize("score", [1.0, 0.95, 0.7])
-def test_a_reply_that_says_it_did_not_pass_has_nothing_whatever_its_score(score: float) -> None:
-    read = read_code_reply(json.dumps({"pass": False, "score": score, "reason": "no"}), "", 0)
-    assert read.score == 0
-    assert read.checks[0].message == f"`pass` is false, so the score {score:.3g} does not count"
-
-
-def test_a_pass_lifts_no_score() -> None:
-    assert read_code_reply('{"pass": true, "score": 0.1}', "", 0).score == 0.1
-
-
 @pytest.mark.parametrize(
     ("stdout", "exit_code", "score", "message"),
     [
@@ -62,9 +52,12 @@ def test_a_pass_lifts_no_score() -> None:
         ("", 0, 1, "exit code 0"),
         ("not fine", 1, 0, "not fine"),
         ("", 1, 0, "exit code 1"),
+        ('{"pass": false, "score": 0.95}', 0, 0, "`pass` is false, so the score 0.95 does not count"),
     ],
 )
-def test_plain_text_goes_by_the_exit_code(stdout: str, exit_code: int, score: float, message: str) -> None:
+def test_plain_text_goes_by_the_exit_code_and_a_reply_by_its_pass(
+    stdout: str, exit_code: int, score: float, message: str
+) -> None:
     read = read_code_reply(stdout, "", exit_code)
     assert (read.score, [check.message for check in read.checks]) == (score, [message])
     assert read.checks[0].passed is (score == 1)

@@ -4,22 +4,21 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.model.assertions import ScriptAssertion
-from passgate.tasks.model.grade import Grade
 from tests.unit.graders.trials import Graded, said
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 LANGUAGES = ["python", pytest.param("javascript", marks=needs_node)]
 
 
+def javascript(*fields: str) -> Any:
+    return pytest.param("javascript", *fields, marks=needs_node)
+
+
 @pytest.fixture
-def run(graded: Graded) -> Any:
-    async def ask(language: str, value: str, answer: str = "Paris", **fields: Any) -> Grade:
-        return await graded(
-            ScriptAssertion(type=language, value=value, **fields),
-            said(answer),
-            inputs={"prompt": "Hi.", "vars": {"city": "Paris"}},
-        )  # type: ignore[arg-type]
+def run(graded: Graded) -> Graded:
+    async def ask(language: str, value: str, answer: str = "Paris", **fields: Any) -> Any:
+        inputs = {"prompt": "Hi.", "vars": {"city": "Paris"}}
+        return await graded({"type": language, "value": value, **fields}, said(answer), inputs=inputs)
 
     return ask
 
@@ -35,49 +34,53 @@ def run(graded: Graded) -> Any:
         ("python", "import json\nif output:\n    return True\nreturn json.loads('0')"),
         ("python", "return 'Paris' in output"),
         ("python", "print('seen') or True"),
-        pytest.param("javascript", "output.includes('Paris')", marks=needs_node),
-        pytest.param("javascript", "output.includes('Paris');", marks=needs_node),
-        pytest.param("javascript", "output.includes(context.vars.city) // yes", marks=needs_node),
-        pytest.param("javascript", "const found = output.length === 5;\nreturn found;", marks=needs_node),
-        pytest.param("javascript", "return output.length === 5", marks=needs_node),
-        pytest.param("javascript", "Promise.resolve(true)", marks=needs_node),
-        pytest.param("javascript", "console.log('seen') === undefined", marks=needs_node),
-        pytest.param("javascript", "(process.stdout.write('seen'), true)", marks=needs_node),
-        pytest.param("javascript", "require('path').basename('a/b') === 'b'", marks=needs_node),
+        javascript("output.includes('Paris')"),
+        javascript("output.includes('Paris');"),
+        javascript("output.includes(context.vars.city) // yes"),
+        javascript("const found = output.length === 5;\nreturn found;"),
+        javascript("return output.length === 5"),
+        javascript("Promise.resolve(true)"),
+        javascript("console.log('seen') === undefined"),
+        javascript("(process.stdout.write('seen'), true)"),
+        javascript("require('path').basename('a/b') === 'b'"),
     ],
 )
-async def test_an_expression_or_a_body_says_whether_the_answer_is_good(language: str, value: str, run: Any) -> None:
+async def test_an_expression_or_a_body_says_whether_the_answer_is_good(language: str, value: str, run: Graded) -> None:
     result = await run(language, value)
     assert (result.error, result.passed, result.score) == (None, True, 1)
 
 
 @pytest.mark.parametrize(
-    ("language", "value"),
-    [("python", "'Paris' in output"), pytest.param("javascript", "output.includes('Paris')", marks=needs_node)],
+    ("language", "value", "answer", "said"),
+    [
+        ("python", "'Paris' in output", "Rome", "'Paris' in output"),
+        ("python", "{'pass': False, 'score': 1, 'reason': 'no'}", "Paris", "no"),
+        javascript("output.includes('Paris')", "Rome", "output.includes('Paris')"),
+        javascript("({pass: false, score: 1, reason: 'no'})", "Paris", "no"),
+    ],
 )
-async def test_a_bad_answer_has_nothing(language: str, value: str, run: Any) -> None:
-    result = await run(language, value, answer="Rome")
-    assert (result.passed, result.score) == (False, 0)
-    assert result.checks[0].passed is False
-    assert value in result.checks[0].message
+async def test_a_bad_answer_has_nothing(language: str, value: str, answer: str, said: str, run: Graded) -> None:
+    result = await run(language, value, answer)
+    assert (result.passed, result.score, result.checks[0].passed) == (False, 0, False)
+    assert said in result.checks[0].message
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_number_is_a_score_and_passes_from_the_threshold_on(language: str, run: Any) -> None:
-    assert ((await run(language, "0.4")).passed, (await run(language, "0.4")).score) == (False, 0.4)
-    assert (await run(language, "0.4", threshold=0.4)).passed
-    assert (await run(language, "0.4", threshold=0.4, min_score=0.9)).passed
-    assert not (await run(language, "0.9", threshold=0.95)).passed
-    assert (await run(language, "0.5", min_score=0.5)).passed
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_an_object_is_a_reply(language: str, run: Any) -> None:
-    literal = {"python": "{'pass': False, 'score': 1, 'reason': 'no'}"}
-    value = literal.get(language, "({pass: false, score: 1, reason: 'no'})")
-    result = await run(language, value)
-    assert (result.passed, result.score) == (False, 0)
-    assert "no" in result.checks[0].message
+@pytest.mark.parametrize(
+    ("score", "fields", "passed"),
+    [
+        ("0.4", {}, False),
+        ("0.4", {"threshold": 0.4}, True),
+        ("0.4", {"threshold": 0.4, "min_score": 0.9}, True),
+        ("0.9", {"threshold": 0.95}, False),
+        ("0.5", {"min_score": 0.5}, True),
+    ],
+)
+async def test_a_number_is_a_score_and_passes_from_the_threshold_on(
+    score: str, fields: dict[str, float], passed: bool, language: str, run: Graded
+) -> None:
+    result = await run(language, score, **fields)
+    assert (result.passed, result.score) == (passed, float(score))
 
 
 @pytest.mark.parametrize(
@@ -91,30 +94,28 @@ async def test_an_object_is_a_reply(language: str, run: Any) -> None:
         ("python", "'yes'", "must be a number from 0 to 1"),
         ("python", "float('nan')", "the script's result is unusable"),
         ("python", "{}", "it has no `score`"),
-        pytest.param("javascript", "nothing(output)", "the script raised: ", marks=needs_node),
-        pytest.param("javascript", "1 +", "the script raised: ", marks=needs_node),
-        pytest.param("javascript", "undefined", "must be a number from 0 to 1", marks=needs_node),
-        pytest.param("javascript", "process.exit(0)", "the script's result is unusable", marks=needs_node),
-        pytest.param("javascript", "output.length", "must be a number from 0 to 1", marks=needs_node),
+        javascript("nothing(output)", "the script raised: "),
+        javascript("1 +", "the script raised: "),
+        javascript("undefined", "must be a number from 0 to 1"),
+        javascript("process.exit(0)", "the script's result is unusable"),
+        javascript("output.length", "must be a number from 0 to 1"),
     ],
 )
-async def test_a_script_that_fails_measures_nothing(language: str, value: str, error: str, run: Any) -> None:
-    result = await run(language, value)
-    assert error in result.error
-    assert (result.passed, result.score) == (False, None)
+async def test_a_script_that_fails_measures_nothing(language: str, value: str, error: str, run: Graded) -> None:
+    assert error in (await run(language, value)).error
 
 
 @pytest.mark.parametrize(
     "answer", ["'); process.exit(0); ('", '"""\nimport sys; sys.exit(0)\n"""', "`${process.exit()}`", "\ud800", "\0"]
 )
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_an_answer_is_never_code(language: str, answer: str, run: Any) -> None:
+async def test_an_answer_is_never_code(language: str, answer: str, run: Graded) -> None:
     value = {"python": "len(output) == 0"}.get(language, "output.length === 0")
-    result = await run(language, value, answer=answer)
+    result = await run(language, value, answer)
     assert (result.error, result.score) == (None, 0)
 
 
-async def test_javascript_needs_node(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_javascript_needs_node(run: Graded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     result = await run("javascript", "true")
-    assert result.error == ("`javascript` needs Node.js, which is not installed: install it from https://nodejs.org")
+    assert result.error == "`javascript` needs Node.js, which is not installed: install it from https://nodejs.org"
