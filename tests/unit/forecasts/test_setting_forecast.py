@@ -1,10 +1,17 @@
-"""What a gate will do under one policy."""
+"""What a gate will do under one policy, what its limits add, and what a verdict costs."""
 
+import numpy as np
 import pytest
 
-from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.task import Suite
-from tests.builders import a_baseline_task
+from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SimulatedLimits, simulate_limits
+from passgate.tasks.model.baseline import BaselineTask
+from passgate.tasks.model.forecast import Effort
+from passgate.tasks.model.policy import GatePolicy, Rule
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
+from passgate.tasks.stats.decision import operating_characteristic
+from passgate.tasks.stats.ratios import Noise
+from tests.builders import a_baseline_task, a_policy, a_task, in_two_runs
 from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
 GREEN = a_baseline_task(passed=60, n=60)
@@ -85,3 +92,97 @@ def test_a_gate_that_blocks_on_nothing_is_never_red() -> None:
     found = foresee(setting(tasks(2), 0.9, **{**STRICT, "blocks_on": []}))
     assert [point.red for point in found.curve(found, [1.0, 0.5])] == [0, 0]
     assert found.causes() == found.rules() == []
+
+
+PRICED = a_baseline_task(passed=59, n=60, costs=in_two_runs(0.1, 0.3), wall_times=in_two_runs(4.0, 8.0))
+TEST = SequentialTest(accept=0.95, reject=0.7)
+
+
+def effort(*of, rate: float = 0.9, known: BaselineTask | list | None = PRICED, **gate) -> Effort:
+    return foresee(setting(of, rate, known=known, **gate)).effort
+
+
+def test_planned_trials_are_all_k_and_confirming_ones_come_beside_them() -> None:
+    found = effort(*tasks(2), a_task(task_id="x", k=5), **STRICT)
+    assert (found.planned, found.confirming, found.saved, found.trials) == (11, 0, 0, 11)
+    found = effort(*tasks(3), **EVIDENCE)
+    assert found.confirming > 0
+    assert found.trials == 9 + found.confirming
+
+
+def test_curtailment_saves_what_comes_after_what_decides() -> None:
+    expected = 1 + 0.9 + 0.81
+    assert effort(*tasks(2), **{**STRICT, "curtailment": True}).saved == pytest.approx(2 * (3 - expected))
+    assert effort(*tasks(2), **{**EVIDENCE, "curtailment": True}).saved == 0
+    task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
+    gate = {**STRICT, "suites": ["open_ended"], "curtailment": True}
+    assert effort(task, **gate).saved == pytest.approx(3 - (1 + 0.1 + 0.01))
+
+
+def test_a_sequential_test_stops_when_it_has_decided() -> None:
+    task = a_task(k=20, sequential=TEST)
+    expected = operating_characteristic(TEST, 20, 0.9).expected_trials
+    assert effort(task, **STRICT).saved == pytest.approx(20 - expected)
+
+
+def test_money_and_time_are_those_of_the_baselines_means() -> None:
+    found = effort(*tasks(2), **STRICT)
+    assert found.cost == pytest.approx(6 * 0.2)
+    assert found.seconds == pytest.approx(6 * 6.0 / 8)
+    one = setting(tasks(2), 0.9, known=PRICED, plan={"request": RunRequest(jobs=2)}, **STRICT)
+    assert foresee(one).effort.seconds == pytest.approx(6 * 6.0 / 2)
+    unknown = a_baseline_task(passed=59, n=60)
+    assert effort(*tasks(2), known=[PRICED, unknown], **STRICT).cost == pytest.approx(6 * 0.2)
+    assert effort(*tasks(2), known=unknown, **STRICT).cost is None
+    assert effort(*tasks(2), known=None, **STRICT).seconds is None
+
+
+BOUNDS = np.array([0.9, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5])
+KNOWN = SimulatedLimits(latency=BOUNDS, latency_p95_seconds=2.0, cost=BOUNDS, cost_per_trial=1.0)
+
+
+NO_FLOORS = {"latency_floor_ms": 0, "cost_floor_usd": 0}
+
+
+def gate(limits: dict[str, float], blocks_on: tuple[str, ...] = ("latency", "cost")) -> GatePolicy:
+    return a_policy(limits=NO_FLOORS | limits, blocks_on=blocks_on).gates[GateName.CI_MERGE]
+
+
+def test_a_bound_must_exceed_its_limit() -> None:
+    assert KNOWN.chances(gate({"latency_p95_increase_pct": 15})) == {Rule.LATENCY: 3 / 8}
+    assert KNOWN.chances(gate({"cost_increase_pct": 20})) == {Rule.LATENCY: 0.0, Rule.COST: 2 / 8}
+    assert KNOWN.chances(gate({"latency_p95_increase_ms": 500}))[Rule.LATENCY] == 2 / 8
+    both = {"latency_p95_increase_ms": 500, "latency_p95_increase_pct": 15}
+    assert KNOWN.chances(gate(both))[Rule.LATENCY] == 3 / 8
+    limits = {"latency_p95_increase_pct": 15, "cost_increase_pct": 10}
+    chances = KNOWN.chances(gate(limits | {"latency_floor_ms": 500, "cost_floor_usd": 0.25}))
+    assert chances == {Rule.LATENCY: 2 / 8, Rule.COST: 2 / 8}
+
+
+def test_what_does_not_block_or_cannot_be_compared_is_no_chance() -> None:
+    limits = {"latency_p95_increase_pct": 15, "cost_increase_pct": 10}
+    assert KNOWN.chances(gate(limits, ("cost",))).keys() == {Rule.COST}
+    assert NO_LIMITS.chances(gate(limits)) == {}
+
+
+@pytest.mark.parametrize(("count", "known"), [(7, False), (8, True)])
+def test_tasks_with_figures_at_the_baseline_are_pairs(count: int, known: bool) -> None:
+    before = a_baseline_task(wall_times=in_two_runs(1.0, 2.0), costs={})
+    assumed = setting(tasks(count), known=before).tasks
+    noise = Noise({one.name: 0.3 for one in assumed}, 0.0, 2)
+    found = simulate_limits(assumed, {Rule.LATENCY: noise}, gates=100, seed=1)
+    assert (found.latency is not None) is known
+    assert found.cost is None
+    assert found.latency_p95_seconds == pytest.approx(2.0, abs=0.1)
+
+
+def test_assumed_baselines_and_runs_that_share_no_task_cannot_be_compared() -> None:
+    """Nor can figures of 0."""
+    before = [a_baseline_task(wall_times={f"r{number}": (1.0, 2.0)}, costs=in_two_runs(0.0)) for number in range(8)]
+    assumed = setting(tasks(8), known=before).tasks
+    spreads = {one.name: 0.3 for one in assumed}
+    noises = {Rule.LATENCY: Noise(spreads, 0.0, 0), Rule.COST: Noise(spreads, 0.0, 2)}
+    found = simulate_limits(assumed, noises, gates=100, seed=1)
+    assert (found.latency, found.cost) == (None, None)
+    found = simulate_limits(setting(tasks(20)).tasks, {}, gates=100, seed=1)
+    assert (found.latency, found.cost) == (None, None)

@@ -1,14 +1,19 @@
-"""The meter's limits: they hold before a call is paid for, whatever API the agent speaks."""
+"""The meter's limits: they hold before a call is paid for, whatever API the agent speaks and however many at once."""
 
+import asyncio
 import re
+from typing import Any
 
 import pytest
 
-from passgate.tasks.model.transcript import EndReason
-from tests.unit.metering.conftest import either_way, every_api, message_of
+from passgate.tasks.errors import CostCapError
+from passgate.tasks.metering.cost_cap import CostCap
+from passgate.tasks.model.transcript import EndReason, Transcript
+from tests.unit.metering.conftest import Metered, either_way, every_api, message_of
 from tests.upstream import ScriptedUpstream
-from tests.upstream_replies import Slow
+from tests.upstream_replies import Silent, Slow, Status
 from tests.upstream_shapes import Says
+from tests.waiting import until
 
 
 @every_api
@@ -93,3 +98,99 @@ async def test_a_forbidden_call_is_taken_out_of_the_reply(
     assert transcript.end is EndReason.FORBIDDEN_CALL
     refused = transcript.tool_calls[0]
     assert (refused.tool, refused.arguments, refused.refused) == ("drop_table", {"name": "users"}, True)
+
+
+SHORT = Silent(0.05, Says("Well.", tokens_in=100, tokens_out=20))
+"""A reply that calls at the same time wait for together."""
+
+
+async def at_once(agent: Metered, calls: int, api: str = "chat", **body: Any) -> list[int]:
+    """The statuses of so many calls that are sent at the same time."""
+    answers = await asyncio.gather(*(getattr(agent, api)(**body) for _ in range(calls)))
+    return [answer.status_code for answer in answers]
+
+
+@every_api
+async def test_forty_calls_at_once_stay_within_max_tokens(metered, upstream: ScriptedUpstream, api: str) -> None:
+    upstream.says(SHORT)
+    async with metered(max_tokens=500) as agent:
+        statuses = await at_once(agent, 40, api)
+        transcript = await agent.transcript()
+    assert statuses.count(200) == upstream.count == 4
+    assert transcript.end is EndReason.OVER_BUDGET
+    assert transcript.whole_usage.tokens_in == 400
+
+
+@pytest.mark.parametrize("budget", [{"max_cost_usd": 0.045}, {"max_steps": 4}])
+async def test_forty_calls_at_once_stay_within_other_budgets(
+    metered, upstream: ScriptedUpstream, budget: dict[str, float]
+) -> None:
+    upstream.says(SHORT)
+    async with metered(**budget) as agent:
+        statuses = await at_once(agent, 40, max_tokens=20)
+    assert statuses.count(200) == upstream.count == 4
+
+
+async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(metered, upstream: ScriptedUpstream) -> None:
+    upstream.says(SHORT)
+    cost_cap = CostCap(0.045)
+    async with metered(cost_cap=cost_cap) as one, metered(cost_cap=cost_cap) as other:
+        await asyncio.gather(at_once(one, 20), at_once(other, 20))
+        for agent in (one, other):
+            with pytest.raises(CostCapError, match=r"cost cap of \$0\.04"):
+                await agent.transcript()
+    assert upstream.count == 4
+    assert cost_cap.spent == pytest.approx(0.04)
+    assert cost_cap.exhausted
+
+
+@pytest.mark.parametrize("budget", [{"max_tokens": 1000}, {"max_cost_usd": 0.01}])
+async def test_a_first_prompt_that_cannot_fit_is_not_sent(
+    metered, upstream: ScriptedUpstream, budget: dict[str, float]
+) -> None:
+    async with metered(**budget) as agent:
+        answer = await agent.chat(messages=[{"role": "user", "content": "word " * 800_000}])
+        transcript = await agent.transcript()
+    assert answer.status_code == 400
+    assert message_of(answer).startswith(f"over budget: {next(iter(budget))} is")
+    assert upstream.count == 0
+    assert transcript.end is EndReason.OVER_BUDGET
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_tokens": 4096}], ids=["no-limit", "limit"])
+async def test_calls_that_fit_together_are_not_refused_for_what_they_might_have_used(
+    metered, upstream: ScriptedUpstream, limits: dict[str, int]
+) -> None:
+    upstream.says(SHORT)
+    async with metered(max_tokens=6000) as agent:
+        assert await at_once(agent, 10, **limits) == [200] * 10
+    assert all(call.body.get("max_tokens") == limits.get("max_tokens") for call in upstream.calls), "nor cut short"
+
+
+async def test_calls_with_room_for_all_are_sent_together(metered, upstream: ScriptedUpstream) -> None:
+    upstream.says(Silent(600))
+    async with metered(max_tokens=100_000, max_cost_usd=100) as agent:
+        calls = asyncio.create_task(at_once(agent, 10))
+        await until(lambda: upstream.count == 10)
+        calls.cancel()
+
+
+async def test_what_a_failed_call_had_reserved_is_there_for_the_next(metered, upstream: ScriptedUpstream) -> None:
+    upstream.says(Status(400), Says("Well.", tokens_in=100, tokens_out=20))
+    async with metered(max_tokens=200, cost_cap=CostCap(0.02)) as agent:
+        assert await at_once(agent, 2, max_tokens=60) == [400, 200]
+
+
+async def test_a_trial_that_ends_while_its_call_waits_for_money_of_the_run_is_not_the_agents_failure(
+    metered, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(Silent(30))
+    cost_cap = CostCap(0.02)
+    async with metered(cost_cap=cost_cap) as first, metered(cost_cap=cost_cap) as second:
+        calls = [asyncio.create_task(agent.chat(max_tokens=100)) for agent in (first, second)]
+        await until(lambda: upstream.count and any(agent.trial.ledger.waits_for_cap for agent in (first, second)))
+        (waiting,) = [agent for agent in (first, second) if agent.trial.ledger.waits_for_cap]
+        with pytest.raises(CostCapError, match="reserved by other trials"):
+            await waiting.transcript(Transcript(end=EndReason.TIMED_OUT))
+        for call in calls:
+            call.cancel()

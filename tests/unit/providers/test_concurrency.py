@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from passgate.tasks.providers.concurrency import LEAST, MOST, START, ConcurrencyLimiter, Window
+from passgate.tasks.providers.concurrency import ConcurrencyLimiter, Window
 
 
 def full(size: float) -> ConcurrencyLimiter:
@@ -16,27 +16,14 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_a_round_trip_of_successes_makes_a_used_window_larger_by_one() -> None:
+def test_a_round_trip_of_successes_makes_a_used_window_larger_by_one_and_an_unused_one_stays_as_it_is() -> None:
     window = Window(10)
     for _ in range(10):
         window.grow(in_flight=10)
     assert window.size == pytest.approx(11, abs=0.1)
-
-
-def test_an_unused_window_stays_as_it_is() -> None:
     window = Window(10)
     window.grow(in_flight=4)
     assert window.size == 10
-
-
-def test_a_window_has_its_bounds() -> None:
-    window = Window(MOST)
-    window.grow(in_flight=MOST)
-    assert window.size == MOST
-    window = Window(1.5)
-    window.shrink(1, window.epoch)
-    assert window.size == LEAST
-    assert Window().size == START
 
 
 def test_an_overload_halves_what_is_under_way() -> None:
@@ -45,13 +32,6 @@ def test_an_overload_halves_what_is_under_way() -> None:
     assert window.size == 32
     window.shrink(in_flight=8, epoch=1)
     assert window.size == 4
-
-
-def test_calls_that_began_before_a_decrease_do_not_bring_another() -> None:
-    window = Window(64)
-    for _ in range(64):
-        window.shrink(in_flight=64, epoch=0)
-    assert (window.size, window.epoch) == (32, 1)
 
 
 async def test_turns_go_to_the_oldest_call_first() -> None:

@@ -33,6 +33,7 @@ class TestStream:
         stream = API.stream(BOTH, refusing())
         assert not stream.started
         for document in TEXT:
+            assert not stream.ended
             sent = event(document)
             assert stream.feed(sent) == sent
         assert (stream.started, stream.ended, stream.characters) == (True, True, len("Hello there"))
@@ -47,11 +48,6 @@ class TestStream:
         stream.feed(event(chunk({"reasoning_content": "Hm"})))
         assert stream.started
         assert (stream.reply.text, stream.characters) == ("", 2)
-
-    def test_usage_that_was_not_asked_for_is_kept_from_the_agent(self) -> None:
-        output, stream = passed(API, unnamed([*TEXT, USAGE_CHUNK]), refusing())
-        assert output == unnamed(TEXT)
-        assert stream.reply.usage == USED
 
     def test_a_chunk_without_choices_or_usage_goes_on(self) -> None:
         filtered = {**chunk({}), "choices": [], "prompt_filter_results": []}
@@ -80,12 +76,6 @@ class TestStream:
         assert (call.id, call.function.name, call.index) == (left.call_id, left.tool, 0)
         assert call.function.arguments == f'{{"path": "{left.arguments["path"]}"}}'
         assert stream.reply.calls == (READ, DELETE)
-
-    def test_without_any_call_left_it_is_a_reply_of_text(self) -> None:
-        output, _ = passed(API, unnamed(TWO_CALLS), refusing("read", "delete"))
-        final = accumulated(output).choices[0]
-        assert (final.finish_reason, final.message.content, final.message.tool_calls) == ("stop", "", None)
-        assert b"tool_calls" not in output
 
     def test_text_beside_a_call_that_is_taken_out_stays(self) -> None:
         begun, end = chunk({"role": "assistant", "content": "One "}), chunk({"content": "three"})
@@ -195,13 +185,6 @@ class TestStream:
         endless = event(called(0, "a" * 2**20, "call_a", "read"))
         with pytest.raises(ApiFormatError, match="the tool calls of the reply are larger than"):
             stream.feed(endless * 40)
-
-    def test_the_reason_to_finish_ends_it_without_the_last_event(self) -> None:
-        stream = API.stream({}, refusing())
-        stream.feed(b"".join(map(event, TEXT[:-1])))
-        assert not stream.ended
-        stream.feed(event(TEXT[-1]))
-        assert stream.ended
 
     @pytest.mark.parametrize(
         ("sent", "message"),

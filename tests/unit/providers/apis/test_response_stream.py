@@ -49,11 +49,6 @@ class TestStream:
         assert numbers(output) == sorted(set(numbers(output)))
         assert stream.reply.calls == (READ, DELETE)
 
-    def test_without_any_call_left_there_is_only_text(self) -> None:
-        output, _ = passed(API, named(CALLS), refusing("read", "delete"))
-        assert accumulated(output).output_text == "Okay.Then?"
-        assert b"call_" not in output
-
     def test_calls_side_by_side_are_each_whole_when_their_item_is_done(self) -> None:
         first, second = call_events(0, OUTPUT[1], '{"path": "a"}'), call_events(1, OUTPUT[2], '{"path": "b"}')
         mixed = [one for pair in zip(first, second, strict=True) for one in pair]
@@ -195,12 +190,6 @@ class TestCut:
         assert final.output[1].call_id == "call_a"
         assert b"call_b" not in output
         assert stream.reply.calls == (READ,)
-
-    def test_an_item_has_the_index_that_the_agent_knows(self) -> None:
-        stream = API.stream({}, refusing("read", "delete"))
-        output = stream.feed(named(CALLS[:-4])) + stream.cut()
-        assert [one["output_index"] for one in documents(output) if "output_index" in one][-1] == 1
-        assert accumulated(output).output_text == "Okay.Then?"
 
     def test_a_refusal_and_reasoning_are_ended_too(self) -> None:
         refusal = {"type": "response.refusal.delta", "output_index": 1, "content_index": 0, "delta": "I ca"}
