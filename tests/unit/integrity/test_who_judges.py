@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import InputError, StorageError, UsageError
-from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
-from passgate.tasks.model.task import GateName
 from tests.builders import write_task
 from tests.repositories import GitRepository
 from tests.unit.changes import (
+    LOOSE,
     change,
     commit_on_main,
     edits_of,
@@ -43,63 +42,70 @@ def test_a_change_of_a_grader_is_judged_by_the_merge_base(repository: GitReposit
         ("suites/golden/a.yaml", "changed", "tasks and graders")
     ]
     assert plan.tasks == own.tasks, "digests, places and all"
-    change = of_change(plan)
-    assert change.tasks[0].grader_digest != plan.tasks[0].grader_digest
-    assert (change.run_id, change.base.judged_by, change.base.edits) == (f"{plan.run_id}/change", "change", ())
+    theirs = of_change(plan)
+    assert theirs.tasks[0].grader_digest != plan.tasks[0].grader_digest
+    assert (theirs.run_id, theirs.base.judged_by, theirs.base.edits) == (f"{plan.run_id}/change", "change", ())
     assert (Path(plan.suites_folder) / "golden/a.yaml").is_file()
-    assert Path(change.suites_folder) == repository.path / "suites"
-    assert plan.request == change.request == RunRequest()
+    assert Path(theirs.suites_folder) == repository.path / "suites"
+    assert plan.request == theirs.request == RunRequest()
+
+
+A, B = "suites/golden/a.yaml", "suites/golden/b.yaml"
+LOOSENED = {A: task_text(graders=LOOSE)}
+OFF = {"gates.yaml": gates(more="integrity: off")}
+ITSELF = "so this change judges itself"
 
 
 @pytest.mark.parametrize(
-    ("there", "missing"),
-    [pytest.param({}, "no gates.yaml, no folder suites"), pytest.param({"gates.yaml": "x"}, "no folder suites")],
-    ids=["nothing", "no suites"],
-)
-def test_a_change_that_brings_the_gate_judges_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str], missing: str
-) -> None:
-    repository = GitRepository(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    change(repository, there)
-    base = repository.commit()
-    change(repository, {"gates.yaml": gates(), "suites/golden/a.yaml": task_text()})
-    plan = planned()
-    assert is_judged_by_itself(plan)
-    assert plan.base.note == f"the merge base {base[:12]} has {missing}, so this change judges itself"
-    assert len(plan.base.edits) == 2
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "why"),
+    ("before", "after", "why"),
     [
-        ("gates.yaml", "suites: 3\n", "gates.yaml:1:1: the key 'gates' is missing and 1 more"),
-        ("suites/golden/b.yaml", "task_id: b\n", "suites/golden/b.yaml:1:1: the key 'suite' is missing and "),
-        ("quarantine.yaml", "tasks: [{task: gone}]\n", "quarantine.yaml:1:"),
+        (
+            {"gates.yaml": None, A: None},
+            {"gates.yaml": gates(), A: task_text()},
+            "has no gates.yaml, no folder suites, ",
+        ),
+        ({A: None}, LOOSENED, "has no folder suites, "),
+        (
+            {"gates.yaml": "suites: 3\n"},
+            {"gates.yaml": gates()},
+            "gates.yaml:1:1: the key 'gates' is missing and 1 more",
+        ),
+        ({B: "task_id: b\n"}, {B: None}, f"{B}:1:1: the key 'suite' is missing and "),
+        ({"quarantine.yaml": "tasks: [{task: gone}]\n"}, {"quarantine.yaml": None}, "quarantine.yaml:1:"),
+        (
+            {"gates.yaml": gates().replace("ci_merge:", "nightly:")},
+            {"gates.yaml": gates()},
+            "gates.yaml has no gate ci_merge; it has nightly",
+        ),
+        ({}, {B: task_text("b")}, "no task of ci_merge matches --task 'b'"),
     ],
+    ids=["nothing", "no suites", "broken gates", "broken task", "broken quarantine", "no such gate", "new task"],
 )
-def test_a_merge_base_that_cannot_be_read_cannot_judge(
-    repository: GitRepository, file: str, text: str, why: str
+def test_a_merge_base_that_has_no_gate_or_cannot_be_read_cannot_judge(
+    repository: GitRepository, before: dict[str, str | None], after: dict[str, str | None], why: str
 ) -> None:
-    repository.write(file, text)
+    change(repository, before)
     base = commit_on_main(repository)
-    repository.write("gates.yaml", gates())
-    if file != "gates.yaml":
-        (repository.path / file).unlink()
-    plan = planned()
+    change(repository, after)
+    plan = planned(task="b") if "--task" in why else planned()
     assert is_judged_by_itself(plan)
-    assert plan.base.note.startswith(f"the merge base {base[:12]} cannot be read, so this change judges itself: {why}")
+    said = f"{why}{ITSELF}" if why.startswith("has no") else f"cannot be read, {ITSELF}: {why}"
+    assert plan.base.note.startswith(f"the merge base {base[:12]} {said}")
+    assert set(edits_of(plan)) == set(after)
 
 
-def test_only_the_merge_base_says_that_every_change_judges_itself(repository: GitRepository) -> None:
-    repository.write("gates.yaml", gates(more="integrity: off"))
-    loosen(repository)
-    assert planned().base.judged_by == "base", "a change cannot switch its judges off"
-    repository.git("checkout", "--quiet", "suites")
-    repository.write("suites/golden/broken.yaml", "task_id: broken\n")
+def test_without_a_gates_file_of_another_name_the_change_judges_itself(repository: GitRepository) -> None:
+    change(repository, {"gates.yaml": None, "mine.yaml": gates(), **LOOSENED})
+    plan = planned(gates="mine.yaml")
+    assert is_judged_by_itself(plan)
+    assert plan.base.note.endswith(f"has no mine.yaml, {ITSELF}")
+    assert edits_of(plan) == ["mine.yaml", A]
+
+
+def test_the_merge_base_says_that_every_change_judges_itself(repository: GitRepository) -> None:
+    change(repository, {**OFF, B: "task_id: broken\n"})
     base = commit_on_main(repository)
-    (repository.path / "suites/golden/broken.yaml").unlink()
-    loosen(repository)
+    change(repository, {B: None, **LOOSENED})
     plan = planned()
     assert is_judged_by_itself(plan)
     assert plan.base.note == (
@@ -108,28 +114,9 @@ def test_only_the_merge_base_says_that_every_change_judges_itself(repository: Gi
     )
 
 
-def test_a_gate_that_the_merge_base_does_not_have_judges_itself(repository: GitRepository) -> None:
-    repository.write("gates.yaml", gates() + "  nightly: {suites: [golden]}\n")
-    plan = load(GateName.NIGHTLY, RunRequest())
-    assert is_judged_by_itself(plan)
-    assert plan.base.note.endswith("this change judges itself: gates.yaml has no gate nightly; it has ci_merge")
-
-
-def test_without_a_gates_file_of_another_name_the_change_judges_itself(repository: GitRepository) -> None:
-    (repository.path / "gates.yaml").rename(repository.path / "mine.yaml")
-    loosen(repository)
-    plan = planned(gates="mine.yaml")
-    assert is_judged_by_itself(plan)
-    assert plan.base.note.endswith("has no mine.yaml, so this change judges itself")
-    assert edits_of(plan) == ["mine.yaml", "suites/golden/a.yaml"]
-
-
-def test_a_selection_of_new_tasks_only_judges_itself(repository: GitRepository) -> None:
-    write_task(repository.path / "suites/golden/new.yaml", task_id="new")
-    assert planned(task="*").base.judged_by == "base"
-    plan = planned(task="new")
-    assert is_judged_by_itself(plan)
-    assert "no task of ci_merge matches --task 'new'" in plan.base.note
+def test_a_change_cannot_switch_its_judges_off(repository: GitRepository) -> None:
+    change(repository, OFF | LOOSENED)
+    assert planned().base.judged_by == "base"
 
 
 def test_another_base_can_be_given(repository: GitRepository) -> None:

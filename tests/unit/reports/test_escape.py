@@ -27,13 +27,8 @@ def test_printable_removes_ansi_sequences() -> None:
     ("character", "shown"),
     [
         ("\x00", r"\x00"),
-        ("\x08", r"\x08"),
-        ("\x1b", r"\x1b"),
         ("\x7f", r"\x7f"),
-        ("\x9c", r"\x9c"),
         ("\u202e", r"\u202e"),
-        ("\u2066", r"\u2066"),
-        ("\u200b", r"\u200b"),
         ("\ud800", r"\ud800"),
         ("\uffff", r"\uffff"),
         ("\U000e0041", r"\U000e0041"),

@@ -26,19 +26,23 @@ def test_it_fits_a_screen() -> None:
     assert "more: --format json has all" in trend_screen(many, width=100, color=False)
 
 
-def test_a_history_without_costs_says_nothing_of_them() -> None:
-    text = trend_screen(TREND.model_copy(update={"cost_per_verdict": None}), width=100, color=False)
-    assert "A verdict took 12m34s (median) in the last 7 days." in text
-
-
-def test_a_history_without_changes_says_how_sure_that_is() -> None:
-    text = trend_screen(TREND.model_copy(update={"changes": ()}), width=100, color=False)
-    assert "No change that chance does not explain (at most 0.1 false alarms are expected in 365 runs)." in text
-
-
-def test_a_history_of_too_few_runs_says_that_no_change_can_be_seen() -> None:
-    text = trend_screen(TREND.model_copy(update={"changes": (), "runs": 8}), width=100, color=False)
-    assert "The history has too few runs: a change can be seen from the 9th run on." in text
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cost_per_verdict": None}, "A verdict took 12m34s (median) in the last 7 days."),
+        (
+            {"changes": ()},
+            "No change that chance does not explain (at most 0.1 false alarms are expected in 365 runs).",
+        ),
+        (
+            {"changes": (), "runs": 8},
+            "The history has too few runs: a change can be seen from the 9th run on.",
+        ),
+    ],
+    ids=["no costs", "no changes", "few runs"],
+)
+def test_a_history_says_what_it_does_not_have(changes: dict[str, object], said: str) -> None:
+    assert said in trend_screen(TREND.model_copy(update=changes), width=100, color=False)
 
 
 def test_changes_of_the_last_week_stand_before_earlier_ones() -> None:
