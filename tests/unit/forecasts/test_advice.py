@@ -28,9 +28,20 @@ def whats(found: Improved) -> list[str]:
     return [change.what for change in found.changes]
 
 
-def test_strict_gates_become_trustworthy_by_evidence() -> None:
-    found = improved(setting(tasks(20), 0.99, known=GREEN, **STRICT))
-    assert whats(found) == ["regression.mode: strict -> evidence"]
+THRESHOLD = {**STRICT, "thresholds": {"golden": 1.0}, "blocks_on": ["golden_regression", "threshold"]}
+
+
+@pytest.mark.parametrize(
+    ("gate", "changes"),
+    [
+        (STRICT, ["regression.mode: strict -> evidence"]),
+        (THRESHOLD, ["regression.mode: strict -> evidence", "thresholds.golden: 1 -> 0.8"]),
+    ],
+    ids=["one change", "two changes"],
+)
+def test_strict_gates_become_trustworthy_by_evidence(gate: dict[str, Any], changes: list[str]) -> None:
+    found = improved(setting(tasks(20), 0.99, known=GREEN, **gate))
+    assert whats(found) == changes
     assert found.forecast.red <= 0.02
 
 
@@ -40,21 +51,11 @@ def test_the_first_that_reaches_the_target_is_the_smallest() -> None:
     assert whats(improved(one, target=foresee(one).red - 1e-6)) == ["regression.undecided: block -> warn"]
 
 
-def test_where_no_single_change_does_two_may() -> None:
-    rules = {**STRICT, "thresholds": {"golden": 1.0}, "blocks_on": ["golden_regression", "threshold"]}
-    found = improved(setting(tasks(20), 0.99, known=GREEN, **rules))
-    assert whats(found) == ["regression.mode: strict -> evidence", "thresholds.golden: 1 -> 0.8"]
-    assert found.forecast.red <= 0.02
-
-
-def test_where_nothing_reaches_it_the_least_red_is_told() -> None:
+def test_where_nothing_reaches_it_the_least_red_is_told_and_where_nothing_helps_nothing_is_changed() -> None:
     one = setting(tasks(20), 0.5, known=GREEN, **STRICT)
     found = improved(one)
     assert found.changes
     assert 0.02 < found.forecast.red < foresee(one).red
-
-
-def test_where_nothing_helps_nothing_is_changed() -> None:
     rules = {**STRICT, "blocks_on": ["safety_violation"]}
     one = setting(tasks(2), 0.5, known=GREEN, task={"violations": {"safety_violation": 0.3}, "safety": True}, **rules)
     found = improved(one)
@@ -74,11 +75,12 @@ def only(one: Setting, beginning: str) -> Candidate:
     return candidate
 
 
-def test_a_strict_gate_may_ask_for_evidence() -> None:
+def test_a_strict_gate_may_ask_for_evidence_and_one_that_is_never_red_for_nothing() -> None:
     candidate = found(setting(tasks(2), 0.9, **STRICT))[0]
     assert candidate.change.what == "regression.mode: strict -> evidence"
     assert candidate.change.lines == ("gates:", "  ci_merge:", "    regression: {mode: evidence}")
     assert candidate.setting.plan.gate_policy.regression.mode == "evidence"
+    assert found(setting(tasks(2), 1.0, known=a_baseline_task(), **STRICT)) == []
 
 
 def test_a_gate_that_asks_for_evidence_may_ask_for_more() -> None:
@@ -157,10 +159,6 @@ def test_every_change_is_what_its_lines_say() -> None:
                 document = one.plan.policy.model_dump(mode="json")
                 laid = over(document, yaml.safe_load("\n".join(candidate.change.lines)))
                 assert Policy.model_validate(laid) == candidate.setting.plan.policy, candidate.change.what
-
-
-def test_a_gate_that_is_never_red_has_none() -> None:
-    assert found(setting(tasks(2), 1.0, known=a_baseline_task(), **STRICT)) == []
 
 
 def over(document: dict[str, Any], lines: dict[str, Any]) -> dict[str, Any]:

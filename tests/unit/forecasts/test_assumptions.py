@@ -7,28 +7,27 @@ import pytest
 from passgate.tasks.forecasts.assumptions import measured_rates, noises_of
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.task import Metric
+from passgate.tasks.model.task import EvalTask, Metric
 from tests.builders import a_baseline, a_task
 
 TASKS = [a_task(task_id=f"t{number:02}") for number in range(2)]
 
 
-class TestRates:
-    def test_are_drawn_towards_each_other(self) -> None:
-        baseline = a_baseline(*TASKS, passed=60, n=60)
-        assert measured_rates(TASKS, baseline) == dict.fromkeys(baseline.tasks, pytest.approx(120.5 / 121))
+SCORED = a_task(task_id="scored", metric=Metric.MEAN)
+TEN_RUNS = {"runs": tuple("abcdefghij"), "runs_green": 9}
 
-    def test_of_scored_tasks_are_those_of_their_runs(self) -> None:
-        scored = a_task(task_id="scored", metric=Metric.MEAN)
-        baseline = a_baseline(scored, passed=1, n=30, runs=tuple("abcdefghij"), runs_green=9)
-        assert measured_rates([scored], baseline) == {"golden/scored": pytest.approx(9.5 / 11)}
 
-    def test_of_a_new_task_are_the_mean(self) -> None:
-        found = measured_rates(TASKS, a_baseline(TASKS[0], passed=59, n=60))
-        assert found["golden/t01"] == found["golden/t00"] == pytest.approx(59.5 / 61)
-
-    def test_of_nothing_are_none(self) -> None:
-        assert measured_rates(TASKS, Baseline(branch="main")) == {}
+@pytest.mark.parametrize(
+    ("tasks", "baseline", "rate"),
+    [
+        pytest.param(TASKS, a_baseline(*TASKS, passed=60, n=60), 120.5 / 121, id="drawn towards each other"),
+        pytest.param([SCORED], a_baseline(SCORED, passed=1, n=30, **TEN_RUNS), 9.5 / 11, id="of scores, by runs"),
+        pytest.param(TASKS, a_baseline(TASKS[0], passed=59, n=60), 59.5 / 61, id="a new one has the mean"),
+    ],
+)
+def test_the_rates_of_tasks(tasks: list[EvalTask], baseline: Baseline, rate: float) -> None:
+    assert measured_rates(tasks, baseline) == {task.name: pytest.approx(rate) for task in tasks}
+    assert measured_rates(tasks, Baseline(branch="main")) == {}
 
 
 def test_times_and_costs_have_each_their_noise() -> None:

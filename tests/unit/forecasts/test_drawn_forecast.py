@@ -37,9 +37,12 @@ def test_an_assumed_agent_is_red_as_often_as_with_the_baselines_of_a_bench() -> 
     assert of_tasks > 0.001
 
 
-def test_a_forecast_with_baselines_is_computed_and_has_no_error() -> None:
+def test_a_forecast_with_baselines_is_computed_and_has_no_error_and_those_of_a_history_stay_as_they_are() -> None:
     known = a_baseline_task(passed=58, n=60)
     assert foresee(setting(tasks(6), 0.95, known=known, **WITH_SUITES)).red_error == 0.0
+    for one in with_drawn_baselines(setting(tasks(6), 0.95, known=[known, *[None] * 5], **WITH_SUITES)):
+        assert one.tasks[0].known is known
+        assert all(task.known is not None for task in one.tasks)
 
 
 @pytest.mark.parametrize("gate", [STRICT, EVIDENCE], ids=["strict", "few tasks"])
@@ -58,11 +61,3 @@ def test_runs_that_differ_give_baselines_that_drift() -> None:
 
     assert drifting(steady) < DRAWS / 5
     assert drifting(differing) > DRAWS * 4 / 5
-
-
-def test_the_baselines_of_a_history_stay_as_they_are() -> None:
-    known = a_baseline_task(passed=58, n=60)
-    some = [known, *[None] * 5]
-    for one in with_drawn_baselines(setting(tasks(6), 0.95, known=some, **WITH_SUITES)):
-        assert one.tasks[0].known is known
-        assert all(task.known is not None for task in one.tasks)

@@ -108,9 +108,8 @@ def test_an_assumed_baseline_is_what_many_histories_are(rule: TrialRule, rate: f
         admitted += sum(trials[:10]) >= 9
     found = assumed_baseline(rule, rate, runs, ADMISSION)
     for state in (BaselineState.GREEN, BaselineState.RED, BaselineState.UNRELIABLE):
-        assert share(found, lambda entry, state=state: entry.state is state) == pytest.approx(
-            states[state] / n, abs=0.03
-        )
+        of_state = share(found, lambda entry, state=state: entry.state is state)
+        assert of_state == pytest.approx(states[state] / n, abs=0.03)
     assert sum(entry.passed * chance for entry, chance in found) == pytest.approx(passed / n, rel=0.01)
     assert share(found, lambda entry: sum(entry.newest[:10]) >= 9) == pytest.approx(admitted / n, abs=0.03)
 
@@ -123,24 +122,19 @@ def test_the_chances_sum_to_1_and_every_run_counts_up_to_a_bound() -> None:
     assert {entry.n for entry, _ in found} == {MOST_TRIALS}
 
 
-def test_an_agent_that_never_fails_is_green_and_one_that_never_passes_red() -> None:
+def test_an_agent_that_never_fails_is_green_and_one_that_never_passes_red_and_too_few_trials_admit_nobody() -> None:
     ((entry, chance),) = assumed_baseline(AND, 1.0, 20, Admission())
     assert (entry.state, entry.passed, entry.n, chance) == (BaselineState.GREEN, 60, 60, 1.0)
     assert entry.newest == (True,) * 20
     ((entry, _),) = assumed_baseline(OR, 0.0, 2, None)
     assert (entry.state, entry.passed) == (BaselineState.RED, 0)
+    ((entry, _),) = assumed_baseline(AND, 1.0, 3, Admission(passes=9, of=10))
+    assert len(entry.newest) == 9
 
 
 def test_the_newest_runs_all_red_are_red_whatever_was_before() -> None:
     found = assumed_baseline(AND, 0.5, 8, None)
-    by_share = sum(chance for entry, chance in found if entry.state is BaselineState.RED)
-    all_red_lately = (1 - 0.5**3) ** 3
-    assert by_share > all_red_lately
-
-
-def test_too_few_trials_admit_nobody() -> None:
-    ((entry, _),) = assumed_baseline(AND, 1.0, 3, Admission(passes=9, of=10))
-    assert len(entry.newest) == 9
+    assert share(found, lambda entry: entry.state is BaselineState.RED) > (1 - 0.5**3) ** 3
 
 
 def test_scores_and_sequential_tests_are_as_green_as_they_pass() -> None:
@@ -148,6 +142,5 @@ def test_scores_and_sequential_tests_are_as_green_as_they_pass() -> None:
     assert share(found, lambda entry: entry.state is BaselineState.GREEN) == pytest.approx(0.9, abs=1e-5)
     rule = TrialRule(20, Metric.PASS_HAT_K, SequentialTest(accept=0.95, reject=0.7))
     found = assumed_baseline(rule, 0.95, 1, None)
-    assert share(found, lambda entry: entry.state is BaselineState.GREEN) == pytest.approx(
-        rule.green_chance(0.95), abs=1e-5
-    )
+    green = share(found, lambda entry: entry.state is BaselineState.GREEN)
+    assert green == pytest.approx(rule.green_chance(0.95), abs=1e-5)

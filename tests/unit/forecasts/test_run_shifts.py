@@ -37,5 +37,4 @@ def test_the_mean_over_the_runs_is_the_rate_of_the_task(rate: float) -> None:
 
 
 def test_without_a_spread_there_is_one_kind_of_run() -> None:
-    assert shifts_of(0.0) == NO_SHIFT
-    assert NO_SHIFT.rates(0.95) == [0.95]
+    assert (shifts_of(0.0), NO_SHIFT.rates(0.95)) == (NO_SHIFT, [0.95])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SimulatedLimits, simulate_limits
+from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast, SimulatedLimits, simulate_limits
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.forecast import Effort
 from passgate.tasks.model.policy import GatePolicy, Rule
@@ -18,21 +18,22 @@ GREEN = a_baseline_task(passed=60, n=60)
 THIN = a_baseline_task(passed=3, n=3)
 
 
-def test_the_seeds_gate_is_red_45_percent_of_the_time() -> None:
+def test_the_seeds_gate_is_red_45_percent_of_the_time_and_the_shipped_one_is_not() -> None:
     found = foresee(setting(tasks(20), 0.99, **STRICT))
     assert found.red == pytest.approx(0.4528, abs=0.0001)
     assert found.passed == pytest.approx(1 - found.red)
-
-
-def test_the_shipped_gate_is_not() -> None:
     found = foresee(setting(tasks(20), 0.99, **EVIDENCE))
     assert found.red < 0.02
     assert found.effort.confirming < 0.2 * 60
 
 
+def both_of(rates: float | list[float], known: list[BaselineTask]) -> list[SettingForecast]:
+    """Of a strict gate, and of one that asks for evidence."""
+    return [foresee(setting(tasks(len(known)), rates, known=known, **one)) for one in (STRICT, EVIDENCE)]
+
+
 def test_catching_is_beside_the_strict_rule() -> None:
-    strict = foresee(setting(tasks(20), 0.99, known=GREEN, **STRICT))
-    evidence = foresee(setting(tasks(20), 0.99, known=GREEN, **EVIDENCE))
+    strict, evidence = both_of(0.99, [GREEN] * 20)
     to_90, to_70, to_50 = evidence.catches(strict)
     assert [catch.pass_rate for catch in (to_90, to_70, to_50)] == [0.9, 0.7, 0.5]
     assert to_70.strict_mean == pytest.approx(1 - 0.7**3)
@@ -42,9 +43,7 @@ def test_catching_is_beside_the_strict_rule() -> None:
 
 
 def test_the_worst_task_is_the_one_that_is_caught_least() -> None:
-    shaky = a_baseline_task(passed=50, n=60)
-    known = [GREEN, shaky, GREEN]
-    strict, evidence = (foresee(setting(tasks(3), 0.99, known=known, **one)) for one in (STRICT, EVIDENCE))
+    strict, evidence = both_of(0.99, [GREEN, a_baseline_task(passed=50, n=60), GREEN])
     catch = evidence.catches(strict)[1]
     assert (catch.worst_task, catch.tasks) == ("golden/t1", 3)
     assert catch.worst < catch.mean
@@ -57,8 +56,7 @@ def test_a_task_whose_baseline_is_too_thin_for_a_verdict_cannot_block_by_falling
 
 def test_tasks_that_cannot_fall_so_far_or_cannot_block_are_not_counted() -> None:
     red = a_baseline_task(state="red before too", passed=1, n=60)
-    known = [GREEN, GREEN, red]
-    strict, found = (foresee(setting(tasks(3), [0.99, 0.6, 0.99], known=known, **one)) for one in (STRICT, EVIDENCE))
+    strict, found = both_of([0.99, 0.6, 0.99], [GREEN, GREEN, red])
     assert [catch.tasks for catch in found.catches(strict)] == [1, 1, 2]
     none = foresee(setting(tasks(2), 0.99, **{**EVIDENCE, "blocks_on": []}))
     (catch, *_) = none.catches(strict)
@@ -80,7 +78,7 @@ def test_causes_share_the_red() -> None:
 
 
 def test_the_curve_goes_through_the_false_red_and_rises() -> None:
-    strict, found = (foresee(setting(tasks(5), 0.95, known=GREEN, **one)) for one in (STRICT, EVIDENCE))
+    strict, found = both_of(0.95, [GREEN] * 5)
     points = found.curve(strict, [1.0, 0.95, 0.7, 0.5, 0.0])
     assert points[1].red == pytest.approx(found.red)
     assert points[1].strict_red == pytest.approx(strict.red)
@@ -110,16 +108,13 @@ def test_planned_trials_are_all_k_and_confirming_ones_come_beside_them() -> None
     assert found.trials == 9 + found.confirming
 
 
-def test_curtailment_saves_what_comes_after_what_decides() -> None:
+def test_curtailment_and_a_sequential_test_save_what_comes_after_what_decides() -> None:
     expected = 1 + 0.9 + 0.81
     assert effort(*tasks(2), **{**STRICT, "curtailment": True}).saved == pytest.approx(2 * (3 - expected))
     assert effort(*tasks(2), **{**EVIDENCE, "curtailment": True}).saved == 0
     task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
     gate = {**STRICT, "suites": ["open_ended"], "curtailment": True}
     assert effort(task, **gate).saved == pytest.approx(3 - (1 + 0.1 + 0.01))
-
-
-def test_a_sequential_test_stops_when_it_has_decided() -> None:
     task = a_task(k=20, sequential=TEST)
     expected = operating_characteristic(TEST, 20, 0.9).expected_trials
     assert effort(task, **STRICT).saved == pytest.approx(20 - expected)
@@ -148,7 +143,7 @@ def gate(limits: dict[str, float], blocks_on: tuple[str, ...] = ("latency", "cos
     return a_policy(limits=NO_FLOORS | limits, blocks_on=blocks_on).gates[GateName.CI_MERGE]
 
 
-def test_a_bound_must_exceed_its_limit() -> None:
+def test_a_bound_must_exceed_its_limit_where_it_blocks() -> None:
     assert KNOWN.chances(gate({"latency_p95_increase_pct": 15})) == {Rule.LATENCY: 3 / 8}
     assert KNOWN.chances(gate({"cost_increase_pct": 20})) == {Rule.LATENCY: 0.0, Rule.COST: 2 / 8}
     assert KNOWN.chances(gate({"latency_p95_increase_ms": 500}))[Rule.LATENCY] == 2 / 8
@@ -157,10 +152,6 @@ def test_a_bound_must_exceed_its_limit() -> None:
     limits = {"latency_p95_increase_pct": 15, "cost_increase_pct": 10}
     chances = KNOWN.chances(gate(limits | {"latency_floor_ms": 500, "cost_floor_usd": 0.25}))
     assert chances == {Rule.LATENCY: 2 / 8, Rule.COST: 2 / 8}
-
-
-def test_what_does_not_block_or_cannot_be_compared_is_no_chance() -> None:
-    limits = {"latency_p95_increase_pct": 15, "cost_increase_pct": 10}
     assert KNOWN.chances(gate(limits, ("cost",))).keys() == {Rule.COST}
     assert NO_LIMITS.chances(gate(limits)) == {}
 

@@ -10,13 +10,14 @@ from passgate.tasks.forecasts.task_forecast import ChancesOfTasks, RegressionTes
 from passgate.tasks.gates.evidence import alpha_of_one
 from passgate.tasks.model.baseline import BaselineState, BaselineTask
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile, Rule
-from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.stats.regression import regression_test
 from tests.builders import STARTED, a_baseline_task, a_task
 from tests.unit.forecasts.settings import EVIDENCE, PLAIN, STRICT, setting, tasks
 
 GREEN = a_baseline_task(passed=59, n=60, newest=(True,) * 20)
 RED_CHANCE = 1 - 0.9**3
+ADMITTING = {**STRICT, "admission": {"passes": 19, "of": 20}}
 
 
 def chances(one: Setting, index: int = 0, fallen_to: float | None = None) -> TaskChances:
@@ -30,25 +31,38 @@ def quarantine(task: str, days: int = 1) -> dict[str, Any]:
     return {"quarantine": QuarantineFile(tasks=(entry,))}
 
 
-def test_strict_blocks_on_every_failure() -> None:
-    found = chances(setting(tasks(1), 0.9, known=GREEN, **STRICT))
-    assert found.red == {Rule.GOLDEN_REGRESSION: pytest.approx(RED_CHANCE)}
-    assert (found.failed, found.quiet) == (pytest.approx(RED_CHANCE), 0)
+RED_OF = {rule: {rule: pytest.approx(RED_CHANCE)} for rule in (Rule.GOLDEN_REGRESSION, Rule.TASK_FAILED)}
+NEW, OPEN = BaselineTask(state=BaselineState.NEW), a_task(suite=Suite.OPEN_ENDED)
+ANY = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
+NO_BETTER = [a_baseline_task(state=state, passed=12, n=18) for state in (BaselineState.RED, BaselineState.UNRELIABLE)]
+ONLY_SAFETY = {**EVIDENCE, "blocks_on": ["safety_violation"]}
+T0 = tasks(1)[0]
 
 
-@pytest.mark.parametrize("mode", ["strict", "evidence"])
-def test_a_new_task_blocks_at_its_first_failure(mode: str) -> None:
-    new = BaselineTask(state=BaselineState.NEW)
-    found = chances(setting(tasks(1), 0.9, known=new, **PLAIN, regression={"mode": mode}))
-    assert found.red == {Rule.TASK_FAILED: pytest.approx(RED_CHANCE)}
-
-
-@pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE])
-def test_evidence_leaves_what_was_no_better_before(state: BaselineState) -> None:
-    before = a_baseline_task(state=state, passed=12, n=18)
-    found = chances(setting(tasks(1), 0.9, known=before, **EVIDENCE))
-    assert (found.blocks, found.quiet) == (0, pytest.approx(RED_CHANCE))
-    assert chances(setting(tasks(1), 0.9, known=before, **STRICT)).blocks == pytest.approx(RED_CHANCE)
+@pytest.mark.parametrize(
+    ("of", "rate", "known", "gate", "expected"),
+    [
+        pytest.param(T0, 0.9, GREEN, STRICT, {"red": RED_OF[Rule.GOLDEN_REGRESSION], "quiet": 0}, id="strict"),
+        pytest.param(T0, 0.9, NEW, STRICT, {"red": RED_OF[Rule.TASK_FAILED]}, id="new, strict"),
+        pytest.param(T0, 0.9, NEW, EVIDENCE, {"red": RED_OF[Rule.TASK_FAILED]}, id="new"),
+        pytest.param(T0, 0.9, NO_BETTER[0], EVIDENCE, {"blocks": 0, "quiet": RED_CHANCE}, id="red before"),
+        pytest.param(T0, 0.9, NO_BETTER[1], EVIDENCE, {"blocks": 0, "quiet": RED_CHANCE}, id="unreliable before"),
+        pytest.param(T0, 0.9, NO_BETTER[0], STRICT, {"blocks": RED_CHANCE}, id="red before, strict"),
+        pytest.param(
+            T0, 0.9, GREEN, ONLY_SAFETY, {"blocks": 0, "confirming": 0, "quiet": RED_CHANCE}, id="not blocking"
+        ),
+        pytest.param(OPEN, 0.9, GREEN, EVIDENCE, {"blocks": RED_CHANCE}, id="a rule that does not weigh"),
+        pytest.param(ANY, 0.4, GREEN, STRICT, {"red": {Rule.TASK_FAILED: pytest.approx(0.6**3)}}, id="one of k"),
+    ],
+)
+def test_how_often_a_task_blocks(
+    of: EvalTask, rate: float, known: BaselineTask, gate: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    found = chances(setting([of], rate, known=known, **gate))
+    assert {name: getattr(found, name) for name in expected} == {
+        name: value if isinstance(value, dict) else pytest.approx(value) for name, value in expected.items()
+    }
+    assert found.failed == pytest.approx(found.blocks + found.quiet)
 
 
 def test_evidence_does_what_its_test_does() -> None:
@@ -70,20 +84,6 @@ def test_what_is_undecided_warns_where_the_policy_says_so() -> None:
     assert warning < blocking
 
 
-def test_a_rule_that_does_not_block_is_no_red_and_gets_no_confirming_trials() -> None:
-    one = setting(tasks(1), 0.9, known=GREEN, **{**EVIDENCE, "blocks_on": ["safety_violation"]})
-    found = chances(one)
-    assert (found.blocks, found.confirming, found.quiet) == (0, 0, pytest.approx(RED_CHANCE))
-
-
-def test_rules_that_do_not_weigh_are_strict() -> None:
-    task = a_task(suite=Suite.OPEN_ENDED)
-    assert chances(setting([task], 0.9, known=GREEN, **EVIDENCE)).blocks == pytest.approx(RED_CHANCE)
-    task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
-    found = chances(setting([task], 0.4, known=GREEN, **STRICT))
-    assert found.red == {Rule.TASK_FAILED: pytest.approx(0.6**3)}
-
-
 def test_a_task_in_quarantine_blocks_only_by_vetoes() -> None:
     vetoes = {"violations": {Rule.SAFETY_VIOLATION: 0.1}}
     rules = {**STRICT, "blocks_on": ["golden_regression", "safety_violation"]}
@@ -97,31 +97,24 @@ def test_a_task_in_quarantine_blocks_only_by_vetoes() -> None:
 
 def test_a_task_that_is_not_admitted_does_not_block_beside_one_that_is() -> None:
     unproven = a_baseline_task(passed=18, n=20, newest=(False, False, *(True,) * 18))
-    rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
-    both = setting(tasks(2), 0.9, known=[unproven, GREEN], **rules)
+    both = setting(tasks(2), 0.9, known=[unproven, GREEN], **ADMITTING)
     assert (chances(both, 0).withheld, chances(both, 1).withheld) == (1, 0)
     assert chances(both, 0).blocks == 0
-    alone = setting(tasks(1), 0.9, known=unproven, **rules)
+    alone = setting(tasks(1), 0.9, known=unproven, **ADMITTING)
     assert chances(alone).blocks == pytest.approx(RED_CHANCE)
 
 
 def test_an_assumed_baseline_is_admitted_as_often_as_it_would_be() -> None:
-    rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
-    found = chances(setting(tasks(20), 0.95, **rules))
-    assert found.withheld == pytest.approx(1 - (0.95**20 + 20 * 0.05 * 0.95**19), abs=1e-4)
-    assert found.blocks == pytest.approx((1 - found.withheld) * (1 - 0.95**3), rel=1e-3)
-    rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
     unadmitted = 1 - (0.95**20 + 20 * 0.05 * 0.95**19)
-    for count in (1, 2, 5):
-        found = chances(setting(tasks(count), 0.95, **rules))
+    for count in (1, 2, 5, 20):
+        found = chances(setting(tasks(count), 0.95, **ADMITTING))
         assert found.withheld == pytest.approx(unadmitted * (1 - unadmitted ** (count - 1)), abs=1e-4)
         assert found.blocks == pytest.approx((1 - found.withheld) * (1 - 0.95**3), rel=1e-3)
 
 
 def test_admission_of_one_suite_is_nothing_to_another() -> None:
-    rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
     other = a_task(suite=Suite.ADVERSARIAL)
-    both = setting([*tasks(1), other], [0.5, 1.0], **rules)
+    both = setting([*tasks(1), other], [0.5, 1.0], **ADMITTING)
     assert (chances(both, 0).withheld, chances(both, 1).withheld) == (pytest.approx(0, abs=1e-4), 0)
     assert chances(both, 0).blocks == pytest.approx(1 - 0.5**3)
 

@@ -1,7 +1,6 @@
 """The sequential test of a failed task against its pooled baseline."""
 
 import random
-from collections import Counter
 from itertools import product
 
 import pytest
@@ -98,12 +97,12 @@ def test_a_thin_baseline_clears_no_fall_either(rate: float) -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, 0.7, 0.95, 1.0])
 def test_the_figures_are_those_of_every_course_of_a_short_test(rate: float) -> None:
-    test, chances, trials = of(30, 30, most=8, alpha=0.01), Counter[Finding](), 0.0
+    test, chances, trials = of(30, 30, most=8, alpha=0.01), dict.fromkeys(Finding, 0.0), 0.0
     for course in product((True, False), repeat=8):
         chance, n = rate ** sum(course) * (1 - rate) ** (8 - sum(course)), test.k
         while (found := test.follow(course[:n])).finding is Finding.UNFINISHED:
             n += test.next_trials(found.n, found.failed)
-        chances[found.finding] += chance  # type: ignore[assignment]
+        chances[found.finding] += chance
         trials += chance * n
     operation = test.operation(rate)
     shares = [chances[finding] for finding in (Finding.FALLEN, Finding.FITS, Finding.UNDECIDED)]
