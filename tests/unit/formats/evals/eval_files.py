@@ -58,6 +58,12 @@ def read(root: Path, name: str, environment: Mapping[str, str] | None = None) ->
     return Answer(tests, complaints)
 
 
+def read_first(root: Path, files: Mapping[str, str], environment: Mapping[str, str] | None = None) -> Answer:
+    """The tests of the first of these files."""
+    write(root, files)
+    return read(root, next(iter(files)), environment)
+
+
 def documents_of(root: Path) -> Documents:
     """What reads the files of a folder that is a repository."""
     (root / ".git").mkdir(exist_ok=True)

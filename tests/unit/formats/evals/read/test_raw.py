@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.formats.evals.eval_files import read, write
+from tests.unit.formats.evals.eval_files import read_first
 
 CHILD = """\
 tags: [all]
@@ -25,8 +25,7 @@ tests:
 
 def chosen(tmp_path: Path, select: str, kind: str = "suite") -> tuple[list[str | None], list[str]]:
     entry = f"tests: [{{include: ./child.yaml, type: {kind}, select: {select}}}]\n"
-    write(tmp_path, {"w.yaml": entry, "child.yaml": CHILD})
-    answer = read(tmp_path, "w.yaml")
+    answer = read_first(tmp_path, {"w.yaml": entry, "child.yaml": CHILD})
     return answer.ids, answer.problems
 
 
@@ -65,97 +64,70 @@ def test_the_tags_of_a_suite_whose_cases_alone_are_taken_do_not_count(tmp_path: 
     ],
 )
 def test_a_select_that_selects_nothing_is_a_problem(tmp_path: Path, select: str, problem: str) -> None:
-    ids, problems = chosen(tmp_path, select)
-    assert len(problems) == 1
-    assert problem in problems[0]
-    assert "w.yaml:1:" in problems[0]
+    ids, (found,) = chosen(tmp_path, select)
+    assert problem in found
+    assert found.startswith("w.yaml:1:")
     assert ids in ([], ["a-1", "a-2", "b-1"])
 
 
 def test_a_suite_keeps_its_words_but_not_its_runtime_policy(tmp_path: Path) -> None:
-    write(tmp_path, {"wrap.eval.yaml": """\
-        experiment: {threshold: 0.8}
-        tests:
-          - {id: inline}
-          - {include: ./inc/child.eval.yaml, type: suite, run: {threshold: 1.0}}
-        """, "inc/child.eval.yaml": CASES})  # fmt: skip
-    answer = read(tmp_path, "wrap.eval.yaml")
+    include = "{include: ./inc/child.eval.yaml, type: suite, run: {threshold: 1.0}}"
+    wrapper = f"experiment: {{threshold: 0.8}}\ntests: [{{id: inline}}, {include}]\n"
+    answer = read_first(tmp_path, {"wrap.eval.yaml": wrapper, "inc/child.eval.yaml": CASES})
     assert answer.problems == []
     assert answer.ids == ["c1", "c2", "inline"], "imported suites come first"
     imported, own = answer.tests[0], answer.tests[2]
     assert imported.context.root.value["input"] == "shared"
     assert imported.runtime.root.value["experiment"] == {"threshold": 0.8}
-    assert [run.value for run in imported.runs] == [{"threshold": 1.0}]
-    assert own.runs == ()
+    assert ([run.value for run in imported.runs], own.runs) == ([{"threshold": 1.0}], ())
 
 
 def test_the_cases_of_a_suite_are_taken_without_its_words(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "w.yaml": "name: w\ntests: [{include: ./child.eval.yaml, type: tests}]\n",
-            "child.eval.yaml": CASES,
-        },
-    )
-    answer = read(tmp_path, "w.yaml")
+    wrapper = "name: w\nworkspace: ./w\ntests: [{include: ./c.yaml, type: tests}]\n"
+    answer = read_first(tmp_path, {"w.yaml": wrapper, "c.yaml": CASES})
     assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
     assert {test.context.root.value["name"] for test in answer.tests} == {"w"}
 
 
 def test_runs_come_from_the_inside_out_and_includes_are_only_so_deep(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "outer.yaml": "tests: [{include: ./middle.yaml, type: suite, run: {threshold: 0.1}}]",
-            "middle.yaml": "tests: [{include: ./inner.yaml, type: suite, run: {threshold: 0.2}}]",
-            "inner.yaml": "name: inner\ntests: [{id: x}]",
-        },
-    )
-    (test,) = read(tmp_path, "outer.yaml").tests
+    files = {
+        "outer.yaml": "tests: [{include: ./middle.yaml, type: suite, run: {threshold: 0.1}}]",
+        "middle.yaml": "tests: [{include: ./inner.yaml, type: suite, run: {threshold: 0.2}}]",
+        "inner.yaml": "name: inner\ntests: [{id: x}]",
+    }
+    (test,) = read_first(tmp_path, files).tests
     assert [run.value["threshold"] for run in test.runs] == [0.2, 0.1]
-    assert test.context.file == tmp_path / "inner.yaml"
-    assert test.runtime.file == tmp_path / "outer.yaml"
+    assert (test.context.file, test.runtime.file) == (tmp_path / "inner.yaml", tmp_path / "outer.yaml")
     files = {f"{n}.yaml": f"tests: [{{include: ./{n + 1}.yaml, type: suite}}]\n" for n in range(12)}
-    write(tmp_path, files)
-    assert read(tmp_path, "0.yaml").problems == [
+    assert read_first(tmp_path, files).problems == [
         "7.yaml:1:19: tests[0].include: files that include files, more than 8 deep"
     ]
+
+
+NO_EVAL = "is no eval file; for raw cases write `type: tests`"
 
 
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ("{include: ./child.eval.yaml}", "1:9: tests[0]: the key 'type' is missing: suite or tests"),
+        ("include: ./c.yaml", "1:9: tests[0]: the key 'type' is missing: suite or tests"),
         (
-            "{include: ./child.eval.yaml, type: suit}",
-            ("1:44: tests[0].type: 'suit' is not one of the allowed values; did you mean 'suite'?"),
+            "include: ./c.yaml, type: suit",
+            "1:35: tests[0].type: 'suit' is not one of the allowed values; did you mean 'suite'?",
         ),
-        ("{include: 3, type: suite}", "1:19: tests[0].include: expected a path or a pattern"),
-        ("{include: ./gone.yaml, type: suite}", "1:19: tests[0].include: no file './gone.yaml'"),
-        (
-            "{include: ./chld.eval.yaml, type: suite}",
-            ("1:19: tests[0].include: no file './chld.eval.yaml'; did you mean 'child.eval.yaml'?"),
-        ),
-        (
-            "{include: ./child.eval.yaml, type: suite, selct: a}",
-            ("1:51: tests[0].selct: unknown key; did you mean 'select'?"),
-        ),
-        ("{include: ./child.eval.yaml, type: suite, run: 1}", "1:56: tests[0].run: expected a mapping"),
-        (
-            "{include: ./raw.yaml, type: suite}",
-            ("1:19: tests[0].include: 'raw.yaml' is no eval file; for raw cases write `type: tests`"),
-        ),
-        (
-            "{include: ., type: suite}",
-            ("1:19: tests[0].include: '{name}' is no eval file; for raw cases write `type: tests`"),
-        ),
+        ("include: 3, type: suite", "1:19: tests[0].include: expected a path or a pattern"),
+        ("include: ./gone.json, type: suite", "1:19: tests[0].include: no file './gone.json'"),
+        ("include: ./cc.yaml, type: suite", "1:19: tests[0].include: no file './cc.yaml'; did you mean 'c.yaml'?"),
+        ("include: ./c.yaml, type: suite, selct: a", "1:42: tests[0].selct: unknown key; did you mean 'select'?"),
+        ("include: ./c.yaml, type: suite, run: 1", "1:47: tests[0].run: expected a mapping"),
+        ("include: ./raw.yaml, type: suite", f"1:19: tests[0].include: 'raw.yaml' {NO_EVAL}"),
+        ("include: ./folder, type: suite", f"1:19: tests[0].include: 'folder' {NO_EVAL}"),
     ],
 )
 def test_an_include_that_cannot_be_used_is_a_problem(tmp_path: Path, entry: str, problem: str) -> None:
-    write(tmp_path, {"w.yaml": f"tests: [{entry}]\n", "child.eval.yaml": CASES, "raw.yaml": "[{id: x}]"})
-    answer = read(tmp_path, "w.yaml")
-    assert answer.problems == [f"w.yaml:{problem.replace('{name}', tmp_path.name)}"]
-    assert answer.tests == ()
+    files = {"w.yaml": f"tests: [{{{entry}}}]\n", "c.yaml": CASES, "raw.yaml": "[{id: x}]", "folder/a": ""}
+    answer = read_first(tmp_path, files)
+    assert (answer.problems, answer.tests) == ([f"w.yaml:{problem}"], ())
 
 
 @pytest.mark.parametrize(
@@ -168,31 +140,21 @@ def test_an_include_that_cannot_be_used_is_a_problem(tmp_path: Path, entry: str,
 )
 def test_who_imports_suites_has_no_workspace(tmp_path: Path, parent: str, place: str) -> None:
     files = {"w.yaml": f"{parent}\ntests: [{{include: ./c.yaml, type: suite}}]\n", "c.yaml": CASES}
-    write(tmp_path, files)
-    assert read(tmp_path, "w.yaml").problems == [
+    assert read_first(tmp_path, files).problems == [
         f"w.yaml:{place}: a file that includes suites (`type: suite`) has no workspace; put it into the suites"
     ]
 
 
-def test_who_takes_cases_may_have_a_workspace_and_a_file_may_be_included_twice(tmp_path: Path) -> None:
-    write(tmp_path, {"w.yaml": "workspace: ./w\ntests: [{include: ./c.yaml, type: tests}]\n", "c.yaml": CASES})
-    assert read(tmp_path, "w.yaml").problems == []
-    write(tmp_path, {"w.yaml": """\
-        tests:
-          - {include: ./c.yaml, type: suite, select: c1}
-          - {include: ./c.yaml, type: suite, select: c2}
-        """, "c.yaml": CASES})  # fmt: skip
-    answer = read(tmp_path, "w.yaml")
+def test_a_file_may_be_included_twice(tmp_path: Path) -> None:
+    includes = [f"{{include: ./c.yaml, type: suite, select: {name}}}" for name in ("c1", "c2")]
+    answer = read_first(tmp_path, {"w.yaml": f"tests: [{', '.join(includes)}]\n", "c.yaml": CASES})
     assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
 
 
 @pytest.mark.parametrize("kind", ["suite", "tests"])
 def test_a_circle_is_told_where_it_closes(tmp_path: Path, kind: str) -> None:
-    files = {
-        "a.yaml": f"tests: [{{include: ./b.yaml, type: {kind}}}]\n",
-        "b.yaml": f"tests:\n  - {{id: x}}\n  - {{include: ./a.yaml, type: {kind}}}\n",
-    }
-    write(tmp_path, files)
-    assert read(tmp_path, "a.yaml").problems == [
+    b = f"tests:\n  - {{id: x}}\n  - {{include: ./a.yaml, type: {kind}}}\n"
+    files = {"a.yaml": f"tests: [{{include: ./b.yaml, type: {kind}}}]\n", "b.yaml": b}
+    assert read_first(tmp_path, files).problems == [
         "b.yaml:3:15: tests[1].include: this include closes a circle: a.yaml -> b.yaml -> a.yaml"
     ]
