@@ -77,7 +77,7 @@ def burnt_in(
     return measured, finished.pool(()), plan
 
 
-@pytest.mark.parametrize(("regression", "runs", "seed"), [(EVIDENCE, 120, 2), (STRICT, 200, 3)])
+@pytest.mark.parametrize(("regression", "runs", "seed"), [(EVIDENCE, 100, 2), (STRICT, 120, 3)])
 def test_the_forecast_agrees_with_burn_in(
     folder: Path, monkeypatch: pytest.MonkeyPatch, regression: dict[str, object], runs: int, seed: int
 ) -> None:
@@ -101,7 +101,7 @@ def test_the_forecast_agrees_with_burn_in(
 
 def test_the_forecast_counts_what_whole_runs_have_in_common(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent does each task as often as its rate, shifted in each run by what the whole run has in common."""
-    tasks, rate, effect, runs = [f"t{number:02}" for number in range(8)], 0.9, 0.05, 140
+    tasks, rate, effect, runs = [f"t{number:02}" for number in range(8)], 0.9, 0.05, 100
     write_gate(folder, tasks, {**EVIDENCE, "max_trials": 6}, "suite_regression")
     run_of: Counter[str] = Counter()
     trials: Counter[str] = Counter()

@@ -59,22 +59,20 @@ def tried(project: Project, graders: Sequence[str], answer: str) -> tuple[int, l
     return done.returncode, [line for line in done.stdout.splitlines() if line.startswith(tuple(names))]
 
 
-@needs("bun")
-def test_programs_for_bun_grade(bare_project: Project) -> None:
-    found, lines = tried(bare_project, OF_BUN, "Paris")
+@pytest.mark.parametrize(
+    ("graders", "failing"),
+    [
+        # Both composites have a member that fails too.
+        pytest.param(OF_BUN, len(OF_BUN) + 2, marks=needs("bun"), id="bun"),
+        pytest.param(OF_UV, len(OF_UV), marks=needs("uv"), id="uv"),
+    ],
+)
+def test_programs_grade(bare_project: Project, graders: Sequence[str], failing: int) -> None:
+    found, lines = tried(bare_project, graders, "Paris")
     assert found == 0, lines
-    found, lines = tried(bare_project, OF_BUN, "Rome")
+    found, lines = tried(bare_project, graders, "Rome")
     assert found == 1, lines
-    assert sum("failed, score 0.00" in line for line in lines) == len(OF_BUN) + 2, "both composites have a member"
-
-
-@needs("uv")
-def test_programs_for_uv_grade(bare_project: Project) -> None:
-    found, lines = tried(bare_project, OF_UV, "Paris")
-    assert found == 0, lines
-    found, lines = tried(bare_project, OF_UV, "Rome")
-    assert found == 1, lines
-    assert sum("failed, score 0.00" in line for line in lines) == len(OF_UV)
+    assert sum("failed, score 0.00" in line for line in lines) == failing
 
 
 def test_another_program_of_a_custom_assertion_is_another_grader(tmp_path: Path) -> None:

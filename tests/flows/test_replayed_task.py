@@ -1,5 +1,7 @@
 """The shipped task whose tools answer from a recording, with a model behind the meter."""
 
+import pytest
+
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
@@ -45,15 +47,18 @@ async def test_the_second_refund_is_asked_for_and_never_made(upstream: ScriptedU
     assert finished.transcript.end is EndReason.FORBIDDEN_CALL
 
 
-async def test_another_call_than_the_recorded_one_shows_both(upstream: ScriptedUpstream) -> None:
-    finished = await trial(upstream, LOOKS, Says(calls=[("get_refund", {"refund": "R-1"})]), TELLS)
+@pytest.mark.parametrize(
+    ("said", "details"),
+    [
+        ((LOOKS, Says(calls=[("get_refund", {"refund": "R-1"})]), TELLS), ("R-2207", "R-1")),
+        ((LOOKS, TELLS), ("one recorded call did not come",)),
+    ],
+    ids=["another call", "no call"],
+)
+async def test_what_is_not_as_recorded_is_told(
+    upstream: ScriptedUpstream, said: tuple[Says, ...], details: tuple[str, ...]
+) -> None:
+    finished = await trial(upstream, *said)
     assert finished.transcript.end is EndReason.REPLAY_MISMATCH
-    assert "R-2207" in finished.transcript.detail
-    assert "R-1" in finished.transcript.detail
+    assert all(detail in finished.transcript.detail for detail in details)
     assert upstream.count == 2
-
-
-async def test_a_recorded_call_that_does_not_come_is_missed(upstream: ScriptedUpstream) -> None:
-    finished = await trial(upstream, LOOKS, TELLS)
-    assert finished.transcript.end is EndReason.REPLAY_MISMATCH
-    assert "one recorded call did not come" in finished.transcript.detail

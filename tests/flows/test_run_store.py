@@ -29,7 +29,6 @@ from tests.builders import task_document
 from tests.flows.test_seam import AGENT, GATES, calls, elsewhere, judged
 from tests.object_store import ObjectStore, object_store
 from tests.project import Project
-from tests.waiting import wait_until
 
 __all__ = ["object_store"]
 
@@ -198,19 +197,16 @@ def test_the_command_keeps_a_run_at_a_url_and_another_folder_carries_it_on(
     repository: Project, object_store: ObjectStore, other_machine: Project
 ) -> None:
     url = object_store.new_url()
-    environment = {**object_store.environment, "PASSGATE_ENGINE": "none"}
-    repository.environment = other_machine.environment = environment
-    (repository.path / "slow").touch()
-    command = repository.command("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--jobs", "1")
-    with repository.started(command, start_new_session=True):
-        wait_until(lambda: any("/journal/" in name for name in object_store.keys(url)))
+    repository.environment = other_machine.environment = {**object_store.environment, "PASSGATE_ENGINE": "none"}
+    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url)
+    assert repository.passgate(*run).returncode == 1
     (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
     location = f"{url}/{run_id}"
-    kept = RunStore(location).read_trials()
+    storage_at(location).remove(["verdict.json"])
     result = other_machine.passgate("run", "ci_merge", "--resume", f"{url}/last")
     assert result.returncode == 1, result.stderr
     assert location in result.stdout
-    assert len(calls(other_machine)) == 6 - len(kept)
+    assert calls(other_machine) == []
     assert other_machine.passgate("judge", location, "--gates", str(repository.path / "gates.yaml")).returncode == 1
 
 

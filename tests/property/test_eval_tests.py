@@ -35,25 +35,10 @@ WORDS = st.sampled_from(
     ]
 )
 SCALARS = st.none() | st.booleans() | st.integers(-3, 2000) | st.floats(allow_nan=False, allow_infinity=False) | WORDS
-KEYS = sorted(
-    {
-        *TEST_KEYS,
-        *TURN_KEYS,
-        *POLICY_KEYS,
-        *OPTIONS_KEYS,
-        *REPEAT_KEYS,
-        *MESSAGE_KEYS,
-        *WORKSPACE_KEYS,
-        *ENVIRONMENT_KEYS,
-        *HOOKS_KEYS,
-        *HOOK_KEYS,
-        *REPOSITORY_KEYS,
-        *OPENAI_CALL_KEYS,
-        *FUNCTION_KEYS,
-        *AGENTV_CALL_KEYS,
-        *("type", "value", "text", "x", "y", "suite", "transform"),
-    }
-)
+MODELS = (TEST_KEYS, TURN_KEYS, POLICY_KEYS, OPTIONS_KEYS, REPEAT_KEYS, MESSAGE_KEYS, WORKSPACE_KEYS, ENVIRONMENT_KEYS)
+CALLS_AND_HOOKS = (HOOKS_KEYS, HOOK_KEYS, REPOSITORY_KEYS, OPENAI_CALL_KEYS, FUNCTION_KEYS, AGENTV_CALL_KEYS)
+OTHERS = ("type", "value", "text", "x", "y", "suite", "transform")
+KEYS = sorted({*OTHERS, *(key for keys in (*MODELS, *CALLS_AND_HOOKS) for key in keys)})
 VALUES = nested(SCALARS, st.sampled_from(KEYS), most=12)
 SOUND = {"id": "t", "input": "x", "criteria": "c"}
 TESTS = st.dictionaries(
