@@ -47,6 +47,15 @@ class LoopClock:
         return await running
 
 
+async def call_off(waiting: Awaitable[object], when: Callable[[], object]) -> None:
+    """Begin something, call it off as soon as something holds, and wait for its end."""
+    running = asyncio.ensure_future(waiting)
+    await until(when)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
 @pytest.fixture
 async def clock() -> LoopClock:
     return LoopClock(asyncio.get_running_loop())

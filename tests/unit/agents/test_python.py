@@ -5,12 +5,11 @@ import json
 import os
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.builders import a_task
 from tests.unit.agents.conftest import one_turn
-from tests.waiting import until
+from tests.unit.conftest import call_off
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Message
@@ -137,20 +136,8 @@ async def test_what_the_agent_calls_unmeasurable_is(run_code) -> None:
 
 
 TURNS = 'turns = next(n for n in range(3, 20) if "socket" in os.readlink(f"/proc/self/fd/{n}"))'
+FORGED = json.dumps({"kind": "answered", "transcript": {"output": "forged", "end": "completed"}}).encode() + b"\n"
 ODD = "Transcript(messages=(Message(role='assistant', tool_calls=(ToolCall(tool='t', result=object()),)),))"
-
-
-@pytest.mark.parametrize(
-    ("answer", "detail"),
-    [
-        *((answer, "not a t") for answer in ("None", "3", "b'yes'", "['yes']", "{'message': 'yes'}")),
-        (ODD, "cannot be recorded"),
-    ],
-)
-async def test_an_agent_with_an_answer_of_another_kind_has_failed(run_code, answer: str, detail: str) -> None:
-    transcript = await run_code(f"return {answer}")
-    assert transcript.end is EndReason.UNREADABLE
-    assert detail in transcript.detail
 
 
 @pytest.mark.parametrize(
@@ -197,11 +184,7 @@ async def test_a_trial_that_is_called_off_ends_the_agent(run_code, tmp_path: Pat
         os.rename("{process}.new", "{process}")
         await asyncio.sleep(600)
     """
-    running = asyncio.create_task(run_code(body, define="async def"))
-    await until(process.exists)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    await call_off(run_code(body, define="async def"), process.exists)
     assert not is_there(process.read_text())
 
 
@@ -269,6 +252,11 @@ async def test_a_process_has_no_descriptor_of_passgate(run_code, tmp_path: Path)
 @pytest.mark.parametrize(
     ("code", "end", "detail"),
     [
+        *(
+            (f"return {answer}", EndReason.UNREADABLE, "not a t")
+            for answer in ("None", "3", "b'yes'", "['yes']", "{'a': 1}")
+        ),
+        (f"return {ODD}", EndReason.UNREADABLE, "cannot be recorded"),
         ("os.write(turns, b'garbage\\n')", EndReason.CRASHED, "cannot be read"),
         ("os.write(turns, bytes(range(256)) + b'\\n')", EndReason.CRASHED, "cannot be read"),
         ('os.write(turns, b\'{"kind": "answered"}\\n\')', EndReason.CRASHED, "cannot be read"),
@@ -277,17 +265,14 @@ async def test_a_process_has_no_descriptor_of_passgate(run_code, tmp_path: Path)
         ("while True: os.write(turns, b'x' * 100_000)", EndReason.OUTPUT_LIMIT, "it gave more than 32 MiB"),
         ("return 'x' * 40_000_000", EndReason.OUTPUT_LIMIT, "it gave more than 32 MiB"),
         ("while True: print('x' * 100_000)", EndReason.OUTPUT_LIMIT, ""),
+        (f"os.write(turns, {FORGED!r})", EndReason.COMPLETED, ""),
         ("os.close(turns)", EndReason.CRASHED, "exited with code"),
         ("os.dup2(os.open('/dev/null', os.O_RDWR), turns)", EndReason.CRASHED, "exited with code"),
     ],
 )
-async def test_a_process_that_says_anything_else_has_failed(run_code, code: str, end: EndReason, detail: str) -> None:
+async def test_what_else_a_process_says_is_its_own_answer_or_its_failure(
+    run_code, code: str, end: EndReason, detail: str
+) -> None:
     transcript = await run_code(f"{TURNS}\n{code}")
-    assert transcript.end is end
+    assert (transcript.end, transcript.output) == (end, "forged" if end is EndReason.COMPLETED else "")
     assert detail in transcript.detail
-
-
-async def test_what_a_process_forges_is_only_its_own_answer(run_code) -> None:
-    forged: dict[str, Any] = {"kind": "answered", "transcript": {"output": "forged", "end": "completed"}}
-    transcript = await run_code(f"{TURNS}; os.write(turns, {json.dumps(forged).encode() + bytes([10])!r})")
-    assert transcript.output == "forged"

@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.conftest import Marked
+from tests.unit.conftest import Marked, call_off
 from tests.unit.sandboxes.conftest import hook, left_in, sh, tries
 from tests.waiting import until
 
@@ -263,17 +262,9 @@ def test_a_description_of_another_shape_is_refused(tmp_path: Path, text: str) ->
 # --- a trial that is called off while its sandbox is being prepared ---------------------------------------------------
 
 
-async def called_off(workbench: Workbench, when: Callable[[], object]) -> None:
-    """Begin a trial and call it off as soon as something holds, while its sandbox is being prepared."""
-
-    async def trial() -> None:
-        async with workbench.sandbox(NOTES):
-            pytest.fail("the trial must not begin")
-
-    running = asyncio.create_task(trial())
-    await until(when)
-    running.cancel()
-    await asyncio.wait([running])
+async def trial(workbench: Workbench) -> None:
+    async with workbench.sandbox(NOTES):
+        pytest.fail("the trial must not begin")
 
 
 def running_tasks() -> set[asyncio.Task[object]]:
@@ -285,7 +276,7 @@ async def test_a_set_up_that_nobody_waits_for_is_ended_before_the_folder_goes(
 ) -> None:
     describe(f"setup: ['sleep 600 # {marked.word}']\n")
     async with workbench_of() as workbench:
-        await called_off(workbench, lambda: marked.running)
+        await call_off(trial(workbench), lambda: marked.running)
         assert running_tasks(), "another trial may want it yet"
     assert running_tasks() == set()
     await marked.are_gone()
@@ -297,7 +288,7 @@ async def test_what_comes_of_a_set_up_that_nobody_waits_for_troubles_nobody(desc
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     describe("setup: ['touch begun; while [ ! -e end ]; do sleep 0.02; done; exit 3']\n")
     async with workbench_of() as workbench:
-        await called_off(workbench, lambda: list(temporary.rglob("begun")))
+        await call_off(trial(workbench), lambda: list(temporary.rglob("begun")))
         (begun,) = temporary.rglob("begun")
         begun.with_name("end").touch()
         await until(lambda: not running_tasks())
@@ -319,7 +310,7 @@ async def test_a_folder_goes_only_when_nothing_is_copied_to_it_any_more(
 
     monkeypatch.setattr("passgate.tasks.sandboxes.workbench.new_sandbox", slowly)
     workbench = await workbench_of().__aenter__()
-    await called_off(workbench, begun.is_set)
+    await call_off(trial(workbench), begun.is_set)
     closing = asyncio.create_task(workbench.__aexit__())
     await asyncio.wait([closing], timeout=0.1)
     is_over_too_soon = closing.done()

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.conftest import Marked
+from tests.unit.conftest import Marked, call_off
 from tests.unit.sandboxes.conftest import hook
-from tests.waiting import until
 
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
@@ -94,10 +93,7 @@ async def test_a_preparation_that_is_not_waited_for_is_given_up(
             pytest.fail("the trial must not begin")
 
     async with workbench_of() as workbench:
-        running = asyncio.create_task(trial())
-        await until(lambda: marked.running)
-        running.cancel()
-        await asyncio.wait([running])
+        await call_off(trial(), lambda: marked.running)
     await marked.are_gone()
     assert not (tmp_path / "after").exists()
 

@@ -1,6 +1,5 @@
 """Commands as agents, really run: how they end, the transcripts that they write, and their environment."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -9,9 +8,8 @@ from tests.builders import a_task
 from tests.meters import open_served_meter
 from tests.unit.agents.cli.programs import cli_agent, python
 from tests.unit.agents.conftest import Metered, one_turn
-from tests.unit.conftest import LONG, Marked
+from tests.unit.conftest import LONG, Marked, call_off
 from tests.upstream_shapes import Says
-from tests.waiting import until
 
 from passgate.tasks.agents.cli import CliAgent
 from passgate.tasks.agents.interface import leading_to_models
@@ -133,11 +131,8 @@ async def test_an_agent_that_is_called_off_is_gone(sandbox_of, marked: Marked) -
     hangs = f"mktemp begun.XXXXXX; sleep 600; : {marked.word}"
     agent = cli_agent(f"""sh -c '(setsid sh -c "{hangs}") & {hangs}'""")
     async with sandbox_of() as sandbox:
-        running = asyncio.create_task(one_turn(agent, a_task(), sandbox, seconds=LONG))
-        await until(lambda: len(list(sandbox.workspace.glob("begun.*"))) == 2)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
+        turn = one_turn(agent, a_task(), sandbox, seconds=LONG)
+        await call_off(turn, lambda: len(list(sandbox.workspace.glob("begun.*"))) == 2)
         assert marked.running == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import a_task
 from tests.meters import OverHttp, asking, metered_trial
 from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, Watch, words
-from tests.unit.conftest import LONG, LoopClock
+from tests.unit.conftest import LONG, LoopClock, call_off
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
@@ -94,11 +94,7 @@ async def test_a_trial_that_is_called_off_ends_the_agent(talk) -> None:
                 ended.set()
             return Transcript()
 
-    talking = asyncio.create_task(talk(Waits()))
-    await begun.wait()
-    talking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await talking
+    await call_off(talk(Waits()), begun.is_set)
     assert ended.is_set(), "and its end is waited for"
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.builders import a_task
 from tests.unit.agents.agent_server import YES, AgentServer, Says
 from tests.unit.agents.conftest import an_attempt
+from tests.unit.conftest import call_off
 from tests.waiting import until
 
 from passgate.tasks.agents.http import MAX_REPLY_BYTES, AgentEndpoint, HttpAgent
@@ -289,11 +290,7 @@ async def test_who_cannot_be_asked_cannot_be_measured_and_is_not_asked_again(
 
 async def test_a_trial_that_is_called_off_hangs_up(turn, server: AgentServer) -> None:
     server.replies = [Says(pause=600)]
-    asking: asyncio.Task[Any] = asyncio.create_task(turn())
-    await until(lambda: server.asked)
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
+    await call_off(turn(), lambda: server.asked)
 
 
 # --- one request, done by the agent at most once ---------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """passgate's own tool loop against a scripted provider: what it asks and runs, and what ends it."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,10 @@ import pytest
 from tests.builders import a_task
 from tests.unit.agents.conftest import an_attempt
 from tests.unit.agents.openai.conftest import LOOK, spec_of
-from tests.unit.conftest import LONG, LoopClock, Marked
+from tests.unit.conftest import LONG, LoopClock, Marked, call_off
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Slow, Status
 from tests.upstream_shapes import Says
-from tests.waiting import until
 
 from passgate.tasks.agents.openai import OWN_KEYS, OpenAiAgent, Opening, opening_of
 from passgate.tasks.errors import MeasurementError, UsageError
@@ -186,11 +184,7 @@ async def test_time_that_is_up_while_a_tool_runs(turn, clock: LoopClock, marked:
 
 
 async def test_a_trial_that_is_called_off_ends_its_tools(turn, marked: Marked, slow: EvalTask) -> None:
-    running = asyncio.create_task(turn(slow, seconds=LONG))
-    await until(lambda: marked.running)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    await call_off(turn(slow, seconds=LONG), lambda: marked.running)
     await marked.are_gone()
 
 

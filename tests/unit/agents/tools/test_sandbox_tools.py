@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
-from tests.unit.conftest import Marked
+from tests.unit.conftest import Marked, call_off
 from tests.upstream import ScriptedUpstream
 from tests.waiting import until
 
@@ -229,11 +229,7 @@ async def test_calls_run_side_by_side_but_not_without_limit(sandbox_of, suites: 
 async def test_a_call_that_is_called_off_ends_the_tool(sandbox_of, suites: Path, marked: Marked) -> None:
     async with sandbox_of() as sandbox:
         tools = SandboxTools([command(f"touch begun; sleep 600; : {marked.word}")], sandbox, suites)
-        calling = asyncio.create_task(tools.call("tool", {}))
-        await until((sandbox.workspace / "begun").exists)
-        calling.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await calling
+        await call_off(tools.call("tool", {}), (sandbox.workspace / "begun").exists)
         await marked.are_gone()
 
 
