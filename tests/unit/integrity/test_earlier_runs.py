@@ -36,8 +36,10 @@ def repository(tmp_path: Path) -> GitRepository:
     return made
 
 
-def store(location: Path | str, run_id: str, **changes: Any) -> None:
-    plan = a_plan(TASK, run_id=run_id, created_at=begun(run_id), revision=Revision(**changes))
+def store(location: Path | str, day: str, **revision: Any) -> None:
+    """Write a run of this day into a history."""
+    run_id = a_run_id(day)
+    plan = a_plan(TASK, run_id=run_id, created_at=begun(run_id), revision=Revision(**revision))
     History(str(location)).write_run(
         run_id, f"{plan.created_at:%Y-%m-%d}", table_of(rows(trials_of(TASK, "ppp"), plan)), {}
     )
@@ -54,34 +56,31 @@ def runs(earlier: EarlierRuns) -> Iterable[str]:
 
 
 def test_rows_come_with_the_columns_that_are_asked_for(tmp_path: Path) -> None:
-    store(tmp_path, a_run_id("20260130"))
+    store(tmp_path, "20260130")
     earlier = read(tmp_path, tmp_path, where={"agent": "cli:my-agent"})
     assert list(earlier.trials.columns) == ["run_id", "status"]
     assert (len(earlier.trials), earlier.left_out) == (3, "")
     assert read(tmp_path, tmp_path, where={"agent": "another"}).trials.empty
-
-
-def test_a_history_that_is_not_there_yet_has_no_runs(tmp_path: Path) -> None:
-    earlier = read(tmp_path / "none", tmp_path)
-    assert (len(earlier.trials), list(earlier.trials.columns), earlier.left_out) == (0, ["run_id", "status"], "")
+    none = read(tmp_path / "none", tmp_path)
+    assert (len(none.trials), list(none.trials.columns), none.left_out) == (0, ["run_id", "status"], "")
 
 
 def test_what_cannot_be_is_left_out_and_counted(tmp_path: Path) -> None:
-    store(tmp_path, a_run_id("20260130"))
-    for day in ("20260401", "20260402", "20260403", "20260404"):
-        store(tmp_path, a_run_id(day))
+    days = ("20260401", "20260402", "20260403", "20260404")
+    for day in ("20260130", *days):
+        store(tmp_path, day)
     earlier = read(tmp_path, tmp_path)
     assert list(runs(earlier)) == [a_run_id("20260130")]
+    third, second, first = (f"{a_run_id(day)} (it is in the future)" for day in days[1:])
     assert earlier.left_out == (
         "passgate leaves out 4 runs of the history (12 trials) that cannot be genuine. Check the clocks of the "
         "machines and who can write the history. To end this note, delete the files that are named after "
-        f"{a_run_id('20260404')} (it is in the future), {a_run_id('20260403')} (it is in the future), "
-        f"{a_run_id('20260402')} (it is in the future) and 1 more"
+        f"{first}, {second}, {third} and 1 more"
     )
 
 
 def test_a_renamed_file_is_left_out(tmp_path: Path) -> None:
-    store(tmp_path, a_run_id("20260130"))
+    store(tmp_path, "20260130")
     (file,) = tmp_path.rglob("trials/**/*.parquet")
     file.rename(file.with_name("another.parquet"))
     assert "its file has another name" in read(tmp_path, tmp_path).left_out
@@ -91,8 +90,8 @@ def test_a_run_before_its_commit_is_left_out(repository: GitRepository, tmp_path
     late = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT%H:%M:%SZ}"
     repository.git("commit", "--quiet", "--allow-empty", "--message", "Late", GIT_COMMITTER_DATE=late)
     commit = repository.git("rev-parse", "HEAD")
-    store(tmp_path / "history", a_run_id("20260130"), commit=commit)
-    store(tmp_path / "history", a_run_id("20260131"), commit="d" * 40)
+    store(tmp_path / "history", "20260130", commit=commit)
+    store(tmp_path / "history", "20260131", commit="d" * 40)
     earlier = read(tmp_path / "history", repository.path)
     assert list(runs(earlier)) == [a_run_id("20260131")], "of a commit that is not here nothing is known"
     assert earlier.left_out.endswith(f"named after {a_run_id('20260130')} (it is older than its commit)")
@@ -100,14 +99,14 @@ def test_a_run_before_its_commit_is_left_out(repository: GitRepository, tmp_path
 
 @pytest.mark.parametrize("commit", ["--all", "HEAD", "^HEAD", "HEAD\nHEAD", "c" * 400])
 def test_what_is_no_commit_is_not_asked_for(repository: GitRepository, tmp_path: Path, commit: str) -> None:
-    store(tmp_path / "history", a_run_id("20260130"), commit=commit)
+    store(tmp_path / "history", "20260130", commit=commit)
     assert len(read(tmp_path / "history", repository.path).trials) == 3
 
 
 @pytest.mark.parametrize("form", ["{folder}", "file://{folder}", "simplecache::file://{folder}"])
 def test_a_history_that_git_tracks_is_refused_by_whatever_name(repository: GitRepository, form: str) -> None:
     folder = repository.path / "kept"
-    store(folder, a_run_id("20260130"))
+    store(folder, "20260130")
     location = form.format(folder=folder)
     assert open_history(location, Checkout(repository.path)).folder == folder
     repository.commit()
@@ -120,7 +119,7 @@ def test_a_history_elsewhere_lies_in_no_repository(repository: GitRepository) ->
 
 
 def test_a_file_that_is_not_ours_is_skipped_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    store(tmp_path, a_run_id("20260130"))
+    store(tmp_path, "20260130")
     (file,) = tmp_path.rglob("trials/**/*.parquet")
     table = pq.ParquetFile(file).read()
     pq.write_table(table.set_column(table.schema.names.index("started_at"), "started_at", table["reason"]), file)
@@ -130,19 +129,16 @@ def test_a_file_that_is_not_ours_is_skipped_and_told(tmp_path: Path, caplog: pyt
 
 def portions(location: Path, checkout: Path) -> Kept[tuple[str, ...]]:
     """The runs of each portion of the summaries."""
+    history = open_history(str(location), Checkout(checkout))
     return read_summary_portions(
-        open_history(str(location), Checkout(checkout)),
-        checkout,
-        NOW,
-        ("run_id",),
-        lambda portion: tuple(sorted(set(portion["run_id"].to_pylist()))),
+        history, checkout, NOW, ("run_id",), lambda portion: tuple(sorted(set(portion["run_id"].to_pylist())))
     )
 
 
 def test_summaries_come_some_runs_at_a_time_the_oldest_month_first(tmp_path: Path) -> None:
     days = ("20260131", "20251231", "20260130", "20251130")
     for day in days:
-        store(tmp_path, a_run_id(day))
+        store(tmp_path, day)
     kept = portions(tmp_path, tmp_path)
     assert [run for part in kept.parts for run in part] == [a_run_id(day) for day in sorted(days)]
     assert (len(kept.parts), kept.left_out) == (3, "")
@@ -150,8 +146,8 @@ def test_summaries_come_some_runs_at_a_time_the_oldest_month_first(tmp_path: Pat
 
 
 def test_a_suite_of_a_run_that_stands_in_the_files_of_two_months_counts_once(tmp_path: Path) -> None:
-    store(tmp_path, a_run_id("20251130"))
-    store(tmp_path, a_run_id("20260130"))
+    store(tmp_path, "20251130")
+    store(tmp_path, "20260130")
     compact(History(str(tmp_path)), "2026-02")
     shutil.copytree(tmp_path / "summaries" / "2026-01", tmp_path / "summaries" / "2026-02")
     kept = portions(tmp_path, tmp_path)

@@ -13,21 +13,21 @@ from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import findings
 
+VIOLATIONS = (TrialViolation(trial=1, rule="forbidden_tool", message="x"),)
+
 
 def test_findings_are_ordered_by_severity() -> None:
-    undecided = a_task(task_id="undecided", state=TaskState.UNDECIDED)
+    blocking, worse = a_failed_task(task_id="blocking"), a_failed_task(task_id="worse", passed=0, failed=3)
+    missing, undecided = (a_task(task_id=name, state=TaskState.UNDECIDED) for name in ("missing", "undecided"))
     reported = a_failed_task(task_id="reported", passed=0, failed=3)
-    blocking = a_failed_task(task_id="blocking")
-    worse = a_failed_task(task_id="worse", passed=0, failed=3)
-    veto = a_task(task_id="veto", violations=(TrialViolation(trial=1, rule="forbidden_tool", message="x"),))
-    reasons = tuple(a_reason(task, Rule.TASK_FAILED, "x") for task in (blocking, worse))
-    missing = a_task(task_id="missing", state=TaskState.UNDECIDED)
-    tasks = (a_task(), undecided, reported, missing, blocking, worse, veto)
-    reasons = (*reasons, a_reason(missing, Rule.MISSING_EVIDENCE, "x"))
+    tasks = (a_task(), undecided, reported, missing, blocking, worse, a_task(task_id="veto", violations=VIOLATIONS))
+    reasons = (
+        *(a_reason(task, Rule.TASK_FAILED, "x") for task in (blocking, worse)),
+        a_reason(missing, Rule.MISSING_EVIDENCE, "x"),
+    )
     found = findings.findings(a_verdict(Decision.FAIL, tasks, reasons=reasons))
-    assert [finding.task.task_id for finding in found] == [
-        "veto", "worse", "blocking", "missing", "reported", "undecided",
-    ]  # fmt: skip
+    names = [finding.task.task_id for finding in found]
+    assert names == ["veto", "worse", "blocking", "missing", "reported", "undecided"]
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,9 @@ def test_a_task_of_the_same_name_in_another_suite_keeps_its_own_reasons() -> Non
     assert [finding.task.suite for finding in findings.findings(verdict)] == [Suite.ADVERSARIAL]
 
 
-def test_reasons_that_no_measured_task_carries() -> None:
+def test_blocking_reasons_come_first_and_some_no_measured_task_carries() -> None:
+    assert [reason.blocking for reason in findings.ordered_reasons(FAILING)] == [True] * 7 + [False] * 4
     assert [reason.rule for reason in findings.reasons_without_task(FAILING)] == [Rule.LATENCY]
-
-
-def test_blocking_reasons_come_first() -> None:
-    weights = [reason.blocking for reason in findings.ordered_reasons(FAILING)]
-    assert weights == [True] * 7 + [False] * 4
 
 
 def test_equal_violations_are_told_once_with_their_trials() -> None:
@@ -120,20 +116,24 @@ def test_what_has_fallen_is_no_excuse(finding: Finding) -> None:
     assert shown.startswith("golden_regression: " if finding is Finding.FALLEN else f"{finding}: ")
 
 
-def test_nothing_excuses_what_blocks_a_violation_or_a_pass() -> None:
-    failed, passed = a_failed_task(), a_task()
-    veto = a_failed_task(violations=(TrialViolation(trial=1, rule="forbidden_tool", message="x"),))
-    for task, blocking in ((failed, True), (veto, False), (passed, False)):
-        withheld = Exemption(task=task.name, why="quarantined")
-        reason = a_reason(task, Rule.TASK_FAILED, "x", blocking=blocking)
-        assert why(a_verdict(Decision.FAIL, (task,), reasons=(reason,), quarantined=(withheld,))) == ""
+@pytest.mark.parametrize(
+    ("task", "blocking"),
+    [(a_failed_task(), True), (a_failed_task(violations=VIOLATIONS), False), (a_task(), False)],
+    ids=["blocks", "violation", "pass"],
+)
+def test_nothing_excuses_what_blocks_a_violation_or_a_pass(task: TaskMeasurement, blocking: bool) -> None:
+    withheld = Exemption(task=task.name, why="quarantined")
+    reason = a_reason(task, Rule.TASK_FAILED, "x", blocking=blocking)
+    assert why(a_verdict(Decision.FAIL, (task,), reasons=(reason,), quarantined=(withheld,))) == ""
 
 
-def test_missing_evidence_and_an_awaited_sign_off_are_open() -> None:
-    for verdict, rules in (
-        (AWAITING, {Rule.SIGN_OFF}), (REJECTED, set()), (FAILING, {Rule.MISSING_EVIDENCE})
-    ):  # fmt: skip
-        assert {reason.rule for reason in verdict.reasons if findings.is_open(verdict, reason)} == rules
+@pytest.mark.parametrize(
+    ("verdict", "rules"),
+    [(AWAITING, {Rule.SIGN_OFF}), (REJECTED, set()), (FAILING, {Rule.MISSING_EVIDENCE})],
+    ids=["awaiting", "rejected", "failing"],
+)
+def test_missing_evidence_and_an_awaited_sign_off_are_open(verdict: Verdict, rules: set[Rule]) -> None:
+    assert {reason.rule for reason in verdict.reasons if findings.is_open(verdict, reason)} == rules
 
 
 def test_fallen_tasks_come_first_and_fitting_ones_last() -> None:
@@ -148,10 +148,8 @@ def test_withheld_tasks_that_did_not_pass_come_first() -> None:
     states = {"a": TaskState.PASSED, "b": TaskState.FAILED, "c": TaskState.UNDECIDED, "d": TaskState.PASSED}
     verdict = a_verdict(Decision.PASS, tuple(a_task(task_id=name, state=state) for name, state in states.items()))
     tasks = [Exemption(task=f"golden/{name}", why="new") for name in (*states, "gone")]
-    shown = findings.withheld(verdict, tasks)
-    assert [(one.task, is_red) for one, is_red in shown] == [
-        ("golden/b", True), ("golden/c", True), ("golden/a", False), ("golden/d", False), ("golden/gone", False),
-    ]  # fmt: skip
+    shown = [(one.task.removeprefix("golden/"), is_red) for one, is_red in findings.withheld(verdict, tasks)]
+    assert shown == [("b", True), ("c", True), ("a", False), ("d", False), ("gone", False)]
 
 
 def test_only_what_would_have_blocked_is_told_of_the_other_verdict() -> None:
