@@ -1,11 +1,8 @@
 """A sandbox of real processes and evidence to grade, made from as little as a test wants to say."""
 
-import asyncio
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +16,16 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Check, Grade, LlmJudge
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.sandbox import ProcessResult
-from passgate.tasks.model.task import Budgets, EvalTask, Metric, Suite
+from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialMetrics
+from passgate.tasks.sandboxes.processes import run_process
+from tests.builders import a_task
 from tests.unit.graders.trials import Files, Graded, MakeEvidence
 
 OUTPUT_LIMIT = 100_000
 GRADER: TypeAdapter[Grader] = TypeAdapter(Grader)
+PLAIN_TASK = a_task(graders=[], description="", budgets=Budgets(), file="suites/golden/task.yaml")
 
 
 @dataclass(frozen=True)
@@ -59,33 +59,17 @@ class LocalSandbox:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
     ) -> ProcessResult:
-        started = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            env={**self._environment(), **(environment or {})},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
+        plain = {"PATH": os.defpath, "HOME": str(self.workspace), "LANG": "C.UTF-8", **self.variables}
+        found = await run_process(
+            command,
+            working_folder=folder,
+            environment={**plain, **(environment or {})},
+            mark=None,
+            seconds=seconds,
+            stdin=stdin,
         )
-        conversation = asyncio.ensure_future(process.communicate(stdin))
-        done, _ = await asyncio.wait([conversation], timeout=seconds)
-        if not done:
-            os.killpg(process.pid, signal.SIGKILL)
-        stdout, stderr = await conversation
-        assert process.returncode is not None
-        return ProcessResult(
-            exit_code=process.returncode,
-            stdout=stdout[:OUTPUT_LIMIT].decode(errors="replace"),
-            stderr=stderr[:OUTPUT_LIMIT].decode(errors="replace"),
-            timed_out=not done,
-            output_limit_hit=max(len(stdout), len(stderr)) > OUTPUT_LIMIT,
-            wall_time_seconds=time.monotonic() - started,
-        )
-
-    def _environment(self) -> dict[str, str]:
-        return {"PATH": os.defpath, "HOME": str(self.workspace), "LANG": "C.UTF-8", **self.variables}
+        too_much = max(len(found.stdout), len(found.stderr)) > OUTPUT_LIMIT
+        return found.model_copy(update={"output_limit_hit": too_much})
 
 
 @pytest.fixture
@@ -128,7 +112,7 @@ def make_evidence(sandbox: LocalSandbox, suites_folder: Path) -> MakeEvidence:
         **of_task: Any,
     ) -> Evidence:
         return Evidence(
-            task=eval_task(prompt).model_copy(update=of_task),
+            task=PLAIN_TASK.model_copy(update={"inputs": {"prompt": prompt}, **of_task}),
             transcript=transcript or Transcript(),
             metrics=metrics or TrialMetrics(),
             sandbox=sandbox,
@@ -156,24 +140,6 @@ def check(graded: Graded) -> Graded:
         return only
 
     return ask
-
-
-def eval_task(prompt: str) -> EvalTask:
-    return EvalTask(
-        task_id="task",
-        suite=Suite.GOLDEN,
-        description="",
-        inputs={"prompt": prompt},
-        budgets=Budgets(),
-        k=1,
-        metric=Metric.PASS_HAT_K,
-        graders=(),
-        tracked_metrics=(),
-        gates=frozenset(),
-        file="suites/golden/task.yaml",
-        task_digest="",
-        grader_digest="",
-    )
 
 
 @pytest.fixture

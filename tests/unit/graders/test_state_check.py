@@ -1,28 +1,27 @@
+"""Files, JSON files, SQLite databases and commands in the workspace after a trial."""
+
 import json
 import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.graders import StateCheck
+from passgate.tasks.graders import state_check
 from tests.unit.graders.trials import Files, Graded
 
 
-def options(*expect: dict[str, Any], **fields: Any) -> StateCheck:
-    return StateCheck.model_validate({"type": "state_check", "expect": expect, **fields})
-
-
-def outcome(result: Grade) -> tuple[bool, float | None, str | None]:
-    return result.passed, result.score, result.error
+def options(*expect: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "state_check", "expect": expect, **fields}
 
 
 async def test_the_score_is_the_share_of_what_holds(graded: Graded, leave: Files) -> None:
     leave({"a.txt": "a", "b.txt": "b"})
-    result = await graded(
-        options({"file": "a.txt", "equals": "a"}, {"file": "b.txt", "equals": "a"}, {"file": "c.txt"})
-    )
+    expect = [{"file": "a.txt", "equals": "a"}, {"file": "b.txt", "equals": "a"}, {"file": "c.txt"}]
+    result = await graded(options(*expect))
     assert result.score == pytest.approx(1 / 3)
     assert [one.message for one in result.checks] == [
         "a.txt is as expected",
@@ -35,19 +34,21 @@ async def test_the_score_is_the_share_of_what_holds(graded: Graded, leave: Files
     ("wanted", "passes"),
     [
         ({}, True),
-        ({"equals": "one\ntwo\n"}, True),
+        ({"equals": "one\ntwo\r\n"}, True),
+        ({"equals": "one\ntwo\n"}, False),
         ({"equals": "one\ntwo"}, False),
         ({"contains": ["one", "two"]}, True),
         ({"contains": ["one", "three"]}, False),
         ({"not_contains": ["three"]}, True),
         ({"not_contains": ["three", "two"]}, False),
-        ({"matches": "(?m)^t.o$"}, True),
+        ({"matches": "(?m)^t.o\r$"}, True),
         ({"matches": "^two$"}, False),
         ({"exists": False}, False),
     ],
 )
-async def test_files(wanted: dict[str, Any], passes: bool, check: Graded, leave: Files) -> None:
-    leave({"sub/notes.txt": "one\ntwo\n"})
+async def test_files(wanted: dict[str, Any], passes: bool, check: Graded, workspace: Path) -> None:
+    (workspace / "sub").mkdir()
+    (workspace / "sub" / "notes.txt").write_bytes(b"one\ntwo\r\n")
     assert (await check(file="sub/notes.txt", **wanted)).passed is passes
 
 
@@ -59,17 +60,18 @@ async def test_files_that_are_not_there(name: str, check: Graded, leave: Files) 
     assert (await check(file=name, exists=False)).passed
 
 
-async def test_line_ends_are_compared_as_they_are(check: Graded, workspace: Path) -> None:
-    (workspace / "notes.txt").write_bytes(b"one\r\n")
-    assert not (await check(file="notes.txt", equals="one\n")).passed
-    assert (await check(file="notes.txt", equals="one\r\n")).passed
+async def test_a_file_that_is_not_text_or_is_too_large_is_a_failed_check(check: Graded, workspace: Path) -> None:
+    (workspace / "binary").write_bytes(b"\xff\xfe")
+    with (workspace / "large").open("wb") as file:
+        file.truncate(50_000_000_000)
+    for name, problem in (("binary", "is not UTF-8 text"), ("large", "is larger than 10 MB")):
+        assert (await check(file=name)).passed
+        failed = await check(file=name, not_contains=["x"])
+        assert (failed.passed, failed.message) == (False, f"{name} {problem}")
 
 
-async def test_a_file_that_is_not_text_is_a_failed_check(check: Graded, workspace: Path) -> None:
-    (workspace / "notes.txt").write_bytes(b"\xff\xfe")
-    assert (await check(file="notes.txt")).passed
-    failed = await check(file="notes.txt", not_contains=["x"])
-    assert (failed.passed, failed.message) == (False, "notes.txt is not UTF-8 text")
+def of(kind: str, name: str) -> dict[str, str]:
+    return {kind: name, **({"query": "SELECT 1"} if kind == "sqlite" else {})}
 
 
 @pytest.mark.parametrize("kind", ["file", "json_file", "sqlite"])
@@ -79,10 +81,10 @@ async def test_a_link_out_of_the_workspace_is_a_failed_check(
     (tmp_path / "outside").write_text("{}")
     (workspace / "link").symlink_to(tmp_path / "outside")
     (workspace / "folder").symlink_to(tmp_path)
-    query = {"query": "SELECT 1"} if kind == "sqlite" else {}
     for name in ("link", "folder/outside", "../outside", str(tmp_path / "outside")):
-        failed = await check(**{kind: name}, **query)
+        failed = await check(**of(kind, name))
         assert (failed.passed, failed.message) == (False, f"{name} is outside the workspace")
+    assert not (await check(file="folder/gone", exists=False)).passed, "absence is not looked for outside"
 
 
 async def test_a_link_inside_the_workspace_may_be_followed(check: Graded, leave: Files, workspace: Path) -> None:
@@ -96,11 +98,6 @@ async def test_a_link_that_leads_nowhere_is_there_but_is_no_file(target: str, ch
     (workspace / "link").symlink_to(target)
     assert not (await check(file="link")).passed
     assert not (await check(file="link", exists=False)).passed
-
-
-async def test_absence_is_not_looked_for_outside(check: Graded, workspace: Path, tmp_path: Path) -> None:
-    (workspace / "folder").symlink_to(tmp_path)
-    assert not (await check(file="folder/gone", exists=False)).passed
 
 
 @pytest.mark.parametrize("kind", ["file", "json_file", "sqlite"])
@@ -117,17 +114,13 @@ async def test_what_is_not_a_regular_file_is_never_opened(
             os.mknod(workspace / "thing", 0o20666, os.makedev(1, 5))
         except PermissionError:
             pytest.skip("only root makes devices")
-    query = {"query": "SELECT 1"} if kind == "sqlite" else {}
-    failed = await check(**{kind: "thing"}, **query)
+    failed = await check(**of(kind, "thing"))
     assert (failed.passed, failed.message) == (False, "thing is not a regular file")
 
 
-async def test_a_file_that_is_too_large_is_not_read(check: Graded, workspace: Path) -> None:
-    with (workspace / "large").open("wb") as file:
-        file.truncate(50_000_000_000)
-    assert (await check(file="large")).passed
-    failed = await check(file="large", not_contains=["x"])
-    assert (failed.passed, failed.message) == (False, "large is larger than 10 MB")
+async def test_messages_are_bounded(check: Graded, leave: Files) -> None:
+    leave({"a.txt": "x" * 1_000_000})
+    assert len((await check(file="a.txt", equals="a")).message) < 2100
 
 
 DOCUMENT = {"orders": [{"id": 1, "paid": True, "note": None}], "total": 1.0, "dots": {"a": {"b": [1, 2]}}}
@@ -212,14 +205,15 @@ async def test_commands(wanted: dict[str, Any], passes: bool, check: Graded, lea
     assert (await check(**wanted)).passed is passes
 
 
+SLEEPS = "`sleep 600` did not end within 0.2 seconds"
+FLOODS = "`head -c 1000000 /dev/zero`: it printed more than passgate keeps"
+
+
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
-        ({"command": "sleep 600", "timeout_seconds": 0.2}, "`sleep 600` did not end within 0.2 seconds"),
-        (
-            {"command": "head -c 1000000 /dev/zero", "stdout_matches": "x?"},
-            "`head -c 1000000 /dev/zero`: it printed more than passgate keeps",
-        ),
+        ({"command": "sleep 600", "timeout_seconds": 0.2}, SLEEPS),
+        ({"command": "head -c 1000000 /dev/zero", "stdout_matches": "x?"}, FLOODS),
     ],
 )
 async def test_a_command_that_goes_too_far_is_a_failed_check(wanted: Any, says: str, check: Graded) -> None:
@@ -227,36 +221,165 @@ async def test_a_command_that_goes_too_far_is_a_failed_check(wanted: Any, says: 
     assert (failed.passed, failed.message) == (False, says)
 
 
-async def test_a_program_that_is_not_installed_is_an_error(graded: Graded) -> None:
-    expected = "`no-such-program -x` cannot be run: no-such-program is not installed"
-    result = await graded(options({"command": "no-such-program -x"}))
-    assert outcome(result) == (False, None, expected)
-    result = await graded(options({"file": "gone", "exists": False}, run=["no-such-program -x"]))
-    assert outcome(result) == (False, None, expected)
+GONE = {"file": "gone", "exists": False}
+LOG = {"file": "log", "equals": "1\n2\n"}
+MISSING = "`no-such-program -x` cannot be run: no-such-program is not installed"
 
 
-async def test_a_failed_check_is_certain_beside_a_program_that_is_not_installed(graded: Graded) -> None:
-    result = await graded(options({"command": "no-such-program"}, {"file": "gone"}))
-    assert outcome(result) == (False, 0.0, None)
+@pytest.mark.parametrize(
+    ("wanted", "score", "error"),
+    [
+        (options({"command": "no-such-program -x"}), None, MISSING),
+        (options(GONE, run=["no-such-program -x"]), None, MISSING),
+        (options({"command": "no-such-program"}, {"file": "gone"}), 0.0, None),
+        (options(LOG, run=["echo 1 >> log; exit 5", "echo 2 >> log"]), 1.0, None),
+        (options(GONE, run=["./migrate"]), 1.0, None),
+        (options(GONE, run=["sleep 600"], timeout_seconds=0.2), 0.5, None),
+    ],
+    ids=[
+        *["a program that is not installed", "not installed before the checks", "a failed check is certain beside it"],
+        *["commands run first, in their order", "a command of the agent that is not there", "a command that hangs"],
+    ],
+)
+async def test_commands_before_the_checks_and_programs_that_are_missing(
+    wanted: dict[str, Any], score: float | None, error: str | None, graded: Graded
+) -> None:
+    result = await graded(wanted)
+    assert (result.passed, result.score, result.error) == (score == 1.0, score, error)
+    assert (result.score == 0.5) is (SLEEPS in [check.message for check in result.checks])
 
 
-async def test_commands_run_before_the_checks_in_their_order(graded: Graded) -> None:
-    log = {"file": "log", "equals": "1\n2\n"}
-    result = await graded(options(log, run=["echo 1 >> log; exit 5", "echo 2 >> log"]))
-    assert outcome(result) == (True, 1.0, None)
+Database = Callable[[str], None]
+SCHEMA = """
+CREATE TABLE orders (id INTEGER, status TEXT, total REAL, note TEXT);
+INSERT INTO orders VALUES (1, 'paid', 9.5, NULL), (2, 'open', 1.0, 'x');
+"""
+NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
 
 
-async def test_a_command_of_the_agent_that_is_not_there_does_not_matter_by_itself(graded: Graded) -> None:
-    result = await graded(options({"file": "gone", "exists": False}, run=["./migrate"]))
-    assert outcome(result) == (True, 1.0, None)
+@pytest.fixture
+def database(workspace: Path) -> Database:
+    def make(script: str) -> None:
+        with closing(sqlite3.connect(workspace / "app.db")) as connection:
+            connection.executescript(script)
+
+    return make
 
 
-async def test_a_preparing_command_that_hangs_is_a_failed_check(graded: Graded) -> None:
-    result = await graded(options({"file": "gone", "exists": False}, run=["sleep 600"], timeout_seconds=0.2))
-    assert outcome(result) == (False, 0.5, None)
-    assert result.checks[0].message == "`sleep 600` did not end within 0.2 seconds"
+@pytest.fixture
+def ask(check: Graded) -> Graded:
+    """The check of what a query gives."""
+    return lambda query, **wanted: check(sqlite="app.db", query=query, **wanted)
 
 
-async def test_messages_are_bounded(check: Graded, leave: Files) -> None:
-    leave({"a.txt": "x" * 1_000_000})
-    assert len((await check(file="a.txt", equals="a")).message) < 2100
+@pytest.mark.parametrize(
+    ("query", "wanted", "passes"),
+    [
+        ("SELECT id, status FROM orders ORDER BY id", {"rows": [[1, "paid"], [2, "open"]]}, True),
+        ("SELECT id, status FROM orders ORDER BY id", {"rows": [[2, "open"], [1, "paid"]]}, False),
+        ("SELECT id, status FROM orders ORDER BY id", {"rows": [[1, "paid"]]}, False),
+        ("SELECT id FROM orders ORDER BY id", {"rows": [[1], [2], [3]]}, False),
+        ("SELECT id FROM orders WHERE id = 9", {"rows": []}, True),
+        ("SELECT id FROM orders", {"rows": []}, False),
+        ("SELECT count(*) FROM orders", {"value": 2}, True),
+        ("SELECT count(*) FROM orders", {"value": "2"}, False),
+        ("SELECT id FROM orders WHERE id = 1", {"value": True}, False),
+        ("SELECT total FROM orders WHERE id = 2", {"value": 1}, True),
+        ("SELECT note FROM orders WHERE id = 1", {"value": None}, True),
+        ("SELECT note FROM orders WHERE id = 2", {"value": None}, False),
+        ("SELECT note FROM orders WHERE id = 9", {"value": None}, False),
+        ("SELECT id FROM orders", {"min_rows": 2}, True),
+        ("SELECT id FROM orders", {"min_rows": 3}, False),
+        ("SELECT id FROM orders", {"max_rows": 2}, True),
+        ("SELECT id FROM orders", {"max_rows": 1}, False),
+        ("SELECT id FROM orders", {"max_rows": 0}, False),
+        ("SELECT i FROM numbers", {"min_rows": 20_000}, True),
+        ("SELECT i FROM numbers", {"min_rows": 20_001}, False),
+        ("SELECT i FROM numbers", {"max_rows": 20_000}, True),
+        ("SELECT i FROM numbers", {"max_rows": 19_999}, False),
+        ("SELECT i FROM endless", {"max_rows": 5}, False),
+        ("SELECT i FROM endless", {"rows": [[1], [2]]}, False),
+    ],
+)
+async def test_queries(query: str, wanted: dict[str, Any], passes: bool, ask: Graded, database: Database) -> None:
+    numbers = f"CREATE VIEW numbers AS {NUMBERS} WHERE i < 20000) SELECT i FROM n;"
+    database(f"{SCHEMA} {numbers} CREATE VIEW endless AS {NUMBERS}) SELECT i FROM n")
+    assert (await ask(query, **wanted)).passed is passes
+
+
+async def test_a_missing_database_is_a_failed_check_and_is_not_made(ask: Graded, workspace: Path) -> None:
+    failed = await ask("SELECT 1", value=1)
+    assert (failed.passed, failed.message) == (False, "app.db does not exist")
+    assert not list(workspace.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("script", "query", "says"),
+    [
+        (SCHEMA, "SELECT 1 FROM customers", "app.db: SELECT 1 FROM customers: failed: no such table: customers"),
+        ("CREATE VIEW orders AS SELECT zeroblob(900000000) AS total", "SELECT total FROM orders", "too big"),
+        (
+            SCHEMA,
+            "SELECT status FROM orders WHERE id = 1",
+            'app.db: SELECT status FROM orders WHERE id = 1: the value is "paid", expected 1',
+        ),
+    ],
+    ids=["no table", "a huge value", "another value"],
+)
+async def test_a_failed_check_says_what_was_found(
+    script: str, query: str, says: str, ask: Graded, database: Database
+) -> None:
+    database(script)
+    failed = await ask(query, value=1)
+    assert not failed.passed
+    assert says in failed.message
+
+
+async def test_a_file_that_is_no_database_is_a_failed_check(ask: Graded, leave: Files) -> None:
+    leave({"app.db": "no database at all\n" * 100})
+    failed = await ask("SELECT 1 FROM orders", value=1)
+    assert not failed.passed
+    assert "file is not a database" in failed.message
+
+
+@pytest.mark.parametrize("query", ["DELETE FROM orders", "DROP TABLE orders", "SELECT 1; DELETE FROM orders"])
+async def test_a_query_cannot_change_the_state(query: str, ask: Graded, database: Database) -> None:
+    database(SCHEMA)
+    assert not (await ask(query)).passed
+    assert (await ask("SELECT count(*) FROM orders", value=2)).passed
+
+
+async def test_looking_leaves_nothing_behind(ask: Graded, database: Database, workspace: Path) -> None:
+    database("PRAGMA journal_mode = WAL;" + SCHEMA)
+    before = {path.name: path.stat().st_mtime_ns for path in workspace.iterdir()}
+    assert (await ask("SELECT count(*) FROM orders", value=2)).passed
+    assert {path.name: path.stat().st_mtime_ns for path in workspace.iterdir()} == before
+    assert not list((workspace.parent / "scratch").iterdir())
+
+
+async def test_what_is_only_in_the_write_ahead_log_counts(ask: Graded, workspace: Path) -> None:
+    with closing(sqlite3.connect(workspace / "app.db")) as connection:
+        connection.executescript("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;" + SCHEMA)
+        assert (workspace / "app.db-wal").stat().st_size > 0
+        assert (await ask("SELECT count(*) FROM orders", value=2)).passed
+
+
+async def test_a_fifo_in_the_place_of_the_log_is_not_opened(ask: Graded, database: Database, workspace: Path) -> None:
+    database(SCHEMA)
+    os.mkfifo(workspace / "app.db-wal")
+    failed = await ask("SELECT 1", value=1)
+    assert (failed.passed, failed.message) == (False, "app.db-wal is not a regular file")
+
+
+@pytest.mark.parametrize(
+    "view", ["SELECT count(*) AS total FROM n", "SELECT i AS total FROM n WHERE i < 0"], ids=["counts", "never finds"]
+)
+async def test_a_view_without_end_is_stopped(
+    view: str, ask: Graded, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert state_check.QUERY_SECONDS == 5
+    monkeypatch.setattr(state_check, "QUERY_SECONDS", 0.2)
+    database(f"CREATE VIEW orders AS {NUMBERS}) {view}")
+    failed = await ask("SELECT total FROM orders", value=1)
+    assert not failed.passed
+    assert failed.message.endswith("did not end within 0.2 seconds")

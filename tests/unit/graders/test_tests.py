@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from passgate.tasks.graders.tests import Case, CaseStatus, read_report
+from passgate.tasks.graders.workspace import UnusableFileError
 from passgate.tasks.model.grade import Grade
 from tests.unit.graders.trials import Files, Graded
 
@@ -73,6 +75,8 @@ async def test_tests_find_what_they_need(tests: dict[str, str], run: Graded) -> 
 KILLED = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
 CLAIM = "import os\nos.write(2, b'No module named pytest')\nos._exit(1)\n"
 ENDED = "the code under test ended the process"
+EXITS = "import os\nos._exit({})\n"
+SKIPPED = "\nimport pytest\n\ndef test_later():\n    pytest.skip('not now')\n"
 LATE = FIXTURE.format(name="broken", body="yield\n    raise ValueError('late')") + "def test_it(broken):\n    pass\n"
 
 
@@ -82,23 +86,12 @@ LATE = FIXTURE.format(name="broken", body="yield\n    raise ValueError('late')")
         ({"app.py": WRONG_APP}, TESTS, 0.5, "test_app.py::test_adds_negative: assert 3 == -1"),
         ({}, TESTS, 0.0, "No module named 'app'"),
         ({}, {"test_app.py": TESTS, "conftest.py": "import app\n"}, 0.0, "No module named 'app'"),
-        *[
-            (
-                {"app.py": f"import os\nos._exit({code})\n"},
-                TESTS,
-                0.0,
-                f"exit code {code} and no usable report: {ENDED}",
-            )
-            for code in (0, 3, 5)
-        ],
+        ({"app.py": EXITS.format(0)}, TESTS, 0.0, f"exit code 0 and no usable report: {ENDED}"),
+        ({"app.py": EXITS.format(3)}, TESTS, 0.0, f"exit code 3 and no usable report: {ENDED}"),
+        ({"app.py": EXITS.format(5)}, TESTS, 0.0, f"exit code 5 and no usable report: {ENDED}"),
         ({"app.py": KILLED}, TESTS, 0.0, ENDED),
         ({"app.py": CLAIM}, TESTS, 0.0, ENDED),
-        (
-            {"app.py": APP},
-            TESTS + "\nimport pytest\n\ndef test_later():\n    pytest.skip('not now')\n",
-            pytest.approx(2 / 3),
-            "was skipped",
-        ),
+        ({"app.py": APP}, TESTS + SKIPPED, pytest.approx(2 / 3), "was skipped"),
         ({}, LATE, 0.0, "late"),
     ],
     ids=[
@@ -147,9 +140,20 @@ async def test_stopping_the_run_from_within_is_a_fail(stop: str, where: str, run
     assert (result.passed, result.score) == (False, 0.5 if where == "call" else 0.0)
 
 
-async def test_a_time_out_is_a_fail_that_names_its_cause(run: Graded) -> None:
-    result = await run({"app.py": "while True:\n    pass\n"}, timeout_seconds=0.3)
-    assert (result.passed, result.score) == (False, 0.0)
+HANGS = "while True:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("left", "tests", "fields"),
+    [
+        ({"app.py": HANGS}, TESTS, {}),
+        ({}, {"check.sh": "sleep 600\n"}, {"command": "sh {tests}/check.sh"}),
+    ],
+    ids=["the code", "a command"],
+)
+async def test_a_time_out_is_a_fail_that_names_its_cause(left: Any, tests: Any, fields: Any, run: Graded) -> None:
+    result = await run(left, tests, timeout_seconds=0.3, **fields)
+    assert (result.passed, result.score, result.error) == (False, 0.0, None)
     assert messages(result) == "the tests did not end within 0.3 seconds: the code under test hangs"
 
 
@@ -198,10 +202,8 @@ async def test_failing_tests_are_bounded_in_number_and_length(run: Graded) -> No
     assert max(len(check.message) for check in result.checks) < 2100
 
 
-BROKEN_CONFTEST = {
-    "test_app.py": TESTS,
-    "conftest.py": "def pytest_collection(session):\n    raise ValueError('hook')\n",
-}
+BREAKS = "def pytest_collection(session):\n    raise ValueError('hook')\n"
+TWO = ["a/test_app.py", "b/test_app.py"]
 
 
 @pytest.mark.parametrize(
@@ -209,12 +211,8 @@ BROKEN_CONFTEST = {
     [
         ("x = 1\n", [], "deterministic_tests: no test was found in test_app.py"),
         ({}, ["nowhere.py"], "nowhere.py cannot be copied"),
-        (
-            {"a/test_app.py": TESTS, "b/test_app.py": TESTS},
-            ["a/test_app.py", "b/test_app.py"],
-            "deterministic_tests: two tests have the file name test_app.py: rename one",
-        ),
-        (BROKEN_CONFTEST, [], "pytest failed to run: "),
+        (dict.fromkeys(TWO, TESTS), TWO, "deterministic_tests: two tests have the file name test_app.py: rename one"),
+        ({"test_app.py": TESTS, "conftest.py": BREAKS}, [], "pytest failed to run: "),
     ],
     ids=["no test", "no file", "one name for two files", "pytest breaks"],
 )
@@ -239,11 +237,7 @@ async def test_a_missing_pytest_is_an_error_with_its_remedy(run: Graded) -> None
         ('test "$(cat answer)" = 42 && test "$PASSGATE_TESTS" = "$1"\n', True, "the tests ended with exit code 0"),
         ('cat answer; echo "wrong" >&2; exit 7\n', False, "the tests ended with exit code 7: 42\nwrong"),
         ("./made-by-the-agent", False, "the tests ended with exit code 127: "),
-        (
-            "echo 'sh: 1: cat: not found' >&2; exit 127",
-            False,
-            "the tests ended with exit code 127: sh: 1: cat: not found",
-        ),
+        ("echo 'cat: not found' >&2; exit 127", False, "the tests ended with exit code 127: cat: not found"),
     ],
     ids=["passes", "fails", "owed by the agent", "says that a program is missing"],
 )
@@ -251,12 +245,6 @@ async def test_a_command_passes_with_exit_code_0(script: str, passed: bool, said
     result = await run({"answer": "42\n"}, {"hidden/check.sh": script}, command="sh {tests}/hidden/check.sh {tests}")
     assert (result.passed, result.score) == (passed, float(passed))
     assert messages(result).startswith(said)
-
-
-async def test_a_command_that_hangs_fails(run: Graded) -> None:
-    result = await run({}, {"check.sh": "sleep 600\n"}, command="sh {tests}/check.sh", timeout_seconds=0.2)
-    assert (result.passed, result.error) == (False, None)
-    assert "did not end within 0.2 seconds" in messages(result)
 
 
 async def test_a_hidden_test_may_look_at_a_database(run: Graded, workspace: Path) -> None:
@@ -270,3 +258,70 @@ async def test_a_hidden_test_may_look_at_a_database(run: Graded, workspace: Path
     )
     assert (await run({}, test)).passed
     assert [path.name for path in workspace.iterdir()] == ["app.db"]
+
+
+REPORT = """<?xml version="1.0" encoding="utf-8"?>
+<testsuites><testsuite>
+<testcase classname="tests.sub.test_a.TestOne" name="test_x[1]" file="tests/sub/test_a.py"/>
+<testcase classname="tests.test_b" name="test_y" file="tests/test_b.py">
+<failure message="it fails">at</failure></testcase>
+<testcase classname="tests.test_b" name="test_z" file="tests/test_b.py">
+<skipped type="pytest.skip" message="no"/></testcase>
+<testcase classname="" name="tests.test_c" file="tests/test_c.py">
+<error message="collection failure">why</error></testcase>
+</testsuite></testsuites>
+"""
+
+
+def test_a_report(tmp_path: Path) -> None:
+    (tmp_path / "report.xml").write_text(REPORT)
+    assert read_report(tmp_path, "report.xml") == (
+        Case("sub/test_a.py", "TestOne", "test_x[1]", CaseStatus.PASSED, ""),
+        Case("test_b.py", "", "test_y", CaseStatus.FAILED, "it fails"),
+        Case("test_b.py", "", "test_z", CaseStatus.SKIPPED, "no"),
+        Case("test_c.py", "", "tests.test_c", CaseStatus.FAILED, "why"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_called"),
+    [
+        ("test_x", True),
+        ("test_x[1]", True),
+        ("test_x[2]", False),
+        ("test_a.py", True),
+        ("sub/test_a.py", True),
+        ("test_a.py::test_x", True),
+        ("sub/test_a.py::TestOne::test_x[1]", True),
+        ("TestOne::test_x", True),
+        ("TestTwo::test_x", False),
+        ("test_b.py::test_x", False),
+        ("test", False),
+        ("", False),
+    ],
+)
+def test_the_names_of_a_test(name: str, is_called: bool) -> None:
+    case = Case("sub/test_a.py", "TestOne", "test_x[1]", CaseStatus.PASSED, "")
+    assert case.is_called(name) is is_called
+
+
+ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><testsuites>&b;</testsuites>'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ENTITIES.encode(),
+        b'<?xml version="1.0" encoding="utf-7"?>+ADwAIQ-DOCTYPE x+AD4-<testsuites/>',
+        ENTITIES.encode("utf-16"),
+        b"<testsuites>",
+        b"",
+        b"\xff",
+        b" " * 10_000_001,
+    ],
+    ids=["entities", "utf_7", "utf_16", "torn", "empty", "binary", "large"],
+)
+def test_what_is_no_report_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "report.xml").write_bytes(content)
+    with pytest.raises(UnusableFileError):
+        read_report(tmp_path, "report.xml")
