@@ -57,10 +57,7 @@ LEAVINGS = {
     "agent_that_writes_no_end": ("yes\n", "printed too much"),
     "files_without_permissions": ("printf bad > a.txt; mkdir deep; chmod 0 a.txt deep .; exit 0\n", ""),
     "pipe_in_place_of_a_file": ("mkfifo a.txt\n", ""),
-    "tree_deeper_than_a_path": (
-        "i=0; while [ $i -lt 2200 ]; do mkdir d && cd d || exit 0; i=$((i+1)); done\n",
-        "",
-    ),
+    "tree_deeper_than_a_path": ("i=0; while [ $i -lt 2200 ]; do mkdir d && cd d || exit 0; i=$((i+1)); done\n", ""),
     "workspace_that_is_a_link": (
         (
             'here="$PWD"; mkdir -p "$HOME/other"; printf ok > "$HOME/other/a.txt"; cd /\n'

@@ -31,10 +31,7 @@ EDITS: dict[str, tuple[Files, list[str]]] = {
         },
         ["agents.yaml"],
     ),
-    "attributes_that_rewrite_files": (
-        {".gitattributes": "suites/** text eol=crlf ident\n"},
-        [".gitattributes"],
-    ),
+    "attributes_that_rewrite_files": ({".gitattributes": "suites/** text eol=crlf ident\n"}, [".gitattributes"]),
     "attributes_with_another_encoding": (
         {
             ".gitattributes": ("suites/** export-ignore export-subst working-tree-encoding=ISO-8859-1 -diff binary\n"),
@@ -48,10 +45,7 @@ EDITS: dict[str, tuple[Files, list[str]]] = {
         [A, "suites/golden/easy.yaml"],
     ),
     "integrity_switched_off": ({"gates.yaml": GATES + "    integrity: off\n", **LAX}, ["gates.yaml", A]),
-    "policy_that_blocks_nothing": (
-        {"gates.yaml": BLOCKS_NOTHING + "history: .passgate/elsewhere\n"},
-        ["gates.yaml"],
-    ),
+    "policy_that_blocks_nothing": ({"gates.yaml": BLOCKS_NOTHING + "history: .passgate/elsewhere\n"}, ["gates.yaml"]),
     "policy_with_another_metric": (
         {
             "agent.sh": '[ "$(od -An -N1 -tu1 /dev/urandom)" -gt 255 ] && printf ok > a.txt; exit 0\n',
@@ -74,10 +68,7 @@ EDITS: dict[str, tuple[Files, list[str]]] = {
         ["quarantine.yaml"],
     ),
     "renamed_task": ({A: None, "suites/golden/z.yaml": task("z", "exists: false")}, [A, "suites/golden/z.yaml"]),
-    "spellings_of_other_letter_case": (
-        {"GATES.YAML": BLOCKS_NOTHING, "Suites/golden/a.yaml": LAX[A]},
-        [],
-    ),
+    "spellings_of_other_letter_case": ({"GATES.YAML": BLOCKS_NOTHING, "Suites/golden/a.yaml": LAX[A]}, []),
     "variables_in_a_file": (
         {
             ".env": ("CI=\nPASSGATE_JUDGE_MODEL=x\nGITHUB_BASE_REF=change\nPYTHONPATH=.\nLD_PRELOAD=./x.so\nPATH=.\n"),

@@ -47,10 +47,7 @@ END
 PI_OFFLINE=1 exec "$1/pi" --print --no-session --provider metered --model scripted-model "$2"
 """
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")]
 
 
 @dataclass(frozen=True)

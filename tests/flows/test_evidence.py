@@ -8,15 +8,7 @@ import pytest
 from tests.gates import newest_run, verdict_of
 from tests.project import Project
 from tests.scenarios import Scenarios
-from tests.scenarios.evidence import (
-    AGENT,
-    GATES,
-    TASK,
-    cleared_flake,
-    green_main,
-    says,
-    verdict_of_run,
-)
+from tests.scenarios.evidence import AGENT, GATES, TASK, cleared_flake, green_main, says, verdict_of_run
 
 
 @pytest.fixture

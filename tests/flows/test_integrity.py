@@ -50,9 +50,7 @@ def lines(journal: Path) -> dict[tuple[str, int], dict[str, Any]]:
     return {(trial["task_id"], trial["trial"]): trial for trial in trials}
 
 
-def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked(
-    scenario: Scenarios,
-) -> None:
+def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked(scenario: Scenarios) -> None:
     red = scenario(loosened_and_broken)
     ended, verdict = red.ended(), verdict_of(red)
     assert ended.returncode == 1, ended.stdout + ended.stderr

@@ -151,8 +151,7 @@ def test_a_process_tells_the_embedded_engine_of_each_batch_and_agents_do_not_kno
 
 
 @pytest.mark.parametrize(
-    ("runner", "left"),
-    [("process", []), ("dask", ["global.lock", "purge.lock"]), ("ray", ["session_latest"])],
+    ("runner", "left"), [("process", []), ("dask", ["global.lock", "purge.lock"]), ("ray", ["session_latest"])]
 )
 def test_a_signal_ends_a_run_on_every_task_runner_and_leaves_nothing_behind(
     project: Project, counting: AgentServer, runner: str, left: list[str]

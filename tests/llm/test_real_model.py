@@ -103,10 +103,7 @@ REACHED_STREAMING = ["anthropic", "pydantic-ai chat"]
 )
 async def test_client_libraries_reach_it_through_the_meter_by_every_api(agent: SdkAgent, model_url: str) -> None:
     spec = agent_named("gemma")
-    upstreams = {
-        "openai": {"base_url": model_url},
-        "anthropic": {"base_url": model_url.removesuffix("/v1")},
-    }
+    upstreams = {"openai": {"base_url": model_url}, "anthropic": {"base_url": model_url.removesuffix("/v1")}}
     spec = AgentSpec.model_validate({**spec.model_dump(), "model": MODEL, "upstreams": upstreams})
     async with open_served_meter(spec, load_prices(GATES), CostCap(None)) as meter:
         with meter.trial(Budgets(), lambda call: False) as trial:

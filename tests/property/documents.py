@@ -8,11 +8,7 @@ Path = tuple[str | int, ...]
 
 
 def nested(
-    leaves: st.SearchStrategy[Any],
-    keys: st.SearchStrategy[str] | None = None,
-    *,
-    size: int = 3,
-    most: int = 8,
+    leaves: st.SearchStrategy[Any], keys: st.SearchStrategy[str] | None = None, *, size: int = 3, most: int = 8
 ) -> st.SearchStrategy[Any]:
     """Leaves, and lists and mappings (with keys of any text) of up to `size` values, with at most so many leaves."""
     keys = st.text() if keys is None else keys

@@ -104,27 +104,13 @@ ASSERTIONS = short(
         grader("equals", {"value": JSON_VALUES}),
         grader("regex", {"value": st.sampled_from(["a+", "(?:x)\\d", "^y$"])}, flags=st.sampled_from(["", "i", "gm"])),
         grader("is_json", value=st.just({"type": "object"})),
-        grader(
-            "code_grader",
-            {"command": some(PROMPTS, 3)},
-            config=MAPPINGS,
-            timeout_seconds=NUMBERS.filter(bool),
-        ),
+        grader("code_grader", {"command": some(PROMPTS, 3)}, config=MAPPINGS, timeout_seconds=NUMBERS.filter(bool)),
         grader("python", {"value": PROMPTS}, threshold=SHARES),
         grader("llm_grader", prompt=PROMPTS, criteria=TEXTS, target=TEXTS, config=MAPPINGS),
         grader("rubrics", {"criteria": CRITERIA}, prompt=PROMPTS, target=TEXTS),
-        grader(
-            "tool_trajectory",
-            {"expected": some(CALLS)},
-            mode=st.sampled_from(["any_order", "exact", "subset"]),
-        ),
+        grader("tool_trajectory", {"expected": some(CALLS)}, mode=st.sampled_from(["any_order", "exact", "subset"])),
         grader("tool_trajectory", {"minimums": st.dictionaries(TEXTS, st.integers(0, 3), min_size=1, max_size=2)}),
-        grader(
-            "tool_used",
-            {"tools": some(TEXTS)},
-            min=st.integers(0, 2),
-            max=st.integers(2, 4),
-        ),
+        grader("tool_used", {"tools": some(TEXTS)}, min=st.integers(0, 2), max=st.integers(2, 4)),
         grader("tool_sequence", {"steps": some(TEXTS)}, mode=st.just("exact")),
         grader(
             "tool_arguments", {"tool": TEXTS, "args": MAPPINGS}, defaults=MAPPINGS, ignore=st.lists(TEXTS, max_size=2)

@@ -110,10 +110,7 @@ def test_any_table_is_tests_or_problems(tmp_path: Path, content: bytes) -> None:
     holds(tmp_path, "EVAL.yaml")
 
 
-@given(
-    value=nested(scalars | st.text(), most=100),
-    indent=st.sampled_from([None, 1]),
-)
+@given(value=nested(scalars | st.text(), most=100), indent=st.sampled_from([None, 1]))
 def test_every_value_of_a_json_text_is_found(value: Any, indent: int | None) -> None:
     text = json.dumps(value, indent=indent)
     try:

@@ -7,10 +7,7 @@ import regress
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from passgate.tasks.graders.grader_checks.always_true import (
-    javascript_finds_everything,
-    python_finds_everything,
-)
+from passgate.tasks.graders.grader_checks.always_true import javascript_finds_everything, python_finds_everything
 from passgate.tasks.graders.grader_checks.demands import lacking
 from passgate.tasks.model.assertions import TextAssertion
 from passgate.tasks.model.graders import OutputCheck

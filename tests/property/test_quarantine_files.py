@@ -21,8 +21,7 @@ TASKS = [a_task(), a_task(task_id="other"), a_task(task_id="attack", suite="adve
 texts = st.text(max_size=12) | st.sampled_from(["say-yes", "golden/say-yes", "attack", "https://host/1", "2026-02-03"])
 scalars = texts | st.none() | st.booleans() | st.integers(-2, 40) | st.floats() | st.dates()
 near_entries = st.fixed_dictionaries(
-    {},
-    optional=dict.fromkeys(("task", "owner", "reason", "issue", "expires", "more"), scalars),
+    {}, optional=dict.fromkeys(("task", "owner", "reason", "issue", "expires", "more"), scalars)
 )
 right_entries = st.fixed_dictionaries(
     {
