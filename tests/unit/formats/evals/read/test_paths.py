@@ -15,108 +15,92 @@ def a_file(path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is not below the working folder."""
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "place"
-
-
-def found(file: Path, name: str, suites: Path | None = None) -> tuple[Path | None, Complaints]:
+def found(file: Path, name: str) -> tuple[Path | None, Complaints]:
     complaints = Complaints()
     node = Node(name, Document(str(file)), file.parent)
-    return find_path(node, name, ground_of(file, suites or file.parent), complaints), complaints
+    return find_path(node, name, ground_of(file, file.parent), complaints), complaints
 
 
-def test_the_repository_is_the_nearest_with_a_git_folder_or_file(elsewhere: Path) -> None:
-    (elsewhere / "outer/.git").mkdir(parents=True)
-    (elsewhere / "outer/inner/.git").mkdir(parents=True)
-    file = a_file(elsewhere / "outer/inner/a/b/EVAL.yaml")
-    assert ground_of(file, file.parent).repository == elsewhere / "outer/inner"
-    a_file(elsewhere / "tree/.git")
-    file = a_file(elsewhere / "tree/evals/EVAL.yaml")
-    assert ground_of(file, file.parent).repository == elsewhere / "tree"
+@pytest.mark.parametrize(
+    ("marks", "file", "repository"),
+    [
+        (("outer/.git/HEAD", "outer/inner/.git/HEAD"), "outer/inner/a/b/EVAL.yaml", "outer/inner"),
+        (("tree/.git",), "tree/evals/EVAL.yaml", "tree"),
+        ((), "project/evals/EVAL.yaml", "project"),
+        ((".agentv/x",), "p/evals/EVAL.yaml", "p"),
+        (("p/.agentv/x", "p/a/b/.agentv/x"), "p/a/b/c/d/EVAL.yaml", "p"),
+    ],
+)
+def test_the_repository(elsewhere: Path, marks: tuple[str, ...], file: str, repository: str) -> None:
+    """The home folder has a `.agentv` for its settings."""
+    for name in (*marks, file):
+        a_file(elsewhere / name)
+    assert ground_of(elsewhere / file, (elsewhere / file).parent).repository == elsewhere / repository
 
 
-def test_without_one_it_is_the_folder_above_the_files_own_or_the_suites_folder(elsewhere: Path) -> None:
-    file = a_file(elsewhere / "project/evals/EVAL.yaml")
-    assert ground_of(file, file.parent).repository == elsewhere / "project"
+def test_or_it_is_the_suites_folder_or_the_working_folder(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = a_file(elsewhere / "suites/a/b/c/EVAL.yaml")
     assert ground_of(file, elsewhere / "suites").repository == elsewhere / "suites"
+    monkeypatch.chdir(elsewhere)
+    assert ground_of(file, file.parent).repository == elsewhere
 
 
-def test_or_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    file = a_file(tmp_path / "a/b/c/EVAL.yaml")
-    assert ground_of(file, file.parent).repository == tmp_path
-
-
-def test_or_the_outermost_project_of_agentv(elsewhere: Path) -> None:
-    for folder in ("p/.agentv", "p/a/b/.agentv"):
-        (elsewhere / folder).mkdir(parents=True)
-    file = a_file(elsewhere / "p/a/b/c/d/EVAL.yaml")
-    assert ground_of(file, file.parent).repository == elsewhere / "p"
-
-
-def test_but_not_the_home_folder_for_its_settings(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (elsewhere / ".agentv").mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(elsewhere))
-    file = a_file(elsewhere / "p/evals/EVAL.yaml")
-    assert ground_of(file, file.parent).repository == elsewhere / "p"
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is not below the working folder, and the home folder."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("HOME", str(tmp_path / "place"))
+    return tmp_path / "place"
 
 
 @pytest.mark.parametrize(
     ("name", "leads_to"),
-    [("judge.md", "evals/judge.md"), ("./judge.md", "evals/judge.md"), ("../top.md", "top.md"), ("top.md", "top.md")],
+    [
+        ("judge.md", "evals/judge.md"),
+        ("./judge.md", "evals/judge.md"),
+        ("../top.md", "top.md"),
+        ("top.md", "top.md"),
+        ("/shared/system.md", "shared/system.md"),
+    ],
 )
-def test_relative_paths_start_at_the_file_and_then_above_it(elsewhere: Path, name: str, leads_to: str) -> None:
-    (elsewhere / ".git").mkdir(parents=True)
-    for path in ("evals/judge.md", "top.md"):
+def test_relative_paths_start_at_the_file_and_absolute_ones_at_the_repository(
+    elsewhere: Path, name: str, leads_to: str
+) -> None:
+    for path in (".git", "evals/judge.md", "top.md", "shared/system.md"):
         a_file(elsewhere / path)
-    path, complaints = found(a_file(elsewhere / "evals/EVAL.yaml"), name)
-    assert path == elsewhere / leads_to
-    assert complaints == Complaints()
+    assert found(a_file(elsewhere / "evals/EVAL.yaml"), name) == (elsewhere / leads_to, Complaints())
 
 
-def test_absolute_paths_start_at_the_repository(elsewhere: Path) -> None:
-    (elsewhere / ".git").mkdir(parents=True)
-    a_file(elsewhere / "shared/system.md")
-    path, _ = found(a_file(elsewhere / "evals/a/EVAL.yaml"), "/shared/system.md")
-    assert path == elsewhere / "shared/system.md"
-
-
-@pytest.mark.parametrize("name", ["../../secret.txt", "../../../../../../../../etc/passwd", "link.md"])
-def test_a_path_that_leaves_the_repository_is_a_problem(elsewhere: Path, name: str) -> None:
-    (elsewhere / "repo/.git").mkdir(parents=True)
-    secret = a_file(elsewhere / "secret.txt")
-    file = a_file(elsewhere / "repo/evals/EVAL.yaml")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../../secret.txt", "'../../secret.txt' leaves the repository"),
+        ("../../../../../../../../etc/passwd", "'../../../../../../../../etc/passwd' leaves the repository"),
+        ("link.md", "'link.md' leaves the repository"),
+        ("a\0b", "'a\\x00b' is not a path"),
+        ("x" * 5000, "is not a path"),
+    ],
+)
+def test_what_leaves_the_repository_or_is_no_path_is_a_problem(elsewhere: Path, name: str, message: str) -> None:
+    file, secret = a_file(elsewhere / "repo/evals/EVAL.yaml"), a_file(elsewhere / "secret.txt")
+    a_file(elsewhere / "repo/.git")
     (file.parent / "link.md").symlink_to(secret)
     path, complaints = found(file, name)
     assert path is None
-    assert [problem.message for problem in complaints.problems] == [f"{name!r} leaves the repository"]
+    assert message in complaints.problems[0].message
 
 
 def test_a_file_that_is_not_there_cannot_be_run(elsewhere: Path) -> None:
-    (elsewhere / ".git").mkdir(parents=True)
     path, complaints = found(a_file(elsewhere / "EVAL.yaml"), "./none.md")
     assert path is None
     assert [problem.message for problem in complaints.cannot_run] == ["no file './none.md'"]
 
 
-@pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
-def test_what_is_no_path_is_a_problem(elsewhere: Path, name: str) -> None:
-    (elsewhere / ".git").mkdir(parents=True)
-    path, complaints = found(a_file(elsewhere / "EVAL.yaml"), name)
-    assert path is None
-    assert "is not a path" in complaints.problems[0].message
-
-
 def test_places_outside_of_the_suites_folder_that_a_file_could_come_from_are_noted(elsewhere: Path) -> None:
-    (elsewhere / ".git").mkdir(parents=True)
-    a_file(elsewhere / "a.md")
-    (elsewhere / "desk").mkdir()
     file = a_file(elsewhere / "team/suites/golden/EVAL.yaml")
+    for name in (".git", "a.md", "desk/a"):
+        a_file(elsewhere / name)
     ground = ground_of(file, elsewhere / "team/suites")
     node = Node("a.md", Document("EVAL.yaml"), file.parent)
     assert find_folder(node, "desk", ground, Complaints()) == elsewhere / "desk"
