@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.evals.read.compose import raw_tests
-from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.formats.evals.read.node import Complaints
 from passgate.tasks.formats.evals.read.paths import ground_of
 from passgate.tasks.formats.evals.read.raw import RawTest, id_of
@@ -37,6 +36,25 @@ class Answer:
         return [str(problem) for problem in self.complaints.warnings]
 
 
+@dataclass(frozen=True)
+class Told:
+    """What is told of a file, as `path: message`."""
+
+    complaints: Complaints
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"{problem.path}: {problem.message}" for problem in self.complaints.problems]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [f"{problem.path}: {problem.message}" for problem in self.complaints.warnings]
+
+    @property
+    def cannot_run(self) -> list[str]:
+        return [f"{problem.path}: {problem.message}" for problem in self.complaints.cannot_run]
+
+
 def write(root: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         file = root / name
@@ -62,9 +80,3 @@ def read_first(root: Path, files: Mapping[str, str], environment: Mapping[str, s
     """The tests of the first of these files."""
     write(root, files)
     return read(root, next(iter(files)), environment)
-
-
-def documents_of(root: Path) -> Documents:
-    """What reads the files of a folder that is a repository."""
-    (root / ".git").mkdir(exist_ok=True)
-    return Documents(ground_of(root / "EVAL.yaml", root), Complaints(), {}, lambda file: str(file.relative_to(root)))

@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 
-from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.map.graders import read_graders
 from passgate.tasks.formats.evals.map.sources import Sources
@@ -15,35 +14,22 @@ from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
 from passgate.tasks.model.graders import Grader
-from tests.unit.formats.evals.eval_files import write
+from tests.unit.formats.evals.eval_files import Told, write
 
 FILE = "evals/EVAL.yaml"
 
 
 @dataclass(frozen=True)
-class Graders:
+class Graders(Told):
     """What a list of assertions is read into."""
 
     graders: tuple[Grader, ...]
-    complaints: Complaints
 
     @property
     def one(self) -> Any:
         assert self.problems == []
         assert len(self.graders) == 1
         return self.graders[0]
-
-    @property
-    def problems(self) -> list[str]:
-        return [_text(problem) for problem in self.complaints.problems]
-
-    @property
-    def cannot_run(self) -> list[str]:
-        return [_text(problem) for problem in self.complaints.cannot_run]
-
-
-def _text(problem: Problem) -> str:
-    return f"{problem.path}: {problem.message}"
 
 
 def read(root: Path, *assertions: Any, files: Mapping[str, str] | None = None, text: str | None = None) -> Graders:
@@ -55,4 +41,4 @@ def read(root: Path, *assertions: Any, files: Mapping[str, str] | None = None, t
     document = read_document(root / FILE, FILE)
     assert document.problems == []
     node = Node(document.data, document, root / "evals")
-    return Graders(read_graders(node, Sources(ground, complaints, documents.read)), complaints)
+    return Graders(complaints, read_graders(node, Sources(ground, complaints, documents.read)))

@@ -20,51 +20,45 @@ from passgate.tasks.formats.evals.write.tests import (
     written_test,
     yaml_text,
 )
+from tests.builders import task_document
 from tests.property.documents import nested
 
-TASK: dict[str, Any] = {
-    "task_id": "t",
-    "suite": "golden",
-    "description": "",
-    "inputs": {"prompt": "Hi"},
-    "graders": [{"type": "contains", "value": "x"}],
-    "tracked_metrics": ["tokens", "latency", "cost", "tool_use"],
-    "scoring": {"rule": "weighted_average"},
-}
+TASK = task_document(
+    task_id="t",
+    description="",
+    inputs={"prompt": "Hi"},
+    graders=[{"type": "contains", "value": "x"}],
+    tracked_metrics=["tokens", "latency", "cost", "tool_use"],
+    scoring={"rule": "weighted_average"},
+)
+
+
+def written(**said: Any) -> dict[str, Any]:
+    return written_test(TASK | said)
+
+
+def a_task(task_id: str, **said: Any) -> dict[str, Any]:
+    return {**TASK, "task_id": task_id, **said}
 
 
 def test_messages_are_written_with_their_calls() -> None:
-    messages = [
-        {"role": "user", "content": [{"type": "file", "value": "./a.md"}]},
-        {"role": "assistant", "tool_calls": [{"tool": "get", "arguments": {"x": 1}, "result": "y"}]},
-    ]
-    test = written_test({**TASK, "inputs": {"messages": messages}, "expected_messages": messages[1:]})
-    calls = [{"tool": "get", "input": {"x": 1}, "output": "y"}]
-    assert test["input"] == [
-        {"role": "user", "content": [{"type": "file", "value": "./a.md"}]},
-        {"role": "assistant", "tool_calls": calls},
-    ]
-    assert test["expected_output"] == [{"role": "assistant", "tool_calls": calls}]
+    asks = {"role": "user", "content": [{"type": "file", "value": "./a.md"}]}
+    calls = {"role": "assistant", "tool_calls": [{"tool": "get", "arguments": {"x": 1}, "result": "y"}]}
+    test = written(inputs={"messages": [asks, calls]}, expected_messages=[calls])
+    called = {"role": "assistant", "tool_calls": [{"tool": "get", "input": {"x": 1}, "output": "y"}]}
+    assert (test["input"], test["expected_output"]) == ([asks, called], [called])
 
 
 def test_a_conversation_is_turns_unless_nobody_says_them() -> None:
-    turns = {
-        "type": "turns",
-        "turns": [{"assertions": [{"type": "contains", "value": "a"}]}, {"expected_output": "b"}],
-        "conversation": [{"type": "contains", "value": "c"}],
-        "on_turn_failure": "stop",
-    }
-    test = written_test({**TASK, "environment": {"user": {"says": ["And then?"]}}, "graders": [turns]})
-    assert test["mode"] == "conversation"
-    assert test["turns"] == [
-        {"input": "Hi", "assert": [{"type": "contains", "value": "a"}]},
-        {"input": "And then?", "expected_output": "b"},
-    ]
-    assert test["assert"] == [{"type": "contains", "value": "c"}]
-    assert test["on_turn_failure"] == "stop"
+    a, c = [{"type": "contains", "value": "a"}], [{"type": "contains", "value": "c"}]
+    turns = {"type": "turns", "turns": [{"assertions": a}, {"expected_output": "b"}]}
+    whole = turns | {"conversation": c, "on_turn_failure": "stop"}
+    test = written(environment={"user": {"says": ["And then?"]}}, graders=[whole])
+    assert (test["mode"], test["assert"], test["on_turn_failure"]) == ("conversation", c, "stop")
+    assert test["turns"] == [{"input": "Hi", "assert": a}, {"input": "And then?", "expected_output": "b"}]
     assert "input" not in test
     turns = {"type": "turns", "turns": [{"assertions": [{"type": "llm_grader"}]}, {}]}
-    assert written_test({**TASK, "graders": [turns]})["assert"] == [
+    assert written(graders=[turns])["assert"] == [
         {"type": "turns", "turns": [{"assertions": [{"type": "llm_judge"}]}, {}]}
     ]
 
@@ -78,149 +72,96 @@ def test_everything_that_other_tools_do_not_know_is_in_it() -> None:
     }
     environment = {"sandbox": "shop", "budgets": {"max_steps": 3, "max_seconds": 9}, "workspace": {}}
     said = {**TASK, **own, "environment": environment, "inputs": {"prompt": "Hi", "files": ["a"]}, "scoring": {}}
-    written = {
-        "inputs": {"files": ["a"]},
-        "environment": {"sandbox": "shop", "budgets": {"max_steps": 3}},
-        **own,
-        "scoring": {"rule": "all"},
-    }
-    assert only_passgates(said, is_conversation=False) == {"passgate": written}
+    kept = {"inputs": {"files": ["a"]}, "environment": {"sandbox": "shop", "budgets": {"max_steps": 3}}}
+    assert only_passgates(said, is_conversation=False) == {"passgate": {**kept, **own, "scoring": {"rule": "all"}}}
+    assert only_passgates(TASK, is_conversation=False) == {}
 
 
 def test_a_workspace_has_its_hooks_and_its_requirements_apart() -> None:
-    workspace = {
-        "template": "./t",
-        "before_all": {"command": ["sh", "-c", "make"]},
-        "after_each": {"command": ["rm", "x"], "cwd": "./t", "timeout_seconds": 5},
-        "required_commands": ["git"],
-        "environment": {"A": "b"},
-    }
-    test = written_test({**TASK, "environment": {"workspace": workspace}})
+    cleans = {"command": ["rm", "x"], "cwd": "./t", "timeout_seconds": 5}
+    hooks = {"before_all": {"command": ["sh", "-c", "make"]}, "after_each": cleans}
+    workspace = {"template": "./t", **hooks, "required_commands": ["git"], "environment": {"A": "b"}}
+    test = written(environment={"workspace": workspace})
     assert test["workspace"] == {
         "template": "./t",
-        "hooks": {"before_all": "make", "after_each": {"command": ["rm", "x"], "cwd": "./t", "timeout_seconds": 5}},
+        "hooks": {"before_all": "make", "after_each": cleans},
         "env": {"required_commands": ["git"]},
     }
     assert test["environment"] == {"type": "host", "env": {"A": "b"}}
-    assert written_test({**TASK, "environment": {"workspace": {}}})["workspace"] == {"repos": []}
+    assert written(environment={"workspace": {}})["workspace"] == {"repos": []}
 
 
 def test_what_is_not_said_is_not_written() -> None:
-    assert written_test(TASK) == {
-        "id": "t",
-        "suite": "golden",
-        "input": "Hi",
-        "assert": [{"type": "contains", "value": "x"}],
-    }
-    assert only_passgates(TASK, is_conversation=False) == {}
+    graders = [{"type": "contains", "value": "x"}]
+    assert written() == {"id": "t", "suite": "golden", "input": "Hi", "assert": graders}
     judge = [{"type": "llm_grader"}]
-    assert "assert" not in written_test({**TASK, "criteria": "Is kind.", "graders": judge})
-    assert written_test({**TASK, "graders": judge})["assert"] == [{"type": "llm_judge"}]
+    assert "assert" not in written(criteria="Is kind.", graders=judge)
+    assert written(graders=judge)["assert"] == [{"type": "llm_judge"}]
 
 
-def test_target_time_and_threshold_stand_under_execution_and_other_times_under_run() -> None:
-    said = {
-        **TASK,
-        "target": "azure",
-        "environment": {"budgets": {"max_seconds": 30}},
-        "scoring": {"rule": "weighted_average", "threshold": 0.5},
-    }
-    assert written_test(said)["execution"] == {"target": "azure", "timeout_seconds": 30, "threshold": 0.5}
-    for seconds in (0.5, 7200):
-        written = written_test({**TASK, "environment": {"budgets": {"max_seconds": seconds}}})
-        assert (written["run"], "execution" in written) == ({"timeout_seconds": seconds}, False)
-
-
-def test_trials_are_repeats() -> None:
-    assert written_test({**TASK, "trials": {"k": 3}})["run"] == {"repeat": 3}
-    both = written_test({**TASK, "trials": {"k": 3, "metric": "pass^k"}})
-    assert both["run"] == {"repeat": {"count": 3, "strategy": "pass_all"}}
+@pytest.mark.parametrize(
+    ("said", "execution", "run"),
+    [
+        ({"target": "azure"}, {"target": "azure"}, None),
+        ({"environment": {"budgets": {"max_seconds": 30}}}, {"timeout_seconds": 30}, None),
+        ({"environment": {"budgets": {"max_seconds": 0.5}}}, None, {"timeout_seconds": 0.5}),
+        ({"environment": {"budgets": {"max_seconds": 7200}}}, None, {"timeout_seconds": 7200}),
+        ({"scoring": {"rule": "weighted_average", "threshold": 0.5}}, {"threshold": 0.5}, None),
+        ({"trials": {"k": 3}}, None, {"repeat": 3}),
+        ({"trials": {"k": 3, "metric": "pass^k"}}, None, {"repeat": {"count": 3, "strategy": "pass_all"}}),
+    ],
+)
+def test_target_time_and_threshold_stand_under_execution_and_what_it_cannot_say_under_run(
+    said: dict[str, Any], execution: Any, run: Any
+) -> None:
+    test = written(**said)
+    assert (test.get("execution"), test.get("run")) == (execution, run)
 
 
 def test_a_rubric_that_comes_first_is_that_of_the_test() -> None:
     rubric = {"type": "rubrics", "criteria": [{"id": "rubric-1", "outcome": "is kind"}]}
-    test = written_test({**TASK, "graders": [rubric, *TASK["graders"]]})
-    assert test["rubrics"] == ["is kind"]
-    assert [grader["type"] for grader in test["assert"]] == ["contains"]
-    weighted = written_test({**TASK, "graders": [{**rubric, "weight": 2}]})
-    assert "rubrics" not in weighted
+    test = written(graders=[rubric, *TASK["graders"]])
+    assert (test["rubrics"], test["assert"]) == (["is kind"], TASK["graders"])
+    assert "rubrics" not in written(graders=[{**rubric, "weight": 2}])
 
 
 @pytest.mark.parametrize(
-    ("said", "written"),
+    ("said", "read_as"),
     [
+        ("type: contains, value: x, weight: 2, name: says-x", "type: contains, name: says-x, value: x, weight: 2"),
+        ("type: code_grader, command: [python, a.py], cwd: ./b", "type: code_judge, script: [python, a.py], cwd: ./b"),
+        ("type: code_grader, command: [sh, -c, a | b]", "type: code_judge, script: a | b"),
+        ("type: llm_grader, prompt_file: ./p.md", "type: llm_judge, prompt: ./p.md"),
         (
-            {"type": "contains", "value": "x", "weight": 2, "name": "says-x"},
-            {"type": "contains", "name": "says-x", "value": "x", "weight": 2},
+            "type: rubrics, criteria: [{id: rubric-1, outcome: is kind}], required: true",
+            "type: rubric, rubrics: [is kind], required: true",
         ),
         (
-            {"type": "code_grader", "command": ["python", "judge.py"], "cwd": "./graders"},
-            {"type": "code_judge", "script": ["python", "judge.py"], "cwd": "./graders"},
+            "type: composite, assertions: [{type: llm_grader}], aggregator: {type: code_grader, command: [agg]}",
+            "type: composite, assertions: [{type: llm_judge}], aggregator: {type: code_judge, command: [agg]}",
         ),
-        ({"type": "code_grader", "command": ["sh", "-c", "a | b"]}, {"type": "code_judge", "script": "a | b"}),
-        ({"type": "llm_grader", "prompt_file": "./p.md"}, {"type": "llm_judge", "prompt": "./p.md"}),
+        ("type: tool_trajectory, mode: subset", "type: tool_trajectory, expected: [], mode: subset"),
         (
-            {"type": "rubrics", "criteria": [{"id": "rubric-1", "outcome": "is kind"}], "required": True},
-            {"type": "rubric", "rubrics": ["is kind"], "required": True},
+            "type: tool_used, tools: [a], min: 2, negate: true",
+            "type: trajectory:tool-used, value: {name: [a], min: 2}, negate: true",
         ),
-        (
-            {
-                "type": "composite",
-                "assertions": [{"type": "llm_grader", "name": "a"}],
-                "aggregator": {"type": "code_grader", "command": ["agg"]},
-            },
-            {
-                "type": "composite",
-                "assertions": [{"type": "llm_judge", "name": "a"}],
-                "aggregator": {"type": "code_judge", "command": ["agg"]},
-            },
-        ),
-        ({"type": "tool_trajectory", "mode": "subset"}, {"type": "tool_trajectory", "expected": [], "mode": "subset"}),
-        (
-            {"type": "tool_used", "tools": ["a"], "min": 2, "negate": True},
-            {"type": "trajectory:tool-used", "value": {"name": ["a"], "min": 2}, "negate": True},
-        ),
-        (
-            {"type": "step_count", "kind": "tool", "max": 3},
-            {"type": "trajectory:step-count", "value": {"type": "tool", "max": 3}},
-        ),
-        (
-            {"type": "unavailable", "kind": "not-similar", "options": {"value": "x"}, "negate": True},
-            {"type": "not-similar", "value": "x"},
-        ),
-        (
-            {"type": "unavailable", "kind": "include", "options": {"include": "a"}},
-            {"include": "a"},
-        ),
-        (
-            {"type": "llm_rubric", "rubric": "Is it kind?"},
-            {"type": "passgate:llm_rubric", "rubric": "Is it kind?"},
-        ),
+        ("type: step_count, kind: tool, max: 3", "type: trajectory:step-count, value: {type: tool, max: 3}"),
+        ("type: unavailable, kind: not-similar, options: {value: x}, negate: true", "type: not-similar, value: x"),
+        ("type: unavailable, kind: include, options: {include: a}", "include: a"),
+        ("type: llm_rubric, rubric: Is kind", "type: passgate:llm_rubric, rubric: Is kind"),
     ],
 )
-def test_a_grader_has_the_names_of_agentevals(said: dict[str, Any], written: dict[str, Any]) -> None:
-    assert written_grader(said) == written
-    assert list(written_grader(said)) == list(written)
+def test_a_grader_has_the_names_of_agentevals(said: str, read_as: str) -> None:
+    found = written_grader(yaml.safe_load(f"{{{said}}}"))
+    assert list(found.items()) == list(yaml.safe_load(f"{{{read_as}}}").items())
 
 
 def test_an_item_of_a_rubric_that_is_more_than_a_text_is_a_mapping() -> None:
     spans = [{"low": 0, "high": 4, "outcome": "bad"}, {"low": 5, "high": 10, "outcome": "good"}]
-    items = [
-        {"id": "own", "outcome": "is kind"},
-        {"id": "rubric-2", "outcome": "is short", "weight": 2},
-        {"id": "rubric-3", "score_ranges": spans},
-    ]
-    assert written_criteria(items) == [
-        {"id": "own", "outcome": "is kind"},
-        {"id": "rubric-2", "outcome": "is short", "weight": 2},
-        {
-            "id": "rubric-3",
-            "score_ranges": [
-                {"score_range": [0, 4], "outcome": "bad"},
-                {"score_range": [5, 10], "outcome": "good"},
-            ],
-        },
-    ]
+    ranges = [{"score_range": [0, 4], "outcome": "bad"}, {"score_range": [5, 10], "outcome": "good"}]
+    plain = [{"id": "own", "outcome": "is kind"}, {"id": "rubric-2", "outcome": "is short", "weight": 2}]
+    items = [*plain, {"id": "rubric-3", "score_ranges": spans}]
+    assert written_criteria(items) == [*plain, {"id": "rubric-3", "score_ranges": ranges}]
 
 
 CHARACTERS = st.sampled_from(list(" \n\t'\"#:-?|>&*!%@`{}[],.x0~é\u2028\x85\r\x07\ufeff=<yn1e")) | st.characters(
@@ -233,28 +174,26 @@ VALUES = nested(
 
 
 @pytest.mark.parametrize(
-    ("task_id", "name"),
+    ("ids", "names"),
     [
-        ("plain_1", "plain_1"),
-        ("a/b c", "a-b-c"),
-        ("../../etc/passwd", "etc-passwd"),
-        (".hidden", "hidden"),
-        ("_shared", "shared"),
-        ("漢字", "task"),
-        ("eval", "eval-task"),
-        ("Case", "Case-task"),
-        ("gates", "gates-task"),
-        ("x.eval", "x.eval-task"),
-        ("dataset-1", "dataset-1-task"),
-        ("x" * 300, "x" * 120),
+        (["plain_1"], ["plain_1"]),
+        (["a/b c"], ["a-b-c"]),
+        (["../../etc/passwd"], ["etc-passwd"]),
+        ([".hidden"], ["hidden"]),
+        (["_shared"], ["shared"]),
+        (["漢字"], ["task"]),
+        (["eval"], ["eval-task"]),
+        (["Case"], ["Case-task"]),
+        (["gates"], ["gates-task"]),
+        (["x.eval"], ["x.eval-task"]),
+        (["dataset-1"], ["dataset-1-task"]),
+        (["x" * 300], ["x" * 120]),
+        # No two have the same name in any file system.
+        (["a/b", "a b", "A-B", "a-b-2"], ["a-b", "a-b-2", "A-B-3", "a-b-2-2"]),
     ],
 )
-def test_a_name_is_like_the_id_and_safe(task_id: str, name: str) -> None:
-    assert file_names([task_id]) == [name]
-
-
-def test_no_two_have_the_same_name_in_any_file_system() -> None:
-    assert file_names(["a/b", "a b", "A-B", "a-b-2"]) == ["a-b", "a-b-2", "A-B-3", "a-b-2-2"]
+def test_a_name_is_like_the_id_and_safe(ids: list[str], names: list[str]) -> None:
+    assert file_names(ids) == names
 
 
 @given(st.lists(st.text(), unique=True))
@@ -286,26 +225,20 @@ def test_what_looks_like_something_else_is_quoted(text: str) -> None:
     assert yaml_text({"a": text}) == f"a: '{text}'\n"
 
 
-def a_task(task_id: str, **said: Any) -> dict[str, Any]:
-    return {**TASK, "task_id": task_id, **said}
-
-
 def test_what_all_tests_say_stands_above_them_and_what_some_say_with_them() -> None:
     trials = {"trials": {"k": 2}}
     document = eval_document("Some Suite", [a_task("a", **trials), a_task("b", **trials)])
-    assert document["name"] == "some-suite"
-    assert document["suite"] == "golden"
-    assert document["run"] == {"repeat": 2}
+    assert (document["name"], document["suite"], document["run"]) == ("some-suite", "golden", {"repeat": 2})
     assert [list(test) for test in document["tests"]] == [["id", "input", "assert"]] * 2
-    document = eval_document("x", [a_task("a", trials={"k": 2}), a_task("b")])
+    document = eval_document("x", [a_task("a", **trials), a_task("b")])
     assert "run" not in document
     assert document["tests"][0]["run"] == {"repeat": 2}
 
 
 def test_the_mode_of_all_tests_is_that_of_the_file_and_suites_in_metadata_are_not() -> None:
-    compatible = {"scoring": {"rule": "weighted_average", "compat": "agentv"}}
-    assert eval_document("x", [a_task("a", **compatible)])["compat"] == "agentv"
-    assert "compat" not in eval_document("x", [a_task("a", **compatible), a_task("b")])
+    compatible = a_task("a", scoring={"rule": "weighted_average", "compat": "agentv"})
+    assert eval_document("x", [compatible])["compat"] == "agentv"
+    assert "compat" not in eval_document("x", [compatible, a_task("b")])
     document = eval_document("x", [a_task("a", metadata={"suite": "adversarial"})])
     assert "suite" not in document
     assert document["tests"][0]["suite"] == "golden"
@@ -326,7 +259,7 @@ def test_lines_hold_one_test_each_and_the_sidecar_what_they_share() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "written"),
+    ("name", "written_as"),
     [
         ("Code Review", "code-review"),
         ("9 lives", "tests-9-lives"),
@@ -335,5 +268,5 @@ def test_lines_hold_one_test_each_and_the_sidecar_what_they_share() -> None:
         ("a" * 99, "a" * 64),
     ],
 )
-def test_names_are_as_agentevals_has_them(name: str, written: str) -> None:
-    assert suite_name(name) == written
+def test_names_are_as_agentevals_has_them(name: str, written_as: str) -> None:
+    assert suite_name(name) == written_as
