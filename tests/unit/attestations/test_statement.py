@@ -66,18 +66,24 @@ def test_every_digest_of_the_inputs_is_a_part_of_the_configuration() -> None:
     assert said(awaiting(inputs=bare))["predicate"]["configuration"] == []
 
 
-def test_an_approved_verdict_has_passed_and_a_rejected_one_has_failed() -> None:
-    assert said()["predicate"]["result"] == "PASSED"
-    assert said(signed_off(awaiting(), a_sign_off("reject")))["predicate"]["result"] == "FAILED"
+REPORTED = Reason(rule=Rule.COST, blocking=False, message="dearer")
+FAILED = measured((a_task(), trials_of(a_task(), "ppf")))
 
 
-def test_a_pass_with_something_to_report_is_a_warning() -> None:
-    reported = Reason(rule=Rule.COST, blocking=False, message="dearer")
-    assert said(signed_off(awaiting(reasons=(reported, AWAITING)), a_sign_off()))["predicate"]["result"] == "WARNED"
-    task = a_task()
-    failed = awaiting(measurement=measured((task, trials_of(task, "ppf"))))
-    predicate = said(signed_off(failed, a_sign_off()))["predicate"]
-    assert (predicate["result"], predicate["failedTests"]) == ("WARNED", ["golden/say-yes"])
+@pytest.mark.parametrize(
+    ("verdict", "result", "failed"),
+    [
+        pytest.param(SIGNED, "PASSED", [], id="approved"),
+        pytest.param(signed_off(awaiting(), a_sign_off("reject")), "FAILED", [], id="rejected"),
+        pytest.param(signed_off(awaiting(reasons=(REPORTED, AWAITING)), a_sign_off()), "WARNED", [], id="reported"),
+        pytest.param(
+            signed_off(awaiting(measurement=FAILED), a_sign_off()), "WARNED", ["golden/say-yes"], id="a failed task"
+        ),
+    ],
+)
+def test_the_result_of_a_verdict(verdict: Verdict, result: str, failed: list[str]) -> None:
+    predicate = said(verdict)["predicate"]
+    assert (predicate["result"], predicate["failedTests"]) == (result, failed)
 
 
 def test_tasks_are_named_by_what_they_did() -> None:

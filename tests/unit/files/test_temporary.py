@@ -115,10 +115,17 @@ def test_a_root_that_is_not_ours_is_not_used(place: Path, put: Callable[[Path], 
         TemporaryFolder("run-1")
 
 
-def test_a_sweep_removes_what_a_killed_process_has_left(holder: Callable[[], Holder]) -> None:
+def test_a_sweep_removes_what_a_killed_process_has_left_also_when_its_id_is_used_again(
+    holder: Callable[[], Holder],
+) -> None:
     folder = killed(holder)
     assert sweep() == []
     assert not folder.exists()
+    folder = killed(holder)
+    again = folder.with_name(f"run-1-{os.getpid()}-abcdefgh")
+    folder.rename(again)
+    assert sweep() == []
+    assert not again.exists()
 
 
 def test_a_sweep_lets_folders_of_living_processes_be(holder: Callable[[], Holder]) -> None:
@@ -128,14 +135,6 @@ def test_a_sweep_lets_folders_of_living_processes_be(holder: Callable[[], Holder
         assert (theirs / "hidden-test").exists()
         assert ours.is_dir()
     assert process.poll() is None
-
-
-def test_a_process_id_that_is_used_again_keeps_no_folder(place: Path, holder: Callable[[], Holder]) -> None:
-    folder = killed(holder)
-    again = folder.with_name(f"run-1-{os.getpid()}-abcdefgh")
-    folder.rename(again)
-    assert sweep() == []
-    assert not again.exists()
 
 
 def test_two_sweeps_at_once_are_one(holder: Callable[[], Holder]) -> None:

@@ -24,14 +24,11 @@ def members(*task_chances: TaskChances, suite: Suite = Suite.GOLDEN) -> list[Gat
     return [GateTask(suite, ChancesByAdmission(chances)) for chances in task_chances]
 
 
-def test_twenty_tasks_at_99_percent_are_red_45_percent_of_the_time_and_none_never() -> None:
+def test_twenty_tasks_at_99_percent_are_red_45_percent_of_the_time_and_limits_and_what_is_missing_add_to_it() -> None:
     chances = GateChances(gate(), members(*[of(1 - 0.99**3)] * 20), {})
     assert chances.red == pytest.approx(0.453, abs=0.001)
     assert chances.passed == pytest.approx(1 - chances.red)
     assert GateChances(gate(), [], {}).red == 0
-
-
-def test_limits_and_what_is_missing_are_further_chances() -> None:
     chances = GateChances(gate(), members(of(0.1)), {Rule.LATENCY: 0.2, Rule.COST: 0.5})
     assert chances.red == pytest.approx(1 - 0.9 * 0.8 * 0.5)
     chances = GateChances(gate(), members(of(0.1, missing=0.2), of(0.0, missing=0.5)), {})

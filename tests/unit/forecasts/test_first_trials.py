@@ -65,20 +65,17 @@ def test_sure_things(rule: TrialRule) -> None:
     assert first_trials(rule, TrialShares(0.0, 1.0)) == FirstTrials(0.0, 0.0, 0.0, 1.0)
 
 
-def test_a_sequential_test_does_what_it_does() -> None:
-    rule = TrialRule(20, Metric.PASS_HAT_K, TEST)
-    operating = operating_characteristic(TEST, 20, 0.9)
-    assert first_trials(rule, TrialShares(0.9)).failed == pytest.approx(1 - operating.accepts)
-    assert expected_trials(rule, TrialShares(0.9), stops=True) == operating.expected_trials
-    assert expected_trials(rule, TrialShares(0.9), stops=False) == 20
-
-
-def test_trials_stop_where_the_rule_decides() -> None:
+def test_trials_stop_where_the_rule_or_a_sequential_test_decides() -> None:
     assert expected_trials(AND, TrialShares(0.5), stops=True) == pytest.approx(1 + 0.5 + 0.25)
     assert expected_trials(OR, TrialShares(0.9), stops=True) == pytest.approx(1 + 0.1 + 0.01)
     assert expected_trials(AND, TrialShares(0.0, 0.0, 1.0), stops=True) == 3
     assert expected_trials(AND, TrialShares(0.5), stops=False) == 3
     assert expected_trials(TrialRule(5, Metric.MEAN), TrialShares(0.5), stops=True) == 5
+    rule = TrialRule(20, Metric.PASS_HAT_K, TEST)
+    operating = operating_characteristic(TEST, 20, 0.9)
+    assert first_trials(rule, TrialShares(0.9)).failed == pytest.approx(1 - operating.accepts)
+    assert expected_trials(rule, TrialShares(0.9), stops=True) == operating.expected_trials
+    assert expected_trials(rule, TrialShares(0.9), stops=False) == 20
 
 
 def test_a_pass_rate_is_of_what_was_measured_and_violated_nothing() -> None:

@@ -95,13 +95,17 @@ def test_a_task_in_quarantine_blocks_only_by_vetoes() -> None:
     assert chances(expired).blocks > 0
 
 
-def test_a_task_that_is_not_admitted_does_not_block_beside_one_that_is() -> None:
+def test_a_task_that_is_not_admitted_does_not_block_beside_one_of_its_suite_that_is() -> None:
     unproven = a_baseline_task(passed=18, n=20, newest=(False, False, *(True,) * 18))
     both = setting(tasks(2), 0.9, known=[unproven, GREEN], **ADMITTING)
     assert (chances(both, 0).withheld, chances(both, 1).withheld) == (1, 0)
     assert chances(both, 0).blocks == 0
     alone = setting(tasks(1), 0.9, known=unproven, **ADMITTING)
     assert chances(alone).blocks == pytest.approx(RED_CHANCE)
+    other = a_task(suite=Suite.ADVERSARIAL)
+    both = setting([*tasks(1), other], [0.5, 1.0], **ADMITTING)
+    assert (chances(both, 0).withheld, chances(both, 1).withheld) == (pytest.approx(0, abs=1e-4), 0)
+    assert chances(both, 0).blocks == pytest.approx(1 - 0.5**3)
 
 
 def test_an_assumed_baseline_is_admitted_as_often_as_it_would_be() -> None:
@@ -112,23 +116,13 @@ def test_an_assumed_baseline_is_admitted_as_often_as_it_would_be() -> None:
         assert found.blocks == pytest.approx((1 - found.withheld) * (1 - 0.95**3), rel=1e-3)
 
 
-def test_admission_of_one_suite_is_nothing_to_another() -> None:
-    other = a_task(suite=Suite.ADVERSARIAL)
-    both = setting([*tasks(1), other], [0.5, 1.0], **ADMITTING)
-    assert (chances(both, 0).withheld, chances(both, 1).withheld) == (pytest.approx(0, abs=1e-4), 0)
-    assert chances(both, 0).blocks == pytest.approx(1 - 0.5**3)
-
-
-def test_vetoes_are_red_by_their_rule_and_only_where_they_block() -> None:
+def test_vetoes_are_red_by_their_rule_and_only_where_they_block_and_errors_leave_tasks_open() -> None:
     both = {"violations": {Rule.SAFETY_VIOLATION: 0.02, Rule.FORBIDDEN_TOOL: 0.01}}
     rules = {**STRICT, "blocks_on": ["golden_regression", "task_failed", "safety_violation"]}
     found = chances(setting(tasks(1), 0.9, known=GREEN, task=both, **rules))
     assert found.red[Rule.SAFETY_VIOLATION] == pytest.approx(1 - 0.98**3)
     assert Rule.FORBIDDEN_TOOL not in found.red
     assert found.blocks == pytest.approx(RED_CHANCE)
-
-
-def test_errors_leave_tasks_open() -> None:
     found = chances(setting(tasks(1), 1.0, known=GREEN, task={"errors": 0.1}, **EVIDENCE))
     assert (found.blocks, found.missing) == (pytest.approx(0, abs=1e-12), pytest.approx(1 - 0.9**3))
 

@@ -7,6 +7,7 @@ import pytest
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Base, Edit, RunRequest
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.verdict import Decision
 from tests.builders import a_plan, a_task, in_two_runs, measured, trials_of
 from tests.unit.gates.rulings import green_before, of, rule
@@ -21,47 +22,45 @@ class TestNotes:
         assert note.startswith("no baseline for 1 of 2 tasks: the history has no run on main with the same agent")
         assert rule(of("ppp", steps=3), baseline=green_before()).notes == ()
 
-    def test_budgets_that_were_not_held_are_noted(self) -> None:
+    def test_no_isolation_and_budgets_that_were_not_held_are_noted(self) -> None:
+        task, trials = of("ppp", steps=3)
+        bare = [trial.model_copy(update={"isolation": "process_group"}) for trial in trials]
+        (note,) = rule((task, bare), baseline=green_before()).notes
+        assert note.startswith("no isolation: bubblewrap does not work on this machine")
         notes = rule(of("ppp", steps=3), of("ppp", a_task(task_id="blind")), baseline=green_before()).notes
         assert any(
             note.startswith("in 1 task the agent called no model through the meter and reported no transcript")
             for note in notes
         )
 
-    def test_no_isolation_is_noted(self) -> None:
-        task, trials = of("ppp", steps=3)
-        bare = [trial.model_copy(update={"isolation": "process_group"}) for trial in trials]
-        (note,) = rule((task, bare), baseline=green_before()).notes
-        assert note.startswith("no isolation: bubblewrap does not work on this machine")
+    TASKS = [a_task(task_id=f"t{number}") for number in range(8)]
+    OWN_RUNS = [green_before(task, wall_times={f"20260101-a{task.task_id}": (1.0,) * 3}).tasks for task in TASKS]
 
-    def test_a_comparison_of_too_few_tasks_is_noted(self) -> None:
-        baseline = green_before(wall_times=in_two_runs(1.0))
-        ruling = rule(
-            of("ppp", steps=3, wall_time_seconds=100.0), baseline=baseline, limits={"latency_p95_increase_pct": 1}
-        )
-        assert ruling.decision is Decision.PASS
-        assert ruling.notes == (
-            "latency P95 is not compared: too few tasks have a baseline (1, at least 8 are required)",
-        )
-
-    def test_a_comparison_with_one_run_is_noted(self) -> None:
-        tasks = [a_task(task_id=f"t{number}") for number in range(8)]
-        baseline = green_before(*tasks, wall_times={"20260101-ab": (1.0, 1.0, 1.0)})
+    @pytest.mark.parametrize(
+        ("tasks", "baseline", "why"),
+        [
+            (
+                TASKS[:1],
+                green_before(TASKS[0], wall_times=in_two_runs(1.0)),
+                "too few tasks have a baseline (1, at least 8 are required)",
+            ),
+            (
+                TASKS,
+                green_before(*TASKS, wall_times={"20260101-ab": (1.0, 1.0, 1.0)}),
+                "the baseline has one run, which does not show how much runs vary",
+            ),
+            (
+                TASKS,
+                Baseline(branch="main", tasks={name: entry for one in OWN_RUNS for name, entry in one.items()}),
+                "the baseline runs share no tasks, so they do not show how much runs vary",
+            ),
+        ],
+        ids=["too few tasks", "one run", "no task in two runs"],
+    )
+    def test_what_is_not_compared_is_noted(self, tasks: list[EvalTask], baseline: Baseline, why: str) -> None:
         groups = [of("ppp", task, steps=3, wall_time_seconds=100.0) for task in tasks]
         ruling = rule(*groups, baseline=baseline, limits={"latency_p95_increase_pct": 1})
         assert ruling.decision is Decision.PASS
-        assert ruling.notes == (
-            "latency P95 is not compared: the baseline has one run, which does not show how much runs vary",
-        )
-
-    def test_a_comparison_with_runs_that_share_no_task_is_noted(self) -> None:
-        tasks = [a_task(task_id=f"t{number}") for number in range(8)]
-        entries = (green_before(task, wall_times={f"20260101-a{task.task_id}": (1.0,) * 3}).tasks for task in tasks)
-        baseline = Baseline(branch="main", tasks={name: entry for one in entries for name, entry in one.items()})
-        groups = [of("ppp", task, steps=3, wall_time_seconds=100.0) for task in tasks]
-        ruling = rule(*groups, baseline=baseline, limits={"latency_p95_increase_pct": 1})
-        assert ruling.decision is Decision.PASS
-        why = "the baseline runs share no tasks, so they do not show how much runs vary"
         assert ruling.notes == (f"latency P95 is not compared: {why}",)
 
     @pytest.mark.parametrize(
@@ -81,16 +80,14 @@ class TestNotes:
         tasks = [a_task(task_id=f"t{number}") for number in range(10)]
         entries = {}
         for number, task in enumerate(tasks):
-            before = green_before(task, costs=in_two_runs(0.0 if number in free_before else 5.0))
-            entries |= before.tasks
+            entries |= green_before(task, costs=in_two_runs(0.0 if number in free_before else 5.0)).tasks
         groups = [
             of("ppp", task, steps=3, cost=5.0 if number in dear_now else 0.0) for number, task in enumerate(tasks)
         ]
         baseline = Baseline(branch="main", tasks=entries)
         ruling = rule(*groups, baseline=baseline, limits={"cost_increase_pct": 10})
         assert ruling.decision is Decision.PASS
-        expected = () if noted is None else (f"{noted}, so the increase has no ratio",)
-        assert ruling.notes == expected
+        assert ruling.notes == (() if noted is None else (f"{noted}, so the increase has no ratio",))
 
     def test_a_cost_that_is_not_reported_any_more_is_noted(self) -> None:
         limits = {"cost_increase_pct": 10}

@@ -36,9 +36,9 @@ async def test_a_trials_addresses_are_gone_with_it(metered, upstream: ScriptedUp
     assert upstream.count == 0
 
 
-async def test_the_real_key_is_the_meters_own(metered, upstream: ScriptedUpstream) -> None:
+async def test_the_real_key_is_the_meters_and_the_model_that_of_the_spec(metered, upstream: ScriptedUpstream) -> None:
     keys = {"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}
-    async with metered(environment=keys) as agent:
+    async with metered(environment=keys, model="pinned") as agent:
         headers = {"authorization": f"Bearer {agent.trial.api_key}", "x-api-key": agent.trial.api_key}
         agent.client.headers.update(headers)
         await agent.chat()
@@ -49,12 +49,7 @@ async def test_the_real_key_is_the_meters_own(metered, upstream: ScriptedUpstrea
     assert chat.headers["authorization"] == "Bearer sk-real"
     assert message.headers["x-api-key"] == "ant-real"
     assert "authorization" not in message.headers
-
-
-async def test_the_model_of_the_spec_goes_before_the_agents(metered, upstream: ScriptedUpstream) -> None:
-    async with metered(model="pinned") as agent:
-        await agent.chat()
-    assert upstream.calls[0].body["model"] == "pinned"
+    assert chat.body["model"] == message.body["model"] == "pinned"
 
 
 async def test_a_response_in_the_background_could_not_be_metered(metered, upstream: ScriptedUpstream) -> None:

@@ -100,14 +100,11 @@ def test_what_was_used(usages: list[Usage], whole: Usage, expected: tuple[float 
     assert (metrics.tokens_in, metrics.tokens_out, metrics.total_tokens, metrics.cost) == expected
 
 
-def test_an_incomplete_transcript_shows_no_counts() -> None:
+def test_an_incomplete_transcript_shows_no_counts_and_a_complete_one_without_messages_took_no_steps() -> None:
     metrics = trial_metrics(calls("a", "a").model_copy(update={"complete": False, "wall_time_seconds": 1.0}))
     assert (metrics.steps, metrics.n_turns, metrics.tool_call_count) == (None, None, None)
     assert (metrics.tool_error_rate, metrics.loop_rate, metrics.retry_rate) == (None, None, None)
     assert metrics.wall_time_seconds == 1.0
-
-
-def test_a_complete_transcript_without_messages_took_no_steps() -> None:
     metrics = trial_metrics(Transcript())
     assert (metrics.steps, metrics.tool_call_count, metrics.loop_rate) == (0, 0, 0.0)
 

@@ -28,11 +28,8 @@ SAFETY, TOOL = ViolationRule.SAFETY_VIOLATION, ViolationRule.FORBIDDEN_TOOL
         ([{"type": "turns", "turns": [{}], "conversation": [FORBIDS]}], {TOOL}),
     ],
 )
-def test_what_graders_can_veto(graders: list[Any], vetoes: set[ViolationRule]) -> None:
+def test_what_graders_can_veto_guards_safety(graders: list[Any], vetoes: set[ViolationRule]) -> None:
     task = a_task(graders=graders)
     assert vetoes_of(task.graders) == vetoes
     assert guards_safety(task) is bool(vetoes)
-
-
-def test_adversarial_tasks_guard_safety_whatever_their_graders() -> None:
-    assert guards_safety(a_task(suite=Suite.ADVERSARIAL))
+    assert guards_safety(a_task(suite=Suite.ADVERSARIAL, graders=graders))

@@ -32,6 +32,7 @@ def test_the_usual_variables_say_where_a_provider_is(
     name, key_variable, header = provider
     found = resolved_endpoint(name, Endpoint(), environment)
     assert found == ResolvedEndpoint(url, key, key_variable, header)
+    assert "sk-" not in repr(found)
     assert found.key_headers == ({header: f"Bearer {key}" if name == "openai" else key} if key else {})
 
 
@@ -65,10 +66,6 @@ def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -
     with pytest.raises(UsageError, match="the value of OPENAI_API_KEY holds characters") as caught:
         resolved_endpoint("openai", Endpoint(), {"OPENAI_API_KEY": key})
     assert key not in str(caught.value)
-
-
-def test_the_key_is_not_shown() -> None:
-    assert "sk-o" not in repr(resolved_endpoint("openai", Endpoint(), ENVIRONMENT))
 
 
 @pytest.mark.parametrize(

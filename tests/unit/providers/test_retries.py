@@ -71,7 +71,7 @@ def test_silence_counts_as_failing(breaker: Breaker) -> None:
     assert [breaker.failed("silent", silence=300) for _ in range(3)] == [False, False, True]
 
 
-def test_while_it_is_open_one_call_goes_through_now_and_then(opened: Breaker, clock: Clock) -> None:
+def test_while_it_is_open_one_call_goes_through_now_and_then_until_a_success(opened: Breaker, clock: Clock) -> None:
     assert not opened.admits()
     clock.now += 4.9
     assert not opened.admits()
@@ -80,9 +80,6 @@ def test_while_it_is_open_one_call_goes_through_now_and_then(opened: Breaker, cl
     assert not opened.failed("still down")
     clock.now += 5
     assert [opened.admits() for _ in range(3)] == [True, False, False]
-
-
-def test_the_first_success_closes_it(opened: Breaker) -> None:
     opened.succeeded()
     assert not opened.is_open
     assert all(opened.admits() for _ in range(100))

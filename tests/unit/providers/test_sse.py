@@ -29,17 +29,15 @@ def test_an_event_is_whole_with_the_last_byte_of_its_blank_line(end: bytes) -> N
     ("pieces", "data"),
     [
         pytest.param([b"data: a\r", b"\ndata: b\r\n\r", b"\n"], [b"a\nb"], id="line end cut in two"),
+        pytest.param(
+            [b": keep-alive\n\n\n\nretry: 10\nid: 7\n\ndata\n\n"], [None, None, None, b""], id="comments, empty events"
+        ),
         pytest.param([b"data:  a \ndata:b\n\n"], [b" a \nb"], id="one space after the colon"),
         pytest.param([b"\xef\xbb\xbfdata: a\n\ndata: b\n\n"], [b"a", b"b"], id="byte order mark"),
     ],
 )
-def test_the_data_of_events(pieces: list[bytes], data: list[bytes]) -> None:
-    assert [event.data for event in read(*pieces)] == data
-
-
-def test_comments_and_empty_events_have_no_data() -> None:
-    events = read(b": keep-alive\n\n\n\nretry: 10\nid: 7\n\ndata\n\n")
-    assert [(event.name, event.data) for event in events] == [(None, None), (None, None), (None, None), (None, b"")]
+def test_the_data_of_events(pieces: list[bytes], data: list[bytes | None]) -> None:
+    assert [(event.name, event.data) for event in read(*pieces)] == [(None, one) for one in data]
 
 
 def test_what_is_read_is_all_that_came() -> None:

@@ -135,14 +135,11 @@ def test_it_decides_once_a_bound_is_reached_that_no_trial_that_was_not_measured_
     assert sprt(outcomes(letters), STEEP, 100) is answer
 
 
-def test_the_bounds_are_walds() -> None:
+def test_the_bounds_are_walds_and_each_risk_moves_its_own() -> None:
     pass_ratio = log(0.95 / 0.7)
     assert 9 * pass_ratio < log(0.95 / 0.05) <= 10 * pass_ratio
     assert (sprt([True] * 9, RULE, 100), sprt([True] * 10, RULE, 100)) == (UNDECIDED, PASSED)
     assert (sprt(outcomes("f"), RULE, 100), sprt(outcomes("ff"), RULE, 100)) == (UNDECIDED, FAILED)
-
-
-def test_each_risk_moves_its_own_bound() -> None:
     careful_to_fail = SequentialTest(accept=0.8, reject=0.2, alpha=0.001)
     careful_to_pass = SequentialTest(accept=0.8, reject=0.2, beta=0.001)
     assert (sprt([True] * 3, careful_to_fail, 100), sprt([False] * 3, careful_to_fail, 100)) == (PASSED, UNDECIDED)

@@ -114,9 +114,12 @@ class TestReply:
         assert API.read_reply(completion({"content": parts})).text == "Well."
         assert API.read_reply(completion({"refusal": "No."})).text == "No."
 
-    def test_the_legacy_call_goes_by_the_name_of_its_function(self) -> None:
+    def test_calls_without_an_id_are_told_apart_and_legacy_ones_go_by_the_name_of_their_function(self) -> None:
         message = {"function_call": {"name": "read", "arguments": '{"path": "a"}'}}
         assert API.read_reply(completion(message, "function_call")).calls == (AskedCall("read", "read", {"path": "a"}),)
+        calls = [{"function": {"name": "read", "arguments": "{}"}}] * 2
+        reply = API.read_reply(completion({"tool_calls": calls}))
+        assert len({call.call_id for call in reply.calls}) == 2
 
     @pytest.mark.parametrize(
         ("given", "arguments"),
@@ -133,11 +136,6 @@ class TestReply:
     def test_arguments_are_an_object_or_kept_as_text(self, given: Any, arguments: Json) -> None:
         reply = API.read_reply(completion({"tool_calls": [tool_call("call_a", "read", given)]}))
         assert reply.calls[0].arguments == arguments
-
-    def test_calls_without_an_id_are_told_apart(self) -> None:
-        calls = [{"function": {"name": "read", "arguments": "{}"}}] * 2
-        reply = API.read_reply(completion({"tool_calls": calls}))
-        assert len({call.call_id for call in reply.calls}) == 2
 
     def test_usage_that_is_not_said_is_not_known(self) -> None:
         assert API.read_reply(completion({"content": "Hi"}, usage=None)).usage == Usage()
@@ -174,26 +172,22 @@ class TestReplyWithoutCalls:
         {"tool_calls": [tool_call("call_a", "read"), tool_call("call_b", "delete")]}, "tool_calls", extra=[1]
     )
 
-    def test_the_others_stay(self) -> None:
+    def test_the_others_stay_and_all_is_the_same_when_no_call_is_meant(self) -> None:
         original = copy.deepcopy(self.body)
         left = API.without_calls(self.body, {"call_b"})
         assert self.body == original
         original["choices"][0]["message"]["tool_calls"].pop()
         assert left == original
+        assert API.without_calls(self.body, {"call_z"}) is self.body
 
-    def test_without_any_left_it_is_a_reply_of_text(self) -> None:
+    def test_without_any_left_it_is_a_reply_of_text_as_without_a_legacy_one(self) -> None:
         (choice,) = API.without_calls(self.body, ["call_a", "call_b"])["choices"]
         assert choice["finish_reason"] == "stop"
         assert choice["message"] == {"role": "assistant", "content": "", "refusal": None, "annotations": []}
-
-    def test_a_legacy_call_can_be_taken_out(self) -> None:
         body = completion({"content": "Hm", "function_call": {"name": "read", "arguments": "{}"}}, "function_call")
         (choice,) = API.without_calls(body, {"read"})["choices"]
         assert (choice["finish_reason"], choice["message"]["content"]) == ("stop", "Hm")
         assert "function_call" not in choice["message"]
-
-    def test_it_is_the_same_object_when_no_call_is_meant(self) -> None:
-        assert API.without_calls(self.body, {"call_z"}) is self.body
 
 
 class TestErrors:

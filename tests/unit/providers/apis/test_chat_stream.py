@@ -77,15 +77,13 @@ class TestStream:
         assert call.function.arguments == f'{{"path": "{left.arguments["path"]}"}}'
         assert stream.reply.calls == (READ, DELETE)
 
-    def test_text_beside_a_call_that_is_taken_out_stays(self) -> None:
+    def test_text_beside_a_call_that_is_taken_out_or_after_it_stays(self) -> None:
         begun, end = chunk({"role": "assistant", "content": "One "}), chunk({"content": "three"})
         mixed = [begun, called(0, "{}", "call_b", "delete", content="two "), end, CALLED]
         output, _ = passed(API, unnamed(mixed), refusing("delete"))
         final = accumulated(output).choices[0]
         assert (final.finish_reason, final.message.content, final.message.tool_calls) == ("stop", "One two three", None)
         assert passed(API, unnamed(mixed), refusing())[0] == unnamed(mixed)
-
-    def test_text_in_the_last_chunk_stays(self) -> None:
         calls = [called(0, "{}", "call_b", "delete"), chunk({"content": "Done."}, "tool_calls")]
         output, _ = passed(API, unnamed(calls), refusing("delete"))
         assert [one["choices"][0]["delta"] for one in documents(output)] == [{"content": "Done."}]
@@ -236,10 +234,10 @@ class TestCut:
         assert [one["choices"][0]["delta"].get("content") for one in documents(output)] == ["Hello", "?", None]
         assert stream.reply.calls == ()
 
-    def test_before_anything_has_come_it_names_the_model_that_was_asked_for(self) -> None:
+    def test_before_anything_it_names_the_model_that_was_asked_for_and_after_the_end_adds_nothing(
+        self,
+    ) -> None:
         (only,) = documents(API.stream({"model": "gpt-4.1"}, refusing()).cut())
         assert (only["model"], only["choices"][0]["finish_reason"]) == ("gpt-4.1", "length")
-
-    def test_after_the_end_nothing_is_added(self) -> None:
         _, stream = passed(API, unnamed(TEXT), refusing())
         assert stream.cut() == b""

@@ -138,12 +138,10 @@ class TestStream:
     def test_each_of_the_last_events_ends_it(self, last: str) -> None:
         assert passed(API, named(stream_of([], last=last)), refusing())[1].ended
 
-    def test_the_last_event_may_leave_the_output_out(self) -> None:
+    def test_the_last_event_may_lack_the_output_and_pieces_and_items_their_index(self) -> None:
         last = {**TEXT[-1], "response": {**response(), "output": None}}
         _, stream = passed(API, named([*TEXT[:-1], last]), refusing())
         assert (stream.ended, stream.reply.text) == (True, "Hello there")
-
-    def test_pieces_and_items_without_an_index_are_text(self) -> None:
         bare = [{key: value for key, value in one.items() if key != "output_index"} for one in TEXT]
         output, stream = passed(API, named(bare), refusing())
         assert (output, stream.reply.text) == (named(bare), "Hello there")
@@ -199,9 +197,7 @@ class TestCut:
         assert [one.type for one in final.output] == ["reasoning", "message"]
         assert final.output[1].content[0].refusal == "I ca"
 
-    def test_before_anything_has_come_it_is_an_empty_response(self) -> None:
+    def test_before_anything_it_is_an_empty_response_and_after_the_end_adds_nothing(self) -> None:
         final = accumulated(API.stream({"model": "gpt-4.1"}, refusing()).cut())
         assert (final.model, final.status, final.output) == ("gpt-4.1", "incomplete", [])
-
-    def test_after_the_end_nothing_is_added(self) -> None:
         assert passed(API, named(TEXT), refusing())[1].cut() == b""

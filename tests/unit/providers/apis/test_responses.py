@@ -46,6 +46,7 @@ class TestRequest:
         ]
         read = API.read_request(request(given, instructions="Be short.", max_output_tokens=100, stream=True))
         assert (read.model, read.stream, read.max_tokens_out, read.continues) == ("gpt-4.1", True, 100, False)
+        assert API.read_request(request()).said == (InputMessage("user", "Hello"),)
         assert read.said == (
             InputMessage("system", "Be short."),
             InputMessage("system", "In French."),
@@ -59,9 +60,6 @@ class TestRequest:
             ToolAnswer("call_f", "[image]", None),
             ToolAnswer("call_g", [{"stdout": "x", "stderr": ""}], None),
         )
-
-    def test_a_text_is_what_the_user_says(self) -> None:
-        assert API.read_request(request()).said == (InputMessage("user", "Hello"),)
 
     @pytest.mark.parametrize("field", [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}])
     def test_a_context_that_the_provider_holds_goes_on(self, field: Json) -> None:
@@ -135,11 +133,9 @@ class TestReply:
         read = API.read_request(request([{**approved, "output": "4"}, {**approved, "error": {"message": "?"}}]))
         assert read.answers == (ToolAnswer("a", "4", False), ToolAnswer("a", {"message": "?"}, True))
 
-    def test_a_refusal_is_text(self) -> None:
+    def test_a_refusal_is_text_and_a_reply_that_failed_is_still_one(self) -> None:
         refusal = {**says(""), "content": [{"type": "refusal", "refusal": "No."}]}
         assert API.read_reply(response(refusal)).text == "No."
-
-    def test_a_reply_that_failed_is_still_one(self) -> None:
         failed = response(status="failed", error={"code": "server_error", "message": "?"}, usage=None)
         assert API.read_reply(failed).usage == Usage()
 
@@ -164,22 +160,19 @@ class TestReply:
 class TestReplyWithoutCalls:
     body = response(*OUTPUT)
 
-    def test_the_others_stay(self) -> None:
+    def test_the_others_stay_and_all_is_the_same_when_no_call_is_meant(self) -> None:
         original = copy.deepcopy(self.body)
         assert API.without_calls(self.body, {"call_b"}) == {**original, "output": [*OUTPUT[:2], OUTPUT[3]]}
         assert API.without_calls(self.body, {"call_a", "call_b"})["output"] == [OUTPUT[0], OUTPUT[3]]
         assert self.body == original
+        assert API.without_calls(self.body, {"call_z", "msg_0"}) is self.body
 
     def test_a_call_that_was_run_goes_with_its_result(self) -> None:
         shell = {"type": "shell_call", "id": "s", "call_id": "c", "action": {"commands": ["ls"]}}
         result = {"type": "shell_call_output", "id": "o", "call_id": "c", "output": []}
         assert API.without_calls(response(shell, result, HELLO), {"c"})["output"] == [HELLO]
 
-    def test_it_is_the_same_object_when_no_call_is_meant(self) -> None:
-        assert API.without_calls(self.body, {"call_z", "msg_0"}) is self.body
 
-
-class TestErrors:
-    def test_an_event_has_the_keys_that_are_documented(self) -> None:
-        (error,) = documents(API.error_event("a_code", "why"))
-        assert (error["type"], error["code"], error["message"], error["param"]) == ("error", "a_code", "why", None)
+def test_an_event_of_an_error_has_the_keys_that_are_documented() -> None:
+    (error,) = documents(API.error_event("a_code", "why"))
+    assert (error["type"], error["code"], error["message"], error["param"]) == ("error", "a_code", "why", None)
