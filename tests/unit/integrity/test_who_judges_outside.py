@@ -19,9 +19,10 @@ from tests.unit.changes import (
     task_text,
 )
 
+TOP = "../.."
 TEST = {"id": "q", "criteria": "It says yes.", "input": "Say yes."}
-STRICT_ANSWER = {"type": "contains", "value": "yes"}
-LOOSE_ANSWER = {"type": "contains", "value": "e"}
+STRICT = {"type": "contains", "value": "yes"}
+LAX = {"type": "contains", "value": "e"}
 
 
 def plan_on_main(repository: GitRepository, files: Mapping[str, str | Path | None], suites: str = "suites") -> Plan:
@@ -42,68 +43,42 @@ def of(**keys: object) -> str:
 
 
 def asking(block: object) -> str:
-    return suite(STRICT_ANSWER, input=[{"role": "user", "content": [block]}])
+    return suite(STRICT, input=[{"role": "user", "content": [block]}])
 
 
 def with_hook(*command: str) -> str:
     hooks = {"before_each": {"command": command}}
-    return suite(STRICT_ANSWER, workspace={"template": "../../desk", "hooks": hooks})
+    return suite(STRICT, workspace={"template": "../../desk", "hooks": hooks})
 
 
-CASE = json.dumps({**TEST, "assertions": [STRICT_ANSWER]})
-LOOSE_CASE = json.dumps({**TEST, "assertions": [LOOSE_ANSWER]})
-A, X = "suites/golden/a.yaml", "suites/golden/x.eval.yaml"
+CASE, LAX_CASE = (json.dumps({**TEST, "assertions": [answer]}) for answer in (STRICT, LAX))
+TEMPLATE, LAX_TEMPLATE = (of(assertions=[answer]) for answer in (STRICT, LAX))
+A, X, RUN = "suites/golden/a.yaml", "suites/golden/x.eval.yaml", "checks/run.py"
+GRADER = {"name": "g", "type": "code-grader", "command": ["python3", f"{TOP}/checks/run.py"]}
 GRADER_OF_TASK = {"type": "code_grader", "command": ["python3", "../checks/run.py"]}
-GRADER = {"name": "g", "type": "code-grader", "command": ["python3", "../../checks/run.py"]}
 
 
 @pytest.mark.parametrize(
     ("says", "name", "before", "after"),
     [
-        pytest.param(
-            of(tests=[{"include": "../../shared/x.eval.yaml", "type": "suite"}]),
-            "shared/x.eval.yaml",
-            suite(STRICT_ANSWER),
-            suite(LOOSE_ANSWER),
-            id="suite",
-        ),
-        pytest.param(of(tests="../../shared/x.jsonl"), "shared/x.jsonl", CASE, LOOSE_CASE, id="case file"),
-        pytest.param(of(tests=["../../shared/*.jsonl"]), "shared/x.jsonl", CASE, LOOSE_CASE, id="pattern"),
-        pytest.param(of(tests=["../../shared"]), "shared/q/case.yaml", CASE, LOOSE_CASE, id="case folder"),
-        pytest.param(
-            suite({"include": "../../shared/x.yaml"}),
-            "shared/x.yaml",
-            of(assertions=[STRICT_ANSWER]),
-            of(assertions=[LOOSE_ANSWER]),
-            id="template",
-        ),
-        pytest.param(
-            suite({"type": "contains", "value": "${{ ANSWER }}"}), ".env", "ANSWER=yes\n", "ANSWER=e\n", id="variables"
-        ),
-        pytest.param(
-            suite({"type": "is-json", "value": "file://../../shared/x.json"}),
-            "shared/x.json",
-            '{"type": "object"}',
-            "{}",
-            id="schema",
-        ),
-        pytest.param(
-            asking({"type": "file", "value": "../../shared/x.md"}), "shared/x.md", "A riddle", "Say yes", id="input"
-        ),
-        pytest.param(
-            asking({"type": "image", "value": "../../shared/x.png"}), "shared/x.png", "A riddle", "A yes", id="image"
-        ),
-        pytest.param(with_hook("sh", "../../shared/x.sh"), "shared/x.sh", "true", "echo yes > answer", id="hook"),
-        pytest.param(
-            with_hook("sh", "-c", "cd .; sh ../../shared/x.sh"), "shared/x.sh", "true", "echo yes", id="hook in a text"
-        ),
-        pytest.param(suite(GRADER), "checks/run.py", "1", "2", id="grader"),
-        pytest.param(
-            suite({**GRADER, "command": ["python3", "../../checks"]}), "checks/__main__.py", "1", "2", id="folder"
-        ),
-        pytest.param(
-            suite({**GRADER, "command": "true && python3 ../../checks/run.py"}), "checks/run.py", "1", "2", id="text"
-        ),
+        (of(tests=[{"include": f"{TOP}/x.eval.yaml", "type": "suite"}]), "x.eval.yaml", suite(STRICT), suite(LAX)),
+        (of(tests=f"{TOP}/x.jsonl"), "x.jsonl", CASE, LAX_CASE),
+        (of(tests=[f"{TOP}/*.jsonl"]), "x.jsonl", CASE, LAX_CASE),
+        (of(tests=[f"{TOP}/shared"]), "shared/q/case.yaml", CASE, LAX_CASE),
+        (suite({"include": f"{TOP}/shared/x.yaml"}), "shared/x.yaml", TEMPLATE, LAX_TEMPLATE),
+        (suite({"type": "contains", "value": "${{ ANSWER }}"}), ".env", "ANSWER=yes\n", "ANSWER=e\n"),
+        (suite({"type": "is-json", "value": f"file://{TOP}/x.json"}), "x.json", '{"type": "object"}', "{}"),
+        (asking({"type": "file", "value": f"{TOP}/x.md"}), "x.md", "A riddle", "Say yes"),
+        (asking({"type": "image", "value": f"{TOP}/x.png"}), "x.png", "A riddle", "A yes"),
+        (with_hook("sh", f"{TOP}/x.sh"), "x.sh", "true", "echo yes > answer"),
+        (with_hook("sh", "-c", f"cd .; sh {TOP}/x.sh"), "x.sh", "true", "echo yes"),
+        (suite(GRADER), "checks/run.py", "1", "2"),
+        (suite(GRADER | {"command": ["python3", f"{TOP}/checks"]}), "checks/__main__.py", "1", "2"),
+        (suite(GRADER | {"command": f"true && python3 {TOP}/checks/run.py"}), "checks/run.py", "1", "2"),
+    ],
+    ids=[
+        *("suite", "cases", "pattern", "folder", "template", "variables", "schema"),
+        *("input", "image", "hook", "text of a hook", "grader", "program", "text"),
     ],
 )
 def test_a_change_of_what_an_eval_file_reads_elsewhere_is_judged_by_the_merge_base(
@@ -121,17 +96,19 @@ def test_a_change_of_what_an_eval_file_reads_elsewhere_is_judged_by_the_merge_ba
     assert plan.tasks[1].model_copy(update={"workspace": None}) == own.tasks[1].model_copy(update={"workspace": None})
 
 
-STRICT_TEMPLATE, LOOSE_TEMPLATE = of(assertions=[STRICT_ANSWER]), of(assertions=[LOOSE_ANSWER])
+TWO_CASES = {X: of(tests=[f"{TOP}/shared/*.jsonl"]), "shared/a.jsonl": CASE, "shared/b.jsonl": CASE.replace("q", "r")}
 IN_TEAM = {"team/suites/golden/x.eval.yaml": suite({"include": "./shared/x.yaml"})}
-RECORDED = {"gates.yaml": gates(rest="judge: {recorded: ../replies}\n"), "replies/a.yaml": "replies: []\n"}
+REPLIES, NEW_REPLIES = "replies: []\n", "replies: [{fingerprint: a, reply: b}]\n"
+RECORDED = {"gates.yaml": gates(rest="judge: {recorded: ../replies}\n"), "replies/a.yaml": REPLIES}
 LINKED_TASK = {
     "elsewhere/b.yaml": task_text("b"),
     "agent/b.yaml": task_text("b", graders=LOOSE),
     "middle/b.yaml": Path("../elsewhere/b.yaml"),
     "suites/golden/b.yaml": Path("../../middle/b.yaml"),
 }
+NOTES = "fixtures/box/files/notes.txt"
 LINKED_SANDBOX = {
-    "fixtures/box/files/notes.txt": "hello",
+    NOTES: "hello",
     "suites/_shared/sandboxes/box": Path("../../../fixtures/box"),
     "suites/golden/b.yaml": task_text("b", environment={"sandbox": "box"}),
 }
@@ -145,47 +122,26 @@ LINKED_SUITES = {
 @pytest.mark.parametrize(
     ("before", "after", "suites"),
     [
-        pytest.param(
-            {X: of(tests=["../../shared/*.jsonl"]), "shared/a.jsonl": CASE, "shared/b.jsonl": CASE.replace("q", "r")},
-            {"shared/b.jsonl": None},
-            "suites",
-            id="deleted case",
-        ),
-        pytest.param(
-            {X: suite(GRADER), "checks/run.py": "1"},
-            {"checks/run.py": None, X: suite(LOOSE_ANSWER)},
-            "suites",
-            id="other grader",
-        ),
-        pytest.param(
-            {A: task_text(graders=[GRADER_OF_TASK]), "checks/run.py": "1"},
-            {"checks/run.py": None, A: task_text(graders=LOOSE)},
-            "suites",
-            id="task file",
-        ),
-        pytest.param(
-            {**IN_TEAM, "shared/x.yaml": STRICT_TEMPLATE},
-            {"team/shared/x.yaml": LOOSE_TEMPLATE},
-            "team/suites",
-            id="nearer file",
-        ),
-        pytest.param(
-            {**IN_TEAM, "shared/x.yaml": LOOSE_TEMPLATE, "team/shared/x.yaml": STRICT_TEMPLATE},
+        (TWO_CASES, {"shared/b.jsonl": None}, "suites"),
+        ({X: suite(GRADER), RUN: "1"}, {RUN: None, X: suite(LAX)}, "suites"),
+        ({A: task_text(graders=[GRADER_OF_TASK]), RUN: "1"}, {RUN: None, A: task_text(graders=LOOSE)}, "suites"),
+        (IN_TEAM | {"shared/x.yaml": TEMPLATE}, {"team/shared/x.yaml": LAX_TEMPLATE}, "team/suites"),
+        (
+            IN_TEAM | {"shared/x.yaml": LAX_TEMPLATE, "team/shared/x.yaml": TEMPLATE},
             {"team/shared/x.yaml": None},
             "team/suites",
-            id="no nearer file",
         ),
-        pytest.param(RECORDED, {"replies/a.yaml": "replies: [{fingerprint: a, reply: b}]\n"}, "suites", id="replies"),
-        pytest.param(RECORDED, {"gates.yaml": gates(), "replies/a.yaml": None}, "suites", id="no replies"),
-        pytest.param(LINKED_TASK, {"elsewhere/b.yaml": task_text("b", graders=LOOSE)}, "suites", id="linked task"),
-        pytest.param(LINKED_TASK, {"middle/b.yaml": Path("../agent/b.yaml")}, "suites", id="link of a task"),
-        pytest.param(
-            LINKED_SANDBOX, {"fixtures/box/files/notes.txt": "the answer is y"}, "suites", id="linked sandbox"
-        ),
-        pytest.param(
-            LINKED_SUITES, {"strict/suites/golden/a.yaml": task_text(graders=LOOSE)}, "evals/suites", id="linked suites"
-        ),
-        pytest.param(LINKED_SUITES, {"evals": Path("lax")}, "evals/suites", id="link of suites"),
+        (RECORDED, {"replies/a.yaml": NEW_REPLIES}, "suites"),
+        (RECORDED, {"gates.yaml": gates(), "replies/a.yaml": None}, "suites"),
+        (LINKED_TASK, {"elsewhere/b.yaml": task_text("b", graders=LOOSE)}, "suites"),
+        (LINKED_TASK, {"middle/b.yaml": Path("../agent/b.yaml")}, "suites"),
+        (LINKED_SANDBOX, {NOTES: "the answer is y"}, "suites"),
+        (LINKED_SUITES, {"strict/suites/golden/a.yaml": task_text(graders=LOOSE)}, "evals/suites"),
+        (LINKED_SUITES, {"evals": Path("lax")}, "evals/suites"),
+    ],
+    ids=[
+        *("case", "grader", "task file", "nearer file", "no nearer file", "replies", "no replies"),
+        *("linked task", "link of a task", "linked sandbox", "linked suites", "link of suites"),
     ],
 )
 def test_a_change_of_what_lies_outside_of_the_suites_is_judged_by_the_merge_base(
@@ -205,35 +161,28 @@ def test_a_change_of_what_lies_outside_of_the_suites_is_judged_by_the_merge_base
     assert {name: (top / name).read_text() for name in old} == old
 
 
-HOOK = with_hook("cp", "../../agent/skill.md", ".")
-OF_ALL = {**GRADER, "command": ["python3", "../..", "."]}
+HOOK = with_hook("cp", f"{TOP}/agent/skill.md", ".")
+OF_ALL = suite(GRADER | {"command": ["python3", TOP, "."]})
+VARIABLE = suite({"type": "contains", "value": "a ${{ ANSWER }}"})
+BOX = {
+    "suites/_shared/sandboxes/box/files/a.txt": "x",
+    "suites/_shared/sandboxes/box/files/agent": Path("../../../../../agent"),
+    "suites/golden/b.yaml": task_text("b", environment={"sandbox": "box"}),
+    "agent/main.py": "1",
+}
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param(
-            {X: HOOK, "desk/a.txt": "1", "agent/skill.md": "1"}, {"desk/a.txt": "2", "agent/skill.md": "2"}, id="given"
-        ),
-        pytest.param(
-            {
-                "suites/_shared/sandboxes/box/files/a.txt": "x",
-                "suites/_shared/sandboxes/box/files/agent": Path("../../../../../agent"),
-                "suites/golden/b.yaml": task_text("b", environment={"sandbox": "box"}),
-                "agent/main.py": "1",
-            },
-            {"agent/main.py": "2"},
-            id="given by a link",
-        ),
-        pytest.param(
-            {X: suite({"type": "contains", "value": "a ${{ ANSWER }}"})}, {".env": "ANSWER=yes\n"}, id="own variables"
-        ),
-        pytest.param({X: suite(OF_ALL), "__main__.py": "1", "agent.py": "1"}, {"agent.py": "2"}, id="folder of all"),
-        pytest.param(
-            {X: suite(GRADER), "checks/run.py": "1", "checks/other.py": "1"}, {"checks/other.py": "2"}, id="no grader"
-        ),
-        pytest.param({}, {"agent/.gitattributes": "* text eol=crlf\n"}, id="attributes"),
+        ({X: HOOK, "desk/a.txt": "1", "agent/skill.md": "1"}, {"desk/a.txt": "2", "agent/skill.md": "2"}),
+        (BOX, {"agent/main.py": "2"}),
+        ({X: VARIABLE}, {".env": "ANSWER=yes\n"}),
+        ({X: OF_ALL, "__main__.py": "1", "agent.py": "1"}, {"agent.py": "2"}),
+        ({X: suite(GRADER), RUN: "1", "checks/other.py": "1"}, {"checks/other.py": "2"}),
+        ({}, {"agent/.gitattributes": "* text eol=crlf\n"}),
     ],
+    ids=["given", "given by a link", "own variables", "folder of all", "no grader", "attributes"],
 )
 def test_a_change_of_what_does_not_judge_is_no_edit(
     repository: GitRepository, before: dict[str, str | Path], after: dict[str, str]
@@ -246,6 +195,6 @@ def test_a_change_of_what_does_not_judge_is_no_edit(
 
 
 def test_of_a_folder_that_holds_the_suites_only_its_program_judges(repository: GitRepository) -> None:
-    plan_on_main(repository, {X: suite(OF_ALL), "__main__.py": "1"})
+    plan_on_main(repository, {X: OF_ALL, "__main__.py": "1"})
     repository.write("__main__.py", "2")
     assert edits_of(planned()) == ["__main__.py"]

@@ -17,30 +17,23 @@ STEERING = st.lists(
 ).map("".join)
 
 
-def test_printable_removes_ansi_sequences() -> None:
-    assert escape.printable("\x1b[1;31mred\x1b[0m \x9b2Jcleared \x1b]8;;http://x\x07link\x1b]8;;\x1b\\", 99) == (
-        "red cleared link"
-    )
-
-
 @pytest.mark.parametrize(
-    ("character", "shown"),
+    ("text", "shown"),
     [
-        ("\x00", r"\x00"),
-        ("\x7f", r"\x7f"),
-        ("\u202e", r"\u202e"),
-        ("\ud800", r"\ud800"),
-        ("\uffff", r"\uffff"),
-        ("\U000e0041", r"\U000e0041"),
+        ("\x1b[1;31mred\x1b[0m \x9b2Jcleared \x1b]8;;http://x\x07link\x1b]8;;\x1b\\", "red cleared link"),
+        ("a\x00b", r"a\x00b"),
+        ("a\x1bb", r"a\x1bb"),
+        ("a\x7fb", r"a\x7fb"),
+        ("a\u202eb", r"a\u202eb"),
+        ("a\ud800b", r"a\ud800b"),
+        ("a\uffffb", r"a\uffffb"),
+        ("a\U000e0041b", r"a\U000e0041b"),
+        *[(f"one{end}two{end}", "one ⏎ two") for end in ("\n", "\r\n", "\r", "\v", "\x85", "\u2028")],
+        ("tests/test_a.py::test_b ## title [x]", "tests/test_a.py::test_b ## title [x]"),
     ],
 )
-def test_printable_shows_what_is_not_seen(character: str, shown: str) -> None:
-    assert escape.printable(f"a{character}b", 99) == f"a{shown}b"
-
-
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r", "\v", "\x85", "\u2028"])
-def test_printable_shows_line_ends_in_one_line(line_end: str) -> None:
-    assert escape.printable(f"one{line_end}two{line_end}", 99) == "one ⏎ two"
+def test_printable_removes_ansi_sequences_and_shows_what_is_not_seen(text: str, shown: str) -> None:
+    assert escape.printable(text, 99) == shown
 
 
 def test_printable_ends_a_text_that_it_cuts_with_an_ellipsis() -> None:
@@ -52,10 +45,6 @@ def test_printable_ends_a_text_that_it_cuts_with_an_ellipsis() -> None:
 def test_printable_breaks_commands_to_runners(command: str) -> None:
     shown = escape.printable(f"{command} {command}", 200)
     assert not re.search(r"##\w*\[|(?<!\S)::", shown)
-
-
-def test_printable_leaves_test_names_and_markdown_headings_alone() -> None:
-    assert escape.printable("tests/test_a.py::test_b ## title [x]", 99) == "tests/test_a.py::test_b ## title [x]"
 
 
 @given(ANY_TEXT | STEERING, st.integers(min_value=1, max_value=80))
@@ -81,17 +70,19 @@ def test_whatever_is_cut_ends_with_an_ellipsis(text: str, limit: int) -> None:
         assert shown == whole or (shown.endswith("…") and whole.startswith(shown[:-1]))
 
 
-def test_printable_lines_keeps_the_lines_of_a_short_text() -> None:
-    assert escape.printable_lines("\n  one\n\ttwo \n", lines=2, limit=99) == ("  one", "    two")
-
-
-def test_printable_lines_leaves_out_the_middle_of_a_long_text() -> None:
-    text = "\n".join(str(number) for number in range(100))
-    assert escape.printable_lines(text, lines=6, limit=99) == ("0", "1", "2", "… 95 lines left out …", "98", "99")
-
-
-def test_printable_lines_escapes_and_cuts_each_line() -> None:
-    assert escape.printable_lines("a\x00\nabcdef\n ::error::x", lines=3, limit=5) == (r"a\x00", "abcd…", r" \x3…")
+@pytest.mark.parametrize(
+    ("text", "lines", "limit", "shown"),
+    [
+        ("\n  one\n\ttwo \n", 2, 99, ("  one", "    two")),
+        ("\n".join(map(str, range(100))), 6, 99, ("0", "1", "2", "… 95 lines left out …", "98", "99")),
+        ("a\x00\nabcdef\n ::error::x", 3, 5, (r"a\x00", "abcd…", r" \x3…")),
+    ],
+    ids=["short", "many lines", "long lines"],
+)
+def test_printable_lines_leaves_out_the_middle_and_cuts_each_line(
+    text: str, lines: int, limit: int, shown: tuple[str, ...]
+) -> None:
+    assert escape.printable_lines(text, lines=lines, limit=limit) == shown
 
 
 @given(ANY_TEXT | STEERING, st.integers(min_value=3, max_value=12))
@@ -147,13 +138,16 @@ def test_xml_text_survives_a_parser_unchanged(text: str) -> None:
     assert len(element.text) <= 200
 
 
-def test_xml_text_is_cut_where_escapes_make_it_longer_than_asked() -> None:
-    assert escape.xml_text("\x00" * 5, 10) == r"\x00\x00\…"
-    assert escape.xml_text("abc", 3) == "abc"
-
-
-def test_xml_text_keeps_lines() -> None:
-    assert escape.xml_text("one\r\n  two\x00 ]]>", 99) == "one\n  two\\x00 ]]>"
+@pytest.mark.parametrize(
+    ("text", "limit", "shown"),
+    [
+        ("\x00" * 5, 10, r"\x00\x00\…"),
+        ("abc", 3, "abc"),
+        ("one\r\n  two\x00 ]]>", 99, "one\n  two\\x00 ]]>"),
+    ],
+)
+def test_xml_text_keeps_lines_and_is_cut_where_escapes_make_it_longer(text: str, limit: int, shown: str) -> None:
+    assert escape.xml_text(text, limit) == shown
 
 
 def test_annotation_escapes_what_ends_a_command() -> None:
