@@ -79,10 +79,6 @@ async def test_a_command_need_not_listen(run, command: str) -> None:
     assert (result.exit_code, result.stdout) == (0, "done\n")
 
 
-async def test_a_limit_is_kept_by_the_real_clock_too(tmp_path: Path) -> None:
-    assert (await plain(["sleep", "600"], tmp_path, seconds=0.2)).timed_out is True
-
-
 async def test_a_command_whose_time_is_up_is_ended_though_it_ignores_signals_and_what_it_said_is_kept(hang) -> None:
     result = await hang(["sh", "-c", "trap '' TERM INT HUP; echo deaf; touch ready; sleep 600; sleep 600"])
     assert (result.timed_out, result.stdout) == (True, "deaf\n")
@@ -215,19 +211,25 @@ async def plain(command: list[str], folder: Path, **changes):
     return await run_process(command, **(given | changes))
 
 
-@pytest.mark.parametrize("command", [["/no/such/program"], ["echo", "a\0b"], ["/"], ["echo", "x" * 3_000_000]])
-async def test_a_command_that_cannot_be_started_cannot_be_measured(tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        (["/no/such/program"], "."),
+        (["echo", "a\0b"], "."),
+        (["/"], "."),
+        (["echo", "x" * 3_000_000], "."),
+        (["echo"], "gone"),
+    ],
+    ids=["missing", "NUL", "folder", "long", "no folder"],
+)
+async def test_a_command_that_cannot_be_started_cannot_be_measured(tmp_path: Path, command, folder: str) -> None:
     with pytest.raises(MeasurementError, match=f"cannot start {command[0]}"):
-        await plain(command, tmp_path)
+        await plain(command, tmp_path / folder)
 
 
-async def test_a_folder_that_is_gone_cannot_be_measured(tmp_path: Path) -> None:
-    with pytest.raises(MeasurementError, match="cannot start echo"):
-        await plain(["echo"], tmp_path / "gone")
-
-
-async def test_the_exit_code_of_a_signal_is_its_number(tmp_path: Path) -> None:
+async def test_a_signal_is_told_by_its_number_and_a_limit_kept_by_the_real_clock(tmp_path: Path) -> None:
     assert (await plain(["sh", "-c", "kill -9 $$"], tmp_path)).exit_code == -signal.SIGKILL
+    assert (await plain(["sleep", "600"], tmp_path, seconds=0.2)).timed_out is True
 
 
 async def test_only_what_carries_the_mark_is_killed(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from tests.unit.sandboxes.conftest import hook, left_in, sh, tries
 from tests.waiting import until
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, minimal_environment, new_sandbox
 from passgate.tasks.sandboxes.workbench import Workbench, read_sandbox_file
@@ -31,11 +30,12 @@ async def test_every_trial_has_a_fresh_copy(isolation: str, describe, workbench_
     with workbench_of() as workbench:
         async with workbench.sandbox(task) as first:
             assert first.isolation == isolation
-            await sh(first, "echo changed > README.md; touch new")
+            await sh(first, "echo changed > README.md; touch new $HOME/a $TMPDIR/b")
             async with workbench.sandbox(task) as second:
                 assert (second.workspace / "README.md").read_text() == "hello\n"
                 assert [file.name for file in second.workspace.iterdir()] == ["README.md"]
                 assert second.workspace != first.workspace
+                assert await sh(second, "ls $HOME $TMPDIR | grep -v : | grep . || true") == ""
             assert (first.workspace / "README.md").read_text() == "changed\n"
         async with workbench.sandbox(task) as third:
             assert await sh(third, "cat README.md") == "hello\n"
@@ -48,12 +48,14 @@ async def test_a_task_without_a_sandbox_has_an_empty_workspace(isolation: str, s
     assert await sh(sandbox, "pwd") == f"{sandbox.workspace}\n"
 
 
-async def test_a_run_has_one_set_up_and_the_reset_in_every_trial(isolation: str, describe, workbench_of) -> None:
+async def test_a_run_has_one_set_up_and_every_trial_the_resets_of_sandbox_and_task(
+    isolation: str, describe, workbench_of
+) -> None:
     # Only the time of the set-up is in all copies of one run the same.
     describe("setup: ['date +%s%N > setup-at; sleep 0.1', 'echo a >> log']\nreset: ['echo b >> log']\n")
 
     async def seen() -> str:
-        async with workbench.sandbox(NOTES) as sandbox:
+        async with workbench.sandbox(a_task(sandbox="notes", reset=("echo c >> log",))) as sandbox:
             return await sh(sandbox, "cat setup-at log")
 
     runs = []
@@ -62,13 +64,7 @@ async def test_a_run_has_one_set_up_and_the_reset_in_every_trial(isolation: str,
             runs.append({*await asyncio.gather(*(seen() for _ in range(3))), await seen()})
     (first,), (second,) = runs
     assert first != second
-    assert [text.split()[1:] for text in (first, second)] == [["a", "b"]] * 2
-
-
-async def test_the_tasks_reset_comes_last(isolation: str, describe, sandbox_of) -> None:
-    describe("reset: ['echo sandbox >> log']\n")
-    async with sandbox_of(a_task(sandbox="notes", reset=("echo task >> log", "echo more >> log"))) as one:
-        assert (one.workspace / "log").read_text() == "sandbox\ntask\nmore\n"
+    assert [text.split()[1:] for text in (first, second)] == [["a", "b", "c"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -216,13 +212,6 @@ async def test_commands_get_a_small_environment(isolation: str, sandbox: TrialSa
     assert Path(given["HOME"]).parent == Path(given["TMPDIR"]).parent == sandbox.workspace.parent
 
 
-async def test_home_and_the_temporary_folder_are_the_trials_own(isolation: str, workbench_of) -> None:
-    with workbench_of() as workbench:
-        async with workbench.sandbox(a_task()) as first, workbench.sandbox(a_task()) as second:
-            await sh(first, "touch $HOME/a $TMPDIR/b")
-            assert await sh(second, "ls $HOME $TMPDIR | grep -v : | grep . || true") == ""
-
-
 def test_the_minimal_environment_works_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PATH")
     assert minimal_environment(tmp_path)["PATH"].endswith(os.defpath)
@@ -236,20 +225,6 @@ async def test_only_so_many_processes_run_at_once_and_agents_are_not_among_them(
         assert max(int(line) for line in (sandbox.workspace / "seen").read_text().split()) == 2
         command = "mktemp begun.XXXXXX; while [ $(ls begun.* | wc -l) -lt 6 ]; do sleep 0.02; done"
         await asyncio.gather(*(sh(sandbox.for_the_agent, command) for _ in range(6)))
-
-
-@pytest.mark.parametrize(
-    ("text", "described"),
-    [
-        (None, SandboxFile()),
-        ("", SandboxFile()),
-        ("network: true\nsetup: [a, b]\n", SandboxFile(network=True, setup=("a", "b"))),
-    ],
-)
-def test_the_description_of_a_sandbox(tmp_path: Path, text: str | None, described: SandboxFile) -> None:
-    if text is not None:
-        (tmp_path / "sandbox.yaml").write_text(text)
-    assert read_sandbox_file(tmp_path) == described
 
 
 @pytest.mark.parametrize("text", ["setup: 3", "unknown: 1", "setup: [", "[a]", "3", "description: 2026-99-99"])
@@ -342,7 +317,8 @@ def files(suites: Path) -> Path:
 
 async def test_the_agent_finds_the_files_of_the_messages(isolation: str, sandbox_of, files: Path) -> None:
     names = ("golden/docs/a.md", "../beside/a.md", "../other/a.md", str(files / "golden/docs/a.md"))
-    blocks = [("file", names[0]), ("text", "and"), *(("file", name) for name in names), ("image", "golden/b.png")]
+    images = [("image", value) for value in ("golden/b.png", "data:image/png;base64,AAAA", "https://host/a.png")]
+    blocks = [("file", names[0]), ("text", "and"), *(("file", name) for name in names), *images]
     async with sandbox_of(asking(*blocks)) as sandbox:
         assert tuple(sandbox.files) == (*names, "golden/b.png")
         texts = [await sh(sandbox, f"cat {sandbox.files[name]}") for name in names]
@@ -361,12 +337,6 @@ async def test_no_command_can_change_them(sandbox_of, files: Path) -> None:
         for command in (f"echo x > {image}", f"rm {image}", f"mv {image.parent} {image.parent}-gone"):
             assert not await tries(sandbox, command)
         assert image.read_bytes() == IMAGE
-
-
-@pytest.mark.parametrize("value", ["data:image/png;base64,AAAA", "https://host/a.png"])
-async def test_images_that_are_no_files_need_none(sandbox_of, value: str) -> None:
-    async with sandbox_of(asking(("image", value))) as sandbox:
-        assert sandbox.files == {}
 
 
 @pytest.mark.parametrize("name", ["golden/gone.md", "golden"])

@@ -101,21 +101,22 @@ async def test_what_came_later_cannot_be_found(sandbox_of, commits: list[str]) -
         assert not any(b"suites/app" in file.read_bytes() for file in kept)
 
 
-async def test_repositories_lie_where_they_are_wanted(sandbox_of, suites: Path, commits: list[str]) -> None:
+async def test_repositories_lie_where_they_are_wanted_with_the_folders_that_are_wanted(
+    sandbox_of, suites: Path, commits: list[str]
+) -> None:
     (suites / "template/kept").mkdir(parents=True)
     (suites / "template/app.txt").write_text("of the template")
     (suites / "template/kept/own.txt").write_text("of the template")
-    task = with_repos({"path": "./one"}, {"path": "deep/two", "commit": "v2"}, {"path": "."}, template="template")
-    async with sandbox_of(task) as sandbox:
-        texts = {place: (sandbox.workspace / place).read_text() for place in ("one/app.txt", "deep/two/app.txt")}
-        assert texts == {"one/app.txt": "third", "deep/two/app.txt": "second"}
-        assert (sandbox.workspace / "app.txt").read_text() == "third", "what comes later stays"
-        assert (sandbox.workspace / "kept/own.txt").read_text() == "of the template"
-
-
-async def test_only_the_folders_that_are_wanted(sandbox_of, commits: list[str]) -> None:
-    async with sandbox_of(with_repos({"sparse": ["./src"]})) as sandbox:
-        assert sorted(file.name for file in sandbox.workspace.iterdir()) == [".git", "app.txt", "src"]
+    repos = [{"path": "./one", "sparse": ["./src"]}, {"path": "deep/two", "commit": "v2"}, {"path": "."}]
+    texts = {
+        "one/app.txt": "third",
+        "deep/two/app.txt": "second",
+        "app.txt": "third",
+        "kept/own.txt": "of the template",
+    }
+    async with sandbox_of(with_repos(*repos, template="template")) as sandbox:
+        assert {place: (sandbox.workspace / place).read_text() for place in texts} == texts, "what comes later stays"
+        assert {file.name for file in (sandbox.workspace / "one").iterdir()} == {".git", "app.txt", "src"}
 
 
 async def test_a_repository_is_fetched_once_per_run(workbench_of, app: Path, commits: list[str]) -> None:
