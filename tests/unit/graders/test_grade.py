@@ -18,9 +18,7 @@ def test_every_grader_type_has_its_function() -> None:
 
 @pytest.mark.parametrize(("name", "label"), [(None, "output_check"), ("the answer", "the answer")])
 @pytest.mark.parametrize("wanted", [{"equals": "42"}, {}], ids=["a grade", "an error"])
-async def test_a_grade_has_the_graders_name_and_type(
-    wanted: dict[str, Any], name: str | None, label: str, graded: Graded
-) -> None:
+async def test_a_grade_has_the_graders_name_and_type(wanted: Any, name: str | None, label: str, graded: Graded) -> None:
     result = await graded({"type": "output_check", "name": name, **wanted}, "42")
     assert (result.name, result.type) == (label, "output_check")
 
@@ -38,9 +36,7 @@ async def test_a_grade_has_the_graders_name_and_type(
     ],
     ids=["a grader that passgate does not have", "an expression that cannot be compiled", "a broken transcript"],
 )
-async def test_what_a_grader_cannot_do_is_the_error_of_its_grade(
-    options: dict[str, Any], transcript: Any, error: str, graded: Graded
-) -> None:
+async def test_what_a_grader_cannot_do_is_an_error(options: Any, transcript: Any, error: str, graded: Graded) -> None:
     result = await graded(options, transcript)
     assert result.error.startswith(error)
     assert not result.transient

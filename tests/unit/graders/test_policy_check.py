@@ -73,9 +73,7 @@ TO_NOBODY = {"tool": "send", "param": "to", "allow": ["nobody"], "deny": ["*"]}
         *["a known call among unknown ones", "kept without calls", "broken without calls"],
     ],
 )
-async def test_what_breaks_a_policy(
-    fields: dict[str, Any], transcript: Transcript, found: list[str], graded: Graded
-) -> None:
+async def test_what_breaks_a_policy(fields: Any, transcript: Transcript, found: list[str], graded: Graded) -> None:
     assert hits(await graded(rules(**fields), transcript)) == found
 
 
@@ -145,9 +143,7 @@ async def test_canaries(graded: Graded) -> None:
         ({}, "nothing to check"),
     ],
 )
-async def test_rules_that_need_every_call_and_none_at_all_are_an_error(
-    fields: dict[str, Any], error: str, graded: Graded
-) -> None:
+async def test_rules_that_need_every_call_and_none_at_all_are_an_error(fields: Any, error: str, graded: Graded) -> None:
     assert error in (await graded(rules(**fields), UNKNOWN_CALLS)).error
 
 
@@ -187,8 +183,6 @@ def turns(*turns: dict[str, Any], **options: Any) -> dict[str, Any]:
         ({"type": "tool_calls", "required": ["rm"]}, False),
     ],
 )
-def test_what_would_be_a_violation_in_every_turn_is_forbidden_beforehand(
-    grader: dict[str, Any], forbidden: bool
-) -> None:
+def test_what_would_be_a_violation_in_every_turn_is_forbidden_beforehand(grader: Any, forbidden: bool) -> None:
     forbids = forbidden_by(a_task(graders=[SAYS_YES, grader]))
     assert (forbids(ToolCall(tool="rm")), forbids(ToolCall(tool="ls"))) == (forbidden, False)

@@ -13,6 +13,8 @@ import pytest
 from passgate.tasks.graders import state_check
 from tests.unit.graders.trials import Files, Graded
 
+Database = Callable[[str], None]
+
 
 def options(*expect: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"type": "state_check", "expect": expect, **fields}
@@ -30,26 +32,122 @@ async def test_the_score_is_the_share_of_what_holds(graded: Graded, leave: Files
     ]
 
 
+DOCUMENT = {"orders": [{"id": 1, "paid": True, "note": None}], "total": 1.0, "dots": {"a": {"b": [1, 2]}}}
+SCHEMA = """
+CREATE TABLE orders (id INTEGER, status TEXT, total REAL, note TEXT);
+INSERT INTO orders VALUES (1, 'paid', 9.5, NULL), (2, 'open', 1.0, 'x');
+"""
+NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+VIEWS = f"""
+CREATE VIEW numbers AS {NUMBERS} WHERE i < 20000) SELECT i FROM n;
+CREATE VIEW endless AS {NUMBERS}) SELECT i FROM n;
+"""
+
+
+def notes(**wanted: Any) -> dict[str, Any]:
+    return {"file": "sub/notes.txt", **wanted}
+
+
+def document(**wanted: Any) -> dict[str, Any]:
+    return {"json_file": "state.json", **wanted}
+
+
+def query(text: str, **wanted: Any) -> dict[str, Any]:
+    return {"sqlite": "app.db", "query": text, **wanted}
+
+
+@pytest.fixture
+def database(workspace: Path) -> Database:
+    def make(script: str) -> None:
+        with closing(sqlite3.connect(workspace / "app.db")) as connection:
+            connection.executescript(script)
+
+    return make
+
+
 @pytest.mark.parametrize(
     ("wanted", "passes"),
     [
-        ({}, True),
-        ({"equals": "one\ntwo\r\n"}, True),
-        ({"equals": "one\ntwo\n"}, False),
-        ({"equals": "one\ntwo"}, False),
-        ({"contains": ["one", "two"]}, True),
-        ({"contains": ["one", "three"]}, False),
-        ({"not_contains": ["three"]}, True),
-        ({"not_contains": ["three", "two"]}, False),
-        ({"matches": "(?m)^t.o\r$"}, True),
-        ({"matches": "^two$"}, False),
-        ({"exists": False}, False),
+        (notes(), True),
+        (notes(equals="one\ntwo\r\n"), True),
+        (notes(equals="one\ntwo\n"), False),
+        (notes(equals="one\ntwo"), False),
+        (notes(contains=["one", "two"]), True),
+        (notes(contains=["one", "three"]), False),
+        (notes(not_contains=["three"]), True),
+        (notes(not_contains=["three", "two"]), False),
+        (notes(matches="(?m)^t.o\r$"), True),
+        (notes(matches="^two$"), False),
+        (notes(exists=False), False),
+        (document(path="orders.0.id", equals=1), True),
+        (document(path="orders.0.id", equals=1.0), True),
+        (document(path="orders.0.id", equals=True), False),
+        (document(path="orders.0.id", equals="1"), False),
+        (document(path="orders.0.paid", equals=True), True),
+        (document(path="orders.0.paid", equals=1), False),
+        (document(path="orders.0.note", equals=None), True),
+        (document(path="orders.0.id", equals=None), False),
+        (document(path="orders.0.note", equals=False), False),
+        (document(path="orders.0.note"), True),
+        (document(path="orders.1.id"), False),
+        (document(path="orders.-1.id"), False),
+        (document(path="orders.\u0660.id"), False),
+        (document(path="orders.id"), False),
+        (document(path="total", equals=1), True),
+        (document(path="total", one_of=[0, 1]), True),
+        (document(path="total", one_of=[True, "1"]), False),
+        (document(path="total", absent=True), False),
+        (document(path="orders.0.name", absent=True), True),
+        (document(path="orders.0.note", absent=True), False),
+        (document(path="dots.a", equals={"b": [1, 2]}), True),
+        (document(path="dots.a", equals={"b": [2, 1]}), False),
+        (document(path="dots.a", equals={"b": [1, 2], "c": 3}), False),
+        (document(equals=DOCUMENT), True),
+        (document(equals={}), False),
+        ({"command": "true"}, True),
+        ({"command": "false"}, False),
+        ({"command": "exit 3", "exit_code": 3}, True),
+        ({"command": "echo hello", "stdout_equals": "hello\n"}, True),
+        ({"command": "echo hello", "stdout_equals": "hello"}, False),
+        ({"command": "echo hello", "stdout_contains": ["hell", "o"]}, True),
+        ({"command": "echo hello", "stdout_contains": ["hell", "x"]}, False),
+        ({"command": "echo hello >&2", "stdout_contains": ["hello"]}, False),
+        ({"command": "echo hello", "stdout_matches": "^h.*o$"}, True),
+        ({"command": "echo hello", "stdout_matches": "^e"}, False),
+        ({"command": "cat made.txt", "stdout_equals": "made"}, True),
+        ({"command": "./not-made"}, False),
+        ({"command": "./made.txt"}, False),
+        (query("SELECT id, status FROM orders ORDER BY id", rows=[[1, "paid"], [2, "open"]]), True),
+        (query("SELECT id, status FROM orders ORDER BY id", rows=[[2, "open"], [1, "paid"]]), False),
+        (query("SELECT id, status FROM orders ORDER BY id", rows=[[1, "paid"]]), False),
+        (query("SELECT id FROM orders ORDER BY id", rows=[[1], [2], [3]]), False),
+        (query("SELECT id FROM orders WHERE id = 9", rows=[]), True),
+        (query("SELECT id FROM orders", rows=[]), False),
+        (query("SELECT count(*) FROM orders", value=2), True),
+        (query("SELECT count(*) FROM orders", value="2"), False),
+        (query("SELECT id FROM orders WHERE id = 1", value=True), False),
+        (query("SELECT total FROM orders WHERE id = 2", value=1), True),
+        (query("SELECT note FROM orders WHERE id = 1", value=None), True),
+        (query("SELECT note FROM orders WHERE id = 2", value=None), False),
+        (query("SELECT note FROM orders WHERE id = 9", value=None), False),
+        (query("SELECT id FROM orders", min_rows=2), True),
+        (query("SELECT id FROM orders", min_rows=3), False),
+        (query("SELECT id FROM orders", max_rows=2), True),
+        (query("SELECT id FROM orders", max_rows=1), False),
+        (query("SELECT id FROM orders", max_rows=0), False),
+        (query("SELECT i FROM numbers", min_rows=20_000), True),
+        (query("SELECT i FROM numbers", min_rows=20_001), False),
+        (query("SELECT i FROM numbers", max_rows=20_000), True),
+        (query("SELECT i FROM numbers", max_rows=19_999), False),
+        (query("SELECT i FROM endless", max_rows=5), False),
+        (query("SELECT i FROM endless", rows=[[1], [2]]), False),
     ],
 )
-async def test_files(wanted: dict[str, Any], passes: bool, check: Graded, workspace: Path) -> None:
-    (workspace / "sub").mkdir()
-    (workspace / "sub" / "notes.txt").write_bytes(b"one\ntwo\r\n")
-    assert (await check(file="sub/notes.txt", **wanted)).passed is passes
+async def test_the_state(wanted: Any, passes: bool, check: Graded, leave: Files, database: Database) -> None:
+    leave({"state.json": json.dumps(DOCUMENT), "made.txt": "made", "sub/notes.txt": "one\ntwo\r\n"})
+    if "sqlite" in wanted:
+        database(SCHEMA + VIEWS)
+    assert (await check(**wanted)).passed is passes
 
 
 @pytest.mark.parametrize("name", ["gone.txt", "notes.txt/gone.txt", "gone/gone.txt"])
@@ -75,9 +173,7 @@ def of(kind: str, name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", ["file", "json_file", "sqlite"])
-async def test_a_link_out_of_the_workspace_is_a_failed_check(
-    kind: str, check: Graded, workspace: Path, tmp_path: Path
-) -> None:
+async def test_a_link_out_of_the_workspace_fails(kind: str, check: Graded, workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("{}")
     (workspace / "link").symlink_to(tmp_path / "outside")
     (workspace / "folder").symlink_to(tmp_path)
@@ -102,9 +198,7 @@ async def test_a_link_that_leads_nowhere_is_there_but_is_no_file(target: str, ch
 
 @pytest.mark.parametrize("kind", ["file", "json_file", "sqlite"])
 @pytest.mark.parametrize("special", ["fifo", "folder", "device"])
-async def test_what_is_not_a_regular_file_is_never_opened(
-    special: str, kind: str, check: Graded, workspace: Path
-) -> None:
+async def test_what_is_no_regular_file_is_not_opened(special: str, kind: str, check: Graded, workspace: Path) -> None:
     if special == "fifo":
         os.mkfifo(workspace / "thing")
     elif special == "folder":
@@ -121,44 +215,6 @@ async def test_what_is_not_a_regular_file_is_never_opened(
 async def test_messages_are_bounded(check: Graded, leave: Files) -> None:
     leave({"a.txt": "x" * 1_000_000})
     assert len((await check(file="a.txt", equals="a")).message) < 2100
-
-
-DOCUMENT = {"orders": [{"id": 1, "paid": True, "note": None}], "total": 1.0, "dots": {"a": {"b": [1, 2]}}}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "passes"),
-    [
-        ({"path": "orders.0.id", "equals": 1}, True),
-        ({"path": "orders.0.id", "equals": 1.0}, True),
-        ({"path": "orders.0.id", "equals": True}, False),
-        ({"path": "orders.0.id", "equals": "1"}, False),
-        ({"path": "orders.0.paid", "equals": True}, True),
-        ({"path": "orders.0.paid", "equals": 1}, False),
-        ({"path": "orders.0.note", "equals": None}, True),
-        ({"path": "orders.0.id", "equals": None}, False),
-        ({"path": "orders.0.note", "equals": False}, False),
-        ({"path": "orders.0.note"}, True),
-        ({"path": "orders.1.id"}, False),
-        ({"path": "orders.-1.id"}, False),
-        ({"path": "orders.\u0660.id"}, False),
-        ({"path": "orders.id"}, False),
-        ({"path": "total", "equals": 1}, True),
-        ({"path": "total", "one_of": [0, 1]}, True),
-        ({"path": "total", "one_of": [True, "1"]}, False),
-        ({"path": "total", "absent": True}, False),
-        ({"path": "orders.0.name", "absent": True}, True),
-        ({"path": "orders.0.note", "absent": True}, False),
-        ({"path": "dots.a", "equals": {"b": [1, 2]}}, True),
-        ({"path": "dots.a", "equals": {"b": [2, 1]}}, False),
-        ({"path": "dots.a", "equals": {"b": [1, 2], "c": 3}}, False),
-        ({"equals": DOCUMENT}, True),
-        ({"equals": {}}, False),
-    ],
-)
-async def test_json(wanted: dict[str, Any], passes: bool, check: Graded, leave: Files) -> None:
-    leave({"state.json": json.dumps(DOCUMENT)})
-    assert (await check(json_file="state.json", **wanted)).passed is passes
 
 
 async def test_a_json_check_says_what_it_found(check: Graded, leave: Files) -> None:
@@ -180,29 +236,6 @@ async def test_what_is_not_json_is_a_failed_check(text: str, check: Graded, leav
 
 async def test_a_path_is_not_absent_from_a_file_that_is_not_there(check: Graded) -> None:
     assert not (await check(json_file="gone.json", path="a", absent=True)).passed
-
-
-@pytest.mark.parametrize(
-    ("wanted", "passes"),
-    [
-        ({"command": "true"}, True),
-        ({"command": "false"}, False),
-        ({"command": "exit 3", "exit_code": 3}, True),
-        ({"command": "echo hello", "stdout_equals": "hello\n"}, True),
-        ({"command": "echo hello", "stdout_equals": "hello"}, False),
-        ({"command": "echo hello", "stdout_contains": ["hell", "o"]}, True),
-        ({"command": "echo hello", "stdout_contains": ["hell", "x"]}, False),
-        ({"command": "echo hello >&2", "stdout_contains": ["hello"]}, False),
-        ({"command": "echo hello", "stdout_matches": "^h.*o$"}, True),
-        ({"command": "echo hello", "stdout_matches": "^e"}, False),
-        ({"command": "cat made.txt", "stdout_equals": "made"}, True),
-        ({"command": "./not-made"}, False),
-        ({"command": "./made.txt"}, False),
-    ],
-)
-async def test_commands(wanted: dict[str, Any], passes: bool, check: Graded, leave: Files) -> None:
-    leave({"made.txt": "made"})
-    assert (await check(**wanted)).passed is passes
 
 
 SLEEPS = "`sleep 600` did not end within 0.2 seconds"
@@ -249,62 +282,10 @@ async def test_commands_before_the_checks_and_programs_that_are_missing(
     assert (result.score == 0.5) is (SLEEPS in [check.message for check in result.checks])
 
 
-Database = Callable[[str], None]
-SCHEMA = """
-CREATE TABLE orders (id INTEGER, status TEXT, total REAL, note TEXT);
-INSERT INTO orders VALUES (1, 'paid', 9.5, NULL), (2, 'open', 1.0, 'x');
-"""
-NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-
-
-@pytest.fixture
-def database(workspace: Path) -> Database:
-    def make(script: str) -> None:
-        with closing(sqlite3.connect(workspace / "app.db")) as connection:
-            connection.executescript(script)
-
-    return make
-
-
 @pytest.fixture
 def ask(check: Graded) -> Graded:
     """The check of what a query gives."""
-    return lambda query, **wanted: check(sqlite="app.db", query=query, **wanted)
-
-
-@pytest.mark.parametrize(
-    ("query", "wanted", "passes"),
-    [
-        ("SELECT id, status FROM orders ORDER BY id", {"rows": [[1, "paid"], [2, "open"]]}, True),
-        ("SELECT id, status FROM orders ORDER BY id", {"rows": [[2, "open"], [1, "paid"]]}, False),
-        ("SELECT id, status FROM orders ORDER BY id", {"rows": [[1, "paid"]]}, False),
-        ("SELECT id FROM orders ORDER BY id", {"rows": [[1], [2], [3]]}, False),
-        ("SELECT id FROM orders WHERE id = 9", {"rows": []}, True),
-        ("SELECT id FROM orders", {"rows": []}, False),
-        ("SELECT count(*) FROM orders", {"value": 2}, True),
-        ("SELECT count(*) FROM orders", {"value": "2"}, False),
-        ("SELECT id FROM orders WHERE id = 1", {"value": True}, False),
-        ("SELECT total FROM orders WHERE id = 2", {"value": 1}, True),
-        ("SELECT note FROM orders WHERE id = 1", {"value": None}, True),
-        ("SELECT note FROM orders WHERE id = 2", {"value": None}, False),
-        ("SELECT note FROM orders WHERE id = 9", {"value": None}, False),
-        ("SELECT id FROM orders", {"min_rows": 2}, True),
-        ("SELECT id FROM orders", {"min_rows": 3}, False),
-        ("SELECT id FROM orders", {"max_rows": 2}, True),
-        ("SELECT id FROM orders", {"max_rows": 1}, False),
-        ("SELECT id FROM orders", {"max_rows": 0}, False),
-        ("SELECT i FROM numbers", {"min_rows": 20_000}, True),
-        ("SELECT i FROM numbers", {"min_rows": 20_001}, False),
-        ("SELECT i FROM numbers", {"max_rows": 20_000}, True),
-        ("SELECT i FROM numbers", {"max_rows": 19_999}, False),
-        ("SELECT i FROM endless", {"max_rows": 5}, False),
-        ("SELECT i FROM endless", {"rows": [[1], [2]]}, False),
-    ],
-)
-async def test_queries(query: str, wanted: dict[str, Any], passes: bool, ask: Graded, database: Database) -> None:
-    numbers = f"CREATE VIEW numbers AS {NUMBERS} WHERE i < 20000) SELECT i FROM n;"
-    database(f"{SCHEMA} {numbers} CREATE VIEW endless AS {NUMBERS}) SELECT i FROM n")
-    assert (await ask(query, **wanted)).passed is passes
+    return lambda text, **wanted: check(**query(text, **wanted))
 
 
 async def test_a_missing_database_is_a_failed_check_and_is_not_made(ask: Graded, workspace: Path) -> None:

@@ -122,9 +122,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize(("app", "score"), [(WRONG_APP, 0.5), (APP, 1.0)])
-async def test_nothing_planted_in_the_workspace_changes_a_grade(
-    app: str, score: float, run: Graded, plugins_of_pytest: None
-) -> None:
+async def test_nothing_planted_changes_a_grade(app: str, score: float, run: Graded, plugins_of_pytest: None) -> None:
     result = await run({"app.py": app, **PLANTED})
     assert (result.passed, result.score) == (score == 1.0, score)
     assert ("assert 3 == -1" in messages(result)) is (app == WRONG_APP)

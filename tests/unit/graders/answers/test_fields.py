@@ -96,9 +96,7 @@ VENDOR, TOTAL, PO = {"path": "vendor"}, {"path": "total"}, {"path": "po"}
         ("all_or_nothing", [PO], 0.0),
     ],
 )
-async def test_how_fields_become_a_score(
-    aggregation: str, fields: list[dict[str, Any]], score: float, compared: Graded
-) -> None:
+async def test_how_fields_become_a_score(aggregation: str, fields: Any, score: float, compared: Graded) -> None:
     result = await compared(EXPECTED, *fields, aggregation=aggregation)
     assert (result.score, result.error) == (score, None)
 
@@ -133,9 +131,7 @@ async def test_fields_without_an_expected_value_are_an_error_that_names_them(com
         ({"match": "date", "formats": ("x",)}, "2025-01-15", "'x' is not a date format"),
     ],
 )
-async def test_an_expected_value_that_its_rule_cannot_use_is_an_error(
-    field: dict[str, Any], expected: Any, said: str, compared: Graded
-) -> None:
+async def test_an_expected_value_that_no_rule_can_use(field: Any, expected: Any, said: str, compared: Graded) -> None:
     assert said in (await compared({"vendor": expected}, VENDOR | field)).error
 
 

@@ -81,9 +81,7 @@ HALF = composite(A, B, name="inner", **by("threshold", threshold=0.5))
         ([A, B, NO_JUDGE], {}, 1 / 3),
     ],
 )
-async def test_the_score_of_members(
-    members: list[dict[str, Any]], fields: dict[str, Any], score: float, combined: Graded
-) -> None:
+async def test_the_score_of_members(members: Any, fields: Any, score: float, combined: Graded) -> None:
     found = await combined(*members, **fields)
     assert found.score == pytest.approx(score)
     assert found.passed or score < 0.8
@@ -133,9 +131,7 @@ FATAL = f"b: required, but its score is 0: {NO_ROME}"
         ([A, B, NO_JUDGE | {"required": True}], {}, ""),
     ],
 )
-async def test_a_required_member_that_fails_is_fatal(
-    members: list[dict[str, Any]], fields: dict[str, Any], fatal: str, combined: Graded
-) -> None:
+async def test_a_required_member_that_fails_is_fatal(members: Any, fields: Any, fatal: str, combined: Graded) -> None:
     found = await combined(*members, **fields)
     assert (found.fatal, found.error) == (fatal, None)
     assert not (fatal and found.passed)
@@ -223,9 +219,7 @@ async def test_an_error_may_be_gone_at_the_next_attempt(combined: Graded) -> Non
         ([B, NO_JUDGE], by("safety_gate", required=["b"])),
     ],
 )
-async def test_a_certain_fail_goes_before_what_was_not_measured(
-    members: list[dict[str, Any]], fields: dict[str, Any], combined: Graded
-) -> None:
+async def test_a_certain_fail_goes_before_what_was_not_measured(members: Any, fields: Any, combined: Graded) -> None:
     found = await combined(*members, **fields)
     assert (found.passed, found.error) == (False, None)
     assert found.score is not None
@@ -236,9 +230,7 @@ async def test_a_certain_fail_goes_before_what_was_not_measured(
     ("members", "fields"),
     [([A | {"weight": 9}, NO_JUDGE], {}), ([A, NO_JUDGE], by("maximum")), ([A, NO_JUDGE | {"weight": 0}], {})],
 )
-async def test_a_certain_pass_goes_before_what_was_not_measured(
-    members: list[dict[str, Any]], fields: dict[str, Any], combined: Graded
-) -> None:
+async def test_a_certain_pass_goes_before_what_was_not_measured(members: Any, fields: Any, combined: Graded) -> None:
     assert (await combined(*members, **fields)).passed
 
 
@@ -251,9 +243,7 @@ async def test_a_certain_pass_goes_before_what_was_not_measured(
         {"type": "llm_rubric", "name": "ours", "rubric": "Is it true?"},
     ],
 )
-async def test_nothing_passes_past_a_member_that_may_bind_and_was_not_measured(
-    unknown: dict[str, Any], combined: Graded
-) -> None:
+async def test_nothing_passes_past_a_member_that_may_bind_and_was_not_measured(unknown: Any, combined: Graded) -> None:
     found = await combined(A, unknown, **by("maximum"))
     assert (found.passed, found.score) == (False, None)
 

@@ -88,9 +88,7 @@ NO_ROME_THERE = says("Rome", negate=True)
         *["a turn without an answer", "an answer alone", "an answer without messages", "the final answer"],
     ],
 )
-async def test_each_turn_is_graded_by_itself(
-    transcript: Transcript, turns: list[dict[str, Any]], scores: list[float], talk: Graded
-) -> None:
+async def test_each_turn_is_graded_by_itself(transcript: Transcript, turns: Any, scores: Any, talk: Graded) -> None:
     found = await talk(transcript, *turns)
     assert [member.score for member in found.members] == scores
     assert [member.name for member in found.members] == [f"turn-{place + 1}" for place in range(len(scores))]
@@ -162,9 +160,7 @@ async def test_what_is_required_in_a_turn_is_fatal(talk: Graded) -> None:
     ],
     ids=["no graders", "no judge", "a turn has no known duration"],
 )
-async def test_a_turn_that_was_not_measured_is_an_error(
-    turns: list[dict[str, Any]], error: str, members: int, talk: Graded
-) -> None:
+async def test_a_turn_that_was_not_measured_is_an_error(turns: Any, error: str, members: int, talk: Graded) -> None:
     found = await talk(THREE, *turns)
     assert found.error.startswith(error)
     assert len(found.members) == members

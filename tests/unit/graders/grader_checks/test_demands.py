@@ -55,9 +55,7 @@ STATE = {
         (STATE, ["expect[1]", "expect[2]", "expect[3]"]),
     ],
 )
-async def test_a_prohibition_is_the_check_that_fails_when_it_is_broken(
-    grader: dict[str, Any], options: list[str], graded: Graded, leave: Files
-) -> None:
+async def test_a_prohibition_is_the_check_that_fails(grader: Any, options: Any, graded: Graded, leave: Files) -> None:
     leave({"a.txt": "text", "a.json": '{"a": 1}'})
     found = prohibitions_of(of(grader))
     assert [f"{rule.option}[{rule.place}]" for rule in found] == options

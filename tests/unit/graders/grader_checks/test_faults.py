@@ -221,9 +221,7 @@ def checks(*passed: bool) -> Grade:
         ([(True, False, False, True), (False, True, True, False)], "", ""),
     ],
 )
-def test_with_counterexamples_everything_that_is_forbidden_must_have_been_done_once(
-    bad: list[tuple[bool, ...]], path: str, told: str
-) -> None:
+def test_with_counterexamples_everything_forbidden_must_be_done_once(bad: Any, path: str, told: str) -> None:
     trials = tuple(Tried("x", FAILED, "", (checks(*passed),)) for passed in bad)
     tried_too = {"good": Tried("good", PASSED, "", (checks(True, True, True, True),)), "bad": trials}
     findings = check_of(with_counterexamples(FORBIDS, **tried_too)).findings
@@ -281,9 +279,7 @@ BOTH = {"type": "composite", "assertions": [CALLS, CONTAINS]}
         ([BOTH], {"compat": "agentv"}, False),
     ],
 )
-def test_a_mutant_counts_where_the_task_fails_by_those_that_it_hits(
-    graders: list[dict[str, Any]], scoring: dict[str, Any], must: bool
-) -> None:
+def test_a_mutant_counts_where_the_task_fails_by_those_that_it_hits(graders: Any, scoring: Any, must: bool) -> None:
     task = a_question(graders=graders, scoring=scoring)
     known = tuple(a_grade(members=tuple(a_grade() for _ in parts_of(grader))) for grader in task.graders)
     assert must_be_killed(task, a_mutant(), Tried("good", PASSED, "", known)) is must

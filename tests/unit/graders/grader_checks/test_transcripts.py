@@ -232,9 +232,7 @@ def test_an_answer_is_not_cut_where_nobody_can_say_what_is_missing(answer: str, 
         (STATE, False, False),
     ],
 )
-def test_who_must_notice_that_all_calls_are_gone_or_others(
-    grader: dict[str, Any], all_gone: bool, all_other: bool
-) -> None:
+def test_who_must_notice_that_all_calls_are_gone_or_others(grader: Any, all_gone: bool, all_other: bool) -> None:
     good = calls("search", "fetch")
     assert noticed(good, grader, "dropped step")[0] is all_gone
     assert noticed(good, grader, "swapped tool")[0] is all_other
@@ -331,9 +329,7 @@ DELETES = Tool(name="delete_order", description="Deletes.", command="true")
         (forbidden(*MANY), (), (), MANY[:MOST_NAMES]),
     ],
 )
-def test_refusals_name_what_is_forbidden_and_what_only_bad_trials_call(
-    grader: dict[str, Any], bad: tuple[str, ...], tools: tuple[Tool, ...], named: tuple[str, ...] | None
-) -> None:
+def test_refusals_name_what_is_forbidden(grader: Any, bad: Any, tools: Any, named: Any) -> None:
     refusals = refusals_of(a_task(graders=[grader], tools=tools), bad, ("look",))
     assert (refusals and refusals.names) == named
 

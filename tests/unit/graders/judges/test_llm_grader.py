@@ -62,9 +62,7 @@ async def test_what_a_reply_is_worth_here_and_in_agentv(
 
 
 @pytest.mark.parametrize(("fields", "score"), [({"negate": True}, 0.1), ({"target": "nobody"}, 0.9)])
-async def test_a_negated_grader_and_the_judge_of_an_eval_file_in_agentv(
-    fields: dict[str, Any], score: float, judged: Graded
-) -> None:
+async def test_a_negated_grader_and_another_judge_in_agentv(fields: Any, score: float, judged: Graded) -> None:
     result, _ = await judged(options(**fields), reply(score=0.9), criteria="c", scoring=AGENTV)
     assert result.score == pytest.approx(score, abs=1e-9)
 
@@ -391,9 +389,7 @@ async def test_marks_that_stay_unusable_measure_nothing(
         (item("a", weight=0), marks(a=True), "rubrics: no item has a weight above 0"),
     ],
 )
-async def test_what_measures_nothing_but_in_agentv(
-    criterion: dict[str, Any], said_of_it: str, error: str, judged: Graded
-) -> None:
+async def test_what_measures_nothing_but_in_agentv(criterion: Any, said_of_it: str, error: str, judged: Graded) -> None:
     result, _ = await judged(rubrics(criterion), said_of_it)
     assert error in result.error
     result, _ = await judged(rubrics(criterion), said_of_it, scoring=AGENTV)
@@ -421,9 +417,7 @@ async def test_votes_in_agentv_are_those_of_the_judges_that_mark_an_item(judged:
 
 
 @pytest.mark.parametrize(("scoring", "fatal"), [(Scoring(), NOT_MET + "a"), (AGENTV, "")], ids=["passgate", "AgentV"])
-async def test_nobody_is_asked_for_items_of_an_agent_that_wrote_nothing(
-    scoring: Scoring, fatal: str, judged: Graded
-) -> None:
+async def test_no_items_are_asked_of_an_agent_that_wrote_nothing(scoring: Scoring, fatal: str, judged: Graded) -> None:
     result, requests = await judged(rubrics(item("a", required=True)), AB, answer="", scoring=scoring)
     assert (result.score, result.passed, result.fatal, requests) == (0, False, fatal, [])
 

@@ -91,9 +91,7 @@ async def test_no_judge_is_an_error_that_says_how_to_get_one(graded: Graded) -> 
     ],
     ids=["nothing", "words before", "words after", "one of three votes"],
 )
-async def test_a_reply_that_stays_unusable_is_an_error(
-    replies: list[str], votes: int, asked: int, judged: Graded
-) -> None:
+async def test_a_reply_that_stays_unusable_is_an_error(replies: Any, votes: int, asked: int, judged: Graded) -> None:
     result, requests = await judged(options(), *replies, votes=votes)
     assert result.error.startswith("the judge's reply is unusable: ")
     assert len(requests) == asked
@@ -144,9 +142,7 @@ async def test_a_key_that_a_judge_was_made_to_write_is_not_repeated_to_it_as_an_
         ((0.5, 0.7), 0.6, "2 votes, from 0.5 to 0.7"),
     ],
 )
-async def test_the_median_of_several_votes_counts(
-    scores: tuple[float, ...], median: float, spread: str, judged: Graded
-) -> None:
+async def test_the_median_of_several_votes_counts(scores: Any, median: float, spread: str, judged: Graded) -> None:
     result, _ = await judged(options(threshold=0.75), *map(score, scores), votes=len(scores))
     assert result.score == pytest.approx(median)
     assert result.passed is (median >= 0.75)

@@ -55,9 +55,7 @@ def test_what_a_reply_says_becomes_checks() -> None:
         ('{"pass": false, "score": 0.95}', 0, 0, "`pass` is false, so the score 0.95 does not count"),
     ],
 )
-def test_plain_text_goes_by_the_exit_code_and_a_reply_by_its_pass(
-    stdout: str, exit_code: int, score: float, message: str
-) -> None:
+def test_plain_text_goes_by_the_exit_code(stdout: str, exit_code: int, score: float, message: str) -> None:
     read = read_code_reply(stdout, "", exit_code)
     assert (read.score, [check.message for check in read.checks]) == (score, [message])
     assert read.checks[0].passed is (score == 1)
@@ -117,9 +115,7 @@ def test_a_reply_that_is_none_is_the_graders_error(stdout: str) -> None:
         ("0.4", "", 1, "ended with exit code 1 after it had printed"),
     ],
 )
-def test_a_grader_that_crashes_says_nothing_of_the_agent(
-    stdout: str, stderr: str, exit_code: int, message: str
-) -> None:
+def test_a_grader_that_crashes_says_nothing(stdout: str, stderr: str, exit_code: int, message: str) -> None:
     with pytest.raises(MeasurementError, match=message):
         read_code_reply(stdout, stderr, exit_code)
 

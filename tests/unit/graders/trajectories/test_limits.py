@@ -38,9 +38,7 @@ async def test_every_limit_is_held_against_its_metric(limit: str, graded: Graded
     ],
     ids=["no number", "certainly broken", "kept and unknown", "a limit of 0", "the share that is kept", "no limit"],
 )
-async def test_limits_together(
-    limits: dict[str, Any], measured: dict[str, Any], score: float | None, graded: Graded
-) -> None:
+async def test_limits_together(limits: Any, measured: Any, score: float | None, graded: Graded) -> None:
     result = await graded(metrics(**limits), metrics=TrialMetrics(**measured))
     assert (result.passed, result.score, result.error is None) == (False, pytest.approx(score), score is not None)
 

@@ -162,9 +162,7 @@ async def test_a_fail_is_certain_when_the_known_calls_are_too_many(options: dict
         (steps("tool", min=2, max=3), ["a"], "1 tool steps, expected at least 2 and at most 3"),
     ],
 )
-async def test_messages_say_what_was_found(
-    options: dict[str, Any], calls: list[Any], message: str, graded: Graded
-) -> None:
+async def test_messages_say_what_was_found(options: Any, calls: list[Any], message: str, graded: Graded) -> None:
     assert (await graded(options, called(*calls))).checks[0].message == message
 
 
