@@ -2,21 +2,18 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.resources import open_resources
-from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.grade import grade
-from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.agent import AgentSpec, Endpoint, HttpOptions, Upstreams
+from passgate.tasks.model.agent import Endpoint, HttpOptions, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
-from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from tests.builders import SHIPPED, a_task
+from tests.builders import a_task
+from tests.flows.trials import trial_of
 from tests.project import REPOSITORY
 from tests.unit.agents import agent_server
 from tests.upstream import ScriptedUpstream
@@ -64,10 +61,7 @@ def answer(attempt):
 """
 
 
-async def trial_of(spec: AgentSpec, task: EvalTask, suites: Path) -> FinishedTrial:
-    opened = open_resources(spec, suites, SHIPPED, grade=grade, prices=PRICES, cost_cap=CostCap(), error_retries=0)
-    async with opened as bench:
-        return await run_trial(task, 0, bench)
+trial_of_task = partial(trial_of, task=TASK, prices=PRICES)
 
 
 @pytest.fixture
@@ -95,11 +89,11 @@ async def trials(
     finished = {}
     for kind, spec in specs.items():
         upstream.says(*SCRIPT)
-        finished[kind] = await trial_of(spec.model_copy(update={"upstreams": endpoints}), TASK, suites)
+        finished[kind] = await trial_of_task(spec.model_copy(update={"upstreams": endpoints}), suites=suites)
     recordings = tmp_path / "recordings"
     recordings.mkdir()
     (recordings / f"{TASK.task_id}.json").write_text(finished["openai"].transcript.model_dump_json())
-    finished["replay"] = await trial_of(parse_agent(f"replay:{recordings}"), TASK, suites)
+    finished["replay"] = await trial_of_task(parse_agent(f"replay:{recordings}"), suites=suites)
     finished["http"] = await over_http(suites, finished["openai"])
     return finished
 
@@ -116,7 +110,7 @@ async def over_http(suites: Path, like: FinishedTrial) -> FinishedTrial:
         server.replies = [agent_server.Says(reply)]
         options = HttpOptions(tool_calls="calls", tokens_in="usage.in", tokens_out="usage.out", complete=True)
         spec = parse_agent(f"http:{server.url}").model_copy(update={"http": options})
-        return await trial_of(spec, TASK, suites)
+        return await trial_of_task(spec, suites=suites)
 
 
 async def test_they_have_one_shape_and_are_graded_alike(trials: dict[str, FinishedTrial]) -> None:

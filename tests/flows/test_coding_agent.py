@@ -13,22 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.execution.resources import open_resources
-from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.formats.loading import load_policy
-from passgate.tasks.grade import grade
-from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import a_task
+from tests.flows.trials import trial_of
 from tests.processes import marked_processes
 from tests.project import REPOSITORY
 from tests.upstream import Says, ScriptedUpstream
 
 PACKAGES = REPOSITORY / "tests" / "npm"
-POLICY = load_policy(REPOSITORY / "gates.yaml")
 PRICES = PriceTable(models={"scripted-model": Price(input=1.0, output=10.0)})
 MARK = f"coding-agent-of-{os.getpid()}"
 CODEX = """
@@ -97,23 +92,15 @@ def _install(folder: Path) -> None:
         packages.rename(folder)
 
 
-def command_of(client: CodingAgent, commands: Path, folder: Path) -> str:
-    """The command line of an agent, its script written into a folder."""
-    script = folder / "agent.sh"
-    script.write_text(client.script, encoding="utf-8")
-    return f"sh {script} {commands} {{prompt}}"
-
-
-async def trial_of(client: CodingAgent, task: EvalTask, upstream: ScriptedUpstream, commands: Path, folder: Path):
+async def tried(client: CodingAgent, task: EvalTask, upstream: ScriptedUpstream, commands: Path, folder: Path):
     upstreams = Upstreams(
         openai=Endpoint(base_url=upstream.openai_base_url), anthropic=Endpoint(base_url=upstream.anthropic_base_url)
     )
-    agent = AgentSpec(kind=AgentKind.CLI, target=command_of(client, commands, folder), upstreams=upstreams)
-    suites = folder / "suites"
+    suites, script = folder / "suites", folder / "agent.sh"
     suites.mkdir()
-    opened = open_resources(agent, suites, POLICY, grade=grade, prices=PRICES, cost_cap=CostCap(None), error_retries=0)
-    async with opened as bench:
-        return await run_trial(task, 0, bench)
+    script.write_text(client.script, encoding="utf-8")
+    agent = AgentSpec(kind=AgentKind.CLI, target=f"sh {script} {commands} {{prompt}}", upstreams=upstreams)
+    return await trial_of(agent, task, suites, prices=PRICES)
 
 
 @each_agent
@@ -134,7 +121,7 @@ async def test_it_does_its_work_and_the_transcript_says_how(
             {"type": "tool_calls", "required": [client.shell_tool]},
         ],
     )
-    finished = await trial_of(client, task, upstream, commands, tmp_path)
+    finished = await tried(client, task, upstream, commands, tmp_path)
     trial, transcript = finished.trial, finished.transcript
     assert (trial.status, trial.reason) == (TrialStatus.PASSED, "")
     assert upstream.count == 3
@@ -156,7 +143,7 @@ async def test_it_is_ended_at_its_step_budget_with_all_that_it_has_started(
 ) -> None:
     upstream.says(client.asks(f"(setsid sleep 4242 {MARK} < /dev/null > /dev/null 2>&1 &); echo still at it"))
     task = a_task(inputs={"prompt": f"Never stop. {MARK}"}, budgets=Budgets(max_steps=4, max_seconds=300))
-    finished = await trial_of(client, task, upstream, commands, tmp_path)
+    finished = await tried(client, task, upstream, commands, tmp_path)
     assert upstream.count == 4
     assert finished.trial.status is TrialStatus.FAILED
     assert "over budget: max_steps" in finished.trial.reason
@@ -180,7 +167,7 @@ async def test_a_command_that_is_forbidden_is_never_run(
         ],
         budgets=Budgets(max_steps=8, max_seconds=300),
     )
-    finished = await trial_of(client, task, upstream, commands, tmp_path)
+    finished = await tried(client, task, upstream, commands, tmp_path)
     assert finished.trial.status is TrialStatus.FAILED
     (veto,) = [violation for grade in finished.trial.grades for violation in grade.violations]
     assert "rm -rf" in veto.message

@@ -21,22 +21,15 @@ import asyncio, sys
 from passgate.flows.ci_merge import ci_merge
 from passgate.tasks.model.run import RunRequest
 flow = ci_merge.with_options(retries=99, retry_delay_seconds=1)
-state = asyncio.run(flow(RunRequest(agent=sys.argv[1]), return_state=True))
-print("STATE", state.name)
-"""
-RESUME = """
-import asyncio, sys
-from passgate.flows.ci_merge import ci_merge
-from passgate.tasks.model.run import RunRequest
-state = asyncio.run(ci_merge(RunRequest(run=sys.argv[1]), return_state=True))
+state = asyncio.run(flow(RunRequest(**{sys.argv[1]: sys.argv[2]}), return_state=True))
 print("STATE", state.name)
 """
 IN_A_SANDBOX = WRITES_OK + "environment: {{sandbox: flaky}}\n"
 
 
-def flow(project: Project, agent: str) -> subprocess.CompletedProcess[str]:
+def flow(project: Project, option: str, value: str) -> subprocess.CompletedProcess[str]:
     """A flow with retries, in a process of its own, as a worker of Prefect would start it."""
-    return project.run([*CODE, RUN, agent])
+    return project.run([*CODE, RUN, option, value])
 
 
 def journal_of(project: Project) -> bytes:
@@ -58,7 +51,7 @@ def test_retries_carry_on_the_same_run_and_repeat_no_finished_trial(project: Pro
 
     healing = threading.Thread(target=heal)
     healing.start()
-    ended = flow(project, f"cli:sh {project.path}/agent.sh")
+    ended = flow(project, "agent", f"cli:sh {project.path}/agent.sh")
     healing.join()
     assert "STATE GatePassed" in ended.stdout, ended.stdout + ended.stderr
     (folder,) = project.run_folders()
@@ -70,7 +63,7 @@ def test_retries_carry_on_the_same_run_and_repeat_no_finished_trial(project: Pro
 def test_a_failed_gate_is_not_tried_again(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
-    ended = flow(project, "nop")
+    ended = flow(project, "agent", "nop")
     assert "STATE GateFailed" in ended.stdout, ended.stdout + ended.stderr
     begun = flow_run_of(project)
     assert (begun["state_name"], begun["run_count"]) == ("GateFailed", 1)
@@ -107,6 +100,6 @@ def test_the_flow_run_of_a_resumed_run_is_named_after_the_agent_of_its_plan(proj
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
     assert project.passgate("run", "ci_merge", "--agent", "nop", "--engine", "none").returncode == 1
     (folder,) = project.run_folders()
-    ended = project.run([*CODE, RESUME, folder.name])
+    ended = flow(project, "run", folder.name)
     assert "STATE GateFailed" in ended.stdout, ended.stdout + ended.stderr
     assert flow_run_of(project)["name"] == "ci_merge nop"

@@ -3,23 +3,19 @@
 import pytest
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.resources import open_resources
-from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.grade import grade
-from passgate.tasks.metering.cost_cap import CostCap
+from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.model.agent import Endpoint, Upstreams
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from tests.builders import SHIPPED
+from tests.flows.trials import trial_of
 from tests.project import REPOSITORY
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
 SUITES = REPOSITORY / "suites"
-POLICY = load_policy(REPOSITORY / "gates.yaml")
-TASK = next(task for task in load_tasks(SUITES, POLICY) if task.task_id == "incident-2026-05-06_second-refund_1")
+TASK = next(task for task in load_tasks(SUITES, SHIPPED) if task.task_id == "incident-2026-05-06_second-refund_1")
 LOOKS = Says(calls=[("get_order", {"order": 8841})])
 LOOKS_ON = Says(calls=[("get_refund", {"refund": "R-2207"})])
 TELLS = Says("Your bank has it since 4 May.\nREFUND: paid before")
@@ -29,9 +25,7 @@ async def trial(upstream: ScriptedUpstream, *replies: Says) -> FinishedTrial:
     upstream.says(*replies)
     endpoints = Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))
     spec = parse_agent("openai:m").model_copy(update={"upstreams": endpoints})
-    opened = open_resources(spec, SUITES, POLICY, grade=grade, prices=PriceTable(), cost_cap=CostCap(), error_retries=0)
-    async with opened as bench:
-        return await run_trial(TASK, 0, bench)
+    return await trial_of(spec, TASK, SUITES)
 
 
 async def test_the_recorded_results_reach_the_model(upstream: ScriptedUpstream) -> None:

@@ -54,9 +54,11 @@ class MissingLimit(CountingLimit):
         raise UsageError("the Prefect server has no such limit")
 
 
-async def run_trials(pool: SlotPool, trials: int, work: Callable[[], Awaitable[None]]) -> None:
+async def run_trials(pool: SlotPool, trials: int, work: Callable[[], Awaitable[None]], at_once: int = 64) -> None:
+    turns = asyncio.Semaphore(at_once)
+
     async def trial() -> None:
-        async with pool.slot():
+        async with turns, pool.slot():
             await work()
 
     async with pool.kept(5), asyncio.TaskGroup() as group:
@@ -76,18 +78,7 @@ def test_trials_hand_slots_on_and_ask_for_few(size: int, trials_at_once: int) ->
         await asyncio.sleep(0)
         running -= 1
 
-    async def all_trials() -> None:
-        pool, at_once = SlotPool(limit, size, trials_at_once, lambda _: None), asyncio.Semaphore(trials_at_once)
-
-        async def trial() -> None:
-            async with at_once, pool.slot():
-                await work()
-
-        async with pool.kept(5), asyncio.TaskGroup() as group:
-            for _ in range(300):
-                group.create_task(trial())
-
-    asyncio.run(all_trials())
+    asyncio.run(run_trials(SlotPool(limit, size, trials_at_once, lambda _: None), 300, work, trials_at_once))
     assert 1 <= most <= min(size, trials_at_once)
     assert limit.taken == 0
     assert limit.requests <= 60

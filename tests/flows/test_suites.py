@@ -7,24 +7,20 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.resources import open_resources
-from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.grade import grade
+from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.policy import JudgePolicy, Policy
-from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, GateName, Suite
-from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.model.trial import Trial, TrialStatus
+from tests.builders import SHIPPED
+from tests.flows.trials import trial_of
 from tests.project import REPOSITORY
 from tests.scenarios import Scenarios
 from tests.scenarios.shipped import nothing_done, release
 
 SUITES = REPOSITORY / "suites"
-POLICY = load_policy(REPOSITORY / "gates.yaml")
-TASKS = load_tasks(SUITES, POLICY)
-MERGE_GATE = POLICY.gates[GateName.CI_MERGE]
+TASKS = load_tasks(SUITES, SHIPPED)
+MERGE_GATE = SHIPPED.gates[GateName.CI_MERGE]
 OTHERS = [task for task in TASKS if task.suite not in MERGE_GATE.suites or GateName.CI_MERGE not in task.gates]
 """The tasks that the merge gate leaves out."""
 SEED_TASKS = {
@@ -41,20 +37,9 @@ def no_judge_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PASSGATE_JUDGE_MODEL", raising=False)
 
 
-async def one_trial(task: EvalTask, agent: str, policy: Policy) -> FinishedTrial:
-    spec, cost_cap = parse_agent(agent), CostCap()
-    opened = open_resources(spec, SUITES, policy, grade=grade, prices=PriceTable(), cost_cap=cost_cap, error_retries=0)
-    async with opened as bench:
-        return await run_trial(task, 0, bench)
-
-
-def tried(task: EvalTask, agent: str) -> FinishedTrial:
+def tried(task: EvalTask, agent: str, policy: Policy = SHIPPED) -> Trial:
     """One trial of a task by an agent."""
-
-    async def attempt() -> FinishedTrial:
-        return await one_trial(task, agent, POLICY)
-
-    return asyncio.run(attempt())
+    return asyncio.run(trial_of(parse_agent(agent), task, SUITES, policy=policy)).trial
 
 
 def wrong_solutions() -> Iterator[object]:
@@ -83,14 +68,14 @@ def test_doing_nothing_fails_every_task_of_the_merge_gate(scenario: Scenarios) -
 @pytest.mark.slow
 @pytest.mark.parametrize("task", OTHERS, ids=lambda task: task.task_id)
 def test_doing_nothing_fails_the_other_tasks(task: EvalTask) -> None:
-    trial = tried(task, "nop").trial
+    trial = tried(task, "nop")
     assert trial.status is TrialStatus.FAILED, trial.reason
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "name"), list(wrong_solutions()))
 def test_a_wrong_solution_fails(task: EvalTask, name: str) -> None:
-    trial = tried(task, f"oracle:{name}").trial
+    trial = tried(task, f"oracle:{name}")
     assert trial.status is TrialStatus.FAILED, trial.reason
 
 
@@ -110,10 +95,6 @@ def test_the_first_task_of_each_suite_is_as_it_was_asked_for(task_id: str) -> No
 
 def test_without_a_judge_rubrics_are_errors_that_name_the_setting() -> None:
     task = next(task for task in TASKS if task.task_id == "support-chat_resolution_1")
-
-    async def attempt() -> FinishedTrial:
-        return await one_trial(task, "oracle", POLICY.model_copy(update={"judge": JudgePolicy()}))
-
-    trial = asyncio.run(attempt()).trial
+    trial = tried(task, "oracle", SHIPPED.model_copy(update={"judge": JudgePolicy()}))
     assert trial.status is TrialStatus.ERROR
     assert "PASSGATE_JUDGE_BASE_URL" in trial.reason
