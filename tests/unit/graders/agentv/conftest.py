@@ -18,7 +18,7 @@ def compare(graded: Graded) -> Graded:
 
 
 @pytest.fixture
-def compare_scores(compare: Graded) -> Graded:
+def scores(compare: Graded) -> Graded:
     """AgentV's score and passgate's own."""
 
     async def both(*arguments: Any, **trial: Any) -> tuple[Any, Any]:

@@ -93,9 +93,9 @@ HALF = composite(A, B, **by("threshold", threshold=0.5)) | {"name": "in"}
     ],
 )
 async def test_the_score_of_members(
-    members: Any, fields: dict[str, Any], theirs: float, ours: float, compare_scores: Graded
+    members: Any, fields: dict[str, Any], theirs: float, ours: float, scores: Graded
 ) -> None:
-    found = await compare_scores(composite(*members, **fields), PARIS)
+    found = await scores(composite(*members, **fields), PARIS)
     assert found == pytest.approx((theirs, ours), abs=1e-9)
 
 
@@ -131,9 +131,9 @@ async def test_a_program_gives_the_score(compare: Graded, provide: Files) -> Non
     assert ours.error is not None
 
 
-async def test_the_judge_gives_the_score_whatever_else_it_says(compare_scores: Graded) -> None:
+async def test_the_judge_gives_the_score_whatever_else_it_says(scores: Graded) -> None:
     options = composite(A, B, **by("llm_grader", prompt="{{EVALUATOR_RESULTS_JSON}}"))
-    assert await compare_scores(options, PARIS, judge=RecordedJudge('{"score": 0.9, "pass": false}')) == (0.9, 0)
+    assert await scores(options, PARIS, judge=RecordedJudge('{"score": 0.9, "pass": false}')) == (0.9, 0)
 
 
 def talk(turns: int) -> Transcript:
@@ -167,9 +167,9 @@ WEIGHED = {"assertions": [*says("Alice", weight=3)["assertions"], *says("Rome")[
     ],
 )
 async def test_the_score_of_turns(
-    turns: list[dict[str, Any]], fields: dict[str, Any], theirs: float, ours: float | None, compare_scores: Graded
+    turns: list[dict[str, Any]], fields: dict[str, Any], theirs: float, ours: float | None, scores: Graded
 ) -> None:
-    found = await compare_scores({"type": "turns", "turns": turns, **fields}, talk(len(turns)))
+    found = await scores({"type": "turns", "turns": turns, **fields}, talk(len(turns)))
     assert found == pytest.approx((theirs, ours), abs=1e-9)
 
 

@@ -25,145 +25,124 @@ def tools(*names: str) -> list[dict[str, Any]]:
     return [{"tool": name} for name in names]
 
 
-async def compare_trajectories(compare_scores: Graded, scores: Any, *transcript: Transcript, **fields: Any) -> None:
-    found = await compare_scores({"type": "tool_trajectory", **fields}, *(transcript or (SEARCHES,)))
-    assert found == pytest.approx(scores, abs=1e-9)
+def by(mode: str, expected: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "tool_trajectory", "mode": mode, "expected": expected, **fields}
+
+
+def in_order(expected: Any, args_match: Any = "exact") -> dict[str, Any]:
+    return by("in_order", expected, args_match=args_match)
 
 
 @pytest.mark.parametrize(
-    ("fields", "theirs", "ours"),
+    ("options", "theirs", "ours"),
     [
-        ({"minimums": {"search": 2, "read": 1}}, 1, 1),
-        ({"minimums": {"search": 3, "read": 1}}, 1 / 2, 1 / 2),
-        ({"minimums": {"search": 2}, "expected": tools("missing")}, 1, 1 / 2),
-        ({"minimums": {"read": 1}, "negate": True}, 0, 0),
-        ({"expected": tools("search")}, 1, 1),
+        ({"type": "tool_trajectory", "minimums": {"search": 2, "read": 1}}, 1, 1),
+        ({"type": "tool_trajectory", "minimums": {"search": 3, "read": 1}}, 1 / 2, 1 / 2),
+        ({"type": "tool_trajectory", "minimums": {"search": 2}, "expected": tools("missing")}, 1, 1 / 2),
+        ({"type": "tool_trajectory", "minimums": {"read": 1}, "negate": True}, 0, 0),
+        ({"type": "tool_trajectory", "expected": tools("search")}, 1, 1),
+        (in_order(tools("search", "answer")), 1, 1),
+        (in_order(tools("answer", "search")), 1 / 2, 0),
+        (in_order([search(args={"q": "a"})], "superset"), 1, 1),
+        (in_order([search(args={"q": "a"})]), 0, 0),
+        (in_order([search(args={"q": "b"})], "superset"), 0, 1),
+        (in_order([search(args="any")]), 1, 1),
+        (in_order([search(args={"q": "any"})], "superset"), 0, 0),
+        (in_order([search(args={"q": "a", "limit": 5, "extra": 1})], "subset"), 1, 1),
+        (in_order([search(args={"q": "a", "limit": 99})], ["q"]), 1, 1),
+        (in_order([search(args={"q": "zzz"}, args_match="ignore")]), 1, 1),
+        (in_order([search(max_duration_ms=200), *tools("read")]), 1, 1),
+        (in_order([search(max_duration_ms=50), *tools("read")]), 2 / 3, 1 / 2),
+        (in_order(tools("missing", "read")), 0, 1 / 2),
+        (in_order([*tools("read"), {"tool": "missing", "max_duration_ms": 50}]), 1 / 3, 1 / 2),
+        (by("exact", tools("search", "read", "search", "answer")), 1, 1),
+        (by("exact", tools("search", "read", "search")), 1, 0),
+        (by("exact", tools("search", "read", "search", "answer", "done")), 4 / 5, 0),
+        (by("exact", [search(max_duration_ms=50), *tools("read", "search", "answer")]), 4 / 5, 0),
+        (by("exact", tools("read", "search", "search", "answer")), 1 / 2, 0),
+        (by("superset", tools("answer", "search")), 1, 1),
+        (by("superset", tools("read", "read")), 1 / 2, 1 / 2),
+        (by("superset", [{"tool": "read", "max_duration_ms": 1}]), 1, 0),
+        (by("superset", [search(), search(args={"q": "a", "limit": 5})]), 1 / 2, 1),
+        (by("subset", tools("search", "read", "answer")), 1, 1),
+        (by("subset", tools("search")), 1 / 2, 0),
+        (by("subset", tools("search", "read")), 3 / 4, 0),
+        (by("subset", []), 0, 0),
     ],
 )
-async def test_any_order(fields: dict[str, Any], theirs: float, ours: float, compare_scores: Graded) -> None:
-    await compare_trajectories(compare_scores, (theirs, ours), **fields)
+async def test_expected_calls(options: Any, theirs: float, ours: float, scores: Graded) -> None:
+    assert await scores(options, SEARCHES) == pytest.approx((theirs, ours), abs=1e-9)
+
+
+def used(*tools: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "tool_used", "tools": tools, **fields}
+
+
+def sequence(*steps: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "tool_sequence", "steps": steps, **fields}
+
+
+def steps(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "step_count", "kind": kind, **fields}
 
 
 @pytest.mark.parametrize(
-    ("expected", "args_match", "theirs", "ours"),
+    ("options", "theirs", "ours"),
     [
-        (tools("search", "answer"), "exact", 1, 1),
-        (tools("answer", "search"), "exact", 1 / 2, 0),
-        ([search(args={"q": "a"})], "superset", 1, 1),
-        ([search(args={"q": "a"})], "exact", 0, 0),
-        ([search(args={"q": "b"})], "superset", 0, 1),
-        ([search(args="any")], "exact", 1, 1),
-        ([search(args={"q": "any"})], "superset", 0, 0),
-        ([search(args={"q": "a", "limit": 5, "extra": 1})], "subset", 1, 1),
-        ([search(args={"q": "a", "limit": 99})], ["q"], 1, 1),
-        ([search(args={"q": "zzz"}, args_match="ignore")], "exact", 1, 1),
-        ([search(max_duration_ms=200), *tools("read")], "exact", 1, 1),
-        ([search(max_duration_ms=50), *tools("read")], "exact", 2 / 3, 1 / 2),
-        (tools("missing", "read"), "exact", 0, 1 / 2),
-        ([*tools("read"), {"tool": "missing", "max_duration_ms": 50}], "exact", 1 / 3, 1 / 2),
+        (used("search"), 1, 1),
+        (used("search", "missing"), 0, 0),
+        (used("search", min=2, max=2), 1, 1),
+        (used("sea*"), 1, 1),
+        (used("SEARCH"), 1, 1),
+        (used("read", negate=True), 0, 0),
+        (used("delete_file", negate=True), 1, 1),
+        (used("shell", negate=True), 1, 0),
+        (used("exec_command", negate=True), 1, 0),
+        (used("Bash", negate=True), 0, 0),
+        (used("shell"), 0, 1),
+        (used("read", min=0, max=0), 0, 0),
+        (used("read", "delete_file", negate=True), 0, 0),
+        (sequence("search", "read", "search"), 1, 1),
+        (sequence("search", "read", "Bash", "search", mode="exact"), 1, 0),
+        (sequence("read", "read"), 0, 0),
+        (sequence("read", "shell"), 0, 1),
+        ({"type": "tool_arguments", "tool": "search", "args": {"q": "b"}}, 1, 1),
+        ({"type": "tool_arguments", "tool": "search", "args": {"q": "b"}, "mode": "exact"}, 0, 0),
+        ({"type": "tool_arguments", "tool": "search", "args": {"q": "b"}, "mode": "exact", "ignore": ["limit"]}, 1, 1),
+        (
+            {"type": "tool_arguments", "tool": "search", "args": {"q": "b"}, "mode": "exact", "defaults": {"limit": 5}},
+            1,
+            1,
+        ),
+        ({"type": "tool_arguments", "tool": "search", "args": {"q": "b", "limit": 5}, "defaults": {"limit": 5}}, 0, 1),
+        ({"type": "tool_arguments", "tool": "shell", "args": {"command": "rm -rf /"}, "negate": True}, 1, 0),
+        (steps("tool", max=4), 1, 0),
+        (steps("command", min=2, max=2), 1, 0),
+        (steps("command", min=3, max=3), 0, 1),
+        (steps("command", pattern="curl", min=1), 1, 1),
+        (steps("any", min=6, max=6), 1, 1),
     ],
 )
-async def test_in_order(expected: Any, args_match: Any, theirs: float, ours: float, compare_scores: Graded) -> None:
-    fields = {"mode": "in_order", "args_match": args_match, "expected": expected}
-    await compare_trajectories(compare_scores, (theirs, ours), **fields)
+async def test_steps_and_the_shells_that_are_not_seen(options: Any, theirs: float, ours: float, scores: Graded) -> None:
+    assert await scores(options, called(*CALLS)) == (theirs, ours)
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected", "theirs", "ours"),
+    ("options", "transcript", "theirs", "ours"),
     [
-        ("exact", tools("search", "read", "search", "answer"), 1, 1),
-        ("exact", tools("search", "read", "search"), 1, 0),
-        ("exact", tools("search", "read", "search", "answer", "done"), 4 / 5, 0),
-        ("exact", [search(max_duration_ms=50), *tools("read", "search", "answer")], 4 / 5, 0),
-        ("exact", tools("read", "search", "search", "answer"), 1 / 2, 0),
-        ("superset", tools("answer", "search"), 1, 1),
-        ("superset", tools("read", "read"), 1 / 2, 1 / 2),
-        ("superset", [{"tool": "read", "max_duration_ms": 1}], 1, 0),
-        ("superset", [search(), search(args={"q": "a", "limit": 5})], 1 / 2, 1),
-        ("subset", tools("search", "read", "answer"), 1, 1),
-        ("subset", tools("search"), 1 / 2, 0),
-        ("subset", tools("search", "read"), 3 / 4, 0),
-        ("subset", [], 0, 0),
+        (in_order([search(max_duration_ms=50)]), called("search"), 1, None),
+        (by("exact", [search(max_duration_ms=50)]), called("search"), 1, None),
+        (in_order(tools("search")), NO_CALLS, 0, None),
+        (by("subset", tools("search")), NO_CALLS, 1, None),
+        ({"type": "tool_trajectory", "minimums": {"search": 1}}, NO_CALLS, 0, None),
+        (used("shell"), called("shell"), 1, 1),
+        (steps("tool", min=1), called("shell"), 1, 1),
+        (used("search"), NO_CALLS, 0, None),
+        (used("search", negate=True), NO_CALLS, 1, None),
     ],
 )
-async def test_other_modes(mode: str, expected: Any, theirs: float, ours: float, compare_scores: Graded) -> None:
-    await compare_trajectories(compare_scores, (theirs, ours), mode=mode, expected=expected)
-
-
-@pytest.mark.parametrize(
-    ("fields", "transcript", "theirs"),
-    [
-        ({"mode": "in_order", "expected": [search(max_duration_ms=50)]}, called("search"), 1),
-        ({"mode": "exact", "expected": [search(max_duration_ms=50)]}, called("search"), 1),
-        ({"mode": "in_order", "expected": tools("search")}, NO_CALLS, 0),
-        ({"mode": "subset", "expected": tools("search")}, NO_CALLS, 1),
-        ({"minimums": {"search": 1}}, NO_CALLS, 0),
-    ],
-)
-async def test_durations_and_calls_that_are_not_known(
-    fields: dict[str, Any], transcript: Transcript, theirs: float, compare_scores: Graded
-) -> None:
-    await compare_trajectories(compare_scores, (theirs, None), transcript, **fields)
-
-
-@pytest.mark.parametrize(
-    ("fields", "theirs", "ours"),
-    [
-        ({"tools": ["search"]}, 1, 1),
-        ({"tools": ["search", "missing"]}, 0, 0),
-        ({"tools": ["search"], "min": 2, "max": 2}, 1, 1),
-        ({"tools": ["sea*"]}, 1, 1),
-        ({"tools": ["SEARCH"]}, 1, 1),
-        ({"tools": ["read"], "negate": True}, 0, 0),
-        ({"tools": ["delete_file"], "negate": True}, 1, 1),
-        ({"tools": ["shell"], "negate": True}, 1, 0),
-        ({"tools": ["exec_command"], "negate": True}, 1, 0),
-        ({"tools": ["Bash"], "negate": True}, 0, 0),
-        ({"tools": ["shell"]}, 0, 1),
-        ({"tools": ["read"], "min": 0, "max": 0}, 0, 0),
-        ({"tools": ["read", "delete_file"], "negate": True}, 0, 0),
-        ({"steps": ["search", "read", "search"]}, 1, 1),
-        ({"steps": ["search", "read", "Bash", "search"], "mode": "exact"}, 1, 0),
-        ({"steps": ["read", "read"]}, 0, 0),
-        ({"steps": ["read", "shell"]}, 0, 1),
-        ({"tool": "search", "args": {"q": "b"}}, 1, 1),
-        ({"tool": "search", "args": {"q": "b"}, "mode": "exact"}, 0, 0),
-        ({"tool": "search", "args": {"q": "b"}, "mode": "exact", "ignore": ["limit"]}, 1, 1),
-        ({"tool": "search", "args": {"q": "b"}, "mode": "exact", "defaults": {"limit": 5}}, 1, 1),
-        ({"tool": "search", "args": {"q": "b", "limit": 5}, "defaults": {"limit": 5}}, 0, 1),
-        ({"tool": "shell", "args": {"command": "rm -rf /"}, "negate": True}, 1, 0),
-        ({"kind": "tool", "max": 4}, 1, 0),
-        ({"kind": "command", "min": 2, "max": 2}, 1, 0),
-        ({"kind": "command", "min": 3, "max": 3}, 0, 1),
-        ({"kind": "command", "pattern": "curl", "min": 1}, 1, 1),
-        ({"kind": "any", "min": 6, "max": 6}, 1, 1),
-    ],
-)
-async def test_steps_and_the_shells_that_are_not_seen(
-    fields: dict[str, Any], theirs: float, ours: float, compare_scores: Graded
-) -> None:
-    assert await compare_scores(step(fields), called(*CALLS)) == (theirs, ours)
-
-
-def step(fields: dict[str, Any]) -> dict[str, Any]:
-    types = {"tools": "tool_used", "steps": "tool_sequence", "tool": "tool_arguments", "kind": "step_count"}
-    return {"type": types[next(iter(fields))], **fields}
-
-
-@pytest.mark.parametrize(
-    ("fields", "transcript", "theirs", "ours"),
-    [
-        ({"tools": ["shell"]}, called("shell"), 1, 1),
-        ({"kind": "tool", "min": 1}, called("shell"), 1, 1),
-        ({"tools": ["search"]}, NO_CALLS, 0, None),
-        ({"tools": ["search"], "negate": True}, NO_CALLS, 1, None),
-    ],
-    ids=["a shell without a command", "a step of it", "an agent that only prints text", "and calls nothing forbidden"],
-)
-async def test_steps_without_commands(
-    fields: dict[str, Any], transcript: Transcript, theirs: float, ours: float | None, compare_scores: Graded
-) -> None:
-    assert await compare_scores(step(fields), transcript) == (theirs, ours)
+async def test_what_is_not_known(options: Any, transcript: Any, theirs: float, ours: Any, scores: Graded) -> None:
+    assert await scores(options, transcript) == (theirs, ours)
 
 
 METRICS = TrialMetrics(
