@@ -1,13 +1,41 @@
-"""An HTTP server on the loopback with one answer to everything."""
+"""HTTP servers on the loopback that answer as a test wants."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TypeVar
 
-Server = TypeVar("Server", bound=ThreadingHTTPServer)
+Answer = tuple[int, Mapping[str, str], bytes]
+"""The status, headers beside the length, and the body."""
+
+
+@contextmanager
+def serving(answer: Callable[[BaseHTTPRequestHandler, bytes], Answer]) -> Iterator[str]:
+    """The URL of a server that answers each request and its body so, while the context lasts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _handle(self) -> None:
+            status, headers, body = answer(self, self.rfile.read(int(self.headers.get("content-length") or 0)))
+            self.send_response(status)
+            for name, value in {"content-length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _handle  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Nothing on the terminal."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @dataclass
@@ -22,33 +50,12 @@ class Answering:
 def answering(
     status: int, body: bytes = b'{"data": []}', content_type: str = "application/json"
 ) -> Iterator[Answering]:
-    """The server, for as long as the context lasts."""
+    """A server with one answer to everything."""
+    answers = Answering("")
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            answers.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
-            self.send_response(status)
-            self.send_header("content-type", content_type)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(request: BaseHTTPRequestHandler, _: bytes) -> Answer:
+        answers.asked.append((request.path, {name.lower(): value for name, value in request.headers.items()}))
+        return status, {"content-type": content_type}, body
 
-        def log_message(self, *_: object) -> None:
-            """Nothing on the terminal."""
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        answers = Answering(f"http://127.0.0.1:{server.server_port}")
+    with serving(answer) as answers.url:
         yield answers
-
-
-@contextmanager
-def serving(server: Server) -> Iterator[Server]:
-    """Let a server answer, in a thread, for as long as the context lasts."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

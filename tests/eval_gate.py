@@ -15,13 +15,13 @@ from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
-from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.sandboxes.workbench import Workbench
 from passgate.tasks.stats.measurement import measurement_of
 from tests.builders import SHIPPED, a_plan
 from tests.function_agent import FunctionAgent
+from tests.project import Project
 
 Answer = Callable[[Attempt], Any]
 
@@ -56,9 +56,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> Path:
     """A repository with these files; its suites folder."""
     (folder / ".git").mkdir()
     for name, text in files.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        Project(folder).write(name, text)
     return folder
 
 
@@ -67,7 +65,7 @@ async def trials_of_files(
 ) -> tuple[tuple[EvalTask, ...], list[FinishedTrial]]:
     """Every test of the files run and graded; k times each, or as often as the files say with `None`."""
     suites = write_files(folder, files)
-    tasks = tuple(task if k is None else task.model_copy(update={"k": k}) for task in load_tasks(suites, _policy()))
+    tasks = tuple(task if k is None else task.model_copy(update={"k": k}) for task in load_tasks(suites, SHIPPED))
     with Workbench(suites, processes=2) as workbench:
         bench = TrialResources(
             agent=FunctionAgent(agent),
@@ -88,10 +86,5 @@ async def gate_of_files(
 ) -> Ruling:
     """What the merge gate rules on the tests of these files."""
     tasks, finished = await trials_of_files(folder, files, agent, judge=judge, k=k)
-    plan = a_plan(*tasks)
-    gate: GatePolicy = plan.policy.gates[GateName.CI_MERGE]
-    return rule_on(plan, gate, measurement_of(tasks, [one.trial for one in finished]), Baseline(branch="main"))
-
-
-def _policy() -> Policy:
-    return SHIPPED
+    measured = measurement_of(tasks, [one.trial for one in finished])
+    return rule_on(a_plan(*tasks), SHIPPED.gates[GateName.CI_MERGE], measured, Baseline(branch="main"))

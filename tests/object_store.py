@@ -1,14 +1,14 @@
 """A local S3 server for tests of runs at a URL."""
 
-import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import pytest
 from s3fs import S3FileSystem
+
+from tests.prefect_servers import free_port
 
 BUCKET = "passgate-tests"
 _NUMBERS = count(1)
@@ -43,6 +43,7 @@ class ObjectStore:
 
     def stop(self) -> None:
         self.server.stop()
+        self.server._server.server_close()  # Moto leaves its socket open
 
     def keys(self, url: str) -> list[str]:
         """The names of the objects below a URL, relative to it."""
@@ -71,28 +72,19 @@ class ObjectStore:
         return s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
 
 
-@contextmanager
-def started_object_store() -> Iterator[ObjectStore]:
-    """An S3 server with an empty bucket."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    store = ObjectStore(port)
+@pytest.fixture(scope="module")
+def object_store() -> Iterator[ObjectStore]:
+    """An S3 server with an empty bucket, which the environment of this process names too."""
+    store = ObjectStore(free_port())
     store.start()
     try:
         if BUCKET not in store.buckets:
             store._backend.create_bucket(BUCKET, "us-east-1")
-        yield store
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in store.environment.items():
+                patch.setenv(name, value)
+            # Drivers of this process that were made for another server know its address.
+            S3FileSystem.clear_instance_cache()
+            yield store
     finally:
         store.stop()
-
-
-@pytest.fixture(scope="module")
-def object_store() -> Iterator[ObjectStore]:
-    """An S3 server, which the environment of this process names too."""
-    with started_object_store() as store, pytest.MonkeyPatch.context() as patch:
-        for name, value in store.environment.items():
-            patch.setenv(name, value)
-        # Drivers of this process that were made for another server know its address.
-        S3FileSystem.clear_instance_cache()
-        yield store

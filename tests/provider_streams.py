@@ -1,24 +1,18 @@
 """Streams as providers send them, put through an API as the meter does it, and served to the providers' own clients."""
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 from passgate.tasks.providers.apis.interface import Api, ReplyStream
 from passgate.tasks.providers.exchange import AskedCall
+from tests.answering import Answer, serving
+from tests.upstream_shapes import Json, event, named_event
 
-Json = dict[str, Any]
+__all__ = ["Json", "event"]
+
 DONE = b"data: [DONE]\n\n"
-
-
-def event(document: Json, name: str | None = None) -> bytes:
-    """One event as a provider words it, with spaces that no JSON needs."""
-    head = b"" if name is None else b"event: " + name.encode() + b"\n"
-    return head + b"data: " + json.dumps(document).encode() + b"\n\n"
 
 
 def unnamed(documents: Iterable[Json]) -> bytes:
@@ -28,7 +22,7 @@ def unnamed(documents: Iterable[Json]) -> bytes:
 
 def named(documents: Iterable[Json]) -> bytes:
     """A stream of events that are named by their type."""
-    return b"".join(event(document, document["type"]) for document in documents)
+    return b"".join(map(named_event, documents))
 
 
 def documents(stream: bytes) -> list[Json]:
@@ -75,27 +69,11 @@ class Canned:
 def canned(body: bytes, *, status: int = 200, headers: Sequence[tuple[str, str]] = ()) -> Iterator[Canned]:
     """Serve an answer while the context lasts; a stream when the status is 200."""
     kind = "text/event-stream" if status == 200 else "application/json"
+    server = Canned("")
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            server.count += 1
-            self.send_response(status)
-            for name, value in [("content-type", kind), ("content-length", str(len(body))), *headers]:
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(*_: object) -> Answer:
+        server.count += 1
+        return status, {"content-type": kind, **dict(headers)}, body
 
-        def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
-
-    http_server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server = Canned(f"http://127.0.0.1:{http_server.server_port}")
-    thread = threading.Thread(target=http_server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(answer) as server.url:
         yield server
-    finally:
-        http_server.shutdown()
-        thread.join()
-        http_server.server_close()

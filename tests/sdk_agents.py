@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 from pydantic_ai import Agent, Tool
-from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -88,11 +87,11 @@ class Sdk:
         return run
 
 
-def _openai(client: type[OpenAI | AsyncOpenAI]) -> Connect:
+def _openai(client: Callable[..., Any]) -> Connect:
     return lambda access: client(base_url=access.openai_base_url, api_key=access.api_key)
 
 
-def _anthropic(client: type[Anthropic | AsyncAnthropic]) -> Connect:
+def _anthropic(client: Callable[..., Any]) -> Connect:
     return lambda access: client(base_url=access.anthropic_base_url, api_key=access.api_key)
 
 
@@ -158,29 +157,18 @@ SDKS = {
 }
 
 
-def _chat_model(client: Any) -> Model:
-    return OpenAIChatModel(MODEL, provider=OpenAIProvider(openai_client=client))
-
-
-def _response_model(client: Any) -> Model:
-    return OpenAIResponsesModel(MODEL, provider=OpenAIProvider(openai_client=client))
-
-
-def _message_model(client: Any) -> Model:
-    return AnthropicModel(MODEL, provider=AnthropicProvider(anthropic_client=client))
-
-
 FRAMEWORKS = {
-    "pydantic-ai chat": (OPENAI[1], _chat_model),
-    "pydantic-ai responses": (OPENAI[1], _response_model),
-    "pydantic-ai anthropic": (ANTHROPIC[1], _message_model),
+    "pydantic-ai chat": (OPENAI[1], OpenAIChatModel, OpenAIProvider, "openai_client"),
+    "pydantic-ai responses": (OPENAI[1], OpenAIResponsesModel, OpenAIProvider, "openai_client"),
+    "pydantic-ai anthropic": (ANTHROPIC[1], AnthropicModel, AnthropicProvider, "anthropic_client"),
 }
+"""How a client is made, and what of it the framework makes a model of."""
 
 
-def framework(connect: Connect, model: Callable[[Any], Model], *, streams: bool) -> SdkAgent:
+def framework(connect: Connect, model: Any, provider: Any, client_name: str, *, streams: bool) -> SdkAgent:
     """pydantic-ai, with replies that are streamed in all steps or in none."""
 
-    async def read_on(_: Any, events: AsyncIterator[Any]) -> None:
+    async def read_on(_: Any, events: Any) -> None:
         async for _event in events:
             pass
 
@@ -190,7 +178,7 @@ def framework(connect: Connect, model: Callable[[Any], Model], *, streams: bool)
             for name, run in tools.items()
         ]
         async with connect(access) as client:
-            agent = Agent(model(client), tools=described)
+            agent = Agent(model(MODEL, provider=provider(**{client_name: client})), tools=described)
             result = await agent.run(prompt, event_stream_handler=read_on if streams else None)
         return str(result.output)
 
