@@ -115,9 +115,7 @@ def test_a_root_that_is_not_ours_is_not_used(place: Path, put: Callable[[Path], 
         TemporaryFolder("run-1")
 
 
-def test_a_sweep_removes_what_a_killed_process_has_left_also_when_its_id_is_used_again(
-    holder: Callable[[], Holder],
-) -> None:
+def test_a_sweep_removes_what_a_killed_process_has_left(holder: Callable[[], Holder]) -> None:
     folder = killed(holder)
     assert sweep() == []
     assert not folder.exists()

@@ -29,9 +29,7 @@ def test_an_event_is_whole_with_the_last_byte_of_its_blank_line(end: bytes) -> N
     ("pieces", "data"),
     [
         pytest.param([b"data: a\r", b"\ndata: b\r\n\r", b"\n"], [b"a\nb"], id="line end cut in two"),
-        pytest.param(
-            [b": keep-alive\n\n\n\nretry: 10\nid: 7\n\ndata\n\n"], [None, None, None, b""], id="comments, empty events"
-        ),
+        pytest.param([b": hello\n\n\n\nretry: 10\nid: 7\n\ndata\n\n"], [None, None, None, b""], id="no data"),
         pytest.param([b"data:  a \ndata:b\n\n"], [b" a \nb"], id="one space after the colon"),
         pytest.param([b"\xef\xbb\xbfdata: a\n\ndata: b\n\n"], [b"a", b"b"], id="byte order mark"),
     ],

@@ -31,19 +31,13 @@ def tool_call(call_id: str, name: str, arguments: str = "{}") -> Json:
 
 
 def completion(message: Json, reason: str = "stop", **fields: Any) -> Json:
+    said = {"role": "assistant", "content": None, "refusal": None, "annotations": [], **message}
     return {
         "id": "chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG",
         "object": "chat.completion",
         "created": 1741570283,
         "model": "gpt-4.1-2025-04-14",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": None, "refusal": None, "annotations": [], **message},
-                "logprobs": None,
-                "finish_reason": reason,
-            }
-        ],
+        "choices": [{"index": 0, "message": said, "logprobs": None, "finish_reason": reason}],
         "usage": USAGE,
         "service_tier": "default",
         **fields,
@@ -56,7 +50,6 @@ def chunk(delta: Json, reason: str | None = None, **fields: Any) -> Json:
         "object": "chat.completion.chunk",
         "created": 1694268190,
         "model": "gpt-4o-mini",
-        "system_fingerprint": "fp_44709d6fcb",
         "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}],
         **fields,
     }

@@ -52,10 +52,8 @@ SEARCH_RESULT = {
     "tool_use_id": "srvtoolu_c",
     "content": [{"type": "web_search_result", "title": "Weather", "url": "https://example.com", "page_age": None}],
 }
-START = {
-    "type": "message_start",
-    "message": message(reason=None, usage={"input_tokens": 472, **CACHE, "output_tokens": 2}),
-}
+BEGUN = message(reason=None, usage={"input_tokens": 472, **CACHE, "output_tokens": 2})
+START = {"type": "message_start", "message": BEGUN}
 PING = {"type": "ping"}
 STOP = {"type": "message_stop"}
 

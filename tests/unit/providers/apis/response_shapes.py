@@ -41,11 +41,11 @@ def response(*output: Json, **fields: Any) -> Json:
         "instructions": None,
         "model": MODEL,
         "output": list(output),
-        "parallel_tool_calls": True,
+        "usage": USAGE,
         "previous_response_id": None,
+        "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": USAGE,
         **fields,
     }
 
@@ -56,14 +56,8 @@ def says(text: str, number: int = 0) -> Json:
 
 
 def function_call(call: AskedCall) -> Json:
-    return {
-        "type": "function_call",
-        "id": f"fc_{call.call_id}",
-        "call_id": call.call_id,
-        "name": call.tool,
-        "arguments": json.dumps(dict(call.arguments)),
-        "status": "completed",
-    }
+    asked = {"call_id": call.call_id, "name": call.tool, "arguments": json.dumps(dict(call.arguments))}
+    return {"type": "function_call", "id": f"fc_{call.call_id}", **asked, "status": "completed"}
 
 
 def message_events(index: int, item: Json, *pieces: str) -> list[Json]:

@@ -11,26 +11,17 @@ from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMe
 
 class TestRequest:
     def test_the_whole_context_is_read(self) -> None:
-        read = API.read_request(
-            request(
-                {"role": "system", "content": "Be short."},
-                {"role": "developer", "content": [{"type": "text", "text": "In"}, {"type": "text", "text": "French."}]},
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "text", "text": "What is this?"},
-                        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
-                    ],
-                },
-                {"role": "assistant", "content": None, "tool_calls": [tool_call("call_a", "read")]},
-                {"role": "tool", "tool_call_id": "call_a", "content": "nothing"},
-                {"role": "tool", "tool_call_id": "call_b", "content": [{"type": "text", "text": "more"}]},
-                {"role": "function", "name": "look", "content": "seen"},
-                stream=True,
-                max_completion_tokens=100,
-                seed=7,
-            )
-        )
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+        said = [
+            {"role": "system", "content": "Be short."},
+            {"role": "developer", "content": [{"type": "text", "text": "In"}, {"type": "text", "text": "French."}]},
+            {"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]},
+            {"role": "assistant", "content": None, "tool_calls": [tool_call("call_a", "read")]},
+            {"role": "tool", "tool_call_id": "call_a", "content": "nothing"},
+            {"role": "tool", "tool_call_id": "call_b", "content": [{"type": "text", "text": "more"}]},
+            {"role": "function", "name": "look", "content": "seen"},
+        ]
+        read = API.read_request(request(*said, stream=True, max_completion_tokens=100, seed=7))
         assert (read.model, read.stream, read.max_tokens_out, read.continues) == ("gpt-4.1", True, 100, False)
         assert read.said == (
             InputMessage("system", "Be short."),
