@@ -55,14 +55,11 @@ def test_a_setting_that_a_change_brings_is_found(
     assert edited(repository) == (file,)
 
 
-def test_a_link_to_settings_is_one_of_them(repository: GitRepository) -> None:
+def test_only_the_working_folder_counts_and_a_link_in_it(repository: GitRepository) -> None:
+    repository.write("inner/.env", "PREFECT_HOME=x\n")
+    repository.commit()
+    assert (edited(repository), edited(repository, "inner")) == ((), (".env",))
     repository.write("evil.toml", '[logging]\nconfig_path = "evil.yml"\n')
     (repository.path / "prefect.toml").symlink_to("evil.toml")
     repository.commit()
     assert edited(repository) == ("prefect.toml",)
-
-
-def test_only_the_working_folder_counts(repository: GitRepository) -> None:
-    repository.write("inner/.env", "PREFECT_HOME=x\n")
-    repository.commit()
-    assert (edited(repository), edited(repository, "inner")) == ((), (".env",))

@@ -113,14 +113,16 @@ def test_the_problems_of_all_files_come_together() -> None:
     assert files == [".agentv/targets.yaml", "agents.yaml"]
 
 
+def targets_in(*folders: str) -> None:
+    for folder in folders:
+        write(f"{folder}/.agentv/targets.yaml", "targets: []\n")
+
+
 def test_targets_are_searched_from_the_suites_up_to_the_repository_and_in_the_working_folder(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folders = [Path("services/one/suites"), Path("services/one"), Path("services"), Path(), Path("elsewhere")]
-    for folder in folders:
-        write(str(folder / ".agentv" / "targets.yaml"), "targets: []\n")
-    (repository.parent / ".agentv").mkdir(exist_ok=True)
-    (repository.parent / ".agentv" / "targets.yaml").write_text("targets: []\n")
+    folders = ("services/one/suites", "services/one", "services", ".", "elsewhere")
+    targets_in(*folders, "..")
     monkeypatch.chdir(repository / "elsewhere")
     found = targets_files(Path("../services/one/suites"), Path.cwd())
     assert [file.parent.parent.resolve() for file in found] == [(repository / folder).resolve() for folder in folders]
@@ -130,8 +132,7 @@ def test_outside_of_a_repository_the_search_ends_beside_the_suites(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repository / ".git").rmdir()
-    for folder in (Path("a/b/suites"), Path("a/b"), Path("a"), Path()):
-        write(str(folder / ".agentv" / "targets.yaml"), "targets: []\n")
+    targets_in("a/b/suites", "a/b", "a", ".")
     (repository / "elsewhere").mkdir()
     monkeypatch.chdir(repository / "elsewhere")
     found = targets_files(repository / "a/b/suites", Path.cwd())

@@ -47,18 +47,22 @@ def history(tmp_path: Path) -> History:
     return History(str(tmp_path / "history"))
 
 
-def run(history: History, day: str, statuses: str, task: EvalTask = TASK, *, trial: Any = None, **changes: Any) -> Plan:
-    """Store an earlier run of one task: one trial per letter, `-` for one that is not there."""
+def earlier(history: History, day: str, task: EvalTask = TASK, **changes: Any) -> Plan:
+    """The plan of an earlier run of one task."""
     run_id = a_run_id(day, gate=changes.get("gate", GateName.CI_MERGE))
-    of_run = {"run_id": run_id, "created_at": begun(run_id), "request": RunRequest(history=history.location)}
-    plan = the_plan(task, **(of_run | changes))
+    request = RunRequest(history=history.location)
+    return the_plan(task, **({"run_id": run_id, "created_at": begun(run_id), "request": request} | changes))
+
+
+def run(history: History, day: str, statuses: str, task: EvalTask = TASK, *, trial: Any = None, **changes: Any) -> None:
+    """Store an earlier run of one task: one trial per letter, `-` for one that is not there."""
     trials = [
         a_trial(task, number, LETTERS[letter], **(trial or {}))
         for number, letter in enumerate(statuses)
         if letter != "-"
     ]
-    record(plan, [FinishedTrial(trial=one, transcript=Transcript(output="yes")) for one in trials])
-    return plan
+    finished = [FinishedTrial(trial=one, transcript=Transcript(output="yes")) for one in trials]
+    record(earlier(history, day, task, **changes), finished)
 
 
 def reused(plan: Plan, history: History) -> list[FinishedTrial]:
@@ -167,10 +171,8 @@ def test_a_verdict_grows_too_old(history: History, age: timedelta, is_reused: bo
 
 
 def test_a_verdict_is_as_old_as_its_oldest_trial(history: History) -> None:
-    run_id = a_run_id("20260129")
-    plan = the_plan(run_id=run_id, created_at=begun(run_id), request=RunRequest(history=history.location))
     trials = [a_trial(TASK, number, started_at=STARTED - timedelta(days=number)) for number in range(3)]
-    record(plan, [FinishedTrial(trial=one, transcript=Transcript()) for one in trials])
+    record(earlier(history, "20260129"), [FinishedTrial(trial=one, transcript=Transcript()) for one in trials])
     assert reused(the_plan(created_at=STARTED + timedelta(days=5)), history)
     assert not reused(the_plan(created_at=STARTED + timedelta(days=5, seconds=1)), history)
 
@@ -225,10 +227,9 @@ def test_every_task_has_its_own_run_and_the_plan_its_order(history: History) -> 
 def test_what_was_reused_is_not_reused_again(history: History) -> None:
     """So that a verdict grows old however often it is reused."""
     run(history, "20260129", "ppp")
-    run_id = a_run_id("20260130")
-    plan = the_plan(run_id=run_id, created_at=begun(run_id), request=RunRequest(history=history.location))
+    plan = earlier(history, "20260130")
     record(plan, reused(plan, history))
-    assert {one.trial.reused_from for one in reused(the_plan(), history)} == {a_run_id("20260129")}
+    assert {one.trial.reused_from for one in reused(the_plan(), history)} == {OLDER}
 
 
 @pytest.mark.parametrize(

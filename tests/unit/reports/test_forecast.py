@@ -37,52 +37,56 @@ def test_the_lines_of_a_change_can_be_copied() -> None:
     assert yaml.safe_load("\n".join(lines)) == {"gates": {"ci_merge": {"regression": {"mode": "evidence"}}}}
 
 
-def test_a_change_that_is_not_needed_or_does_not_suffice_is_said() -> None:
-    shown = text(red=0.01, advice=None)
-    assert section(shown, "the smallest change that brings FAIL to 2 %").strip() == "none is needed"
-    assert "no one or two changes do that; these come closest" in text(advice=an_advice(reaches_target=False, red=0.1))
-    assert "no change of the policy does that: repair the tasks above" in text(advice=an_advice(changes=()))
-
-
-def test_tasks_that_may_not_block_are_named() -> None:
-    withheld = [a_task_forecast(f"golden/t{number}", withheld=1.0, can_block=False) for number in range(5)]
-    unable = a_task_forecast("golden/red", can_block=False)
-    shown = " ".join(text(tasks=(*withheld, unable)).split())
-    assert (
-        "5 tasks (golden/t0, golden/t1, golden/t2 and 2 more) cannot block: not admitted yet, or in quarantine" in shown
-    )
-    assert "1 task (golden/red) cannot make the gate red, however far they fall" in shown
-    assert "about 26 % of the tasks are not admitted" in " ".join(text(tasks=(a_task_forecast(withheld=0.26),)).split())
+WITHHELD = tuple(a_task_forecast(f"golden/t{number}", withheld=1.0, can_block=False) for number in range(5))
+UNABLE = (a_task_forecast("golden/red", can_block=False),)
+LOWER = (a_task_forecast(), a_task_forecast("golden/b", pass_rate=0.8))
 
 
 @pytest.mark.parametrize(
-    ("rates", "said"),
+    ("changes", "said"),
     [
-        ("history", "from 1200 trials of the history, each drawn towards the rate of all tasks"),
-        ("assumed", "99 %, assumed"),
-        ("file", "99 %, as the file says"),
-        ("burn-in", "99 %, as measured"),
+        ({"rates": "history"}, "from 1200 trials of the history, each drawn towards the rate of all tasks"),
+        ({"rates": "assumed"}, "99 %, assumed"),
+        ({"rates": "file"}, "99 %, as the file says"),
+        ({"rates": "burn-in"}, "99 %, as measured"),
+        ({"tasks": LOWER}, "pass rates  80 % to 99 %"),
+        ({}, "baseline    20 runs"),
+        ({"baseline_runs": 0}, "baseline    assumed: as many runs"),
+        ({"catches": catches(None, 0.6, 0.9)}, "no task that can block passes more often"),
+        ({"red": 0.01, "advice": None}, "\nthe smallest change that brings FAIL to 2 %\nnone is needed\n"),
+        ({"advice": an_advice(reaches_target=False, red=0.1)}, "no one or two changes do that; these come closest"),
+        ({"advice": an_advice(changes=())}, "no change of the policy does that: repair the tasks above"),
+        (
+            {"tasks": WITHHELD},
+            "5 tasks (golden/t0, golden/t1, golden/t2 and 2 more) cannot block: not admitted yet, or in quarantine",
+        ),
+        ({"tasks": UNABLE}, "1 task (golden/red) cannot make the gate red, however far they fall"),
+        ({"tasks": (a_task_forecast(withheld=0.26),)}, "about 26 % of the tasks are not admitted"),
     ],
 )
-def test_says_where_the_rates_come_from(rates: str, said: str) -> None:
-    assert said in text(140, rates=rates)
+def test_a_forecast_says_what_it_goes_by_and_what_would_help(changes: dict[str, Any], said: str) -> None:
+    assert said in text(140, **changes)
 
 
-def test_says_what_the_baseline_is_and_the_span_of_rates_that_differ() -> None:
-    assert "baseline    20 runs" in text()
-    assert "baseline    assumed: as many runs" in text(baseline_runs=0)
-    tasks = (a_task_forecast(), a_task_forecast("golden/b", pass_rate=0.8))
-    assert "pass rates  80 % to 99 %" in text(tasks=tasks)
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"first": 0, "judged": 50}, "50 runs: 50 were judged"),
+        ({"judged": 5}, "25 of 50 runs"),
+        ({"why_ended": "the cost cap of $2 is spent"}, "note  the cost cap of $2 is spent"),
+        ({"forecast": a_forecast(red=0.006)}, "lies within the 95 % interval"),
+        ({"forecast": a_forecast(red=0.17)}, "lies within the 95 % interval"),
+        ({"forecast": a_forecast(red=0.18)}, "lies outside the 95 % interval"),
+        ({"forecast": a_forecast(red=0.0)}, "lies outside the 95 % interval"),
+    ],
+)
+def test_a_burn_in_says_what_was_judged_and_whether_the_forecast_agrees(changes: dict[str, Any], said: str) -> None:
+    assert said in burned_in(140, **changes)
 
 
 def test_without_reds_there_are_no_causes() -> None:
     assert "why it is red" not in text(causes=(), rules=())
     assert "why they were red" not in burned_in(red=0, rules=(), causes=())
-
-
-def test_what_nobody_can_fall_to_is_said() -> None:
-    shown = section(text(catches=catches(None, 0.6, 0.9)), "how often the gate catches one task that falls")
-    assert "no task that can block passes more often" in shown
 
 
 def test_what_is_not_known_of_the_cost_is_a_dash() -> None:
@@ -137,18 +141,6 @@ def a_burn_in(**changes: Any) -> BurnIn:
 
 def burned_in(width: int = 100, **changes: Any) -> str:
     return burn_in_text(a_burn_in(**changes), width=width, color=False)
-
-
-def test_a_burn_in_says_how_many_runs_were_judged_and_why_it_was_cut_off() -> None:
-    assert "50 runs: 50 were judged" in burned_in(first=0, judged=50)
-    shown = burned_in(judged=5, why_ended="the cost cap of $2 is spent")
-    assert "25 of 50 runs" in shown
-    assert "note  the cost cap of $2 is spent" in shown
-
-
-@pytest.mark.parametrize(("red", "said"), [(0.006, "within"), (0.17, "within"), (0.18, "outside"), (0.0, "outside")])
-def test_says_whether_forecast_and_measurement_agree(red: float, said: str) -> None:
-    assert f"lies {said} the 95 % interval" in burned_in(140, forecast=a_forecast(red=red))
 
 
 @pytest.mark.parametrize(
