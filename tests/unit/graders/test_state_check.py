@@ -11,19 +11,16 @@ from typing import Any
 import pytest
 
 from passgate.tasks.graders import state_check
+from tests.unit.graders.options import state
 from tests.unit.graders.trials import Files, Graded
 
 Database = Callable[[str], None]
 
 
-def options(*expect: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"type": "state_check", "expect": expect, **fields}
-
-
 async def test_the_score_is_the_share_of_what_holds(graded: Graded, leave: Files) -> None:
     leave({"a.txt": "a", "b.txt": "b"})
     expect = [{"file": "a.txt", "equals": "a"}, {"file": "b.txt", "equals": "a"}, {"file": "c.txt"}]
-    result = await graded(options(*expect))
+    result = await graded(state(*expect))
     assert result.score == pytest.approx(1 / 3)
     assert [one.message for one in result.checks] == [
         "a.txt is as expected",
@@ -262,12 +259,12 @@ MISSING = "`no-such-program -x` cannot be run: no-such-program is not installed"
 @pytest.mark.parametrize(
     ("wanted", "score", "error"),
     [
-        (options({"command": "no-such-program -x"}), None, MISSING),
-        (options(GONE, run=["no-such-program -x"]), None, MISSING),
-        (options({"command": "no-such-program"}, {"file": "gone"}), 0.0, None),
-        (options(LOG, run=["echo 1 >> log; exit 5", "echo 2 >> log"]), 1.0, None),
-        (options(GONE, run=["./migrate"]), 1.0, None),
-        (options(GONE, run=["sleep 600"], timeout_seconds=0.2), 0.5, None),
+        (state({"command": "no-such-program -x"}), None, MISSING),
+        (state(GONE, run=["no-such-program -x"]), None, MISSING),
+        (state({"command": "no-such-program"}, {"file": "gone"}), 0.0, None),
+        (state(LOG, run=["echo 1 >> log; exit 5", "echo 2 >> log"]), 1.0, None),
+        (state(GONE, run=["./migrate"]), 1.0, None),
+        (state(GONE, run=["sleep 600"], timeout_seconds=0.2), 0.5, None),
     ],
     ids=[
         *["a program that is not installed", "not installed before the checks", "a failed check is certain beside it"],

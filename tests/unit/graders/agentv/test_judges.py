@@ -6,12 +6,10 @@ import pytest
 
 from passgate.tasks.graders.agentv.judges import read_aggregate_as_agentv, read_code_reply_as_agentv
 from passgate.tasks.model.transcript import Message, Transcript
+from tests.unit.graders.options import A, B, C, by, composite, says
 from tests.unit.graders.trials import Files, Graded, RecordedJudge, said
 
 PARIS = said("Paris is the capital of France.")
-A = {"name": "a", "type": "contains", "value": "Paris"}
-B = {"name": "b", "type": "contains", "value": "Rome"}
-C = {"name": "c", "type": "contains", "value": "France"}
 
 
 @pytest.mark.parametrize(
@@ -61,14 +59,6 @@ def test_what_a_program_prints(stdout: str, stderr: str, exit_code: int, score: 
 )
 def test_a_reply_without_a_score_is_nothing_for_a_composite(stdout: str, exit_code: int, score: float) -> None:
     assert read_aggregate_as_agentv(stdout, "", exit_code).score == score
-
-
-def composite(*members: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"type": "composite", "name": "g", "assertions": members, **fields}
-
-
-def by(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"aggregator": {"type": kind, **fields}}
 
 
 HALF = composite(A, B, **by("threshold", threshold=0.5)) | {"name": "in"}
@@ -143,10 +133,6 @@ def talk(turns: int) -> Transcript:
         for number in range(turns)
     ]
     return Transcript(messages=sum(said, ()), output="Hello Alice! Paris.")
-
-
-def says(*words: str, **fields: Any) -> dict[str, Any]:
-    return {"assertions": [{"name": word, "type": "contains", "value": word, **fields} for word in words]}
 
 
 WEIGHED = {"assertions": [*says("Alice", weight=3)["assertions"], *says("Rome")["assertions"]]}

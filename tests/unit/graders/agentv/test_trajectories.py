@@ -6,6 +6,7 @@ import pytest
 
 from passgate.tasks.model.transcript import ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
+from tests.unit.graders.options import arguments, execution, sequence, steps, tools, used
 from tests.unit.graders.trials import AGENTV, CALLS, Graded, called, said
 
 SEARCHES = called(
@@ -19,10 +20,6 @@ NO_CALLS = said("no tools", complete=False)
 
 def search(**fields: Any) -> dict[str, Any]:
     return {"tool": "search", **fields}
-
-
-def tools(*names: str) -> list[dict[str, Any]]:
-    return [{"tool": name} for name in names]
 
 
 def by(mode: str, expected: Any, **fields: Any) -> dict[str, Any]:
@@ -74,18 +71,6 @@ async def test_expected_calls(options: Any, theirs: float, ours: float, scores: 
     assert await scores(options, SEARCHES) == pytest.approx((theirs, ours), abs=1e-9)
 
 
-def used(*tools: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_used", "tools": tools, **fields}
-
-
-def sequence(*steps: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_sequence", "steps": steps, **fields}
-
-
-def steps(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "step_count", "kind": kind, **fields}
-
-
 @pytest.mark.parametrize(
     ("options", "theirs", "ours"),
     [
@@ -106,16 +91,16 @@ def steps(kind: str, **fields: Any) -> dict[str, Any]:
         (sequence("search", "read", "Bash", "search", mode="exact"), 1, 0),
         (sequence("read", "read"), 0, 0),
         (sequence("read", "shell"), 0, 1),
-        ({"type": "tool_arguments", "tool": "search", "args": {"q": "b"}}, 1, 1),
-        ({"type": "tool_arguments", "tool": "search", "args": {"q": "b"}, "mode": "exact"}, 0, 0),
-        ({"type": "tool_arguments", "tool": "search", "args": {"q": "b"}, "mode": "exact", "ignore": ["limit"]}, 1, 1),
+        (arguments("search", {"q": "b"}), 1, 1),
+        (arguments("search", {"q": "b"}, mode="exact"), 0, 0),
+        (arguments("search", {"q": "b"}, mode="exact", ignore=["limit"]), 1, 1),
         (
-            {"type": "tool_arguments", "tool": "search", "args": {"q": "b"}, "mode": "exact", "defaults": {"limit": 5}},
+            arguments("search", {"q": "b"}, mode="exact", defaults={"limit": 5}),
             1,
             1,
         ),
-        ({"type": "tool_arguments", "tool": "search", "args": {"q": "b", "limit": 5}, "defaults": {"limit": 5}}, 0, 1),
-        ({"type": "tool_arguments", "tool": "shell", "args": {"command": "rm -rf /"}, "negate": True}, 1, 0),
+        (arguments("search", {"q": "b", "limit": 5}, defaults={"limit": 5}), 0, 1),
+        (arguments("shell", {"command": "rm -rf /"}, negate=True), 1, 0),
         (steps("tool", max=4), 1, 0),
         (steps("command", min=2, max=2), 1, 0),
         (steps("command", min=3, max=3), 0, 1),
@@ -158,23 +143,19 @@ METRICS = TrialMetrics(
 JUST = {"max_tool_calls": 3, "max_llm_calls": 1, "max_tokens": 150, "max_cost_usd": 0.02, "max_duration_ms": 1500}
 
 
-def limits(**fields: Any) -> dict[str, Any]:
-    return {"type": "execution_metrics", **fields}
-
-
 @pytest.mark.parametrize(
     ("options", "score"),
     [
-        (limits(**JUST), 1.0),
-        (limits(**{**JUST, "max_cost_usd": 0.0001}), 0.8),
-        (limits(max_tool_calls=2, max_tokens=1000, max_cost_usd=0.01, max_duration_ms=5000), 0.5),
-        (limits(max_tool_calls=3, max_input_tokens=1), 1.0),
-        (limits(max_tool_calls=0), 0.0),
-        (limits(target_exploration_ratio=0.6), 1.0),
-        (limits(target_exploration_ratio=0.6, exploration_tolerance=0.01), 0.0),
-        (limits(max_tool_calls=3, target_exploration_ratio=0), 0.5),
-        (limits(max_input_tokens=10), 0.0),
-        (limits(max_output_tokens=10_000), 1.0),
+        (execution(**JUST), 1.0),
+        (execution(**{**JUST, "max_cost_usd": 0.0001}), 0.8),
+        (execution(max_tool_calls=2, max_tokens=1000, max_cost_usd=0.01, max_duration_ms=5000), 0.5),
+        (execution(max_tool_calls=3, max_input_tokens=1), 1.0),
+        (execution(max_tool_calls=0), 0.0),
+        (execution(target_exploration_ratio=0.6), 1.0),
+        (execution(target_exploration_ratio=0.6, exploration_tolerance=0.01), 0.0),
+        (execution(max_tool_calls=3, target_exploration_ratio=0), 0.5),
+        (execution(max_input_tokens=10), 0.0),
+        (execution(max_output_tokens=10_000), 1.0),
         ({"type": "latency", "threshold": 1500}, 1.0),
         ({"type": "latency", "threshold": 1499}, 0.0),
         ({"type": "cost", "budget": 0.02}, 1.0),
@@ -194,9 +175,9 @@ async def test_the_share_of_limits_that_are_kept(options: dict[str, Any], score:
 @pytest.mark.parametrize(
     ("options", "transcript", "kept"),
     [
-        (limits(max_tool_calls=5, max_tokens=10, max_cost_usd=1), NO_CALLS, [True, False, False]),
-        (limits(max_llm_calls=0), Transcript(output="done"), [False]),
-        (limits(max_llm_calls=1), Transcript(output="done"), [True]),
+        (execution(max_tool_calls=5, max_tokens=10, max_cost_usd=1), NO_CALLS, [True, False, False]),
+        (execution(max_llm_calls=0), Transcript(output="done"), [False]),
+        (execution(max_llm_calls=1), Transcript(output="done"), [True]),
         ({"type": "latency", "threshold": 1e9}, Transcript(), [False]),
         ({"type": "cost", "budget": 1}, Transcript(), [False]),
         ({"type": "token_usage", "max_total": 10}, Transcript(), [False]),
@@ -211,7 +192,7 @@ async def test_what_was_not_measured_is_not_kept(
     assert ([check.passed for check in result.checks], result.error) == (kept, None)
 
 
-@pytest.mark.parametrize("options", [limits(), {"type": "token_usage"}], ids=["nothing", "token_usage"])
+@pytest.mark.parametrize("options", [execution(), {"type": "token_usage"}], ids=["nothing", "token_usage"])
 async def test_no_limit_is_an_error(options: dict[str, Any], graded: Graded) -> None:
     assert "nothing to check" in (await graded(options, metrics=METRICS, scoring=AGENTV)).error
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.answers.assertions import LONGEST_TEXT, regex_found
 from passgate.tasks.model.assertions import TextAssertion
+from tests.unit.graders.options import output
 from tests.unit.graders.trials import Graded, said
 
 ANSWER = "  Hello World\nParis is the capital of France. \n"
@@ -23,10 +24,6 @@ SCHEMA = {
     "required": ["total"],
     "additionalProperties": False,
 }
-
-
-def output(**fields: Any) -> dict[str, Any]:
-    return {"type": "output_check", **fields}
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,10 @@ from passgate.tasks.graders.composites.composite import usage_of
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.transcript import Message, ToolCall, Usage
 from tests.builders import a_grade
+from tests.unit.graders.options import A, B, C, by, composite
 from tests.unit.graders.trials import Files, Graded, RecordedJudge, said
 
 PARIS = said("Paris is the capital of France.")
-A = {"name": "a", "type": "contains", "value": "Paris"}
-"""Has 1."""
-B = {"name": "b", "type": "contains", "value": "Rome"}
-"""Has 0."""
-C = {"name": "c", "type": "contains", "value": "France"}
 NO_JUDGE = {"name": "judge", "type": "llm_grader", "prompt": "Is it true?"}
 """Has an error."""
 NO_ROME = "the answer does not contain 'Rome', but must"
@@ -33,10 +29,6 @@ def share(met: int, of: int, **fields: Any) -> dict[str, Any]:
     return {"type": "tool_trajectory", "minimums": made | {f"no_{n}": 1 for n in range(of - met)}, **fields}
 
 
-def composite(*members: dict[str, Any], name: str = "all", **fields: Any) -> dict[str, Any]:
-    return {"type": "composite", "name": name, "assertions": members, **fields}
-
-
 @pytest.fixture
 def combined(graded: Graded) -> Graded:
     """The grade of a composite of these members."""
@@ -45,10 +37,6 @@ def combined(graded: Graded) -> Graded:
         return await graded(composite(*members, **fields), transcript, judge=judge)
 
     return ask
-
-
-def by(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"aggregator": {"type": kind, **fields}}
 
 
 HALF = composite(A, B, name="inner", **by("threshold", threshold=0.5))

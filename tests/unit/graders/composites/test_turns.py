@@ -8,6 +8,7 @@ from passgate.tasks.graders.composites.turns import evidence_of_conversation, ev
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import TrialMetrics
+from tests.unit.graders.options import says
 from tests.unit.graders.trials import Graded, MakeEvidence, RecordedJudge
 
 NO_JUDGE = {"assertions": [{"name": "judge", "type": "llm_grader", "prompt": "Is it true?"}]}
@@ -37,10 +38,6 @@ THREE = conversation(
     user("three"),
     agent("Carol"),
 )
-
-
-def says(*words: str, **fields: Any) -> dict[str, Any]:
-    return {"assertions": [{"name": word, "type": "contains", "value": word, **fields} for word in words]}
 
 
 def asks(**grader: Any) -> dict[str, Any]:

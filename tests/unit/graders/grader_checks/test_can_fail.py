@@ -12,6 +12,7 @@ from passgate.tasks.graders.grader_checks.can_fail import (
 )
 from passgate.tasks.model.task import EvalTask
 from tests.builders import SAYS_YES, a_task
+from tests.unit.graders.options import metrics, output, state
 
 WEIGHTED = {"rule": "weighted_average"}
 POINTS = {"type": "regex", "value": ".*"}
@@ -24,18 +25,6 @@ def of(*graders: dict[str, Any], **changes: Any) -> EvalTask:
 
 def command(line: str, **more: Any) -> dict[str, Any]:
     return state({"command": line, **more})
-
-
-def state(*expect: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"type": "state_check", "expect": expect, **fields}
-
-
-def output(**fields: Any) -> dict[str, Any]:
-    return {"type": "output_check", **fields}
-
-
-def metrics(**fields: Any) -> dict[str, Any]:
-    return {"type": "trajectory_metrics", **fields}
 
 
 def composite(*members: dict[str, Any], aggregator: str = "weighted_average", **fields: Any) -> dict[str, Any]:

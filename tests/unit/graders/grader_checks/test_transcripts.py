@@ -16,14 +16,11 @@ from passgate.tasks.graders.grader_checks.transcripts import (
 from passgate.tasks.model.task import Tool
 from passgate.tasks.model.transcript import Message, Transcript
 from tests.builders import a_task, calls
+from tests.unit.graders.options import arguments, metrics, output, sequence, steps, used
 
 STATE = {"type": "state_check", "expect": [{"file": "a.txt"}]}
 RUBRIC = {"type": "llm_rubric", "rubric": "?"}
 FIELD = {"type": "field_accuracy", "fields": [{"path": "a"}]}
-
-
-def output(**fields: Any) -> dict[str, Any]:
-    return {"type": "output_check", **fields}
 
 
 def text(kind: str, value: Any, **fields: Any) -> dict[str, Any]:
@@ -38,28 +35,8 @@ def forbidden(*tools: Any) -> dict[str, Any]:
     return {"type": "tool_calls", "forbidden": tools}
 
 
-def used(*tools: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_used", "tools": tools, **fields}
-
-
-def sequence(*steps: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_sequence", "steps": steps, **fields}
-
-
-def arguments(tool: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_arguments", "tool": tool, **fields}
-
-
 def trajectory(**fields: Any) -> dict[str, Any]:
     return {"type": "tool_trajectory", **fields}
-
-
-def steps(**fields: Any) -> dict[str, Any]:
-    return {"type": "step_count", **fields}
-
-
-def metrics(**fields: Any) -> dict[str, Any]:
-    return {"type": "trajectory_metrics", **fields}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +68,7 @@ def metrics(**fields: Any) -> dict[str, Any]:
         ([required("a*")], None),
         ([required({"tool": "a", "params": {"x": "<=3"}})], None),
         ([used("a?")], None),
-        ([arguments("a*", args={})], None),
+        ([arguments("a*", {})], None),
     ],
 )
 def test_what_a_good_transcript_says(graders: list[dict[str, Any]], answer: str | None) -> None:
@@ -106,7 +83,7 @@ def test_what_a_good_transcript_says(graders: list[dict[str, Any]], answer: str 
         (trajectory(expected=[{"tool": "a"}], minimums={"a": 2, "b": 1}), [("a", {}), ("a", {}), ("b", {})]),
         (used("a", "b", min=2), [("a", {}), ("a", {}), ("b", {}), ("b", {})]),
         (sequence("b", "a"), [("b", {}), ("a", {})]),
-        (arguments("a", args={"x": 1}, defaults={"y": 2}), [("a", {"x": 1, "y": 2})]),
+        (arguments("a", {"x": 1}, defaults={"y": 2}), [("a", {"x": 1, "y": 2})]),
     ],
 )
 def test_what_a_good_transcript_calls(grader: dict[str, Any], called: list[tuple[str, dict[str, Any]]]) -> None:
@@ -221,7 +198,7 @@ def test_an_answer_is_not_cut_where_nobody_can_say_what_is_missing(answer: str, 
         (used("search", min=0, max=2), False, False),
         (used("search", negate=True), False, False),
         (sequence("search", "fetch"), True, True),
-        (arguments("search", args={}), True, True),
+        (arguments("search", {}), True, True),
         ({"type": "skill_trigger", "skill": "pdf"}, True, True),
         ({"type": "skill_trigger", "skill": "pdf", "should_trigger": False}, False, False),
         (steps(kind="tool", min=1), True, False),

@@ -6,13 +6,10 @@ from passgate.tasks.graders.trajectories.limits import METRIC_OF_OPTION
 from passgate.tasks.model.graders import TrajectoryMetrics
 from passgate.tasks.model.transcript import ToolCall
 from passgate.tasks.model.trial import TrialMetrics
+from tests.unit.graders.options import execution, metrics
 from tests.unit.graders.trials import Graded, called
 
 LIMITS = sorted(name for name in TrajectoryMetrics.model_fields if name.startswith(("max_", "min_")))
-
-
-def metrics(**fields: Any) -> dict[str, Any]:
-    return {"type": "trajectory_metrics", **fields}
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -63,10 +60,6 @@ KEPT = {
     "max_cost_usd": 0.02,
     "max_duration_ms": 1100,
 }
-
-
-def execution(**fields: Any) -> dict[str, Any]:
-    return {"type": "execution_metrics", **fields}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from passgate.tasks.graders.trajectories.tool_trajectory import most_in_order, most_paired, same_call
 from passgate.tasks.model.assertions import ExpectedCall
 from passgate.tasks.model.transcript import ToolCall, Transcript
+from tests.unit.graders.options import tools
 from tests.unit.graders.trials import Graded, called
 
 SEARCHES = called(("search", {"q": "a", "limit": 5}), ("read", {"id": 1}), ("search", {"q": "b", "limit": 5}), "answer")
@@ -16,10 +17,6 @@ KEY = "sk-ant-" + "a1B2" * 24
 
 def options(**fields: Any) -> dict[str, Any]:
     return {"type": "tool_trajectory", **fields}
-
-
-def tools(*names: str) -> list[dict[str, Any]]:
-    return [{"tool": name} for name in names]
 
 
 def timed(*calls: tuple[str, float | None]) -> Transcript:

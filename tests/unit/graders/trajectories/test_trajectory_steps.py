@@ -5,23 +5,12 @@ from typing import Any
 import pytest
 
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from tests.unit.graders.options import arguments, sequence, steps, used
 from tests.unit.graders.trials import CALLS, Graded, called
 
 KEY = {"pad": "x" * 470, "key": "sk-ant-" + "a1B2" * 24}
 SEARCH: dict[str, Any] = {"type": "tool_arguments", "tool": "Sear*"}
 ORDER: dict[str, Any] = {"type": "tool_arguments", "tool": "order"}
-
-
-def used(*tools: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_used", "tools": tools, **fields}
-
-
-def sequence(*steps: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_sequence", "steps": steps, **fields}
-
-
-def steps(kind: str = "any", **fields: Any) -> dict[str, Any]:
-    return {"type": "step_count", "kind": kind, **fields}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +129,7 @@ async def test_a_limit_that_further_calls_may_break_is_not_certain(options: dict
         used("a", min=0, max=0),
         sequence("a", negate=True),
         sequence("a", mode="exact"),
-        {"type": "tool_arguments", "tool": "a", "args": {}, "negate": True},
+        arguments("a", {}, negate=True),
         steps("tool", max=1),
     ],
 )
@@ -155,7 +144,7 @@ async def test_a_fail_is_certain_when_the_known_calls_are_too_many(options: dict
         (used("a", "b"), ["a", "a"], "calls: a 2, b 0; expected at least 1 call of each tool"),
         (sequence("b", "a"), ["a", "b"], "calls: a, b; expected in order: b, a"),
         (
-            {"type": "tool_arguments", "tool": "a", "args": {"x": 2}},
+            arguments("a", {"x": 2}),
             [("a", {"x": 1})],
             'a was called with {"x": 1}; expected a call with {"x": 2} (partial)',
         ),
@@ -167,7 +156,7 @@ async def test_messages_say_what_was_found(options: Any, calls: list[Any], messa
 
 
 async def test_no_part_of_a_key_is_given_away_where_arguments_are_cut(graded: Graded) -> None:
-    options = {"type": "tool_arguments", "tool": "a", "args": {**KEY, "x": 1}}
+    options = arguments("a", {**KEY, "x": 1})
     found = (await graded(options, called(("a", KEY)))).model_dump_json()
     assert "sk-a****" in found
     assert "sk-ant" not in found
