@@ -126,10 +126,7 @@ async def test_canaries(graded: Graded) -> None:
     messages = (Message(role="assistant", content="hello", tool_calls=(fetch,)),)
     transcript = Transcript(messages=messages, output="The code is CANARY-9999.")
     result = await graded(rules(canaries=['CANARY-7f3a"é', "CANARY-9999", "CANARY-0000"]), transcript)
-    assert hits(result) == [
-        "canary CANA**** in the arguments of fetch",
-        "canary CANA**** in the final answer",
-    ]
+    assert hits(result) == ["canary CANA**** in the arguments of fetch", "canary CANA**** in the final answer"]
     assert result.score == pytest.approx(1 / 3)
     assert "7f3a" not in result.model_dump_json()
 

@@ -109,8 +109,7 @@ async def test_the_configuration_of_the_author_counts(analysed: Graded, provide:
 
 
 @pytest.mark.parametrize(
-    ("tool", "text"),
-    [("ruff", "[lint\n"), ("mypy", "no sections\n"), ("mypy", "[mypy]\nno_such_option = True\n")],
+    ("tool", "text"), [("ruff", "[lint\n"), ("mypy", "no sections\n"), ("mypy", "[mypy]\nno_such_option = True\n")]
 )
 async def test_a_broken_configuration_is_an_error(tool: str, text: str, analysed: Graded, provide: Files) -> None:
     provide({"settings": text})
@@ -156,10 +155,7 @@ async def test_a_missing_tool_is_an_error_and_a_finding_is_certain_beside_it(too
     assert (await analysed({"app.py": CLEAN}, tool)).error == missing
     result = await analysed({"app.py": CLEAN}, tool, "echo bad; exit 1")
     assert (result.passed, result.score, result.error) == (False, 0.0, None)
-    assert [check.message for check in result.checks] == [
-        f"not measured: {missing}",
-        "echo bad; exit 1 found: bad",
-    ]
+    assert [check.message for check in result.checks] == [f"not measured: {missing}", "echo bad; exit 1 found: bad"]
 
 
 @pytest.mark.parametrize("tool", ["no-such-linter .", "true && no-such-linter", "./README.md", "exit 126"])

@@ -143,10 +143,7 @@ HANGS = "while True:\n    pass\n"
 
 @pytest.mark.parametrize(
     ("left", "tests", "fields"),
-    [
-        ({"app.py": HANGS}, TESTS, {}),
-        ({}, {"check.sh": "sleep 600\n"}, {"command": "sh {tests}/check.sh"}),
-    ],
+    [({"app.py": HANGS}, TESTS, {}), ({}, {"check.sh": "sleep 600\n"}, {"command": "sh {tests}/check.sh"})],
     ids=["the code", "a command"],
 )
 async def test_a_time_out_is_a_fail_that_names_its_cause(left: Any, tests: Any, fields: Any, run: Graded) -> None:

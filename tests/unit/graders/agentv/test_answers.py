@@ -67,12 +67,7 @@ def day(path: str, *formats: str) -> dict[str, Any]:
     return {"path": path, "match": "date", "formats": formats}
 
 
-MIXED = [
-    {"path": "vendor"},
-    {"path": "total", "weight": 3},
-    {"path": "date", "match": "date"},
-    {"path": "nested.x"},
-]
+MIXED = [{"path": "vendor"}, {"path": "total", "weight": 3}, {"path": "date", "match": "date"}, {"path": "nested.x"}]
 TOTAL = {"path": "total", "match": "numeric_tolerance"}
 BOTH = [{"path": "vendor"}, {"path": "total"}]
 

@@ -94,11 +94,7 @@ async def test_expected_calls(options: Any, theirs: float, ours: float, scores: 
         (arguments("search", {"q": "b"}), 1, 1),
         (arguments("search", {"q": "b"}, mode="exact"), 0, 0),
         (arguments("search", {"q": "b"}, mode="exact", ignore=["limit"]), 1, 1),
-        (
-            arguments("search", {"q": "b"}, mode="exact", defaults={"limit": 5}),
-            1,
-            1,
-        ),
+        (arguments("search", {"q": "b"}, mode="exact", defaults={"limit": 5}), 1, 1),
         (arguments("search", {"q": "b", "limit": 5}, defaults={"limit": 5}), 0, 1),
         (arguments("shell", {"command": "rm -rf /"}, negate=True), 1, 0),
         (steps("tool", max=4), 1, 0),

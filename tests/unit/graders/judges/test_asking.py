@@ -25,10 +25,7 @@ def test_a_score() -> None:
 
 
 def test_assertions_are_marked_by_number_in_any_order() -> None:
-    checks = [
-        {"assertion": 2, "passed": False, "reason": "wrong"},
-        {"assertion": 1, "passed": True, "reason": "kind"},
-    ]
+    checks = [{"assertion": 2, "passed": False, "reason": "wrong"}, {"assertion": 1, "passed": True, "reason": "kind"}]
     mark = read_reply(json.dumps({"checks": checks}), ASSERTIONS)
     assert mark.score == 0.5
     assert mark.checks == (
