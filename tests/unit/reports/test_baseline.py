@@ -71,8 +71,7 @@ def test_what_others_wrote_is_escaped() -> None:
     hostile = HOSTILE.replace("\ud800", "")
     tasks = {f"golden/{hostile}": a_baseline_task(runs=(hostile,))}
     text = table(pinned(runs=(hostile,), reason=hostile, by=hostile), tasks=tasks, width=140)
-    assert "\x1b" not in text
-    assert "\u202e" not in text
+    assert not {"\x1b", "\u202e"} & set(text)
     assert "##[" not in text
     assert not any(line.startswith(("::", "ci_merge PASS")) for line in text.splitlines())
 

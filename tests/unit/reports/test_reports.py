@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.measurements import a_failed_task
-from tests.unit.reports.verdicts import FAILING, VERDICTS, a_reason, a_verdict
+from tests.unit.reports.verdicts import VERDICTS, a_reason, a_verdict
 
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
@@ -49,10 +49,8 @@ def test_a_report_reads_as_the_golden_file(
     matches_golden(TEXTS[report](VERDICTS[verdict]), file)
 
 
-def test_every_report_of_a_run_is_text_that_can_be_written() -> None:
+def test_a_run_has_these_reports() -> None:
     assert set(RUN_FILES) == {"junit.xml", "summary.md", "violations.sarif", "code-quality.json"}
-    for name, make in RUN_FILES.items():
-        assert make(RunView(FAILING)).encode(), name
 
 
 @pytest.mark.parametrize("name", ["annotations", "junit.xml", "violations.sarif", "code-quality.json"])

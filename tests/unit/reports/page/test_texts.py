@@ -22,10 +22,6 @@ def test_of_a_text_beyond_the_limit_the_beginning_and_the_end_stay() -> None:
     assert one.left_out == 900
 
 
-def test_other_values_are_json() -> None:
-    assert shown({"a": [1, "ü"]}, 100).text == '{\n  "a": [\n    1,\n    "ü"\n  ]\n}'
-
-
 def test_texts_are_compared_line_by_line() -> None:
     found = compared("same\nold\nend", "same\nnew\nmore\nend", 1000)
     assert not found.same
@@ -37,10 +33,8 @@ def test_texts_are_compared_line_by_line() -> None:
     ]
 
 
-def test_json_is_compared_in_one_layout() -> None:
+def test_json_is_shown_and_compared_in_one_layout_and_very_long_texts_not_line_by_line() -> None:
+    assert shown({"a": [1, "ü"]}, 100).text == '{\n  "a": [\n    1,\n    "ü"\n  ]\n}'
     assert compared({"a": 1, "b": [2]}, '{"a":1,"b":[2]}', 1000).same
     assert not compared({"a": 1}, "no JSON", 1000).same
-
-
-def test_very_long_texts_are_not_compared_line_by_line() -> None:
     assert compared("x\n" * 200, "y\n" * 200, 10_000).lines == ()

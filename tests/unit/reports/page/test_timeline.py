@@ -1,5 +1,7 @@
 """The timeline of a trial."""
 
+import pytest
+
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 from passgate.tasks.reports.page.timeline import timeline
@@ -20,16 +22,25 @@ def test_each_step_says_what_is_used_of_the_budget_so_far() -> None:
     assert [entry.fullest for entry in entries] == [1.0, 2.0]
 
 
-def test_without_budgets_only_what_was_used_is_said() -> None:
-    (entry,) = timeline(Transcript(messages=(Message(role="assistant"),)), Budgets(), text=100, most=10)
-    assert [use.text for use in entry.uses] == ["step 1"]
-    assert entry.fullest == 0
+LOOK = Message(role="assistant", tool_calls=(ToolCall(tool="look"),))
+SAID = Message(role="assistant", content="yes")
 
 
-def test_a_budget_of_nothing_is_full_at_once() -> None:
-    step = Message(role="assistant", tool_calls=(ToolCall(tool="look"),))
-    (entry,) = timeline(Transcript(messages=(step,)), Budgets(max_tool_calls=0), text=100, most=10)
-    assert entry.fullest == 1.0
+@pytest.mark.parametrize(
+    ("message", "complete", "budgets", "uses", "fullest"),
+    [
+        (SAID, True, Budgets(), ["step 1"], 0),
+        (LOOK, True, Budgets(max_tool_calls=0), ["step 1", "1 tool call of 0"], 1.0),
+        (SAID, False, Budgets(max_steps=4), [], 0),
+    ],
+    ids=["no budgets", "budget of nothing", "agent that reports no steps"],
+)
+def test_only_what_is_known_to_be_used_is_said(
+    message: Message, complete: bool, budgets: Budgets, uses: list[str], fullest: float
+) -> None:
+    (entry,) = timeline(Transcript(messages=(message,), complete=complete), budgets, text=100, most=10)
+    assert [use.text for use in entry.uses] == uses
+    assert entry.fullest == fullest
 
 
 def test_of_many_messages_the_middle_is_left_out_and_still_counts() -> None:
@@ -41,9 +52,3 @@ def test_of_many_messages_the_middle_is_left_out_and_still_counts() -> None:
         *("95", "96", "97", "98", "99"),
     ]
     assert entries[-1].uses[0].text == "step 100"
-
-
-def test_no_step_is_counted_of_an_agent_that_reports_none() -> None:
-    said = Transcript(messages=(Message(role="assistant", content="yes"),), complete=False)
-    (entry,) = timeline(said, Budgets(max_steps=4), text=100, most=10)
-    assert entry.uses == ()
