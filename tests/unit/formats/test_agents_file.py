@@ -73,23 +73,14 @@ def test_the_least_that_a_file_says(tmp_path: Path) -> None:
         ("agents: {a: {}}", "1:13: agents.a: the key 'agent' is missing"),
         ("agents: {a: 'cli:x'}", '1:13: agents.a: expected a mapping, not "cli:x"'),
         ("agents: {a: {agent: shell:x}}", "1:21: agents.a.agent: unknown agent 'shell:x'"),
-        (
-            "agents: {a: {agent: oracle:wrong}}",
-            "1:21: agents.a.agent: oracle has no settings and needs no name: write ",
-        ),
+        ("agents: {a: {agent: oracle:wrong}}", "1:21: agents.a.agent: oracle has no settings and needs no name"),
         ("agents: {'cli:a': {agent: 'cli:x'}}", "1:10: agents.cli:a: not a name: `--agent` takes texts with a colon, "),
         ("agents: {oracle: {agent: 'cli:x'}}", "1:10: agents.oracle: not a name: `--agent` takes texts with a colon"),
         ("agents: {' a': {agent: 'cli:x'}}", "1:10: agents. a: a name is a text that can be seen, without spaces"),
         ('agents: {"a\\e[2J": {agent: "cli:x"}}', "1:10: agents.a\x1b[2J: a name is a text that can be seen"),
         (f"agents: {{{'a' * 101}: {{agent: 'cli:x'}}}}", f"1:10: agents.{'a' * 101}: a name has at most 100 chara"),
-        (
-            "agents: {a: {agent: 'openai:x', variables: {}}}",
-            f"1:44: agents.a.variables: {NOTHING} openai; it is for: cli,",
-        ),
-        (
-            "agents: {a: {agent: 'replay:x', model: m}}",
-            f"1:40: agents.a.model: {NOTHING} replay; it is for: cli, http, o",
-        ),
+        ("agents: {a: {agent: 'openai:x', variables: {}}}", f"1:44: agents.a.variables: {NOTHING} openai"),
+        ("agents: {a: {agent: 'replay:x', model: m}}", f"1:40: agents.a.model: {NOTHING} replay; it is for: cli"),
         ("agents: {a: {agent: 'replay:x', timeout_seconds: 5}}", f"1:50: agents.a.timeout_seconds: {NOTHING} replay"),
     ],
 )
@@ -105,14 +96,8 @@ NO_ADDRESS = "base_url: not an address as in https://host/v1"
     [
         ("modl: m", "30: agents.a.modl: unknown key; did you mean 'model'?"),
         ("http: {output: a}", "36: agents.a.http: means nothing to an agent of kind cli; it is for: http"),
-        (
-            "variables: {KEY: '{api_kei}'}",
-            f"47: {VARIABLES}.KEY: unknown placeholder {{api_kei}}; did you mean 'api_key'?",
-        ),
-        (
-            "variables: {KEY: '{secret}'}",
-            f"47: {VARIABLES}.KEY: unknown placeholder {{secret}}; known: anthropic_base_u",
-        ),
+        ("variables: {K: '{api_kei}'}", f"45: {VARIABLES}.K: unknown placeholder {{api_kei}}; did you mean 'api_key'?"),
+        ("variables: {K: '{secret}'}", f"45: {VARIABLES}.K: unknown placeholder {{secret}}; known: anthropic_base"),
         ("variables: {M: '{model}'}", f"45: {VARIABLES}.M: {{model}} needs a `model:` of this agent"),
         ("variables: {A-B: x}", f"47: {VARIABLES}.A-B: not a name of an environment variable"),
         ("upstreams: {openia: {}}", "42: agents.a.upstreams.openia: unknown key; did you mean 'openai'?"),

@@ -70,12 +70,6 @@ def test_problems_of_all_files_come_together() -> None:
     assert {problem.file for problem in tasks_of_paths(paths, SHIPPED, {}).problems} == {"a.yaml", "b.yaml"}
 
 
-def test_every_task_of_a_folder_is_read() -> None:
-    assert load_tasks(Path("suites"), SHIPPED) == ()
-    add_all("golden/a", "adversarial/b", "golden/c")
-    assert [task.task_id for task in load_tasks(Path("suites"), SHIPPED)] == ["b", "a", "c"]
-
-
 def refused(load: Callable[[], object]) -> list[str]:
     with pytest.raises(InputError) as caught:
         load()
@@ -86,11 +80,13 @@ def test_the_problems_of_all_files_come_together() -> None:
     add("golden/a", tags="x")
     add("golden/b")
     add("golden/c", inputs=3, tracked_metrics=[])
+    write("suites/golden/chat.eval.yaml", EVAL.replace("Is kind., assert", "1, assert"))
     problems = refused(lambda: load_tasks(Path("suites"), SHIPPED))
     assert [(problem.split(":")[0], problem.split(": ")[1]) for problem in problems] == [
         ("suites/golden/a.yaml", "tags"),
         ("suites/golden/c.yaml", "inputs"),
         ("suites/golden/c.yaml", "tracked_metrics"),
+        ("suites/golden/chat.eval.yaml", "tests[1].criteria"),
     ]
 
 
@@ -183,19 +179,12 @@ def test_a_broken_project_file_is_refused_with_its_places(
 
 
 def test_tasks_and_evals_of_a_folder_are_read_together() -> None:
+    assert load_tasks(Path("suites"), SHIPPED) == ()
     add("golden/a")
     write("suites/adversarial/chat/EVAL.yaml", EVAL)
     write("suites/golden/many.jsonl", '{"id": "x", "input": "Hi", "criteria": "c"}\n')
     names = [(task.suite, task.task_id) for task in load_tasks(Path("suites"), SHIPPED)]
     assert names == [("adversarial", "chat/one"), ("adversarial", "chat/two"), ("golden", "a"), ("golden", "many/x")]
-
-
-def test_the_problems_of_tasks_and_evals_come_together() -> None:
-    add("golden/a", tags="x")
-    write("suites/golden/chat.eval.yaml", EVAL.replace("criteria", "critera"))
-    files = {problem.file for problem in load_paths([Path("suites")], SHIPPED).problems}
-    assert files == {"suites/golden/a.yaml", "suites/golden/chat.eval.yaml"}
-    assert len({problem.split(":")[0] for problem in refused(lambda: load_tasks(Path("suites"), SHIPPED))}) == 2
 
 
 def test_the_same_test_in_two_files_of_one_name_is_a_problem_of_the_second() -> None:

@@ -41,7 +41,7 @@ def a_function(function: str, **changes: Any) -> dict[str, Any]:
     return {"environment": {"tools": [a_tool(command=None, function=function, **changes)]}}
 
 
-def with_parameters(**parameters: Any) -> dict[str, Any]:
+def takes(**parameters: Any) -> dict[str, Any]:
     return {"environment": {"tools": [a_tool(parameters=parameters)]}}
 
 
@@ -83,17 +83,9 @@ def test_what_can_be_run_and_scored_is_fine(found, changes: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("changes", "path", "message"),
     [
-        (
-            with_parameters(properties={"a": {"type": "b"}}),
-            "tools[0].parameters.properties.a.type",
-            ": not a JSON Schema",
-        ),
-        (
-            with_parameters(properties={"a": {"pattern": "("}}),
-            "tools[0].parameters.properties.a.pattern",
-            ": not a JSON",
-        ),
-        (with_parameters(), "tools[0].parameters", "write `type: object`"),
+        (takes(properties={"a": {"type": "b"}}), "tools[0].parameters.properties.a.type", "not a JSON Schema"),
+        (takes(properties={"a": {"pattern": "("}}), "tools[0].parameters.properties.a.pattern", "not a JSON Sch"),
+        (takes(), "tools[0].parameters", "write `type: object`"),
         (a_function("tools.py:ad"), "tools[0].function", f"{NO_FUNCTION} 'ad'; did you mean 'add'?"),
         (a_function("tools.py:Class"), "tools[0].function", f"{NO_FUNCTION} 'Class'"),
         (a_function("tools.py:"), "tools[0].function", NO_FORM),

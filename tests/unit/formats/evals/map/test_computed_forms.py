@@ -6,15 +6,11 @@ from typing import Any
 import pytest
 
 from passgate.tasks.model.assertions import (
-    Cost,
-    ExecutionMetrics,
     ExpectedCall,
     FieldAccuracy,
     FieldCheck,
     IsJson,
-    Latency,
     SkillTrigger,
-    TokenUsage,
     ToolTrajectory,
 )
 from tests.unit.formats.evals.grader_lists import read
@@ -67,10 +63,7 @@ CANNOT_FAIL = "this grader cannot fail: give at least one of"
         ("tool_trajectory, mode: in_order, expected: []", ".expected: must not be empty"),
         ("tool_trajectory, mode: superset, expected: []", ".expected: must not be empty"),
         ("tool_trajectory, mode: exact, minimums: {a: 1}", ".minimums: 'minimums' are for the mode 'any_order'"),
-        (
-            "tool_trajectory, mode: inorder, expected: [a]",
-            '.mode: "inorder" is not one of the allowed values; did you ',
-        ),
+        ("tool_trajectory, mode: inorder, expected: [a]", '.mode: "inorder" is not one of the allowed values'),
         ("tool_trajectory, minimums: {a: -1}", ".minimums.a: must be at least 0, not -1"),
         ("tool_trajectory, minimums: {a: 1.5}", ".minimums.a: expected a whole number, not 1.5"),
         ("tool_trajectory, expected: [{tool: a, args: b}]", ".expected[0].args: expected a mapping or 'any', not 'b"),
@@ -120,38 +113,27 @@ def test_what_is_wrong_is_told_where_it_stands(tmp_path: Path, said: str, proble
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "grader"),
+    ("kind", "value", "options"),
     [
-        ("tool-used", "a*", {"type": "tool_used", "tools": ("a*",)}),
-        ("tool-used", ["a", "b"], {"type": "tool_used", "tools": ("a", "b")}),
-        ("tool-used", {"name": "a", "min": 2, "max": 3}, {"type": "tool_used", "tools": ("a",), "min": 2, "max": 3}),
-        ("tool-used", {"pattern": "a?"}, {"type": "tool_used", "tools": ("a?",)}),
-        ("tool_used", {"name": "a", "min": 0, "max": 0}, {"type": "tool_used", "tools": ("a",), "min": 0, "max": 0}),
-        ("tool-sequence", ["a", "b"], {"type": "tool_sequence", "steps": ("a", "b")}),
-        (
-            "tool-sequence",
-            {"mode": "exact", "steps": ["a"]},
-            {"type": "tool_sequence", "steps": ("a",), "mode": "exact"},
-        ),
+        ("tool-used", "a*", {"tools": ("a*",)}),
+        ("tool-used", ["a", "b"], {"tools": ("a", "b")}),
+        ("tool-used", {"name": "a", "min": 2, "max": 3}, {"tools": ("a",), "min": 2, "max": 3}),
+        ("tool-used", {"pattern": "a?"}, {"tools": ("a?",)}),
+        ("tool_used", {"name": "a", "min": 0, "max": 0}, {"tools": ("a",), "min": 0, "max": 0}),
+        ("tool-sequence", ["a", "b"], {"steps": ("a", "b")}),
+        ("tool-sequence", {"mode": "exact", "steps": ["a"]}, {"steps": ("a",), "mode": "exact"}),
         (
             "tool-args-match",
             {"name": "a", "args": {"q": 1}, "mode": "exact", "defaults": {"n": 5}, "ignore": "b"},
-            {
-                "type": "tool_arguments",
-                "tool": "a",
-                "args": {"q": 1},
-                "mode": "exact",
-                "defaults": {"n": 5},
-                "ignore": ("b",),
-            },
+            {"tool": "a", "args": {"q": 1}, "mode": "exact", "defaults": {"n": 5}, "ignore": ("b",)},
         ),
-        ("step-count", {"type": "tool", "max": 4}, {"type": "step_count", "kind": "tool", "max": 4}),
-        ("step-count", {"pattern": "read*", "min": 1}, {"type": "step_count", "pattern": "read*", "min": 1}),
+        ("step-count", {"type": "tool", "max": 4}, {"kind": "tool", "max": 4}),
+        ("step-count", {"pattern": "read*", "min": 1}, {"pattern": "read*", "min": 1}),
     ],
 )
-def test_the_later_types_are_read(tmp_path: Path, kind: str, value: Any, grader: dict[str, Any]) -> None:
+def test_the_later_types_are_read(tmp_path: Path, kind: str, value: Any, options: dict[str, Any]) -> None:
     one = read(tmp_path, {"type": f"trajectory:{kind}", "value": value}).one
-    assert one.model_dump(exclude_unset=True) == grader
+    assert one.model_dump(exclude_unset=True, exclude={"type"}) == options
 
 
 @pytest.mark.parametrize("value", ["A flight is booked.", {"goal": "A flight is booked."}])
@@ -163,19 +145,23 @@ def test_a_goal_is_for_a_judge_that_sees_the_work(tmp_path: Path, value: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("said", "grader"),
+    ("said", "limits"),
     [
         (
-            {"type": "execution-metrics", "maxToolCalls": 3, "maxCostUsd": 0.5, "max-input-tokens": 9.0},
-            ExecutionMetrics(type="execution_metrics", max_tool_calls=3, max_cost_usd=0.5, max_input_tokens=9),
+            {"type": "execution-metrics", "maxToolCalls": 3, "max-llm-calls": 9.0},
+            {"max_tool_calls": 3, "max_llm_calls": 9},
         ),
-        ({"type": "latency", "max_ms": 5}, Latency(type="latency", threshold=5)),
-        ({"type": "cost", "threshold": 5}, Cost(type="cost", budget=5)),
-        ({"type": "token_usage", "maxOutput": 5}, TokenUsage(type="token_usage", max_output=5)),
+        (
+            {"type": "execution_metrics", "maxCostUsd": 0.5, "max-input-tokens": 9},
+            {"max_cost_usd": 0.5, "max_input_tokens": 9},
+        ),
+        ({"type": "latency", "max_ms": 5}, {"threshold": 5}),
+        ({"type": "cost", "threshold": 5}, {"budget": 5}),
+        ({"type": "token_usage", "maxOutput": 5}, {"max_output": 5}),
     ],
 )
-def test_limits_have_several_names_in_every_case(tmp_path: Path, said: dict[str, Any], grader: object) -> None:
-    assert read(tmp_path, said).one == grader
+def test_limits_have_several_names_in_every_case(tmp_path: Path, said: dict[str, Any], limits: dict[str, Any]) -> None:
+    assert read(tmp_path, said).one.model_dump(exclude_unset=True, exclude={"type"}) == limits
 
 
 @pytest.mark.parametrize(

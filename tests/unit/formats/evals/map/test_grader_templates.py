@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.model.assertions import Rubrics, Unavailable
+from passgate.tasks.model.assertions import Criterion, Rubrics, Unavailable
 from tests.unit.formats.evals.grader_lists import read
 
 IS_JSON = "assertions:\n  - type: is-json\n"
@@ -31,10 +31,8 @@ def test_a_path_is_relative_to_the_file_and_a_template_may_be_a_list(tmp_path: P
 
 def test_the_texts_of_a_template_join_those_of_the_list(tmp_path: Path) -> None:
     graders = read(tmp_path, {"include": "a"}, "Two.", files={".agentv/templates/a.yaml": "assertions: [One.]\n"})
-    rubric = graders.one
-    assert isinstance(rubric, Rubrics)
-    assert [item.outcome for item in rubric.criteria] == ["One.", "Two."]
-    assert rubric.weight == 2
+    criteria = (Criterion(id="rubric-1", outcome="One."), Criterion(id="rubric-2", outcome="Two."))
+    assert graders.one == Rubrics(type="rubrics", criteria=criteria, weight=2)
 
 
 def test_environment_variables_are_filled_in_and_paths_are_those_of_the_template(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_what_is_not_to_be_had_cannot_run(tmp_path: Path, said: dict[str, Any], 
 
 
 ITEM = {"id": "a", "outcome": "b"}
-INVALID = "invalid rubric:"
+BAD = "invalid rubric:"
 
 
 @pytest.mark.parametrize(
@@ -60,15 +60,9 @@ INVALID = "invalid rubric:"
     [
         ({"type": "llm_judge", "prompt": "../../etc/a.md"}, ".prompt: '../../etc/a.md' leaves the repository"),
         ({"type": "llm-grader", "rubrics": ["a"], "criteria": ["b"]}, f".rubrics: {TWICE}"),
-        (
-            {"type": "code-grader", "command": ["true"], "requred": True},
-            ".requred: unknown key; did you mean 'required'?",
-        ),
-        ({"type": "rubrics", "criteria": []}, f".criteria: {INVALID} must not be empty"),
-        (
-            {"type": "rubrics", "criteria": [ITEM, ITEM]},
-            f".criteria[1]: {INVALID} the id 'a' stands here a second time",
-        ),
+        ({"type": "code-grader", "command": "a", "requred": True}, ".requred: unknown key; did you mean 'required'?"),
+        ({"type": "rubrics", "criteria": []}, f".criteria: {BAD} must not be empty"),
+        ({"type": "rubrics", "criteria": [ITEM, ITEM]}, f".criteria[1]: {BAD} the id 'a' stands here a second time"),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, said: dict[str, Any], problem: str) -> None:
@@ -152,31 +146,28 @@ def test_spans_of_points_have_two_forms(tmp_path: Path) -> None:
         assert item(tmp_path, {"id": "a", "score_ranges": ranges}) == Criterion(id="a", score_ranges=spans)
 
 
-def spans(*spans: tuple[int, int]) -> list[dict[str, Any]]:
+def spans(*spans: tuple[int, ...]) -> list[dict[str, Any]]:
     return [{"score_range": span, "outcome": "a"} for span in spans]
 
 
 @pytest.mark.parametrize(
     ("ranges", "problem"),
     [
-        ({"5": "a", "10": "b"}, f": {INVALID} the score ranges must start at 0, not at 5"),
-        ({}, f": {INVALID} the score ranges must go up to 10"),
+        ({"5": "a", "10": "b"}, f": {BAD} the score ranges must start at 0, not at 5"),
+        ({}, f": {BAD} the score ranges must go up to 10"),
         ({"0": 3}, ".0: expected a text, not 3"),
         (7, ": expected a mapping or a list, not 7"),
-        ({"0": "a", "0.5": "b"}, f".0.5: {INVALID} {NAMED}, not '0.5'"),
-        ({"0": "a", "11": "b"}, f".11: {INVALID} {NAMED}, not '11'"),
-        ({"0": "a", "00": "b"}, f".00: {INVALID} the score 0 stands here a second time"),
-        (spans((0, 5), (5, 10)), f": {INVALID} the next must start at 6, not at 5"),
-        (spans((0, 4), (6, 10)), f": {INVALID} the next must start at 5, not at 6"),
-        (spans((0, 9)), f": {INVALID} the score ranges must go up to 10"),
-        (spans((4, 0)), f": {INVALID} the span from 4 to 0 is empty"),
-        (
-            [{"score_range": [0], "outcome": "a"}],
-            f"[0].score_range: {INVALID} expected the lowest and the highest score",
-        ),
+        ({"0": "a", "0.5": "b"}, f".0.5: {BAD} {NAMED}, not '0.5'"),
+        ({"0": "a", "11": "b"}, f".11: {BAD} {NAMED}, not '11'"),
+        ({"0": "a", "00": "b"}, f".00: {BAD} the score 0 stands here a second time"),
+        (spans((0, 5), (5, 10)), f": {BAD} the next must start at 6, not at 5"),
+        (spans((0, 4), (6, 10)), f": {BAD} the next must start at 5, not at 6"),
+        (spans((0, 9)), f": {BAD} the score ranges must go up to 10"),
+        (spans((4, 0)), f": {BAD} the span from 4 to 0 is empty"),
+        (spans((0,)), f"[0].score_range: {BAD} expected the lowest and the highest score"),
         (spans((0, 12)), "[0].score_range[1]: must be at most 10, not 12"),
         ([{"outcome": "a"}], "[0]: the key 'score_range' is missing"),
-        (["a"], f'[0]: {INVALID} expected a mapping, not "a"'),
+        (["a"], f'[0]: {BAD} expected a mapping, not "a"'),
     ],
 )
 def test_spans_must_cover_the_points_without_overlap(tmp_path: Path, ranges: Any, problem: str) -> None:
@@ -201,7 +192,7 @@ def test_spans_must_cover_the_points_without_overlap(tmp_path: Path, ranges: Any
             ".operator: \"contradicts\" is not one of the allowed values; did you mean 'contradiction'?",
         ),
         ({"id": "a", "outcom": "b"}, ".outcom: unknown key; did you mean 'outcome'?"),
-        (3, f": {INVALID} expected a text or a mapping, not 3"),
+        (3, f": {BAD} expected a text or a mapping, not 3"),
     ],
 )
 def test_a_wrong_item_is_refused(tmp_path: Path, said: Any, problem: str) -> None:

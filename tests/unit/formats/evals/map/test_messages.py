@@ -122,10 +122,7 @@ NO_MAPPING = "[1].tool_calls[0].function.arguments: arguments are a mapping"
     [
         (42, ": expected a text, a message or messages, not 42"),
         (["Hi"], '[0]: expected a message with `role` and `content`, not "Hi"'),
-        (
-            [{"role": "usr", "content": "Hi"}],
-            "[0].role: \"usr\" is not one of the allowed values; did you mean 'user'?",
-        ),
+        ([{"role": "usr", "content": "Hi"}], '[0].role: "usr" is not one of the allowed values; did you mean'),
         ([{"role": "user"}], "[0]: a message needs `content` or `tool_calls`"),
         ([{"role": "user", "content": "Hi", "contnt": "x"}], "[0].contnt: unknown key; did you mean 'content'?"),
         ([{"role": "user", "content": [{"type": "fil"}]}], '[0].content[0]: "fil" is no kind of content; did you mean'),

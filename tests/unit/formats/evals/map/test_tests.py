@@ -61,10 +61,7 @@ SAME = "mean the same and differ; keep one of them"
         ({"id": "t", "assert": []}, f": incomplete test: it needs `input` and {NEEDS_A_GOAL}"),
         (SOUND | {"expected_outcome": "x"}, f".expected_outcome: 'criteria' and 'expected_outcome' {SAME}"),
         (SOUND | {"critera": "x"}, ".critera: unknown key; did you mean 'criteria'?"),
-        (
-            SOUND | {"assert": [{"type": "contans"}]},
-            ".assert[0].type: unknown evaluator 'contans'; did you mean 'contains'?",
-        ),
+        (SOUND | {"assert": [{"type": "regx"}]}, ".assert[0].type: unknown evaluator 'regx'; did you mean 'regex'?"),
         (SOUND | {"mode": "conversation"}, ".mode: a conversation needs `turns`"),
         ({"id": "t", "mode": "conversation", "turns": [{"input": "x"}]}, f": incomplete test: it needs {NEEDS_A_GOAL}"),
     ],

@@ -10,7 +10,6 @@ from passgate.tasks.formats.evals.read.documents import (
     EnvFileError,
     interpolate,
     read_env_file,
-    variables_for,
 )
 from passgate.tasks.formats.evals.read.raw import id_of
 from tests.unit.formats.evals.eval_files import read_first, write
@@ -49,14 +48,6 @@ def test_what_is_missing_is_named_once_with_its_place() -> None:
     _, missing = interpolate({"a": [1, "${{ X }} ${{ X }} ${{ Y }} ${{ Z }}"]}, {"Z": ""})
     assert missing == ((("a", 1), "X"), (("a", 1), "Y"))
     assert interpolate("{{ env.A }}${{ A }}{{ a }}", {"A": "x"}, WITH_TEMPLATES) == ("xx{{ a }}", ())
-
-
-def test_the_nearest_env_file_wins_and_the_process_over_all(tmp_path: Path) -> None:
-    (tmp_path / "a/b").mkdir(parents=True)
-    (tmp_path / ".env").write_text("A=1\nB=1\nC=1\n")
-    (tmp_path / "a/b/.env").write_text("B=2\nC=2\n")
-    assert variables_for(tmp_path / "a/b", tmp_path, {"C": "3"}) == {"A": "1", "B": "2", "C": "3"}
-    assert variables_for(tmp_path / "a/b", tmp_path / "a", {}) == {"B": "2", "C": "2"}
 
 
 def test_env_files_have_quotes_exports_and_comments(tmp_path: Path) -> None:
@@ -98,9 +89,10 @@ def test_a_missing_one_is_empty_and_a_warning_names_it(tmp_path: Path) -> None:
 
 
 def test_env_files_are_read_from_the_repository_down(tmp_path: Path) -> None:
-    files = {"evals/EVAL.yaml": "tests: [{id: '${{ A }} ${{ B }} ${{ C }}'}]\n", "evals/.env": "B=near\nC=near\n"}
-    answer = read_first(tmp_path, files | {".env": "A=far\nB=far\nC=far\n"}, {"C": "process"})
-    assert answer.ids == ["far near process"]
+    text = "tests: [{id: '${{ A }} ${{ B }} ${{ C }}${{ D }}'}]\n"
+    write(tmp_path, {".env": "A=above\nD=above\n", "repo/.env": "A=far\nB=far\nC=far\n"})
+    files = {"evals/EVAL.yaml": text, "evals/.env": "B=near\nC=near\n"}
+    assert read_first(tmp_path / "repo", files, {"C": "process"}).ids == ["far near process"]
     (tmp_path / ".env").write_bytes(b"A=\xff")
     broken = read_first(tmp_path, {"EVAL.yaml": "tests: [{id: '${{ A }}'}]\n"}, {"A": "x"})
     assert broken.problems == [".env:1:1: cannot be read: this is not UTF-8 text"]

@@ -16,10 +16,6 @@ def agentv_problems(**said: Any) -> list[str]:
     return answers("agentv", {"tests": [TEST], **said})
 
 
-def a_test(**said: Any) -> dict[str, Any]:
-    return {"tests": [TEST | said]}
-
-
 @pytest.mark.parametrize("key", ["tests", "evalcases", "eval_cases", "cases"])
 def test_the_tests_have_several_names(key: str) -> None:
     for tests in ([TEST, OLD, "./more.yaml"], "./cases.jsonl"):
@@ -54,58 +50,64 @@ def test_graders_of_both_generations_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("name", "said", "problem"),
     [
-        ({"tests": []}, "tests: must not be empty"),
-        ({"tests": [{"criteria": "a", "input": "b"}]}, "tests[0]: the key 'id' is missing"),
-        ({"tests": [{"id": "a", "criteria": "b"}]}, "tests[0]: one of these keys is needed: input, input_messages"),
-        ({"tests": [{"id": "a", "input": "b"}]}, "tests[0]: one of these keys is needed: criteria, expected_outcome, "),
-        (a_test(critera="b"), "tests[0].critera: unknown key; did you mean 'criteria'?"),
-        ({"name": "My Eval"}, "name: 'My Eval' does not match "),
-        ({"name": "my--eval"}, "name: 'my--eval' does not match "),
+        ("eval", {"tests": []}, "tests: must not be empty"),
+        ("eval", {"tests": [{"criteria": "a", "input": "b"}]}, "tests[0]: the key 'id' is missing"),
         (
-            a_test(**{"assert": [{"type": "llm_juge"}]}),
-            'tests[0].assert[0].type: "llm_juge" is not one of the allowed ',
-        ),
-        (a_test(**{"assert": [{"type": "contains"}]}), "tests[0].assert[0]: the key 'value' is missing"),
-        (
-            a_test(**{"assert": [{"type": "is_json", "weight": -1}]}),
-            "tests[0].assert[0].weight: must be at least 0, not",
+            "eval",
+            {"tests": [{"id": "a", "criteria": "b"}]},
+            "tests[0]: one of these keys is needed: input, input_messages",
         ),
         (
-            a_test(rubrics=[{"id": "a", "outcome": "b", "wight": 2}]),
-            "tests[0].rubrics[0].wight: unknown key; did you mea",
+            "eval",
+            {"tests": [{"id": "a", "input": "b"}]},
+            "tests[0]: one of these keys is needed: criteria, expected_out",
         ),
-        (a_test(input=[{"role": "human"}]), 'tests[0].input[0].role: "human" is not one of '),
-        ({"execution": {"timeout_seconds": 0}}, "execution.timeout_seconds: must be at least 1, not 0"),
+        ("eval", {"tests": [TEST | {"critera": "b"}]}, "tests[0].critera: unknown key; did you mean 'criteria'?"),
+        ("eval", {"name": "My Eval"}, "name: 'My Eval' does not match "),
+        ("eval", {"name": "my--eval"}, "name: 'my--eval' does not match "),
+        (
+            "eval",
+            {"assert": [{"type": "llm_juge"}]},
+            'assert[0].type: "llm_juge" is not one of the allowed values; did ',
+        ),
+        (
+            "eval",
+            {"tests": [TEST | {"assert": [{"type": "contains"}]}]},
+            "tests[0].assert[0]: the key 'value' is missing",
+        ),
+        ("eval", {"assert": [{"type": "is_json", "weight": -1}]}, "assert[0].weight: must be at least 0, not -1"),
+        (
+            "eval",
+            {"tests": [TEST | {"rubrics": [{"id": "a", "wight": 2}]}]},
+            "tests[0].rubrics[0].wight: unknown key; did",
+        ),
+        ("eval", {"tests": [TEST | {"input": [{"role": "human"}]}]}, 'tests[0].input[0].role: "human" is not one of '),
+        ("eval", {"execution": {"timeout_seconds": 0}}, "execution.timeout_seconds: must be at least 1, not 0"),
+        ("agentv", {"tests": [{"criteria": "a"}]}, "tests[0]: the key 'id' is missing"),
+        ("agentv", {"tests": [{"id": "a", "input": "b"}]}, "tests[0]: one of these keys is needed: criteria, "),
+        ("agentv", {"tests": [{"include": "a.yaml"}]}, "tests[0]: the key 'type' is missing"),
+        ("agentv", {"tests": [{"include": "a.yaml", "type": "suites"}]}, 'tests[0].type: "suites" is not one of '),
+        ("agentv", {"assertions": [{"type": "contians"}]}, 'assertions[0].type: "contians" is not one of the allowed '),
+        (
+            "agentv",
+            {"assertions": [{"type": "assert-set", "assert": []}]},
+            'assertions[0].type: "assert-set" is not one',
+        ),
+        ("agentv", {"assertions": [{"type": "rubrics"}]}, "assertions[0]: one of these keys is needed: criteria, rubr"),
+        (
+            "agentv",
+            {"assertions": [{"include": "a", "weight": 1}]},
+            "assertions[0].weight: unknown key; known: include",
+        ),
+        ("agentv", {"execution": {"trials": {"count": 0}}}, "execution.trials.count: must be at least 1, not 0"),
+        ("agentv", {"workspace": {"repos": [{"path": "a"}]}}, "workspace.repos[0]: the key 'repo' is missing"),
+        ("agentv", {"experimnt": {}}, "experimnt: unknown key; did you mean 'experiment'?"),
     ],
 )
-def test_mistakes_are_refused(said: dict[str, Any], problem: str) -> None:
-    (found,) = problems(**said)
-    assert found.startswith(problem)
-
-
-@pytest.mark.parametrize(
-    ("said", "problem"),
-    [
-        ({"tests": [{"criteria": "a"}]}, "tests[0]: the key 'id' is missing"),
-        ({"tests": [{"id": "a", "input": "b"}]}, "tests[0]: one of these keys is needed: criteria, "),
-        ({"tests": [{"include": "a.yaml"}]}, "tests[0]: the key 'type' is missing"),
-        ({"tests": [{"include": "a.yaml", "type": "suites"}]}, 'tests[0].type: "suites" is not one of '),
-        (
-            {"assertions": [{"type": "contians"}]},
-            'assertions[0].type: "contians" is not one of the allowed values; did ',
-        ),
-        ({"assertions": [{"type": "assert-set", "assert": []}]}, 'assertions[0].type: "assert-set" is not one of '),
-        ({"assertions": [{"type": "rubrics"}]}, "assertions[0]: one of these keys is needed: criteria, rubrics, "),
-        ({"assertions": [{"include": "a", "required": True}]}, "assertions[0].required: unknown key; known: include"),
-        ({"execution": {"trials": {"count": 0}}}, "execution.trials.count: must be at least 1, not 0"),
-        ({"workspace": {"repos": [{"path": "a"}]}}, "workspace.repos[0]: the key 'repo' is missing"),
-        ({"experimnt": {}}, "experimnt: unknown key; did you mean 'experiment'?"),
-    ],
-)
-def test_mistakes_are_refused_of_agentv(said: dict[str, Any], problem: str) -> None:
-    (found,) = agentv_problems(**said)
+def test_mistakes_are_refused(name: str, said: dict[str, Any], problem: str) -> None:
+    (found,) = problems(**said) if name == "eval" else agentv_problems(**said)
     assert found.startswith(problem)
 
 
