@@ -124,11 +124,6 @@ def make_evidence(sandbox: LocalSandbox, suites_folder: Path) -> MakeEvidence:
 
 
 @pytest.fixture
-def evidence(make_evidence: MakeEvidence) -> Evidence:
-    return make_evidence()
-
-
-@pytest.fixture
 def check(graded: Graded) -> Graded:
     """The one check of a `state_check` with one expectation."""
 

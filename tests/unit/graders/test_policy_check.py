@@ -6,6 +6,7 @@ from passgate.tasks.graders import forbidden_by
 from passgate.tasks.model.grade import Grade, ViolationRule
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from tests.builders import SAYS_YES, a_task
+from tests.unit.graders.options import by, composite
 from tests.unit.graders.trials import Graded, called, said
 
 KEY = "AKIA" + "A1B2C3D4E5F6G7H8"
@@ -155,10 +156,6 @@ FORBIDS = {"type": "tool_calls", "name": "calls", "forbidden": ["rm"]}
 DENIES = {"type": "policy_check", "name": "rules", "deny_tools": ["rm"]}
 
 
-def composite(*members: Any, **options: Any) -> dict[str, Any]:
-    return {"type": "composite", "assertions": members, **options}
-
-
 def turns(*turns: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {"type": "turns", "turns": turns, **options}
 
@@ -170,8 +167,8 @@ def turns(*turns: dict[str, Any], **options: Any) -> dict[str, Any]:
         (DENIES, True),
         (composite(SAYS_YES, FORBIDS), True),
         (composite(SAYS_YES, DENIES), True),
-        (composite(FORBIDS, aggregator={"type": "threshold", "threshold": 0.5}), True),
-        (composite(DENIES, aggregator={"type": "threshold", "threshold": 0.5}), True),
+        (composite(FORBIDS, **by("threshold", threshold=0.5)), True),
+        (composite(DENIES, **by("threshold", threshold=0.5)), True),
         (composite(SAYS_YES, composite(FORBIDS)), True),
         (composite(SAYS_YES, composite(DENIES)), True),
         (turns({}, conversation=[composite(FORBIDS)]), True),

@@ -56,6 +56,3 @@ class RecordedJudge:
         self.requests.append(request)
         text = self.replies[min(len(self.requests), len(self.replies)) - 1]
         return JudgeReply(text=text, usage=Usage(tokens_in=10, tokens_out=3))
-
-    async def close(self) -> None:
-        return

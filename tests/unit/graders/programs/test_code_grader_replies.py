@@ -6,22 +6,23 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.programs.code_grader import read_code_reply
 
-SHAPES: list[tuple[dict[str, Any], float]] = [
-    ({"score": 0.6, "hits": ["h"], "misses": ["m"], "reasoning": "r"}, 0.6),
-    ({"score": 0.75, "assertions": [{"text": "x", "passed": True, "evidence": "e"}], "details": {"k": 1}}, 0.75),
-    ({"pass": True, "score": 0.9, "reason": "r", "checks": [{"text": "x", "pass": True, "score": 1}]}, 0.9),
-    ({"assertions": [{"text": "a", "passed": True}, {"text": "b", "passed": False}]}, 0.5),
-    ({"checks": [{"text": "a", "pass": True}, {"text": "b", "pass": True}, {"text": "c", "pass": False}]}, 2 / 3),
-    ({"score": None, "checks": [{"text": "a", "pass": True}]}, 1),
-    ({"pass": True}, 1),
-    ({"pass": False}, 0),
-    ({"score": 0}, 0),
-    ({"score": 1}, 1),
-    ({"pass": True, "score": 0.1}, 0.1),
-]
 
-
-@pytest.mark.parametrize(("reply", "score"), SHAPES)
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ({"score": 0.6, "hits": ["h"], "misses": ["m"], "reasoning": "r"}, 0.6),
+        ({"score": 0.75, "assertions": [{"text": "x", "passed": True, "evidence": "e"}], "details": {"k": 1}}, 0.75),
+        ({"pass": True, "score": 0.9, "reason": "r", "checks": [{"text": "x", "pass": True, "score": 1}]}, 0.9),
+        ({"assertions": [{"text": "a", "passed": True}, {"text": "b", "passed": False}]}, 0.5),
+        ({"checks": [{"text": "a", "pass": True}, {"text": "b", "pass": True}, {"text": "c", "pass": False}]}, 2 / 3),
+        ({"score": None, "checks": [{"text": "a", "pass": True}]}, 1),
+        ({"pass": True}, 1),
+        ({"pass": False}, 0),
+        ({"score": 0}, 0),
+        ({"score": 1}, 1),
+        ({"pass": True, "score": 0.1}, 0.1),
+    ],
+)
 def test_every_form_of_a_reply_has_its_score(reply: dict[str, Any], score: float) -> None:
     assert read_code_reply(json.dumps(reply), "a warning", 0).score == pytest.approx(score)
 
