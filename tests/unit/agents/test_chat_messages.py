@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +68,15 @@ def test_an_image_is_sent_as_it_is(tmp_path: Path, name: str, kind: str) -> None
     assert base64.b64decode(encoded) == content
 
 
-def _large(file: Path) -> None:
-    file.touch()
-    os.truncate(file, MAX_IMAGE_BYTES + 1)
+def sized(size: int) -> Callable[[Path], None]:
+    return lambda file: file.touch() or os.truncate(file, size)
 
 
 @pytest.mark.parametrize(
     ("name", "make", "what"),
     [
         ("a.svg", Path.touch, r"the image a\.svg cannot be sent to a model: known are \.png, \.jpg"),
-        ("a.png", _large, r"the image a\.png has more than 5 MiB"),
+        ("a.png", sized(MAX_IMAGE_BYTES + 1), r"the image a\.png has more than 5 MiB"),
         ("a.png", os.mkfifo, r"the image a\.png cannot be read"),
         ("a.png", lambda file: file.symlink_to("/etc/hostname"), r"the image a\.png cannot be read"),
         ("a.png", lambda file: None, r"the image a\.png cannot be read"),
@@ -89,65 +89,66 @@ def test_an_image_that_cannot_be_sent(tmp_path: Path, name: str, make: Any, what
 
 
 def test_an_image_of_the_largest_size(tmp_path: Path) -> None:
-    (tmp_path / "a.png").touch()
-    os.truncate(tmp_path / "a.png", MAX_IMAGE_BYTES)
+    sized(MAX_IMAGE_BYTES)(tmp_path / "a.png")
     assert asked_messages([message("user", [{"type": "image", "value": "a.png"}])], {"a.png": tmp_path / "a.png"})
 
 
-def test_calls_and_their_answers_by_their_ids() -> None:
-    asked = asked_messages(
-        [
-            asking({"id": "a", "tool": "look", "arguments": {"at": 1}}, {"id": "b", "tool": "look"}, content="I look."),
-            message("tool", "second", tool_call_id="b"),
-            message("tool", [{"type": "json", "value": 1}], tool_call_id="a"),
-        ],
-        {},
-    )
-    assert asked[0]["content"] == "I look."
-    assert [(call["id"], call["type"], call["function"]) for call in asked[0]["tool_calls"]] == [
-        ("a", "function", {"name": "look", "arguments": '{"at": 1}'}),
-        ("b", "function", {"name": "look", "arguments": "{}"}),
-    ]
-    assert asked[1:] == [
-        {"role": "tool", "tool_call_id": "b", "content": "second"},
-        {"role": "tool", "tool_call_id": "a", "content": "1"},
-    ]
+def answer(content: Any, **more: Any) -> TaskMessage:
+    return message("tool", content, **more)
 
 
-def test_without_ids_an_answer_goes_to_the_call_of_its_tool_else_to_the_first() -> None:
-    calls = [{"tool": "look"}, {"tool": "read"}, {"tool": "write"}]
-    answers = [message("tool", "r", name="read"), message("tool", "l"), message("tool", "w", tool_call_id="other")]
-    asked = asked_messages([asking(*calls), *answers], {})
-    ids = [call["id"] for call in asked[0]["tool_calls"]]
-    assert len(set(ids)) == 3
-    assert [(answer["tool_call_id"], answer["content"]) for answer in asked[1:]] == [
-        (ids[1], "r"),
-        (ids[0], "l"),
-        (ids[2], "w"),
-    ]
-    assert asked[0]["content"] is None
+def told(messages: list[TaskMessage]) -> Iterator[str | None]:
+    """What is said, each call and each answer after the number of its call."""
+    asked = asked_messages(messages, {})
+    ids = [call["id"] for one in asked for call in one.get("tool_calls", ())]
+    assert len(set(ids)) == len(ids)
+    for one in asked:
+        if one["role"] == "tool":
+            assert one.keys() == {"role", "tool_call_id", "content"}
+            yield f"{ids.index(one['tool_call_id'])}: {one['content']}"
+        else:
+            yield one["content"]
+            yield from (
+                f"{c['type']} {c['function']['name']} {c['function']['arguments']}" for c in one.get("tool_calls", ())
+            )
 
 
-def test_a_call_without_an_answer_has_its_own_result() -> None:
-    calls = [{"id": "a", "tool": "look", "result": {"seen": 1}}, {"id": "b", "tool": "look"}]
-    asked = asked_messages(
-        [asking(*calls), message("user", "And?"), asking({"id": "c", "tool": "x", "result": "y"})], {}
-    )
-    assert [(one["role"], one.get("tool_call_id"), one["content"]) for one in asked] == [
-        ("assistant", None, None),
-        ("tool", "a", '{"seen": 1}'),
-        ("tool", "b", ""),
-        ("user", None, "And?"),
-        ("assistant", None, None),
-        ("tool", "c", "y"),
-    ]
+LOOK, READ, WRITE = {"tool": "look"}, {"tool": "read"}, {"tool": "write"}
+BY_ID = asking({"id": "a", **LOOK, "arguments": {"at": 1}}, {"id": "b", **LOOK}, content="I look.")
+WITH_RESULTS = asking(LOOK | {"result": {"seen": 1}}, READ), message("user", "And?"), asking(WRITE | {"result": "y"})
 
 
-def test_an_answer_that_nobody_asked_for_is_given_a_call() -> None:
-    asked = asked_messages([message("user", "Hm."), message("tool", "found", name="look")], {})
-    (call,) = asked[1]["tool_calls"]
-    assert (asked[1]["role"], call["function"]) == ("assistant", {"name": "look", "arguments": "{}"})
-    assert asked[2] == {"role": "tool", "tool_call_id": call["id"], "content": "found"}
+@pytest.mark.parametrize(
+    ("messages", "says"),
+    [
+        (
+            [BY_ID, answer("second", tool_call_id="b"), answer([{"type": "json", "value": 1}], tool_call_id="a")],
+            ["I look.", 'function look {"at": 1}', "function look {}", "1: second", "0: 1"],
+        ),
+        (
+            [asking(LOOK, READ, WRITE), answer("r", name="read"), answer("l"), answer("w", tool_call_id="other")],
+            [None, "function look {}", "function read {}", "function write {}", "1: r", "0: l", "2: w"],
+        ),
+        (
+            WITH_RESULTS,
+            [
+                None,
+                "function look {}",
+                "function read {}",
+                '0: {"seen": 1}',
+                "1: ",
+                "And?",
+                None,
+                "function write {}",
+                "2: y",
+            ],
+        ),
+        ([message("user", "Hm."), answer("found", name="look")], ["Hm.", None, "function look {}", "0: found"]),
+    ],
+    ids=["by their ids", "of its tool, else the first", "a call's own result", "an answer that nobody asked for"],
+)
+def test_calls_and_their_answers(messages: list[TaskMessage], says: list[str | None]) -> None:
+    assert list(told(messages)) == says
 
 
 ids = st.sampled_from(["", "a", "b", "c"])

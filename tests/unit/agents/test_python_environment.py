@@ -46,20 +46,6 @@ async def test_a_proxy_is_not_asked_for_the_meter_and_the_judges_key_is_not_ther
     assert (await attempt(agent)).output == "a.example|None|False"
 
 
-async def test_a_real_client_takes_the_trials_way(attempt, python_agent, monkeypatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "the real one")
-    agent = python_agent("""
-        import openai
-        async def answer(attempt):
-            client = openai.OpenAI() if attempt.trial else openai.AsyncOpenAI()
-            return f"{client.base_url} {client.api_key}"
-        """)
-    access = Metered(OPENAI_BASE_URL="http://127.0.0.1:1/t/v1", OPENAI_API_KEY="of-the-trial")
-    for trial in range(2):
-        transcript = await attempt(agent, trial=trial, access=access)
-        assert transcript.output == "http://127.0.0.1:1/t/v1/ of-the-trial"
-
-
 async def test_the_variables_of_the_workspace_are_set_for_the_agent(run_code, monkeypatch) -> None:
     monkeypatch.setenv("MODE", "of the shell")
     task = a_task(workspace={"environment": {"MODE": "of the task", "OPENAI_BASE_URL": "http://elsewhere"}})

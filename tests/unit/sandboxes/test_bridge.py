@@ -240,12 +240,9 @@ class TestBubblewrap:
         command = ["sh", "-c", 'trap "" TERM; kill -TERM 0; exec "$@"', "sh", *python(HELLO, bridge.port)]
         assert (await run(bridge, command)).stdout == "hello\n"
 
-    async def test_a_bridge_that_does_not_work_is_no_reason_for_less_isolation(
-        self, workbench_of, tmp_path: Path, temporary: Path
-    ) -> None:
-        missing = Bridge(port=1025, socket=tmp_path / "meter/socket")
+    async def test_a_bridge_that_does_not_work_is_no_reason_for_less_isolation(self, workbench_of, temporary) -> None:
         with pytest.raises(MeasurementError, match=r"cannot be given a way to their models: .*socket"):
-            workbench_of(bridge=missing)
+            workbench_of(bridge=Bridge(port=1025, socket=temporary / "meter/socket"))
         assert left_in(temporary) == []
 
     SEEN = """

@@ -48,6 +48,13 @@ def only(changes: FileChanges) -> ChangedFile:
     return file
 
 
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+def head(name: str) -> str:
+    return f"--- a/{name}\n+++ b/{name}\n"
+
+
 def test_added_modified_and_deleted_files_have_diffs_and_stand_in_order(changed: Changed) -> None:
     def change(workspace: Path) -> None:
         (workspace / "README.md").write_text("one\n2\nthree\n")
@@ -56,31 +63,13 @@ def test_added_modified_and_deleted_files_have_diffs_and_stand_in_order(changed:
         (workspace / "new/a.txt").write_text("hello")
         (workspace / "newline").write_text("hello")
 
-    assert changed(change).files == (
-        ChangedFile(
-            path="README.md",
-            change=ChangeKind.MODIFIED,
-            size=12,
-            diff="--- a/README.md\n+++ b/README.md\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three",
-        ),
-        ChangedFile(
-            path="new/a.txt",
-            change=ChangeKind.ADDED,
-            size=5,
-            diff="--- /dev/null\n+++ b/new/a.txt\n@@ -0,0 +1 @@\n+hello\n\\ No newline at end of file",
-        ),
-        ChangedFile(
-            path="newline",
-            change=ChangeKind.MODIFIED,
-            size=5,
-            diff="--- a/newline\n+++ b/newline\n@@ -1 +1 @@\n-hello\n+hello\n\\ No newline at end of file",
-        ),
-        ChangedFile(
-            path="src/main.py",
-            change=ChangeKind.DELETED,
-            diff="--- a/src/main.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-print(1)",
-        ),
-    )
+    found = [(file.path, file.change, file.size, file.diff) for file in changed(change).files]
+    assert found == [
+        ("README.md", ChangeKind.MODIFIED, 12, f"{head('README.md')}@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"),
+        ("new/a.txt", ChangeKind.ADDED, 5, f"--- /dev/null\n+++ b/new/a.txt\n@@ -0,0 +1 @@\n+hello\n{NO_NEWLINE}"),
+        ("newline", ChangeKind.MODIFIED, 5, f"{head('newline')}@@ -1 +1 @@\n-hello\n+hello\n{NO_NEWLINE}"),
+        ("src/main.py", ChangeKind.DELETED, None, "--- a/src/main.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-print(1)"),
+    ]
 
 
 def a_tree_deeper_than_a_path_may_be_long(workspace: Path) -> None:
@@ -161,12 +150,8 @@ def test_a_file_whose_earlier_content_is_not_known_has_no_diff(template: Path, t
     (workspace / "README.md").write_text("by the agent\n")
     (workspace / "by-the-reset").unlink()
 
-    files = changes_since(before, workspace, template).files
-
-    assert [(file.path, file.change, file.diff) for file in files] == [
-        ("README.md", ChangeKind.MODIFIED, None),
-        ("by-the-reset", ChangeKind.DELETED, None),
-    ]
+    files = [(file.path, file.change, file.diff) for file in changes_since(before, workspace, template).files]
+    assert files == [("README.md", ChangeKind.MODIFIED, None), ("by-the-reset", ChangeKind.DELETED, None)]
 
 
 def test_paths_from_agents_are_text_of_bounded_length(changed: Changed) -> None:
@@ -218,17 +203,11 @@ async def test_what_the_reset_did_is_no_change_of_the_agent(isolation: str, desc
         assert sandbox.changes_of_the_agent() == FileChanges()
         await sh(sandbox.for_the_agent, "echo agent >> README.md; echo x > notes.txt")
         changes = sandbox.changes_of_the_agent()
-    assert [(file.path, file.change) for file in changes.files] == [
-        ("README.md", ChangeKind.MODIFIED),
-        ("notes.txt", ChangeKind.ADDED),
-    ]
-    assert "+agent" in (changes.files[0].diff or "")
-
-
-async def test_a_workspace_that_is_gone_has_lost_all_its_files(describe, sandbox_of) -> None:
-    describe()
-    async with sandbox_of(a_task(sandbox="notes")) as sandbox:
         shutil.rmtree(sandbox.workspace)
-        changes = sandbox.changes_of_the_agent()
+        gone = sandbox.changes_of_the_agent()
         assert sandbox.workspace.is_dir()
-    assert [(file.path, file.change) for file in changes.files] == [("README.md", ChangeKind.DELETED)]
+    kinds = {file.path: file.change for file in changes.files}
+    assert kinds == {"README.md": ChangeKind.MODIFIED, "notes.txt": ChangeKind.ADDED}
+    assert "+agent" in (changes.files[0].diff or "")
+    lost = dict.fromkeys(("README.md", "by-the-reset", "by-the-task"), ChangeKind.DELETED)
+    assert {file.path: file.change for file in gone.files} == lost, "a workspace that is gone has lost all its files"

@@ -5,21 +5,14 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.meters import open_served_meter
 from tests.unit.agents.cli.programs import cli_agent, python
 from tests.unit.agents.conftest import Metered, one_turn
 from tests.unit.conftest import LONG, Marked, call_off
-from tests.upstream_shapes import Says
 
 from passgate.tasks.agents.cli import CliAgent
 from passgate.tasks.agents.interface import leading_to_models
 from passgate.tasks.metering.access import Unmetered
-from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
-from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
-from passgate.tasks.sandboxes.workbench import Workbench
 
 LEFT = "$PASSGATE_TRANSCRIPT"
 TRANSCRIPT = "transcript.json cannot be read:"
@@ -134,39 +127,6 @@ async def test_an_agent_that_is_called_off_is_gone(sandbox_of, marked: Marked) -
         turn = one_turn(agent, a_task(), sandbox, seconds=LONG)
         await call_off(turn, lambda: len(list(sandbox.workspace.glob("begun.*"))) == 2)
         assert marked.running == []
-
-
-CALLS_ITS_MODEL = """
-    import json, os, urllib.error, urllib.request
-    asked = {"model": "model-1", "stream": True, "messages": [{"role": "user", "content": "Say yes."}]}
-    for _ in range(3):
-        try:
-            url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
-            with urllib.request.urlopen(url, json.dumps(asked).encode()) as answer:
-                print(answer.status, b'{"content": "yes"}' in answer.read())
-        except urllib.error.HTTPError as error:
-            print(error.code, os.environ["HTTPS_PROXY"])
-"""
-
-
-@pytest.mark.usefixtures("needs_bubblewrap")
-async def test_an_agent_without_network_calls_its_model_through_the_meter(suites, upstream, monkeypatch) -> None:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    upstream.says(Says("yes"))
-    spec = AgentSpec(kind=AgentKind.CLI, upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)))
-    async with open_served_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
-        with (
-            Workbench(suites, processes=2, bridge=meter.bridge) as workbench,
-            meter.trial(Budgets(max_steps=2), lambda _: False) as access,
-        ):
-            async with workbench.sandbox(a_task()) as sandbox:
-                assert (sandbox.isolation, sandbox.network) == ("bubblewrap", False)
-                reported = await one_turn(python(CALLS_ITS_MODEL), a_task(), sandbox, access=access)
-                transcript = (await access.transcript(reported)).checked()
-    assert reported.output == "200 True\n200 True\n400 http://127.0.0.1:9"
-    assert upstream.count == 2
-    assert (transcript.end, len(transcript.steps)) == (EndReason.OVER_BUDGET, 2)
 
 
 # --- the transcript that a command writes itself ---------------------------------------------------------------------

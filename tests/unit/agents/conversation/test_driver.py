@@ -265,20 +265,3 @@ async def test_an_agent_that_breaks_because_the_trial_is_over_has_ended_with_it(
         raise MeasurementError("what it wrote cannot be read")
 
     assert (await talk(breaks, access=access)).end is end
-
-
-async def test_a_conversation_through_the_meter(talk, suites: Path, upstream: ScriptedUpstream) -> None:
-    look = {"name": "look", "description": "Looks.", "command": "echo seen"}
-    task = a_task(inputs={"prompt": "one", "system": "Be kind."}, tools=[look], user={"says": ["two"]})
-    upstream.script = [Says("I look.", calls=[("look", {})]), Says("It is there."), Says("Goodbye.")]
-    spec = asking(upstream.openai_base_url)
-    async with metered_trial(spec, max_steps=3) as access:
-        transcript = await talk(make_agent(spec, suites), task, access=access)
-    assert words(transcript) == [
-        *("system: Be kind.", "user: one", "assistant: I look.", "assistant: It is there."),
-        *("user: two", "assistant: Goodbye."),
-    ]
-    assert [(call.result, call.is_error) for call in transcript.tool_calls] == [("seen\n", False)]
-    assert [message.usage.tokens_in for message in transcript.steps] == [100, 100, 100]
-    assert (transcript.end, transcript.complete, transcript.output) == (EndReason.COMPLETED, True, "Goodbye.")
-    assert upstream.calls[2].body["messages"][-1] == {"role": "user", "content": "two"}
