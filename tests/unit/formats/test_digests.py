@@ -248,15 +248,12 @@ def moved(folders: tuple[Path, Path], **workspace: Any) -> tuple[EvalTask, EvalT
     return task, after, after.workspace
 
 
-def test_a_task_without_a_workspace_stays_as_it_is(folders: tuple[Path, Path]) -> None:
-    task = a_task()
-    assert in_place_of(task, *folders) is task
-
-
 @pytest.mark.parametrize("template", ["template", "./x/../template", "..template"])
 def test_a_template_of_the_suites_is_the_copys(folders: tuple[Path, Path], template: str) -> None:
     task, after, _ = moved(folders, template=template)
     assert after is task
+    bare = a_task()
+    assert in_place_of(bare, *folders) is bare
 
 
 def test_a_template_outside_of_the_suites_is_the_originals_where_it_has_it(folders: tuple[Path, Path]) -> None:

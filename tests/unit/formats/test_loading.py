@@ -101,9 +101,6 @@ def test_what_is_not_there_is_refused() -> None:
         load_tasks(Path("gone"), SHIPPED)
     with pytest.raises(UsageError, match=r"no gates file gone\.yaml: name one with --gates"):
         load_policy(Path("gone.yaml"))
-
-
-def test_a_file_that_is_not_there_is_a_problem() -> None:
     loaded = load_paths([Path("gone.yaml")], SHIPPED)
     (problem,) = loaded.problems
     assert loaded.tasks == ()

@@ -35,12 +35,8 @@ def described_everywhere(name: str) -> list[str]:
         f"{place}.{key}"
         for place, value in places.items()
         for key, inner in value.get("properties", {}).items()
-        if "description" not in inner and not ("$ref" in inner and "description" in _target(schema, inner))
+        if "description" not in inner | places.get(inner.get("$ref", "-").rsplit("/", 1)[-1], {})
     ]
-
-
-def _target(schema: Any, inner: Any) -> Any:
-    return schema["$defs"][inner["$ref"].rsplit("/", 1)[-1]]
 
 
 def files_below(pattern: str) -> Iterator[Path]:

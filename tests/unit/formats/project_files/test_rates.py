@@ -57,11 +57,8 @@ def test_what_cannot_be_used_is_told(tmp_path: Path, text: str, says: str) -> No
     assert says in problem
 
 
-def test_every_problem_is_told(tmp_path: Path) -> None:
-    assert len(read(tmp_path, '{"golden/x": 2, "golden/a": 3}')) == 3
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_and_every_problem_is_told(tmp_path: Path) -> None:
     found = read_rates(tmp_path / "none.json", "none.json", TASKS)
     assert isinstance(found, list)
     assert "none.json:1:1: cannot be read" in str(found[0])
+    assert len(read(tmp_path, '{"golden/x": 2, "golden/a": 3}')) == 3

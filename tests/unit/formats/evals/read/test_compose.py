@@ -9,12 +9,9 @@ from tests.unit.formats.evals.eval_files import read, read_first
 
 @pytest.mark.parametrize("key", ["tests", "evalcases", "eval_cases", "cases"])
 def test_the_list_of_tests_may_have_any_of_its_names(tmp_path: Path, key: str) -> None:
-    same = "[{id: x, input: hi}, {id: y, input: ho}]"
     answer = read_first(
-        tmp_path, {"EVAL.yaml": f"name: a\ntests: {same}\n{key if key != 'tests' else 'cases'}: {same}\n"}
+        tmp_path, {"EVAL.yaml": f"name: a\n{key}:\n  - {{id: x, input: hi}}\n  - {{id: y, input: ho}}\n"}
     )
-    assert (answer.problems, answer.ids) == ([], ["x", "y"])
-    answer = read_first(tmp_path, {"EVAL.yaml": f"name: a\n{key}: {same}\n"})
     assert (answer.problems, answer.ids) == ([], ["x", "y"])
     assert answer.tests[0].context.root.value["name"] == "a"
     assert answer.tests[0].context is answer.tests[0].runtime
@@ -28,6 +25,8 @@ def test_unknown_keys_and_missing_files_are_problems(tmp_path: Path) -> None:
         "EVAL.yaml:5:1: cases: 'tests' and 'cases' are two names of one key, and differ",
     ]
     assert read(tmp_path, "gone.yaml").problems == ["gone.yaml:1:1: this is no file"]
+    answer = read_first(tmp_path, {"EVAL.yaml": "tests: [{id: x}]\nevalcases: [{id: x}]\n"})
+    assert (answer.problems, answer.ids) == ([], ["x"])
 
 
 def test_a_test_stands_where_the_file_has_it_also_in_json(tmp_path: Path) -> None:
