@@ -4,24 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.graders.workspace import LIMIT, UnusableFileError, is_present, read_bytes, read_text, resolve
+from passgate.tasks.graders.workspace import LIMIT, UnusableFileError, is_present, read_bytes, read_text
 
 
-@pytest.mark.parametrize("path", ["..", "../other", "a/../../other", "/etc/passwd", "out/passwd"])
+@pytest.mark.parametrize("path", ["..", "../other", "../workshop/file", "a/../../other", "/etc/passwd", "out/passwd"])
 def test_a_path_must_not_leave(path: str, tmp_path: Path) -> None:
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    (workspace / "out").symlink_to("/etc")
-    with pytest.raises(UnusableFileError, match="is outside the workspace"):
-        resolve(workspace, path)
-
-
-def test_a_neighbour_with_a_longer_name_is_not_inside(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "workshop").mkdir()
     (tmp_path / "workshop" / "file").write_text("x")
+    (tmp_path / "work" / "out").symlink_to("/etc")
     with pytest.raises(UnusableFileError, match="is outside the workspace"):
-        read_bytes(tmp_path / "work", "../workshop/file")
+        read_bytes(tmp_path / "work", path)
 
 
 def test_a_workspace_may_itself_be_a_link(tmp_path: Path) -> None:
