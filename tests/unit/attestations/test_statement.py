@@ -141,12 +141,6 @@ def test_what_is_no_statement_on_a_verdict_is_refused(path: tuple[str, ...], val
         read_statement(json.dumps(document).encode())
 
 
-@pytest.mark.parametrize("payload", [b"[]", b"3", b'"text"', b"{}", b"{"])
-def test_what_is_no_object_at_all_is_refused(payload: bytes) -> None:
-    with pytest.raises(UnreadableError):
-        read_statement(payload)
-
-
 PLAIN: dict[str, Any] = {
     "payload": "aGVsbG8gd29ybGQ=",
     "payloadType": "http://example.com/HelloWorld",

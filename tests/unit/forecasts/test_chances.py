@@ -62,19 +62,6 @@ def test_a_threshold_counts_where_it_blocks_and_tasks_that_are_not_withheld() ->
     assert GateChances(rules, members(of(0.0, 1.0), of(withheld=1.0)), {}).red == pytest.approx(1)
 
 
-@pytest.mark.parametrize("thresholds", [{}, {"golden": 0.5}])
-def test_one_task_with_another_outlook_is_as_if_computed_anew(thresholds: dict[str, float]) -> None:
-    rules = gate(thresholds=thresholds, blocks_on=["task_failed", "threshold"])
-    both = [*members(of(0.1, 0.1), of(0.2), of(0.0, 0.4)), *members(of(0.3), of(0.05), suite=Suite.ADVERSARIAL)]
-    chances = GateChances(rules, both, {Rule.COST: 0.1})
-    for index, member in enumerate(both):
-        changed = [*both]
-        changed[index] = GateTask(member.suite, ChancesByAdmission(of(0.6, 0.1)))
-        anew = GateChances(rules, changed, {Rule.COST: 0.1})
-        assert chances.red_with(index, ChancesByAdmission(of(0.6, 0.1))) == pytest.approx(anew.red)
-        assert chances.red_with(index, member.by_admission) == pytest.approx(chances.red)
-
-
 def with_admission(chance: float, red: float, quiet: float) -> ChancesByAdmission:
     """Of a task that is admitted so often, and where it may block is red and quiet so often."""
     rest = 1 - chance
@@ -99,15 +86,25 @@ def test_admission_is_in_force_from_the_first_admitted_task_on(count: int) -> No
     assert chances.passed == pytest.approx(1 - chances.red)
 
 
+FREE = [*members(of(0.1, 0.1), of(0.2), of(0.0, 0.4)), *members(of(0.3), of(0.05), suite=Suite.ADVERSARIAL)]
+BY_ADMISSION = [GateTask(Suite.GOLDEN, with_admission(*one)) for one in ADMITTED]
+
+
 @pytest.mark.parametrize("thresholds", [{}, {"golden": 0.5}])
-def test_with_admission_too_one_task_with_other_outcomes_is_as_if_computed_anew(thresholds: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    ("made", "other"),
+    [(FREE, ChancesByAdmission(of(0.6, 0.1))), (BY_ADMISSION, with_admission(0.5, 0.7, 0.2))],
+    ids=["free", "by admission"],
+)
+def test_one_task_with_another_outlook_is_as_if_computed_anew(
+    made: list[GateTask], other: ChancesByAdmission, thresholds: dict[str, float]
+) -> None:
     rules = gate(thresholds=thresholds, blocks_on=["task_failed", "threshold"])
-    made = [GateTask(Suite.GOLDEN, with_admission(*one)) for one in ADMITTED]
-    chances = GateChances(rules, made, {})
-    worse = with_admission(0.5, 0.7, 0.2)
-    anew = GateChances(rules, [GateTask(Suite.GOLDEN, worse), *made[1:]], {})
-    assert chances.red_with(0, worse) == pytest.approx(anew.red)
-    assert chances.red_with(1, made[1].by_admission) == pytest.approx(chances.red)
+    chances = GateChances(rules, made, {Rule.COST: 0.1})
+    for index, member in enumerate(made):
+        anew = [*made[:index], GateTask(member.suite, other), *made[index + 1 :]]
+        assert chances.red_with(index, other) == pytest.approx(GateChances(rules, anew, {Rule.COST: 0.1}).red)
+        assert chances.red_with(index, member.by_admission) == pytest.approx(chances.red)
 
 
 @pytest.mark.parametrize(("least", "allowed"), [(1.0, 0), (0.5, 1)])

@@ -59,6 +59,9 @@ class TestStrict:
         assert rule(of("ppe"), baseline=green_before()).decision is Decision.INCONCLUSIVE
 
 
+UNKNOWN: dict[str, Any] = {"n": 0, "passed": 0, "newest": (), "runs": ()}
+
+
 def evidence(statuses: str, task: EvalTask = GOLDEN, baseline: dict[str, Any] = SETTLED, **policy: Any) -> Ruling:
     """The ruling on one task with evidence; letters beyond the task's k are confirming trials."""
     regression = {"mode": "evidence"} | policy.pop("regression", {})
@@ -157,21 +160,22 @@ class TestEvidence:
         assert (ruling.decision, ruling.confirmations) == (Decision.PASS, ())
         assert only(ruling).message.startswith("its newest runs at the baseline are worse than those before (20 of 20")
 
-    @pytest.mark.parametrize("state", [BaselineState.NEW, BaselineState.NONE])
-    def test_without_a_baseline_a_failure_blocks_as_one_of_a_suite_that_the_policy_does_not_name(
-        self, state: BaselineState
+    @pytest.mark.parametrize(
+        ("statuses", "task", "baseline", "decision", "rule"),
+        [
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NEW}, Decision.FAIL, Rule.TASK_FAILED),
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NONE}, Decision.FAIL, Rule.TASK_FAILED),
+            ("ppf" + "p" * 20, a_task(suite=Suite.OPEN_ENDED), SETTLED, Decision.FAIL, Rule.TASK_FAILED),
+            ("ppf" + "p" * 20, a_task(suite=Suite.FAILURE_REPLAYS), SETTLED, Decision.PASS, Rule.TASK_FAILED),
+            ("ppf" + "p" * 20, a_task(suite=Suite.ADVERSARIAL), SETTLED, Decision.PASS, Rule.TASK_FAILED),
+            ("fff", a_task(suite=Suite.FAILURE_REPLAYS), SETTLED, Decision.FAIL, Rule.TASK_FAILED),
+        ],
+    )
+    def test_tasks_with_a_baseline_are_weighed_in_suites_that_the_policy_names(
+        self, statuses: str, task: EvalTask, baseline: dict[str, Any], decision: Decision, rule: Rule
     ) -> None:
-        ruling = evidence("ppf", baseline={"state": state, "n": 0, "passed": 0, "newest": (), "runs": ()})
-        assert (ruling.decision, only(ruling).rule) == (Decision.FAIL, Rule.TASK_FAILED)
-        ruling = evidence("ppf" + "p" * 20, a_task(suite=Suite.OPEN_ENDED))
-        assert (ruling.decision, only(ruling).rule) == (Decision.FAIL, Rule.TASK_FAILED)
-
-    @pytest.mark.parametrize("suite", [Suite.FAILURE_REPLAYS, Suite.ADVERSARIAL])
-    def test_other_suites_that_it_names_are_weighed(self, suite: Suite) -> None:
-        task = a_task(suite=suite)
-        assert evidence("ppf" + "p" * 20, task).decision is Decision.PASS
-        fallen = evidence("fff", task)
-        assert (fallen.decision, only(fallen).rule) == (Decision.FAIL, Rule.TASK_FAILED)
+        ruling = evidence(statuses, task, baseline)
+        assert (ruling.decision, only(ruling).rule) == (decision, rule)
 
     def test_scores_are_not_weighed(self) -> None:
         task = a_task(k=2, metric=Metric.MEAN)

@@ -46,11 +46,6 @@ def vetoed(statuses: str, task: EvalTask = GOLDEN, rule: ViolationRule = Violati
     return needless(a_gate(task, **policy), task, [*others, last]) is not None
 
 
-def test_only_where_the_gate_asks_for_it() -> None:
-    assert stopped("f")
-    assert not stopped("f", curtailment=False)
-
-
 class TestFailed:
     @pytest.mark.parametrize(
         ("statuses", "task", "expected"),
@@ -69,6 +64,8 @@ class TestFailed:
         assert stopped(statuses, task) is expected
 
     def test_a_task_when_each_rule_that_it_may_come_under_blocks(self) -> None:
+        assert stopped("f")
+        assert not stopped("f", curtailment=False)
         assert not stopped("f", blocks_on=["task_failed"])
         assert not stopped("f", blocks_on=["golden_regression"])
         assert stopped("f", blocks_on=["golden_regression", "task_failed"])
@@ -121,17 +118,14 @@ class TestPassed:
         assert needless(a_gate(ANY, GOLDEN, thresholds=thresholds), ANY, trials) == LEFT_OUT
 
 
-class TestVetoed:
-    def test_a_veto_that_blocks_decides_whatever_else_may_be_withheld_where_the_gate_stops_early(self) -> None:
-        assert vetoed("f", regression={"mode": "evidence"}, admission={"passes": 1, "of": 2})
-        assert vetoed("f", rule=ViolationRule.FORBIDDEN_TOOL, blocks_on=["forbidden_tool"])
-        assert not vetoed("f", rule=ViolationRule.FORBIDDEN_TOOL, blocks_on=["safety_violation"])
-        assert not vetoed("f", curtailment=False)
-
-    def test_a_task_that_is_still_open_goes_on(self) -> None:
-        """Else there would be no telling what is missing from what was left out."""
-        assert not vetoed("f", ANY)
-        assert vetoed("fpf", ANY, limits={"latency_p95_increase_pct": 15})
+def test_a_veto_that_blocks_decides_whatever_else_may_be_withheld_but_an_open_task_goes_on() -> None:
+    """Else there would be no telling what is missing from what was left out."""
+    assert vetoed("f", regression={"mode": "evidence"}, admission={"passes": 1, "of": 2})
+    assert vetoed("f", rule=ViolationRule.FORBIDDEN_TOOL, blocks_on=["forbidden_tool"])
+    assert not vetoed("f", rule=ViolationRule.FORBIDDEN_TOOL, blocks_on=["safety_violation"])
+    assert not vetoed("f", curtailment=False)
+    assert not vetoed("f", ANY)
+    assert vetoed("fpf", ANY, limits={"latency_p95_increase_pct": 15})
 
 
 class TestSequential:

@@ -1,7 +1,7 @@
 """Latency and cost against the baseline."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from passgate.tasks.gates.limits import COST, LATENCY, compare_with_baseline, li
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialMetrics
 from passgate.tasks.model.verdict import Comparison, Reason
 from tests.builders import a_baseline, a_baseline_task, a_task, a_trial, in_two_runs, measured
@@ -20,13 +21,10 @@ TASKS = [a_task(task_id=f"t{number}") for number in range(8)]
 
 def now(values: Sequence[Sequence[float]], metric: str = "wall_time_seconds") -> Measurement:
     """Each task with one trial per value of the metric."""
-
-    def trials(task: Any, figures: Sequence[float]) -> list[Trial]:
-        return [
-            a_trial(task, number, metrics=TrialMetrics(**{metric: figure})) for number, figure in enumerate(figures)
-        ]
-
-    return measured(*((task, trials(task, figures)) for task, figures in zip(TASKS, values, strict=False)))
+    groups: list[tuple[EvalTask, list[Trial]]] = [(task, []) for task, _ in zip(TASKS, values, strict=False)]
+    for (task, trials), figures in zip(groups, values, strict=True):
+        trials += [a_trial(task, n, metrics=TrialMetrics(**{metric: figure})) for n, figure in enumerate(figures)]
+    return measured(*groups)
 
 
 def before(values: Sequence[Sequence[float]], kind: str = "wall_times") -> Baseline:
@@ -41,15 +39,15 @@ def steady(level: float, tasks: int = 8) -> list[list[float]]:
     return [[level, level, level]] * tasks
 
 
-def latency(limits: Limits, current: Sequence[Sequence[float]], earlier: Sequence[Sequence[float]]) -> list[str]:
-    comparisons = compare_with_baseline(limits, now(current), before(earlier))
-    return [reason.message for reason in limit_reasons(limits, comparisons, now(current))]
-
-
-def cost(limits: Limits, current: Sequence[Sequence[float]], earlier: Sequence[Sequence[float]]) -> list[str]:
-    measurement = now(current, "cost")
-    comparisons = compare_with_baseline(limits, measurement, before(earlier, "costs"))
+def exceeded(
+    limits: Limits, current: Trials, earlier: Trials, metric: str = "wall_time_seconds", kind: str = "wall_times"
+) -> list[str]:
+    measurement = now(current, metric)
+    comparisons = compare_with_baseline(limits, measurement, before(earlier, kind))
     return [reason.message for reason in limit_reasons(limits, comparisons, measurement)]
+
+
+latency, cost = exceeded, partial(exceeded, metric="cost", kind="costs")
 
 
 PERCENT = Limits(latency_p95_increase_pct=15)
@@ -58,14 +56,14 @@ COSTS = Limits(cost_increase_pct=10)
 
 
 @pytest.mark.parametrize("limits", [PERCENT, MILLISECONDS], ids=["percent", "milliseconds"])
-@pytest.mark.parametrize(("seconds", "exceeded"), [(8.0, 0), (10.0, 0), (11.5, 0), (11.51, 1), (20.0, 1)])
-def test_a_limit_in_percent_or_milliseconds(limits: Limits, seconds: float, exceeded: int) -> None:
-    assert len(latency(limits, steady(seconds), steady(10.0))) == exceeded
+@pytest.mark.parametrize(("seconds", "count"), [(8.0, 0), (10.0, 0), (11.5, 0), (11.51, 1), (20.0, 1)])
+def test_a_limit_in_percent_or_milliseconds(limits: Limits, seconds: float, count: int) -> None:
+    assert len(latency(limits, steady(seconds), steady(10.0))) == count
 
 
-@pytest.mark.parametrize(("dollars", "exceeded"), [(0.5, 0), (1.0, 0), (1.1, 0), (1.11, 1)])
-def test_a_limit_on_cost(dollars: float, exceeded: int) -> None:
-    assert len(cost(COSTS, steady(dollars), steady(1.0))) == exceeded
+@pytest.mark.parametrize(("dollars", "count"), [(0.5, 0), (1.0, 0), (1.1, 0), (1.11, 1)])
+def test_a_limit_on_cost(dollars: float, count: int) -> None:
+    assert len(cost(COSTS, steady(dollars), steady(1.0))) == count
 
 
 def test_the_message_says_from_where_to_where_and_which_limits() -> None:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from passgate.tasks.gates.decide import Ruling
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Finding
-from tests.builders import a_baseline_task, a_task
+from tests.builders import a_task
 from tests.unit.gates.rulings import green_before, of, rule
 from tests.unit.gates.test_decide_failures import SETTLED
 
@@ -46,11 +48,10 @@ def test_a_gate_that_does_not_block_on_suites_only_reports() -> None:
     assert [one.rule for one in found.reasons if one.rule is Rule.SUITE_REGRESSION] == [Rule.SUITE_REGRESSION]
 
 
-def test_few_tasks_or_thin_baselines_are_no_suite() -> None:
-    few = TASKS[:4]
-    groups = [of("fpp" + "p" * 30, task) for task in few]
-    known = green_before(*few, **SETTLED | {"passed": 57})
+@pytest.mark.parametrize(
+    ("count", "baseline"), [(4, SETTLED | {"passed": 57}), (10, {"passed": 12, "n": 12})], ids=["few", "thin"]
+)
+def test_few_tasks_or_thin_baselines_are_no_suite(count: int, baseline: dict[str, Any]) -> None:
+    groups = [of("fpp" + "p" * 30, task) for task in TASKS[:count]]
+    known = green_before(*TASKS, **baseline)
     assert rule(*groups, baseline=known, regression={"mode": "evidence"}).suite_confirmations == ()
-    thin = known.model_copy(update={"tasks": {task.name: a_baseline_task(passed=12, n=12) for task in TASKS}})
-    groups = [of("ppp", task) for task in TASKS]
-    assert rule(*groups, baseline=thin, regression={"mode": "evidence"}).suite_confirmations == ()

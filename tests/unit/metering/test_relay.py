@@ -72,13 +72,8 @@ async def raw(agent: Metered, target: str, *headers: str, method: str = "GET") -
         *("openai/v1/../../admin", "openai/v1/models/../files", "openai/v1/models/..", "openai/v1/models/./x"),
         *("openai/v1/models/%2e%2e/files", "openai/v1/%2e%2e/admin", "openai/v1/models/%252e%252e/files"),
         *("openai/v1/models/..%2f..%2fadmin", "openai/v1/models%2f..%2ffiles", "openai/v1/models/%2e%2e%5cfiles"),
-        *("openai/v1/models\\..\\files", "openai/v1//files", "openai/v1/models//files", "openai/v1/models/"),
-        *(
-            "openai/v1/models;/../files",
-            "openai/v1/models%3f/../files",
-            "openai/v1/models%23x",
-            "openai/v1/models%0d%0a",
-        ),
+        *("openai/v1/models\\..\\files", "openai/v1//files", "openai/v1/models//files", "openai/v1/models%0d%0a"),
+        *("openai/v1/models;/../files", "openai/v1/models%3f/../files", "openai/v1/models%23x", "openai/v1/models/"),
         *("openai//evil.example/models", "openai/v1/http://evil.example/models", "openai/v1/modelsx"),
         *("anthropic/v1/files", "anthropic/models", "anthropic/v1/models/../files", "anthropic/v1/organizations/x"),
     ],
@@ -129,12 +124,9 @@ async def test_models_can_only_be_read(metered, upstream: ScriptedUpstream, meth
     assert upstream.requests == []
 
 
-async def test_lists_of_models_pass_and_what_cannot_be_metered_does_not(metered, upstream: ScriptedUpstream) -> None:
+async def test_what_cannot_be_metered_does_not_pass(metered, upstream: ScriptedUpstream) -> None:
     async with metered() as agent:
-        models = await agent.client.get(f"{agent.trial.openai_base_url}/models?limit=3")
         audio = await agent.client.post(f"{agent.trial.openai_base_url}/audio/speech", json={})
-    assert models.status_code == 200
-    assert upstream.requests[0].path == "/v1/models?limit=3"
     assert audio.status_code == 404
     assert "POST audio/speech" in audio.json()["error"]["message"]
     assert upstream.count == 0

@@ -16,39 +16,33 @@ REPORTED = Reason(rule=Rule.COST, blocking=False, message="dearer")
 FAILED = Reason(rule=Rule.TASK_FAILED, blocking=True, message="wrong")
 
 
-def headline(decision: Decision, *reasons: Reason, waits: bool = False) -> str:
-    return awaiting(decision=decision, reasons=reasons, awaiting_sign_off=waits).headline
-
-
-def test_a_pass_counts_trials_and_the_failures_it_does_not_block_on() -> None:
-    assert headline(Decision.PASS, REPORTED) == "release_candidate PASS: 3 of 3 trials passed"
+def test_a_pass_counts_the_failures_it_does_not_block_on() -> None:
     tasks = tuple(a_failed_task(task_id=f"t{number}") for number in range(2))
     verdict = a_verdict(Decision.PASS, (a_task(), *tasks))
     assert verdict.headline.endswith(" PASS: 5 of 9 trials passed, 2 failed tasks do not block")
 
 
-@pytest.mark.parametrize(("number", "shown"), [(1, "1 blocking reason"), (2, "2 blocking reasons")])
-def test_a_fail_counts_what_blocks(number: int, shown: str) -> None:
-    assert headline(Decision.FAIL, *[FAILED] * number, REPORTED) == f"release_candidate FAIL: {shown}"
-
-
-def test_only_what_awaits_nothing_but_a_sign_off_says_so() -> None:
-    waiting = "release_candidate INCONCLUSIVE: awaiting sign-off"
-    incomplete = "release_candidate INCONCLUSIVE: the evidence is not complete"
-
-    assert headline(Decision.INCONCLUSIVE, AWAITING, REPORTED, waits=True) == waiting
-    assert headline(Decision.INCONCLUSIVE, AWAITING, MISSING, waits=True) == incomplete
-    assert headline(Decision.INCONCLUSIVE, MISSING) == incomplete
+@pytest.mark.parametrize(
+    ("decision", "reasons", "waits", "says"),
+    [
+        (Decision.PASS, [REPORTED], False, "PASS: 3 of 3 trials passed"),
+        (Decision.FAIL, [FAILED, REPORTED], False, "FAIL: 1 blocking reason"),
+        (Decision.FAIL, [FAILED, FAILED, REPORTED], False, "FAIL: 2 blocking reasons"),
+        (Decision.INCONCLUSIVE, [AWAITING, REPORTED], True, "INCONCLUSIVE: awaiting sign-off"),
+        (Decision.INCONCLUSIVE, [AWAITING, MISSING], True, "INCONCLUSIVE: the evidence is not complete"),
+        (Decision.INCONCLUSIVE, [MISSING], False, "INCONCLUSIVE: the evidence is not complete"),
+    ],
+)
+def test_the_headline(decision: Decision, reasons: list[Reason], waits: bool, says: str) -> None:
+    verdict = awaiting(decision=decision, reasons=tuple(reasons), awaiting_sign_off=waits)
+    assert verdict.headline == f"release_candidate {says}"
 
 
 def test_what_is_approved_or_rejected_says_by_whom() -> None:
-    verdict = signed_off(awaiting(), a_sign_off(by="Ada"))
-
-    assert verdict.headline == "release_candidate PASS: approved by Ada, 3 of 3 trials passed"
-    rejected = signed_off(awaiting(), a_sign_off("reject", by="Ada"))
-    more = rejected.model_copy(update={"reasons": (*rejected.reasons, FAILED)})
-
+    approved, rejected = (signed_off(awaiting(), a_sign_off(how, by="Ada")) for how in ("approve", "reject"))
+    assert approved.headline == "release_candidate PASS: approved by Ada, 3 of 3 trials passed"
     assert rejected.headline == "release_candidate FAIL: rejected by Ada"
+    more = rejected.model_copy(update={"reasons": (*rejected.reasons, FAILED)})
     assert more.headline == "release_candidate FAIL: rejected by Ada, 2 blocking reasons"
 
 
@@ -62,9 +56,6 @@ def test_what_is_approved_or_rejected_says_by_whom() -> None:
 )
 def test_a_name_is_short_and_in_one_line(name: str, shown: str) -> None:
     assert a_sign_off(by=name).decided == f"approved by {shown}"
-
-
-REPORTED = Reason(rule=Rule.COST, blocking=False, message="dearer")
 
 
 def test_what_is_approved_passes_and_what_is_rejected_fails_and_says_by_whom_and_why() -> None:

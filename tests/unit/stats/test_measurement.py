@@ -123,11 +123,7 @@ class TestStopped:
         one = task("ppf")
         assert (one.not_run, one.stopped_early, one.pass_rate) == (0, False, pytest.approx(2 / 3))
 
-
-class TestWithoutMoney:
-    """Tasks of which trials were not run because the run's money was spent."""
-
-    def test_what_they_would_have_been_is_not_known_unless_it_is_decided(self) -> None:
+    def test_what_trials_without_money_would_have_been_is_not_known_unless_it_is_decided(self) -> None:
         one = task("pnn")
         assert (one.state, one.value, one.n) == (TaskState.UNDECIDED, None, 1)
         assert (one.not_run, one.stopped_early, one.errors) == (2, False, 0)

@@ -28,6 +28,15 @@ def calls_in(output: bytes) -> list[Json]:
     return [entry for one in documents(output) for entry in one["choices"][0]["delta"].get("tool_calls", [])]
 
 
+CUSTOM = [
+    chunk({"tool_calls": [{"index": 0, "id": "call_c", "type": "custom"}]}),
+    *(chunk({"tool_calls": [{"index": 0, "custom": one}]}) for one in ({"name": "patch"}, {"input": "*** Begin"})),
+    chunk({"tool_calls": [{"index": 0, "custom": {"input": " Patch"}}]}),
+]
+OTHER_IDS = [called(0, '{"path": ', "random-1", "read"), called(0, '"a"}', "random-2")]
+EMPTY = AskedCall("b", "delete", {})
+
+
 class TestStream:
     def test_text_goes_on_at_once_byte_for_byte(self) -> None:
         stream = API.stream(BOTH, refusing())
@@ -109,21 +118,6 @@ class TestStream:
         assert b"function_call" not in output
         assert passed(API, unnamed(legacy), refusing())[0] == unnamed(legacy)
 
-    def test_a_custom_tool_is_asked_about_with_its_text(self) -> None:
-        begun = {"index": 0, "id": "call_c", "type": "custom"}
-        pieces = [{"name": "patch"}, {"input": "*** Begin"}, {"input": " Patch"}]
-        calls = [begun, *({"index": 0, "custom": one} for one in pieces)]
-        withheld = refusing()
-        passed(API, unnamed([*(chunk({"tool_calls": [one]}) for one in calls), CALLED]), withheld)
-        assert withheld.asked == [AskedCall("call_c", "patch", {"input": "*** Begin Patch"})]
-
-    def test_calls_of_servers_that_do_not_count_are_told_apart_by_name(self) -> None:
-        withheld = refusing("delete")
-        calls = [called(0, "{}", None, name) for name in ("read", "delete")]
-        output, _ = passed(API, unnamed([*calls, CALLED]), withheld)
-        assert [call.tool for call in withheld.asked] == ["read", "delete"]
-        assert b"delete" not in output
-
     @pytest.mark.parametrize("index", [0, None])
     def test_calls_of_servers_that_do_not_count_are_told_apart_by_id(self, index: int | None) -> None:
         first = [called(index, '{"path": ', "call_a", "read"), called(index, '"a"}')]
@@ -141,18 +135,28 @@ class TestStream:
         output, _ = passed(API, unnamed([*two, called(1, "{}", "call_c", "write"), CALLED]), refusing("read"))
         assert [(entry["index"], entry["id"]) for entry in calls_in(output)] == [(0, "call_b"), (1, "call_c")]
 
-    def test_pieces_that_each_have_another_id_are_one_call(self) -> None:
-        calls = [called(0, '{"path": ', "random-1", "read"), called(0, '"a"}', "random-2"), CALLED]
+    @pytest.mark.parametrize(
+        ("pieces", "asked"),
+        [
+            pytest.param(CUSTOM, [AskedCall("call_c", "patch", {"input": "*** Begin Patch"})], id="custom tool"),
+            pytest.param(OTHER_IDS, [AskedCall("random-1", "read", {"path": "a"})], id="each piece has another id"),
+            pytest.param([called(0, "", "b", "dele"), called(0, "", None, "te")], [EMPTY], id="name in pieces"),
+            pytest.param([called(1, "", "b", "delete"), called(1, "{}", "b", "delete")], [EMPTY], id="name again"),
+        ],
+    )
+    def test_however_a_call_is_put_into_pieces_it_is_asked_about(
+        self, pieces: list[Json], asked: list[AskedCall]
+    ) -> None:
         withheld = refusing()
-        passed(API, unnamed(calls), withheld)
-        assert withheld.asked == [AskedCall("random-1", "read", {"path": "a"})]
+        passed(API, unnamed([*pieces, CALLED]), withheld)
+        assert withheld.asked == asked
 
-    def test_a_name_may_come_in_pieces_or_again_and_again(self) -> None:
-        in_pieces = [called(0, "", "call_b", "dele"), called(0, "", None, "te")]
-        again = [called(1, "", "call_a", "read"), called(1, "{}", "call_a", "read")]
-        withheld = refusing()
-        passed(API, unnamed([*in_pieces, *again, CALLED]), withheld)
-        assert [call.tool for call in withheld.asked] == ["delete", "read"]
+    def test_calls_of_servers_that_do_not_count_are_told_apart_by_name(self) -> None:
+        withheld = refusing("delete")
+        calls = [called(0, "{}", None, name) for name in ("read", "delete")]
+        output, _ = passed(API, unnamed([*calls, CALLED]), withheld)
+        assert [call.tool for call in withheld.asked] == ["read", "delete"]
+        assert b"delete" not in output
 
     def test_calls_that_nothing_finishes_are_whole_at_the_end(self) -> None:
         withheld = refusing("delete")
