@@ -82,9 +82,7 @@ HALF = composite(A, B, **by("threshold", threshold=0.5)) | {"name": "in"}
         ([composite(A, B, min_score=0.5)], by("threshold", threshold=1), 0, 1),
     ],
 )
-async def test_the_score_of_members(
-    members: Any, fields: dict[str, Any], theirs: float, ours: float, scores: Graded
-) -> None:
+async def test_the_score_of_members(members: Any, fields: Any, theirs: float, ours: float, scores: Graded) -> None:
     found = await scores(composite(*members, **fields), PARIS)
     assert found == pytest.approx((theirs, ours), abs=1e-9)
 
@@ -152,9 +150,7 @@ WEIGHED = {"assertions": [*says("Alice", weight=3)["assertions"], *says("Rome")[
         ([{}, {}], {}, 1, None),
     ],
 )
-async def test_the_score_of_turns(
-    turns: list[dict[str, Any]], fields: dict[str, Any], theirs: float, ours: float | None, scores: Graded
-) -> None:
+async def test_the_score_of_turns(turns: Any, fields: Any, theirs: float, ours: float | None, scores: Graded) -> None:
     found = await scores({"type": "turns", "turns": turns, **fields}, talk(len(turns)))
     assert found == pytest.approx((theirs, ours), abs=1e-9)
 

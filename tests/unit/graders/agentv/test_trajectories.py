@@ -180,9 +180,7 @@ async def test_the_share_of_limits_that_are_kept(options: dict[str, Any], score:
     ],
     ids=["calls are those that are seen", "an answer is a message", "one message", "latency", "cost", "token_usage"],
 )
-async def test_what_was_not_measured_is_not_kept(
-    options: dict[str, Any], transcript: Transcript, kept: list[bool], graded: Graded
-) -> None:
+async def test_what_is_unknown_is_not_kept(options: Any, transcript: Transcript, kept: Any, graded: Graded) -> None:
     result = await graded(options, transcript, scoring=AGENTV)
     assert result.score == pytest.approx(sum(kept) / len(kept), abs=1e-9)
     assert ([check.passed for check in result.checks], result.error) == (kept, None)

@@ -136,9 +136,7 @@ async def test_a_required_member_fails_below_its_least_score(combined: Graded) -
         ({"type": "output_check", "contains": ["Paris", "capital", "France", "Rome"]}, False),
     ],
 )
-async def test_the_safety_gate_opens_from_six_tenths_or_the_members_own_bar(
-    member: dict[str, Any], safe: bool, combined: Graded
-) -> None:
+async def test_the_safety_gate_opens_at_six_tenths_or_the_own_bar(member: Any, safe: bool, combined: Graded) -> None:
     found = await combined(A | {"weight": 99}, member | {"name": "safety"}, **by("safety_gate", required=["safety"]))
     assert found.passed is safe
     assert bool(found.fatal) is not safe
@@ -166,9 +164,7 @@ async def test_a_violation_of_a_member_is_the_composites_and_fails_it(combined: 
         ([A, B, NO_JUDGE], {"negate": True}, "judge: no judge is configured"),
     ],
 )
-async def test_what_cannot_be_meant_or_was_not_measured_is_an_error(
-    members: list[dict[str, Any]], fields: dict[str, Any], message: str, combined: Graded
-) -> None:
+async def test_what_cannot_be_meant_or_measured(members: Any, fields: Any, message: str, combined: Graded) -> None:
     found = await combined(*members, **fields)
     assert message in found.error
     assert found.transient is False

@@ -36,9 +36,7 @@ def marks(*passed: bool) -> str:
     ("value", "threshold", "passes"),
     [(0.8, 0.8, True), (0.79, 0.8, False), (1, 1, True), (0, 0, True), (0.3, 0.1 + 0.2, True), (0.99, 1, False)],
 )
-async def test_a_score_passes_from_the_threshold_on(
-    value: float, threshold: float, passes: bool, judged: Graded
-) -> None:
+async def test_a_score_passes_from_its_threshold(value: float, threshold: float, passes: bool, judged: Graded) -> None:
     result, _ = await judged(options(threshold=threshold), score(value))
     assert (result.passed, result.score, result.error, result.votes) == (passes, value, None, ())
     assert [(check.passed, check.message) for check in result.checks] == [
