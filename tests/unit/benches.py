@@ -1,9 +1,10 @@
 """Benches on which trials are really run, with functions as agents."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.execution.resources import TrialResources
@@ -17,13 +18,12 @@ Function = Callable[[Attempt], Any]
 MakeBench = Callable[..., TrialResources]
 
 
-@contextmanager
-def benches(suites: Path) -> Iterator[MakeBench]:
-    """Make benches for functions as agents: with a new suites folder, and closed at the end."""
-    suites.mkdir()
+@pytest.fixture
+def bench(suites: Path) -> Iterator[MakeBench]:
+    """Makes benches for functions as agents."""
     with Workbench(suites, processes=2) as workbench:
 
-        def bench(
+        def _bench(
             function: Function, *, retries: int = 1, secrets: tuple[str, ...] = (), judge: Any = None
         ) -> TrialResources:
             return TrialResources(
@@ -38,7 +38,7 @@ def benches(suites: Path) -> Iterator[MakeBench]:
                 grade=grade,
             )
 
-        yield bench
+        yield _bench
 
 
 def says(answer: Any) -> Function:

@@ -1,23 +1,15 @@
 """The simulations of `python -m bench.gate_trust`, on a few gates: they run, and tell what is not as it should be."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from bench.gate_trust import __main__ as gate_trust
 
-
-class Done(NamedTuple):
-    """How a simulation has ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
+Done = subprocess.CompletedProcess[str]
 Run = Callable[..., Done]
 
 
@@ -31,7 +23,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
             code = gate_trust.main(["--processes", "1", *arguments])
         except SystemExit as refused:
             code = int(str(refused.code))
-        return Done(code, *capsys.readouterr())
+        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
 
     return _run
 

@@ -42,19 +42,11 @@ def test_the_exit_codes() -> None:
     assert {code.name: int(code) for code in ExitCode} == codes
 
 
-def test_a_problem_is_a_line_that_editors_understand() -> None:
+def test_a_problem_is_a_line_that_editors_understand_in_the_order_of_the_files() -> None:
     assert str(problem(line=3, column=7, path="graders[0]")) == "a.yaml:3:7: graders[0]: wrong"
-    assert str(problem()) == "a.yaml:1:1: wrong"
-
-
-def test_problems_come_in_the_order_of_the_files() -> None:
     error = InputError([problem("b.yaml"), problem(line=10), problem(line=9, column=2), problem(line=9)])
-    assert str(error).splitlines() == [
-        "a.yaml:9:1: wrong",
-        "a.yaml:9:2: wrong",
-        "a.yaml:10:1: wrong",
-        "b.yaml:1:1: wrong",
-    ]
+    places = ["a.yaml:9:1", "a.yaml:9:2", "a.yaml:10:1", "b.yaml:1:1"]
+    assert str(error).splitlines() == [f"{place}: wrong" for place in places]
 
 
 def test_the_first_error_of_ours_is_found_among_errors_that_came_together() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from passgate import __version__
-from passgate.tasks.errors import InputError, PassgateError, StorageError, UsageError
+from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
@@ -60,41 +60,35 @@ def test_a_run_of_another_gate_or_one_that_is_not_there_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "environment", "files", "kind", "match"),
+    ("request_", "given", "kind", "match"),
     [
-        ({"agent": "orakel"}, {}, {}, UsageError, "unknown agent"),
-        ({"agent": "cli:no-such-program-here"}, {}, {}, UsageError, "not on this machine"),
-        ({"agent": "cli:sh {promt}"}, {}, {}, UsageError, "unknown placeholder"),
-        ({"agent": "python:no_such_module_here:f"}, {}, {}, UsageError, "cannot be imported"),
-        ({"suites": "gone"}, {}, {}, UsageError, "no suites folder"),
-        ({"gates": "gone.yaml"}, {}, {}, UsageError, "no gates file"),
-        ({"task": "gone"}, {}, {}, UsageError, "no task of ci_merge matches"),
-        ({"history": "gopher://somewhere"}, {}, {}, StorageError, "cannot be opened"),
-        ({"agent": "cli:sh"}, {"OPENAI_BASE_URL": "ftp://models"}, {}, UsageError, "'ftp://models' is not of the form"),
-        ({}, {"PASSGATE_JUDGE_MODEL": "gpt-judge"}, {}, UsageError, "needs both a base URL and a model"),
-        ({}, {}, {"suites/golden/b.yaml": "task_id: b\n"}, InputError, "b.yaml"),
+        ({"agent": "orakel"}, {}, UsageError, "unknown agent"),
+        ({"agent": "cli:no-such-program-here"}, {}, UsageError, "not on this machine"),
+        ({"agent": "cli:sh {promt}"}, {}, UsageError, "unknown placeholder"),
+        ({"agent": "python:no_such_module_here:f"}, {}, UsageError, "cannot be imported"),
+        ({"suites": "gone"}, {}, UsageError, "no suites folder"),
+        ({"gates": "gone.yaml"}, {}, UsageError, "no gates file"),
+        ({"task": "gone"}, {}, UsageError, "no task of ci_merge matches"),
+        ({"history": "gopher://somewhere"}, {}, StorageError, "cannot be opened"),
+        ({"agent": "cli:sh"}, {"OPENAI_BASE_URL": "ftp://models"}, UsageError, "'ftp://models' is not of the form"),
+        ({}, {"PASSGATE_JUDGE_MODEL": "gpt-judge"}, UsageError, "needs both a base URL and a model"),
+        ({}, {"suites/golden/b.yaml": "task_id: b\n"}, InputError, "b.yaml"),
         # The command is recorded with every trial; masked, it could not be carried on.
-        ({"agent": f"cli:sh --key {KEY}"}, {"OPENAI_API_KEY": KEY}, {}, UsageError, "contains the value of a secret"),
-        ({"agent": "mine"}, {"OPENAI_API_KEY": KEY}, WITH_KEY, UsageError, "contains the value of a secret"),
+        ({"agent": f"cli:sh --key {KEY}"}, {"OPENAI_API_KEY": KEY}, UsageError, "contains the value of a secret"),
+        ({"agent": "mine"}, {"OPENAI_API_KEY": KEY, **WITH_KEY}, UsageError, "contains the value of a secret"),
     ],
 )
 def test_bad_usage_is_refused_leaves_nothing_and_repeats_no_secret(
-    monkeypatch: pytest.MonkeyPatch,
-    request_: dict[str, Any],
-    environment: dict[str, str],
-    files: dict[str, str],
-    kind: type[PassgateError],
-    match: str,
+    monkeypatch: pytest.MonkeyPatch, request_: dict[str, Any], given: dict[str, str], kind: type[Exception], match: str
 ) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    for file, text in files.items():
-        Path(file).write_text(text)
+    """Variables and files are given."""
+    for name, value in given.items():
+        Path(name).write_text(value) if "." in name else monkeypatch.setenv(name, value)
     with pytest.raises(kind, match=match) as caught:
         prepared(**request_)
     assert KEY not in str(caught.value)
     assert run_folders() == []
-    assert "OPENAI_BASE_URL" not in environment or prepared(agent="nop").agent.kind == "nop"
+    assert "OPENAI_BASE_URL" not in given or prepared(agent="nop").agent.kind == "nop"
 
 
 def test_a_named_agent_is_planned_with_its_settings_and_known_by_its_name(project: Path) -> None:

@@ -32,9 +32,7 @@ def test_every_trial_is_a_row_and_every_transcript_is_kept(plan: Plan, tmp_path:
         assert Transcript.model_validate_json(transcripts[digest]).output == "yes"
 
 
-def test_a_run_that_is_recorded_again_takes_its_own_place_and_the_same_transcript_is_kept_once(
-    plan: Plan, tmp_path: Path
-) -> None:
+def test_a_run_that_is_recorded_again_takes_its_own_place(plan: Plan, tmp_path: Path) -> None:
     record(plan, [a_finished(TASK, 0, status=TrialStatus.ERROR)])
     record(plan, [a_finished(TASK, trial, transcript_digest="same") for trial in range(3)])
     assert list(History(str(tmp_path)).trials()["status"]) == ["passed"] * 3
@@ -49,11 +47,8 @@ def test_trials_of_earlier_runs_are_not_stored_again(plan: Plan, tmp_path: Path)
     assert list(History(str(tmp_path)).trials()["task_id"]) == ["say-yes"]
 
 
-def test_where_the_history_is() -> None:
+def test_where_the_history_is_and_which_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert a_plan().history_location == SHIPPED.history
     assert a_plan(request=RunRequest(history="s3://bucket/x")).history_location == "s3://bucket/x"
-
-
-def test_the_declared_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
     assert masker_of(a_plan()).text("key sk-123456") == "key ***"

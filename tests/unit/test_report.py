@@ -57,9 +57,7 @@ def test_no_report_holds_a_secret(folder: RunStore) -> None:
     assert "it said" in (folder.path / "summary.md").read_text(encoding="utf-8")
 
 
-def test_the_summary_is_shown_where_ci_shows_it(
-    folder: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ci_shows_the_summary(folder: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     summary = tmp_path / "step-summary.md"
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))

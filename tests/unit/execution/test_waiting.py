@@ -24,5 +24,4 @@ def test_eval_tasks_that_have_not_begun_are_given_back_first_as_a_whole_and_only
 
 def test_one_trial_that_waits_is_kept() -> None:
     waiting = WaitingTrials([("a", 0)])
-    assert waiting.release(3) == ()
-    assert waiting.begin(("a", 0))
+    assert (waiting.release(3), waiting.begin(("a", 0))) == ((), True)

@@ -2,8 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +22,16 @@ from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from tests.builders import a_task, measured, trials_of
-from tests.unit.benches import MakeBench, benches, says
+from tests.unit.benches import bench, says
 from tests.waiting import until
 
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[MakeBench]:
-    """Benches for functions as agents."""
-    with benches(tmp_path / "suites") as make:
-        yield make
-
-
-@dataclass
-class Run:
-    """How many trials a run of these tasks has run, and the trials of its journal."""
-
-    ran: int
-    trials: list[Trial]
+__all__ = ["bench"]
 
 
 async def run(
     tasks: Sequence[EvalTask], bench: TrialResources, state: RunState | None = None, limit: int = 4, order: Any = ()
-) -> Run:
+) -> tuple[int, list[Trial]]:
+    """How many trials of these tasks are run, and the trials in the journal."""
     with tempfile.TemporaryDirectory() as folder, FileJournal(Path(folder) / "journal", bench.masker) as journal:
         worker = Worker(
             tasks={task.task_id: task for task in tasks},
@@ -55,25 +43,23 @@ async def run(
         batch = Batch(name="batch", trials=tuple((task.task_id, trial) for task in tasks for trial in range(task.k)))
         ran = len((await worker.run(batch, Scheduler(limit, order))).trials)
         trials = [one.trial for one in read_journal(Path(folder) / "journal")[0]]
-    return Run(ran, sorted(trials, key=lambda trial: (trial.task_id, trial.trial)))
+    return ran, sorted(trials, key=lambda trial: (trial.task_id, trial.trial))
 
 
 async def test_every_trial_of_a_batch_is_in_the_journal(bench) -> None:
-    done = await run([a_task(), a_task(task_id="other", k=2)], bench(says("yes")))
-    assert done.ran == 5
-    assert [(trial.task_id, trial.trial) for trial in done.trials] == [
+    ran, trials = await run([a_task(), a_task(task_id="other", k=2)], bench(says("yes")))
+    assert ran == 5
+    assert [(trial.task_id, trial.trial) for trial in trials] == [
         *(("other", trial) for trial in range(2)),
         *(("say-yes", trial) for trial in range(3)),
     ]
 
 
-@pytest.mark.parametrize(("before", "ran"), [("p-f", [1]), ("enl", [0, 1, 2])])
-async def test_what_is_done_is_not_run_again_unless_it_could_not_be_measured(
-    bench, before: str, ran: list[int]
-) -> None:
+@pytest.mark.parametrize(("before", "left"), [("p-f", [1]), ("enl", [0, 1, 2])])
+async def test_what_was_measured_is_not_run_again(bench, before: str, left: list[int]) -> None:
     state = RunState([*trials_of(a_task(), before), *trials_of(a_task(task_id="other"), "-p")])
-    done = await run([a_task()], bench(says("yes")), state)
-    assert (done.ran, [trial.trial for trial in done.trials]) == (len(ran), ran)
+    ran, trials = await run([a_task()], bench(says("yes")), state)
+    assert (ran, [trial.trial for trial in trials]) == (len(left), left)
 
 
 def after_a_failure(task: EvalTask, trials: Sequence[Trial]) -> str | None:
@@ -91,10 +77,10 @@ async def test_what_is_not_needed_any_more_is_left_out(bench) -> None:
         return "yes" if attempt.prompt == "be right" else "no"
 
     in_turn = [(task.task_id, trial) for trial in range(3) for task in (wrong, right)]
-    done = await run([wrong, right], bench(agent), RunState(needless=after_a_failure), 1, in_turn)
-    assert (done.ran, len(asked)) == (4, 4)
-    assert [trial.status for trial in done.trials[:3]] == [TrialStatus.PASSED] * 3
-    first, *others = done.trials[3:]
+    ran, trials = await run([wrong, right], bench(agent), RunState(needless=after_a_failure), 1, in_turn)
+    assert (ran, len(asked)) == (4, 4)
+    assert [trial.status for trial in trials[:3]] == [TrialStatus.PASSED] * 3
+    first, *others = trials[3:]
     assert (first.status, first.left_out) == (TrialStatus.FAILED, False)
     assert [(trial.status, trial.left_out, trial.reason, trial.attempts) for trial in others] == [
         (TrialStatus.NOT_RUN, True, "one has failed", 0)
@@ -104,10 +90,10 @@ async def test_what_is_not_needed_any_more_is_left_out(bench) -> None:
 @pytest.mark.parametrize("cost_cap", [CostCap(), CostCap(1.0, spent=1.0)], ids=["money is left", "none is left"])
 async def test_what_was_measured_before_counts_too_and_what_is_left_out_costs_nothing(bench, cost_cap: CostCap) -> None:
     made = replace(bench(says("yes")), cost_cap=cost_cap)
-    done = await run([a_task()], made, RunState(trials_of(a_task(), "-f"), after_a_failure))
-    assert done.ran == 0
-    left_out = [(trial.trial, trial.left_out, trial.reason) for trial in done.trials]
-    assert left_out == [(0, True, "one has failed"), (2, True, "one has failed")]
+    ran, trials = await run([a_task()], made, RunState(trials_of(a_task(), "-f"), after_a_failure))
+    assert ran == 0
+    left_out = [(number, True, "one has failed") for number in (0, 2)]
+    assert [(trial.trial, trial.left_out, trial.reason) for trial in trials] == left_out
 
 
 async def test_trials_that_run_already_are_not_stopped(bench) -> None:
@@ -117,7 +103,7 @@ async def test_trials_that_run_already_are_not_stopped(bench) -> None:
         await together.wait()
         return "no"
 
-    assert (await run([a_task()], bench(agent), RunState(needless=after_a_failure), 3)).ran == 3
+    assert (await run([a_task()], bench(agent), RunState(needless=after_a_failure), 3))[0] == 3
 
 
 @pytest.mark.parametrize("limit", [1, 3])

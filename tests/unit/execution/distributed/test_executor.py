@@ -2,8 +2,8 @@
 
 import asyncio
 import tempfile
-from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +53,7 @@ class Machines:
         return BatchOutcome(name=batch.name, trials=tuple(trials), spent=spent)
 
 
-def run(machines: Machines, *names: str, **settings: Any) -> list[BatchOutcome]:
-    return outcomes_of(machines.run_one, *names, **settings)
-
-
-def outcomes_of(
+def run(
     run_one: RunBatch, *names: str, workers: int = 2, at_once: int = 4, money: float | None = None, folder: str = ""
 ) -> list[BatchOutcome]:
     outcomes: list[BatchOutcome] = []
@@ -81,39 +77,33 @@ def each(cost: float) -> Costs:
 )
 def test_concurrency_holds_over_all_batches(workers: int, at_once: int, slots: list[int]) -> None:
     machines = Machines(each(0.0))
-    run(machines, *"abcdefgh", workers=workers, at_once=at_once)
+    run(machines.run_one, *"abcdefgh", workers=workers, at_once=at_once)
     assert machines.most == len(slots)
     first = machines.handed_out[: len(slots)]
     assert [batch.trials_at_once for batch in first] == slots
 
 
-def test_without_a_cost_cap_every_batch_is_handed_out_once() -> None:
-    machines = Machines(each(1.0))
-    assert len(run(machines, "a", "b", "c", workers=3)) == 3
-    assert [batch.max_cost for batch in machines.handed_out] == [None] * 3
-    assert len(machines.ran) == 9
-
-
 def test_what_one_batch_does_not_spend_pays_for_another() -> None:
     """The dear trials of `b` find no room in their share, and find it in what `a` gives back."""
     machines = Machines(lambda task_id, number: 0.0 if task_id == "a" else 1.0)
-    run(machines, "a", "b", money=3.0)
+    run(machines.run_one, "a", "b", money=3.0)
     assert sorted(machines.ran) == [(name, number) for name in "ab" for number in range(3)]
 
 
 @pytest.mark.parametrize(
     ("names", "cost", "money", "workers", "ran", "shares"),
     [
+        ("abc", 1.0, None, 3, 9, [None] * 3),
         ("ab", 1.0, 4.0, 2, 4, None),  # When the money is spent nothing more is handed out
         ("ab", 10.0, 1.0, 2, 0, [0.5, 0.5, 1.0]),  # Both have had a half of it, and then one batch has had all of it
         ("abcd", 4.0, 5.0, 4, 1, None),  # A call that only all of the money pays for is made
     ],
 )
 def test_all_of_the_money_is_spent_and_no_more(
-    names: str, cost: float, money: float, workers: int, ran: int, shares: list[float] | None
+    names: str, cost: float, money: float | None, workers: int, ran: int, shares: list[float | None] | None
 ) -> None:
     machines = Machines(each(cost))
-    outcomes = run(machines, *names, workers=workers, money=money)
+    outcomes = run(machines.run_one, *names, workers=workers, money=money)
     handed_out = [batch.max_cost for batch in machines.handed_out]
     assert (len(machines.ran), len(outcomes), handed_out) == (ran, len(handed_out), shares or handed_out)
 
@@ -127,34 +117,26 @@ def test_never_more_than_the_cap_and_no_trial_twice(costs: list[float], money: f
     names = [f"t{number}" for number in range(len(costs))]
     price = dict(zip(names, costs, strict=True))
     machines = Machines(lambda task_id, number: price[task_id])
-    outcomes = run(machines, *names, workers=workers, money=money)
+    outcomes = run(machines.run_one, *names, workers=workers, money=money)
     assert sum(outcome.spent for outcome in outcomes) <= money + 1e-6
     assert len(set(machines.ran)) == len(machines.ran)
     if sum(costs) * 3 <= money / len(names):  # every share alone would do
         assert len(machines.ran) == 3 * len(names)
 
 
-def test_a_batch_whose_worker_is_lost_is_run_again_as_the_same_batch() -> None:
-    machines, lost = Machines(each(0.0)), Counter[str]()
+@pytest.mark.parametrize(("times", "error"), [(2, None), (3, r"the batch 'a' lost its worker 3 times: killed")])
+def test_a_batch_that_is_lost_is_run_again_but_not_for_ever(times: int, error: str | None) -> None:
+    machines, lost = Machines(each(0.0)), list[str]()
 
     async def losing(batch: Batch) -> BatchOutcome:
-        lost[batch.name] += 1
-        if lost[batch.name] == 1:
+        lost.append(part_of(batch))
+        if len(lost) <= times:
             raise WorkerLostError("killed")
         return await machines.run_one(batch)
 
-    outcomes = outcomes_of(losing, "a", "b")
-    assert lost == {"a": 2, "b": 2}
-    assert len(outcomes) == 2
-    assert len({part_of(batch) for batch in machines.handed_out}) == 2
-
-
-def test_workers_that_are_lost_again_and_again_end_the_run() -> None:
-    async def losing(batch: Batch) -> BatchOutcome:
-        raise WorkerLostError("killed")
-
-    with pytest.raises(EngineError, match=r"the batch 'a' lost its worker 3 times: killed"):
-        outcomes_of(losing, "a")
+    with pytest.raises(EngineError, match=error) if error else nullcontext():
+        assert len(run(losing, "a")) == 1
+    assert (len(lost), len(set(lost))) == (3, 1)
 
 
 def test_an_error_of_one_batch_ends_the_others() -> None:
@@ -170,22 +152,21 @@ def test_an_error_of_one_batch_ends_the_others() -> None:
             raise
 
     with pytest.raises(UsageError):
-        outcomes_of(failing, "a", "b")
+        run(failing, "a", "b")
     assert cancelled == ["b"]
 
 
 def test_batches_that_still_run_anywhere_are_told_to_end(tmp_path: Path) -> None:
-    store = RunStore(str(tmp_path))
+    store, during = RunStore(str(tmp_path)), list[Any]()
 
-    async def opened() -> tuple[Any, Any]:
-        run_one = Machines(each(0.0)).run_one
-        async with distributed_executor(run_one, store, workers=1, trials_at_once=1, cost_left=None):
-            during = read_orders(store)
-        return during, read_orders(store)
+    async def look(batch: Batch) -> BatchOutcome:
+        during.append(read_orders(store))
+        return BatchOutcome(name=batch.name)
 
-    during, after = asyncio.run(opened())
-    assert during.coordinator == after.coordinator
-    assert (during.ended, after.ended) == (False, True)
+    run(look, "a", folder=str(tmp_path))
+    after = read_orders(store)
+    assert during[0].coordinator == after.coordinator
+    assert (during[0].ended, after.ended) == (False, True)
 
 
 class SlowAndDivisible(Machines):
@@ -212,7 +193,7 @@ def test_idle_workers_get_trials_of_a_batch_that_takes_long(tmp_path: Path, monk
     for name, seconds in (("_WORTH_SECONDS", 0.0), ("POLL_SECONDS", 0.02)):
         monkeypatch.setattr(f"passgate.tasks.execution.distributed.executor.{name}", seconds)
     machines = SlowAndDivisible(tmp_path)
-    run(machines, "a", "b", workers=2, at_once=2, money=6.0, folder=str(tmp_path))
+    run(machines.run_one, "a", "b", workers=2, at_once=2, money=6.0, folder=str(tmp_path))
     assert sorted(machines.ran) == [(name, number) for name in "ab" for number in range(3)]
     (divided,) = [batch for batch in machines.handed_out if batch.number == 3]
     assert divided.trials == (("a", 1), ("a", 2))
