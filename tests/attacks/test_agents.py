@@ -9,26 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.attacks.conftest import BROKEN, GATES, TESTED, WORKS, A, Attacked, task
+from tests.attacks.conftest import BROKEN, GATES, TESTED, WORKS, A, Attacked, Files, task
 
 UNREADABLE = "the agent left no usable transcript"
-TRANSCRIPTS = {
-    "agent_with_a_deep_transcript": ("head -c 200000 /dev/zero | tr '\\\\0' '[' > $PASSGATE_TRANSCRIPT\n", UNREADABLE),
-    "agent_with_a_large_transcript": ("truncate -s 900M $PASSGATE_TRANSCRIPT\n", "larger than 32 MiB"),
-    "agent_with_a_transcript_of_millions_of_parts": (
-        "yes '{},' | head -c 30000000 > $PASSGATE_TRANSCRIPT\n",
-        "more than 500000 lists and objects",
-    ),
-    "agent_with_an_unreadable_transcript": ("echo garbage > $PASSGATE_TRANSCRIPT\n", UNREADABLE),
-}
-
-
-@pytest.mark.parametrize(("script", "said"), TRANSCRIPTS.values(), ids=TRANSCRIPTS)
-def test_transcript(attacked: Attacked, script: str, said: str) -> None:
-    attacked.agent(WORKS + script)
-    assert said in attacked.gate(1).printed
-
-
 MESSAGE = '{"messages": [{"role": "assistant", "content": "x", "latency_ms": %s, "usage": %s}, %s]}'
 
 
@@ -53,19 +36,27 @@ def test_agent_with_impossible_figures(attacked: Attacked, usage: str, latency: 
     assert UNREADABLE in attacked.gate(1).printed
 
 
+LINKS = (
+    'here="$PWD"; mkdir -p "$HOME/other"; printf ok > "$HOME/other/a.txt"; cd /\n'
+    'mv "$here" "$here.old" && ln -s "$HOME/other" "$here"\n'
+    'rm -rf "$here"; ln -s "$HOME/other" "$here"; exit 0\n'
+)
 LEAVINGS = {
     "agent_that_writes_no_end": ("yes\n", "printed too much"),
+    "agent_with_a_deep_transcript": (
+        WORKS + "head -c 200000 /dev/zero | tr '\\\\0' '[' > $PASSGATE_TRANSCRIPT\n",
+        UNREADABLE,
+    ),
+    "agent_with_a_large_transcript": (WORKS + "truncate -s 900M $PASSGATE_TRANSCRIPT\n", "larger than 32 MiB"),
+    "agent_with_a_transcript_of_millions_of_parts": (
+        WORKS + "yes '{},' | head -c 30000000 > $PASSGATE_TRANSCRIPT\n",
+        "more than 500000 lists and objects",
+    ),
+    "agent_with_an_unreadable_transcript": (WORKS + "echo garbage > $PASSGATE_TRANSCRIPT\n", UNREADABLE),
     "files_without_permissions": ("printf bad > a.txt; mkdir deep; chmod 0 a.txt deep .; exit 0\n", ""),
     "pipe_in_place_of_a_file": ("mkfifo a.txt\n", ""),
     "tree_deeper_than_a_path": ("i=0; while [ $i -lt 2200 ]; do mkdir d && cd d || exit 0; i=$((i+1)); done\n", ""),
-    "workspace_that_is_a_link": (
-        (
-            'here="$PWD"; mkdir -p "$HOME/other"; printf ok > "$HOME/other/a.txt"; cd /\n'
-            'mv "$here" "$here.old" && ln -s "$HOME/other" "$here"\n'
-            'rm -rf "$here"; ln -s "$HOME/other" "$here"; exit 0\n'
-        ),
-        "",
-    ),
+    "workspace_that_is_a_link": (LINKS, ""),
     "workspace_that_is_gone": ('rm -rf "$PWD"; exit 0\n', ""),
 }
 
@@ -114,36 +105,29 @@ END
 }
 
 
-@pytest.mark.parametrize("script", OF_TESTS.values(), ids=OF_TESTS)
-def test_hidden_tests(attacked: Attacked, script: str) -> None:
-    attacked.on_main(TESTED)
+BY_GREP = "  - {type: state_check, expect: [{command: grep -qx ok a.txt}]}"
+OF_MAIN: dict[str, tuple[Files, str]] = {
+    "agent_that_detects_trial_numbers": (
+        {"gates.yaml": GATES.replace("k: 1", "k: 3")},
+        '[ "$PASSGATE_TRIAL" != 0 ] || printf ok > a.txt; exit 0\n',
+    ),
+    "agent_that_never_ends": (
+        {"gates.yaml": GATES.replace("max_seconds: 300", "max_seconds: 1")},
+        "trap '' TERM INT HUP; printf ok > a.txt; while :; do sleep 1; done\n",
+    ),
+    "link_to_what_is_wanted": ({A: task("a", "exists: true")}, "ln -s /usr/bin/env a.txt\n"),
+    "programs_in_the_workspace": (
+        {A: task("a", graders=BY_GREP)},
+        "for name in grep sh; do printf '#!/bin/sh\\nexit 0\\n' > $name; chmod +x $name; done; printf bad > a.txt\n",
+    ),
+    **{name: (TESTED, script) for name, script in OF_TESTS.items()},
+}
+
+
+@pytest.mark.parametrize(("files", "script"), OF_MAIN.values(), ids=OF_MAIN)
+def test_graders_of_main(attacked: Attacked, files: Files, script: str) -> None:
+    attacked.on_main(files)
     attacked.agent(script)
-    attacked.gate(1)
-
-
-def test_programs_in_the_workspace(attacked: Attacked) -> None:
-    attacked.on_main({A: task("a", graders="  - {type: state_check, expect: [{command: grep -qx ok a.txt}]}")})
-    attacked.agent(
-        "for name in grep sh; do printf '#!/bin/sh\\nexit 0\\n' > $name; chmod +x $name; done; printf bad > a.txt\n"
-    )
-    attacked.gate(1)
-
-
-def test_link_to_what_is_wanted(attacked: Attacked) -> None:
-    attacked.on_main({A: task("a", "exists: true")})
-    attacked.agent("ln -s /usr/bin/env a.txt\n")
-    attacked.gate(1)
-
-
-def test_agent_that_detects_trial_numbers(attacked: Attacked) -> None:
-    attacked.on_main({"gates.yaml": GATES.replace("k: 1", "k: 3")})
-    attacked.agent('[ "$PASSGATE_TRIAL" != 0 ] || printf ok > a.txt; exit 0\n')
-    attacked.gate(1)
-
-
-def test_agent_that_never_ends(attacked: Attacked) -> None:
-    attacked.on_main({"gates.yaml": GATES.replace("max_seconds: 300", "max_seconds: 1")})
-    attacked.agent("trap '' TERM INT HUP; printf ok > a.txt; while :; do sleep 1; done\n")
     attacked.gate(1)
 
 

@@ -47,14 +47,8 @@ class Flow:
 
     def wait_for_pause(self, *, other_than: str = "") -> str:
         """Wait until the flow pauses; gives what the one who resumes it is shown."""
-        shown: list[str] = []
-
-        def is_paused() -> bool:
-            shown.append(self._shown())
-            return shown[-1] not in {"", other_than}
-
-        wait_until(is_paused)
-        return shown[-1]
+        wait_until(lambda: self._shown() not in {"", other_than})
+        return self._shown()
 
     def _shown(self) -> str:
         assert self._process.poll() is None, self._process.communicate()
