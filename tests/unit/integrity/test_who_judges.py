@@ -51,35 +51,24 @@ def test_a_change_of_a_grader_is_judged_by_the_merge_base(repository: GitReposit
 
 
 A, B = "suites/golden/a.yaml", "suites/golden/b.yaml"
+GATES, NIGHTLY = {"gates.yaml": gates()}, gates().replace("ci_merge:", "nightly:")
 LOOSENED = {A: task_text(graders=LOOSE)}
 OFF = {"gates.yaml": gates(more="integrity: off")}
 ITSELF = "so this change judges itself"
+UNREAD = f"cannot be read, {ITSELF}: "
 
 
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        (
-            {"gates.yaml": None, A: None},
-            {"gates.yaml": gates(), A: task_text()},
-            "has no gates.yaml, no folder suites, ",
-        ),
-        ({A: None}, LOOSENED, "has no folder suites, "),
-        (
-            {"gates.yaml": "suites: 3\n"},
-            {"gates.yaml": gates()},
-            "gates.yaml:1:1: the key 'gates' is missing and 1 more",
-        ),
-        ({B: "task_id: b\n"}, {B: None}, f"{B}:1:1: the key 'suite' is missing and "),
-        ({"quarantine.yaml": "tasks: [{task: gone}]\n"}, {"quarantine.yaml": None}, "quarantine.yaml:1:"),
-        (
-            {"gates.yaml": gates().replace("ci_merge:", "nightly:")},
-            {"gates.yaml": gates()},
-            "gates.yaml has no gate ci_merge; it has nightly",
-        ),
-        ({}, {B: task_text("b")}, "no task of ci_merge matches --task 'b'"),
+        ({"gates.yaml": None, A: None}, GATES | {A: task_text()}, f"has no gates.yaml, no folder suites, {ITSELF}"),
+        ({A: None}, LOOSENED, f"has no folder suites, {ITSELF}"),
+        ({"gates.yaml": "suites: 3\n"}, GATES, f"{UNREAD}gates.yaml:1:1: the key 'gates' is missing and 1 more"),
+        ({"gates.yaml": NIGHTLY}, GATES, f"{UNREAD}gates.yaml has no gate ci_merge; it has nightly"),
+        ({B: "task_id: b\n"}, {B: None}, f"{UNREAD}{B}:1:1: the key 'suite' is missing and "),
+        ({"quarantine.yaml": "tasks: [{task: gone}]\n"}, {"quarantine.yaml": None}, f"{UNREAD}quarantine.yaml:1:"),
     ],
-    ids=["nothing", "no suites", "broken gates", "broken task", "broken quarantine", "no such gate", "new task"],
+    ids=["nothing", "no suites", "broken gates", "no such gate", "broken task", "broken quarantine"],
 )
 def test_a_merge_base_that_has_no_gate_or_cannot_be_read_cannot_judge(
     repository: GitRepository, before: dict[str, str | None], after: dict[str, str | None], why: str
@@ -87,11 +76,18 @@ def test_a_merge_base_that_has_no_gate_or_cannot_be_read_cannot_judge(
     change(repository, before)
     base = commit_on_main(repository)
     change(repository, after)
-    plan = planned(task="b") if "--task" in why else planned()
+    plan = planned()
     assert is_judged_by_itself(plan)
-    said = f"{why}{ITSELF}" if why.startswith("has no") else f"cannot be read, {ITSELF}: {why}"
-    assert plan.base.note.startswith(f"the merge base {base[:12]} {said}")
+    assert plan.base.note.startswith(f"the merge base {base[:12]} {why}")
     assert set(edits_of(plan)) == set(after)
+
+
+def test_a_selection_of_new_tasks_only_judges_itself(repository: GitRepository) -> None:
+    repository.write(B, task_text("b"))
+    assert planned(task="*").base.judged_by == "base"
+    plan = planned(task="b")
+    assert is_judged_by_itself(plan)
+    assert "no task of ci_merge matches --task 'b'" in plan.base.note
 
 
 def test_without_a_gates_file_of_another_name_the_change_judges_itself(repository: GitRepository) -> None:

@@ -117,6 +117,10 @@ def test_the_first_lines_say_what_the_baseline_is(said: str, lines: str) -> None
     assert said.startswith(lines)
 
 
+def test_a_baseline_without_tasks_says_so() -> None:
+    assert "0 tasks" in table(tasks={}).splitlines()
+
+
 def test_colours_say_the_state() -> None:
     text = baseline_table(a_plan(base=BASE), baseline(), width=100, color=True)
     assert "\x1b[1;31mred before too" in text

@@ -49,10 +49,6 @@ def test_a_report_reads_as_the_golden_file(
     matches_golden(TEXTS[report](VERDICTS[verdict]), file)
 
 
-def test_a_run_has_these_reports() -> None:
-    assert set(RUN_FILES) == {"junit.xml", "summary.md", "violations.sarif", "code-quality.json"}
-
-
 @pytest.mark.parametrize("name", ["annotations", "junit.xml", "violations.sarif", "code-quality.json"])
 def test_services_find_the_files_of_a_run_below_the_top_of_the_repository(name: str) -> None:
     violation = TrialViolation(trial=1, rule="safety_violation", message="it wrote the key")
