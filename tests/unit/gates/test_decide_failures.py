@@ -80,12 +80,15 @@ class TestEvidence:
         assert (confirmation.finding, confirmation.n, confirmation.confirming) == (Finding.FALLEN, 3, 0)
         assert confirmation.alpha == pytest.approx(0.01)
 
-    def test_what_fits_the_baseline_does_not_block(self) -> None:
+    def test_what_fits_the_baseline_does_not_block_nor_what_need_not_be_confirmed(self) -> None:
         ruling = evidence("ppf" + "p" * 20)
         reason = only(ruling)
         assert (ruling.decision, reason.blocking) == (Decision.PASS, False)
         assert reason.message.startswith("fits its baseline: 12 of 13 trials passed now, 60 of 60 before; ")
         assert ruling.confirmations[0].confirming == 20
+        ruling = evidence("ppf", blocks_on=["latency"])
+        assert (ruling.decision, only(ruling).rule) == (Decision.PASS, Rule.GOLDEN_REGRESSION)
+        assert only(ruling).message.startswith("passed at the baseline (20 of 20 runs green")
 
     def test_trials_that_are_still_wanted_leave_the_gate_open_and_so_do_errors_in_them(self) -> None:
         ruling = evidence("ppf")
@@ -155,27 +158,26 @@ class TestEvidence:
 
     def test_what_has_dropped_on_the_branch_is_no_fall_of_this_change(self) -> None:
         counts = {f"r{20 - run:02}": ((0 if run < 3 else 3), 3) for run in range(20)}
-        dropped = SETTLED | {"passed": 51, "counts": counts}
-        ruling = evidence("p" + "f" * 29, baseline=dropped)
+        ruling = evidence("p" + "f" * 29, baseline=SETTLED | {"passed": 51, "counts": counts})
         assert (ruling.decision, ruling.confirmations) == (Decision.PASS, ())
         assert only(ruling).message.startswith("its newest runs at the baseline are worse than those before (20 of 20")
 
     @pytest.mark.parametrize(
-        ("statuses", "task", "baseline", "decision", "rule"),
+        ("statuses", "task", "baseline", "decision"),
         [
-            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NEW}, Decision.FAIL, Rule.TASK_FAILED),
-            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NONE}, Decision.FAIL, Rule.TASK_FAILED),
-            ("ppf" + "p" * 20, a_task(suite=Suite.OPEN_ENDED), SETTLED, Decision.FAIL, Rule.TASK_FAILED),
-            ("ppf" + "p" * 20, a_task(suite=Suite.FAILURE_REPLAYS), SETTLED, Decision.PASS, Rule.TASK_FAILED),
-            ("ppf" + "p" * 20, a_task(suite=Suite.ADVERSARIAL), SETTLED, Decision.PASS, Rule.TASK_FAILED),
-            ("fff", a_task(suite=Suite.FAILURE_REPLAYS), SETTLED, Decision.FAIL, Rule.TASK_FAILED),
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NEW}, Decision.FAIL),
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NONE}, Decision.FAIL),
+            ("ppf" + "p" * 20, a_task(suite=Suite.OPEN_ENDED), SETTLED, Decision.FAIL),
+            ("ppf" + "p" * 20, a_task(suite=Suite.FAILURE_REPLAYS), SETTLED, Decision.PASS),
+            ("ppf" + "p" * 20, a_task(suite=Suite.ADVERSARIAL), SETTLED, Decision.PASS),
+            ("fff", a_task(suite=Suite.FAILURE_REPLAYS), SETTLED, Decision.FAIL),
         ],
     )
     def test_tasks_with_a_baseline_are_weighed_in_suites_that_the_policy_names(
-        self, statuses: str, task: EvalTask, baseline: dict[str, Any], decision: Decision, rule: Rule
+        self, statuses: str, task: EvalTask, baseline: dict[str, Any], decision: Decision
     ) -> None:
         ruling = evidence(statuses, task, baseline)
-        assert (ruling.decision, only(ruling).rule) == (decision, rule)
+        assert (ruling.decision, only(ruling).rule) == (decision, Rule.TASK_FAILED)
 
     def test_scores_are_not_weighed(self) -> None:
         task = a_task(k=2, metric=Metric.MEAN)
@@ -190,18 +192,11 @@ class TestEvidence:
 
     def test_a_violation_is_not_weighed(self) -> None:
         task, trials = violating(ViolationRule.SAFETY_VIOLATION, 0, statuses="fpp")
-        more = [trial for trial in trials_of(task, "---" + "p" * 20) if trial.trial >= 3]
-        group: Group = (task, [*trials, *more])
+        group: Group = (task, [*trials, *trials_of(task, "---" + "p" * 20)])
         ruling = rule(group, baseline=green_before(**SETTLED), regression={"mode": "evidence"})
-        assert ruling.decision is Decision.FAIL
+        assert (ruling.decision, ruling.confirmations) == (Decision.FAIL, ())
         assert Rule.SAFETY_VIOLATION in {reason.rule for reason in ruling.reasons if reason.blocking}
-        assert ruling.confirmations == ()
         assert Rule.MISSING_EVIDENCE not in {reason.rule for reason in ruling.reasons}
-
-    def test_where_a_failure_does_not_block_nothing_has_to_be_confirmed(self) -> None:
-        ruling = evidence("ppf", blocks_on=["latency"])
-        assert (ruling.decision, only(ruling).rule) == (Decision.PASS, Rule.GOLDEN_REGRESSION)
-        assert only(ruling).message.startswith("passed at the baseline (20 of 20 runs green")
 
     def test_the_risk_is_shared_out_over_the_tasks_that_could_be_confirmed(self) -> None:
         others = [a_task(task_id=f"t{number}") for number in range(9)]

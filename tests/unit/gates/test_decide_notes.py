@@ -34,26 +34,18 @@ class TestNotes:
         )
 
     TASKS = [a_task(task_id=f"t{number}") for number in range(8)]
-    OWN_RUNS = [green_before(task, wall_times={f"20260101-a{task.task_id}": (1.0,) * 3}).tasks for task in TASKS]
+    ENTRIES = [green_before(task, wall_times={f"20260101-a{task.task_id}": (1.0,) * 3}).tasks for task in TASKS]
+    OWN_RUNS = Baseline(branch="main", tasks={name: entry for one in ENTRIES for name, entry in one.items()})
+    TOO_FEW = "too few tasks have a baseline (1, at least 8 are required)"
+    ONE_RUN = "the baseline has one run, which does not show how much runs vary"
+    NOTHING_SHARED = "the baseline runs share no tasks, so they do not show how much runs vary"
 
     @pytest.mark.parametrize(
         ("tasks", "baseline", "why"),
         [
-            (
-                TASKS[:1],
-                green_before(TASKS[0], wall_times=in_two_runs(1.0)),
-                "too few tasks have a baseline (1, at least 8 are required)",
-            ),
-            (
-                TASKS,
-                green_before(*TASKS, wall_times={"20260101-ab": (1.0, 1.0, 1.0)}),
-                "the baseline has one run, which does not show how much runs vary",
-            ),
-            (
-                TASKS,
-                Baseline(branch="main", tasks={name: entry for one in OWN_RUNS for name, entry in one.items()}),
-                "the baseline runs share no tasks, so they do not show how much runs vary",
-            ),
+            (TASKS[:1], green_before(TASKS[0], wall_times=in_two_runs(1.0)), TOO_FEW),
+            (TASKS, green_before(*TASKS, wall_times={"20260101-ab": (1.0, 1.0, 1.0)}), ONE_RUN),
+            (TASKS, OWN_RUNS, NOTHING_SHARED),
         ],
         ids=["too few tasks", "one run", "no task in two runs"],
     )

@@ -8,8 +8,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.graders import OutputCheck
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import Budgets
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage, total_usage
-from passgate.tasks.model.verdict import Decision
+from passgate.tasks.model.transcript import Usage, total_usage
 
 
 def test_values_cannot_be_changed_and_have_no_unknown_fields() -> None:
@@ -39,14 +38,6 @@ def test_digests_are_of_values_not_of_their_order() -> None:
     assert len(digest_of("\ud800 é")) == 64
 
 
-def test_steps_and_tool_calls_of_a_transcript() -> None:
-    first, second = ToolCall(tool="a"), ToolCall(tool="b")
-    said, asked = Message(role="assistant", tool_calls=(first, second)), Message(role="user")
-    transcript = Transcript(messages=(asked, said, asked, Message(role="assistant")))
-    assert len(transcript.steps) == 2
-    assert transcript.tool_calls == (first, second)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"tokens_in": -1}, {"tokens_out": 10**13}, {"cost_usd": -0.1}, {"cost_usd": float("nan")}, {"tokens_in": 1.5}],
@@ -57,23 +48,15 @@ def test_usage_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
         Usage.model_validate(wrong)
 
 
-def test_what_plans_and_trials_know() -> None:
+def test_what_plans_and_trials_know_and_how_agents_and_graders_are_called() -> None:
     plan = a_plan()
     assert plan.gate_policy is plan.policy.gates[plan.gate]
     grades = (a_grade(violations=(a_violation(),)), a_grade(), a_grade(violations=(a_violation(message="again"),)))
     assert [violation.message for violation in a_trial(a_task(), grades=grades).violations] == ["it leaked", "again"]
-
-
-def test_how_agents_and_graders_are_called() -> None:
     assert str(AgentSpec(kind=AgentKind.NOP)) == "nop"
     assert str(AgentSpec(kind=AgentKind.CLI, target="a b")) == "cli:a b"
     assert OutputCheck(type="output_check").label == "output_check"
     assert OutputCheck(type="output_check", name="greeting").label == "greeting"
-
-
-@pytest.mark.parametrize(("decision", "code"), [(Decision.PASS, 0), (Decision.FAIL, 1), (Decision.INCONCLUSIVE, 3)])
-def test_the_exit_code_of_a_decision(decision: Decision, code: int) -> None:
-    assert decision.exit_code == code
 
 
 def test_what_was_used_by_all_votes_together() -> None:

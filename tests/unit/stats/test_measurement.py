@@ -28,7 +28,7 @@ def test_the_counts_and_the_estimates_of_a_task() -> None:
     one = task("ppf")
     assert (one.passed, one.failed, one.errors, one.n, one.planned, one.k) == (2, 1, 0, 3, 3, 3)
     assert (one.pass_at_k, one.pass_hat_k, one.pass_rate) == (1.0, 0.0, pytest.approx(2 / 3))
-    assert (one.state, one.value) == (TaskState.FAILED, 0.0)
+    assert (one.state, one.value, task("ppf", metric=Metric.PASS_AT_K).value) == (TaskState.FAILED, 0.0, 1.0)
     assert (one.failed_trials, one.error_trials) == ((2,), ())
     assert (one.failure, one.error) == ("it failed", "")
 
@@ -43,11 +43,6 @@ def test_errors_and_trials_that_are_not_there_are_missing_data() -> None:
     assert (one.n, one.errors, one.planned, one.state) == (2, 0, 3, TaskState.UNDECIDED)
     one = task("---")
     assert (one.n, one.pass_rate, one.pass_rate_interval) == (0, None, Interval(low=0.0, high=1.0))
-
-
-@pytest.mark.parametrize(("metric", "value"), [(Metric.PASS_AT_K, 1.0), (Metric.PASS_HAT_K, 0.0)])
-def test_the_value_is_that_of_the_tasks_own_metric(metric: Metric, value: float) -> None:
-    assert task("ppf", metric=metric).value == value
 
 
 def test_the_order_of_the_trials_does_not_matter() -> None:
