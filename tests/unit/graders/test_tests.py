@@ -232,7 +232,7 @@ async def test_a_missing_pytest_is_an_error_with_its_remedy(run: Graded) -> None
         ('test "$(cat answer)" = 42 && test "$PASSGATE_TESTS" = "$1"\n', True, "the tests ended with exit code 0"),
         ('cat answer; echo "wrong" >&2; exit 7\n', False, "the tests ended with exit code 7: 42\nwrong"),
         ("./made-by-the-agent", False, "the tests ended with exit code 127: "),
-        ("echo 'cat: not found' >&2; exit 127", False, "the tests ended with exit code 127: cat: not found"),
+        ("echo 'sh: 1: cat: not found' >&2; exit 127", False, "the tests ended with exit code 127: sh: 1: cat: not"),
     ],
     ids=["passes", "fails", "owed by the agent", "says that a program is missing"],
 )
