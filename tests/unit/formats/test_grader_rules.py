@@ -80,10 +80,7 @@ def test_a_grader_that_can_fail_is_fine(found, grader: dict[str, Any]) -> None:
         ({"type": "code_grader", "command": ["x"], "cwd": "gone"}, ".cwd: no file 'gone'"),
         ({"type": "javascript", "value": "true", "cwd": "../.."}, ".cwd: '../..' leaves the suites folder"),
         ({"type": "llm_grader", "prompt_file": "gone.md"}, ".prompt_file: no file 'gone.md'"),
-        (
-            {"type": "llm_grader", "prompt_file": "judge.md", "prompt": "x"},
-            ".prompt_file: the file says something else ",
-        ),
+        ({"type": "llm_grader", "prompt_file": "judge.md", "prompt": "x"}, ".prompt_file: the file says something"),
         ({"type": "tool_trajectory"}, ": this grader cannot fail: give at least one of expected, minimums"),
         ({"type": "step_count"}, ": this grader cannot fail: "),
         ({"type": "token_usage"}, ": this grader cannot fail: "),

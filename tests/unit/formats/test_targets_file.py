@@ -159,13 +159,8 @@ AZURE = "https://my.example.com/openai/v1"
         ("openrouter", {}, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
         ("openrouter", {"api_key": "${{KEY}}"}, "https://openrouter.ai/api/v1", "KEY"),
         ("gemini", {}, GEMINI, "GOOGLE_GENERATIVE_AI_API_KEY"),
-        (
-            "azure",
-            {"endpoint": "a", "version": "${{ B }}"},
-            "https://a.openai.azure.com/openai/v1",
-            "AZURE_OPENAI_API_KEY",
-        ),
-        ("azure", {"endpoint": "https://my.example.com/"}, AZURE, "AZURE_OPENAI_API_KEY"),
+        ("azure", {"endpoint": "a"}, "https://a.openai.azure.com/openai/v1", "AZURE_OPENAI_API_KEY"),
+        ("azure", {"endpoint": "https://my.example.com/", "version": "${{ B }}"}, AZURE, "AZURE_OPENAI_API_KEY"),
         ("azure", {"endpoint": "https://my.example.com/openai/v1/"}, AZURE, "AZURE_OPENAI_API_KEY"),
     ],
 )

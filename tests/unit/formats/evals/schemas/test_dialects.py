@@ -54,24 +54,12 @@ def test_graders_of_both_generations_are_known() -> None:
     [
         ("eval", {"tests": []}, "tests: must not be empty"),
         ("eval", {"tests": [{"criteria": "a", "input": "b"}]}, "tests[0]: the key 'id' is missing"),
-        (
-            "eval",
-            {"tests": [{"id": "a", "criteria": "b"}]},
-            "tests[0]: one of these keys is needed: input, input_messages",
-        ),
-        (
-            "eval",
-            {"tests": [{"id": "a", "input": "b"}]},
-            "tests[0]: one of these keys is needed: criteria, expected_out",
-        ),
+        ("eval", {"tests": [{"id": "a", "criteria": "b"}]}, "tests[0]: one of these keys is needed: input, "),
+        ("eval", {"tests": [{"id": "a", "input": "b"}]}, "tests[0]: one of these keys is needed: criteria, "),
         ("eval", {"tests": [TEST | {"critera": "b"}]}, "tests[0].critera: unknown key; did you mean 'criteria'?"),
         ("eval", {"name": "My Eval"}, "name: 'My Eval' does not match "),
         ("eval", {"name": "my--eval"}, "name: 'my--eval' does not match "),
-        (
-            "eval",
-            {"assert": [{"type": "llm_juge"}]},
-            'assert[0].type: "llm_juge" is not one of the allowed values; did ',
-        ),
+        ("eval", {"assert": [{"type": "llm_juge"}]}, 'assert[0].type: "llm_juge" is not one of the allowed values'),
         (
             "eval",
             {"tests": [TEST | {"assert": [{"type": "contains"}]}]},
@@ -90,17 +78,9 @@ def test_graders_of_both_generations_are_known() -> None:
         ("agentv", {"tests": [{"include": "a.yaml"}]}, "tests[0]: the key 'type' is missing"),
         ("agentv", {"tests": [{"include": "a.yaml", "type": "suites"}]}, 'tests[0].type: "suites" is not one of '),
         ("agentv", {"assertions": [{"type": "contians"}]}, 'assertions[0].type: "contians" is not one of the allowed '),
-        (
-            "agentv",
-            {"assertions": [{"type": "assert-set", "assert": []}]},
-            'assertions[0].type: "assert-set" is not one',
-        ),
+        ("agentv", {"assertions": [{"type": "assert-set"}]}, 'assertions[0].type: "assert-set" is not one of the '),
         ("agentv", {"assertions": [{"type": "rubrics"}]}, "assertions[0]: one of these keys is needed: criteria, rubr"),
-        (
-            "agentv",
-            {"assertions": [{"include": "a", "weight": 1}]},
-            "assertions[0].weight: unknown key; known: include",
-        ),
+        ("agentv", {"assertions": [{"include": "a", "x": 1}]}, "assertions[0].x: unknown key; known: include"),
         ("agentv", {"execution": {"trials": {"count": 0}}}, "execution.trials.count: must be at least 1, not 0"),
         ("agentv", {"workspace": {"repos": [{"path": "a"}]}}, "workspace.repos[0]: the key 'repo' is missing"),
         ("agentv", {"experimnt": {}}, "experimnt: unknown key; did you mean 'experiment'?"),
