@@ -55,11 +55,9 @@ def lay_out(releases: Path, monkeypatch: pytest.MonkeyPatch) -> LayOut:
 
 @pytest.fixture
 def project(lay_out: LayOut) -> GitRepository:
-    """A repository with the release that awaits a sign-off."""
     return GitRepository(lay_out("awaiting"))
 
 
 @pytest.fixture
 def run(project: GitRepository) -> RunStore:
-    """The run of the release that awaits a sign-off."""
     return RunStore.of(next((project.path / ".passgate/runs").iterdir()).name)

@@ -35,9 +35,7 @@ def history(tmp_path: Path) -> History:
         (["20260102", RUNS[2], "2026"], RUNS),
     ],
 )
-def test_runs_are_found_by_what_their_ids_begin_with(
-    history: History, names: list[str], found: tuple[str, ...]
-) -> None:
+def test_runs_are_found_by_how_their_ids_begin(history: History, names: list[str], found: tuple[str, ...]) -> None:
     assert pinned_runs(history, names) == found
 
 
@@ -48,9 +46,7 @@ def test_a_run_that_is_not_in_the_history_is_refused(history: History, unknown: 
     assert f"{unknown!r}; its newest are {RUNS[0]}" in str(caught.value)
 
 
-def test_a_run_is_pinned_by_the_path_of_its_folder(
-    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_pinned_by_its_folder(history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / ".passgate/runs" / RUNS[0]
     folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

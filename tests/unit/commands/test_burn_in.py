@@ -39,9 +39,7 @@ def a_run(first: str, second: str = "ppp", plan: Plan = PLAN, baseline: Baseline
 def summarised(*runs: JudgedRun, first: int = 0, asked: int = 0, plan: Plan = PLAN, **changes: Any) -> BurnIn:
     made = [tuple(a_run("ppp").trials)] * first
     finished = Finished(first=made, judged=list(runs), pool=lambda _: GREEN, **changes)
-    found = summarise(plan, finished, asked or len(runs) + first)
-    assert found is not None
-    return found
+    return summarise(plan, finished, asked or len(runs) + first)
 
 
 def test_reds_are_counted_and_causes_are_shares_of_runs_and_of_all_causes() -> None:
@@ -69,8 +67,7 @@ def test_a_run_that_only_waits_for_a_sign_off_is_as_good_as_a_pass() -> None:
 def test_trials_are_those_that_were_run() -> None:
     left_out = [trial.model_copy(update={"status": "not_run", "left_out": True}) for trial in trials_of(TASK, "--f")]
     run = a_run("fp-", "ppf", cost=0.1)
-    confirming = trials_of(OTHER, "---pp")
-    judged = JudgedRun((*run.trials, *left_out, *confirming), run.ruling)
+    judged = JudgedRun((*run.trials, *left_out, *trials_of(OTHER, "---pp")), run.ruling)
     found = summarised(judged, a_run("ppp", cost=0.2), spent=7.5)
     assert (found.cost, found.spent) == (pytest.approx(0.85), 7.5), "of the judged runs and of all"
     assert (found.trials, found.confirming, found.saved) == ((7 + 6) / 2, 1.0, 0.5)
@@ -118,11 +115,8 @@ def test_why_there_is_nothing_to_say(finished: dict[str, Any], interrupted: bool
 @pytest.mark.parametrize(("runs", "pooled", "first"), [(50, 20, 20), (30, 20, 15), (2, 20, 1), (50, 3, 3)])
 def test_at_most_half_of_the_runs_make_the_baseline(runs: int, pooled: int, first: int) -> None:
     policy = PLAN.policy.model_copy(update={"baseline": BaselinePolicy(runs=pooled)})
+    assert folder_of(PLAN) == Path(".passgate/burn-in").absolute() / PLAN.run_id, "in no history"
     assert first_runs(PLAN.model_copy(update={"policy": policy}), runs) == first
-
-
-def test_the_folder_is_in_no_history() -> None:
-    assert folder_of(PLAN) == Path(".passgate/burn-in").absolute() / PLAN.run_id
 
 
 def test_runs_are_pooled_as_if_they_were_on_the_baseline_branch() -> None:
@@ -145,6 +139,4 @@ def test_a_history_that_knows_the_tasks_goes_first(tmp_path: Path) -> None:
     assert pool_of_history(plan) is None
     run = plan.model_copy(update={"run_id": RUN, "created_at": begun(RUN), "revision": Revision(branch="main")})
     record(run, [a_finished(TASK, trial) for trial in range(3)])
-    pool = pool_of_history(plan)
-    assert pool is not None
-    assert pool(()).tasks["golden/say-yes"].passed == 3
+    assert pool_of_history(plan)(()).tasks["golden/say-yes"].passed == 3

@@ -21,18 +21,14 @@ from tests.unit.reports.measurements import a_failed_task, a_task
 from tests.unit.reports.verdicts import a_reason, a_verdict
 
 CLIENT = httpx.Client
+URL = "https://forge.example"
 GITHUB = {
     "GITHUB_REPOSITORY": "ada/shop",
     "GITHUB_REF": "refs/pull/7/merge",
-    "GITHUB_API_URL": "https://forge.example",
+    "GITHUB_API_URL": URL,
     "GITHUB_TOKEN": "t0ken",
 }
-GITLAB = {
-    "CI_PROJECT_ID": "12",
-    "CI_MERGE_REQUEST_IID": "7",
-    "CI_API_V4_URL": "https://forge.example",
-    "GITLAB_TOKEN": "t0ken",
-}
+GITLAB = {"CI_PROJECT_ID": "12", "CI_MERGE_REQUEST_IID": "7", "CI_API_V4_URL": URL, "GITLAB_TOKEN": "t0ken"}
 
 
 class Forge:
@@ -78,59 +74,45 @@ def forge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Forge:
     return forge
 
 
-def failing_verdict() -> Verdict:
-    task = a_failed_task()
-    return a_verdict(Decision.FAIL, (task,), reasons=(a_reason(task, Rule.GOLDEN_REGRESSION, "it fell"),))
-
-
-def passing_verdict() -> Verdict:
-    return a_verdict(Decision.PASS, (a_task(),))
-
-
-def kept(verdict: Verdict) -> str:
-    store = RunStore.of(verdict.run_id)
-    store.path.mkdir(parents=True, exist_ok=True)
-    store.write_reports(verdict, {})
-    return verdict.run_id
+FAILED = a_failed_task()
+FAIL = a_verdict(Decision.FAIL, (FAILED,), reasons=(a_reason(FAILED, Rule.GOLDEN_REGRESSION, "it fell"),))
+PASS = a_verdict(Decision.PASS, (a_task(),))
 
 
 def commented(verdict: Verdict, environment: dict[str, str] = GITHUB) -> str:
-    return comment(kept(verdict), comment_service(environment, None))
+    store = RunStore.of(verdict.run_id)
+    store.path.mkdir(parents=True, exist_ok=True)
+    store.write_reports(verdict, {})
+    return comment(verdict.run_id, comment_service(environment, None))
 
 
 @pytest.mark.parametrize("environment", [GITHUB, GITLAB], ids=["GitHub", "GitLab"])
 def test_a_gate_has_one_comment_that_each_run_changes(forge: Forge, environment: dict[str, str]) -> None:
     forge.comments = [{"id": number, "body": "looks good"} for number in range(1, 151)]
-    assert commented(failing_verdict(), environment)
+    assert commented(FAIL, environment)
     assert len(forge.comments) == 151
     assert "FAIL" in forge.comments[-1]["body"]
-    commented(passing_verdict(), environment)
+    commented(PASS, environment)
     assert len(forge.comments) == 151
     assert "PASS" in forge.comments[-1]["body"]
     assert "FAIL" not in forge.comments[-1]["body"]
+    commented(PASS.model_copy(update={"gate": GateName.NIGHTLY}), environment)
+    assert len(forge.comments) == 152, "each gate has a comment of its own"
 
 
 @pytest.mark.parametrize("user", [{"id": 42, "type": "User"}, None], ids=["of a user", "of an app"])
-def test_the_comment_of_somebody_else_is_left_alone_whatever_it_begins_with(
-    forge: Forge, user: dict[str, Any] | None
-) -> None:
+def test_the_comment_of_somebody_else_is_left_alone(forge: Forge, user: dict[str, Any] | None) -> None:
     forge.user = user
-    commented(failing_verdict())
+    commented(FAIL)
     forged = {**forge.comments[0], "id": 7, "user": {"id": 6, "type": "User"}}
     forge.comments.insert(0, forged)
-    commented(passing_verdict())
+    commented(PASS)
     assert ["PASS" in one["body"] for one in forge.comments] == [False, True]
-
-
-def test_each_gate_has_a_comment_of_its_own(forge: Forge) -> None:
-    commented(failing_verdict())
-    commented(passing_verdict().model_copy(update={"gate": GateName.NIGHTLY}))
-    assert len(forge.comments) == 2
 
 
 def test_the_addresses_are_those_of_the_apis(forge: Forge) -> None:
     for environment in (GITHUB, GITHUB, GITLAB):
-        commented(failing_verdict(), environment)
+        commented(FAIL, environment)
     assert forge.requests[1] == ("POST", "/repos/ada/shop/issues/7/comments")
     assert forge.requests[3] == ("PATCH", "/repos/ada/shop/issues/comments/1")
     assert forge.requests[5] == ("PUT", "/projects/12/merge_requests/7/notes/1")
@@ -148,7 +130,7 @@ def test_a_busy_service_is_asked_again_after_the_pause_that_it_asks_for(
     forge: Forge, failures: list[int], headers: dict[str, str], pauses: list[float]
 ) -> None:
     forge.failures, forge.headers = failures, headers
-    commented(failing_verdict())
+    commented(FAIL)
     assert (len(forge.comments), forge.pauses) == (1, pauses)
 
 
@@ -161,24 +143,24 @@ def test_a_busy_service_is_asked_again_after_the_pause_that_it_asks_for(
         ([403, 403, 403], {"X-RateLimit-Remaining": "0"}, "answered 403: .* that is its rate limit"),
     ],
 )
-def test_what_the_service_refuses_is_said_in_its_words(
+def test_what_the_service_refuses_is_said(
     forge: Forge, failures: list[int], headers: dict[str, str], said: str
 ) -> None:
     forge.failures, forge.headers = failures, headers
     with pytest.raises(CommentError, match=said) as raised:
-        commented(failing_verdict())
+        commented(FAIL)
     assert not any(bad in str(raised.value) for bad in ("t0ken", "\x1b"))
 
 
 def test_a_service_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(httpx, "Client", CLIENT)
     with pytest.raises(CommentError, match="GitHub cannot be reached"):
-        commented(failing_verdict(), GITHUB | {"GITHUB_API_URL": "http://127.0.0.1:1"})
+        commented(FAIL, GITHUB | {"GITHUB_API_URL": "http://127.0.0.1:1"})
 
 
 def test_a_long_comment_is_cut_and_says_so(forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comments, "markdown", lambda _: "a line\n\n" * 20_000)
-    commented(failing_verdict())
+    commented(FAIL)
     body = forge.comments[0]["body"]
     assert len(body) < 65_536
     assert body.endswith("The rest is left out: GitHub takes no longer comment.")

@@ -1,6 +1,9 @@
 """Tasks of one dialect written as another."""
 
 import json
+import os
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,12 @@ import yaml
 
 from passgate.tasks.commands.convert import Converted, Destination, Dialect, convert
 from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.formats.evals.read.folder import files_of_folder
 from passgate.tasks.formats.loading import tasks_of_paths
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.task import TaskFile
 from tests.builders import SHIPPED, write_task
+from tests.unit.formats.evals.schema_answers import CORPUS
 
 TEST: dict[str, Any] = {"id": "t", "input": "Hi", "assert": [{"type": "contains", "value": "x"}]}
 
@@ -46,10 +51,6 @@ def tasks(path: str | Path) -> list[TaskFile]:
     return [source.task for source in found.tasks]
 
 
-def losses(caught: pytest.ExceptionInfo[InputError]) -> dict[str, str]:
-    return {problem.path: problem.message for problem in caught.value.problems}
-
-
 def test_task_files_lie_in_the_folders_of_their_suites_and_fit_their_schema() -> None:
     source = add("in.yaml", TEST, {**TEST, "id": "a/b", "suite": "adversarial"})
     converted = written(source, Dialect.FOUR_SUITE, "suites")
@@ -59,10 +60,11 @@ def test_task_files_lie_in_the_folders_of_their_suites_and_fit_their_schema() ->
         assert schema_validator("task").is_valid(yaml.safe_load(file.read_text()))
 
 
-def test_an_eval_file_has_the_words_of_agentevals() -> None:
-    source = add("in.yaml", {**TEST, "assertions": TEST["assert"], "expected_outcome": "Is kind."})
+def test_an_eval_file_has_the_words_of_agentevals_and_graders_of_other_tools() -> None:
+    graders = [*TEST["assert"], {"type": "similar", "value": "x", "threshold": 0.5}]
+    source = add("in.yaml", {"id": "t", "input": "Hi", "assertions": graders, "expected_outcome": "Is kind."})
     written(source, Dialect.EVAL, "out/EVAL.yaml")
-    test = {"id": "t", "criteria": "Is kind.", "input": "Hi", "assert": TEST["assert"]}
+    test = {"id": "t", "criteria": "Is kind.", "input": "Hi", "assert": graders}
     assert said("out/EVAL.yaml") == {"name": "out", "suite": "golden", "tests": [test]}
     assert tasks("out/EVAL.yaml") == tasks(source)
 
@@ -129,40 +131,33 @@ def test_a_path_that_leaves_the_suites_folder_is_told_with_its_task() -> None:
     )
     with pytest.raises(InputError) as caught:
         written(source, Dialect.FOUR_SUITE, "suites")
-    assert losses(caught) == {
-        "graders[0].prompt_file": "task 't': '../evals/p.md' leaves the suites folder 'suites': "
-        "write into a folder above it; --lossy leaves it out"
-    }
+    (problem,) = caught.value.problems
+    outside = "task 't': '../evals/p.md' leaves the suites folder 'suites'"
+    assert problem.message == f"{outside}: write into a folder above it; --lossy leaves it out"
     assert not Path("suites").exists()
     converted = written(source, Dialect.FOUR_SUITE, "suites", lossy=True)
-    assert [problem.path for problem in converted.left_out] == ["graders[0].prompt_file"]
+    assert [problem.path, *(left.path for left in converted.left_out)] == ["graders[0].prompt_file"] * 2
     assert tasks("suites")[0].graders[0].model_dump(exclude_defaults=True) == {"type": "llm_grader", "prompt": "P"}
 
 
-def test_a_text_that_would_be_read_as_something_else_is_told() -> None:
-    source = write_task(Path("suites/golden/a.yaml"), task_id="a", inputs={"prompt": "Say ${{ NAME }}."})
-    with pytest.raises(InputError) as caught:
-        written(source, Dialect.EVAL, "suites/golden/b.yaml")
-    assert losses(caught)["inputs.prompt"] == "task 'a': EVAL.yaml has no words for it; --lossy leaves it out"
+@pytest.mark.parametrize(
+    ("prompt", "lossy", "problem"),
+    [
+        ("Say ${{ NAME }}.", False, "inputs.prompt: task 'a': EVAL.yaml has no words for it; --lossy leaves it out"),
+        (" ", True, r"task 'a' cannot be written to .*incomplete test: it needs `input`"),
+    ],
+)
+def test_a_text_that_would_be_read_otherwise_is_told(prompt: str, lossy: bool, problem: str) -> None:
+    source = write_task(Path("suites/golden/a.yaml"), task_id="a", inputs={"prompt": prompt})
+    with pytest.raises(InputError, match=problem):
+        written(source, Dialect.EVAL, "suites/golden/b.yaml", lossy=lossy)
+    assert not Path("suites/golden/b.yaml").exists()
 
 
 def test_what_keeps_a_test_from_being_run_is_not_lost_silently() -> None:
     source = add("in.yaml", TEST, preprocessors=[{"type": "xlsx"}])
     with pytest.raises(InputError, match="cannot be run, and could be then"):
         written(source, Dialect.EVAL, "out.yaml")
-
-
-def test_a_grader_of_another_tool_goes_along() -> None:
-    graders = [{"type": "similar", "value": "x", "threshold": 0.5}]
-    written(add("in.yaml", {**TEST, "assert": graders}), Dialect.EVAL, "out.yaml")
-    assert said("out.yaml")["tests"][0]["assert"] == graders
-
-
-def test_what_cannot_be_read_again_is_a_problem_of_its_task() -> None:
-    source = write_task(Path("suites/golden/a.yaml"), task_id="a", inputs={"prompt": " "})
-    with pytest.raises(InputError, match=r"task 'a' cannot be written to .*incomplete test: it needs `input`"):
-        written(source, Dialect.EVAL, "suites/golden/b.yaml", lossy=True)
-    assert not Path("suites/golden/b.yaml").exists()
 
 
 def test_files_that_are_there_stay_without_force_and_with_it_one_can_be_written_over_itself() -> None:
@@ -178,17 +173,11 @@ def test_files_that_are_there_stay_without_force_and_with_it_one_can_be_written_
         assert tasks(out) == before
 
 
-def test_tests_of_several_prompts_get_ids_of_their_own() -> None:
+def test_tests_of_several_prompts_or_files_get_ids_of_their_own() -> None:
     source = add("in.yaml", {"id": "t", "vars": {"x": 1}, "assert": TEST["assert"]}, prompts=["A {{ x }}", "B {{ x }}"])
-    converted = written(source, Dialect.FOUR_SUITE, "suites")
+    renamed = [line.partition(": ")[2] for line in written(source, Dialect.FOUR_SUITE, "suites").renamed]
     assert [task.task_id for task in tasks("suites")] == ["t#prompt-1", "t#prompt-2"]
-    assert [line.partition(": ")[2] for line in converted.renamed] == [
-        "'t' is written as 't#prompt-1'",
-        "'t' is written as 't#prompt-2'",
-    ]
-
-
-def test_tests_of_several_files_get_ids_of_their_own() -> None:
+    assert renamed == ["'t' is written as 't#prompt-1'", "'t' is written as 't#prompt-2'"]
     add("evals/a.yaml", TEST)
     add("evals/b.yaml", TEST)
     written(Path("evals"), Dialect.JSONL, "out.jsonl")
@@ -211,3 +200,36 @@ def test_a_target_that_its_dialect_cannot_be_written_to_is_refused(dialect: Dial
     Path("side.yml").write_text("name: x")
     with pytest.raises(UsageError, match=problem):
         written(source, dialect, out, force=True)
+
+
+FOLDERS = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()) if CORPUS.is_dir() else []
+# The corpus has no programs and only some of the files that its tests name, and tests in the folders of examples name
+# files beside those.
+NOT_TO_BE_HAD = r"cannot be run, and could be then"
+OUTSIDE_OR_MISSING = r"leaves the suites folder|cannot be written to .*: (no file |must not be empty)"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FOLDERS, reason="the corpus of eval files is not here")
+@pytest.mark.parametrize("folder_name", FOLDERS)
+def test_every_file_of_the_corpus_is_written_in_every_dialect(folder_name: str, folder: Path) -> None:
+    shutil.copytree(CORPUS / folder_name, folder / folder_name)
+    found = files_of_folder(Path(folder_name), os.environ)
+    files = [file for file in (*found.tasks, *found.evals) if not tasks_of_paths([file], SHIPPED, os.environ).problems]
+    for file in files:
+        targets = (file.parent / "written.yaml", file.parent / "written.jsonl", file.parent)
+        for dialect, out in zip((Dialect.EVAL, Dialect.JSONL, Dialect.FOUR_SUITE), targets, strict=True):
+            for problem in problems(file, Destination(dialect, out, SHIPPED, os.environ)):
+                told = f"{NOT_TO_BE_HAD}|{OUTSIDE_OR_MISSING}" if dialect is Dialect.FOUR_SUITE else NOT_TO_BE_HAD
+                assert re.search(told, problem), f"{file} as {dialect}: {problem}"
+
+
+def problems(file: Path, target: Destination) -> list[str]:
+    """What is told of a file; what was written is taken away again."""
+    try:
+        converted = convert([file], target)
+    except InputError as error:
+        return [problem.message for problem in error.problems]
+    for made in converted.files:
+        made.unlink()
+    return []

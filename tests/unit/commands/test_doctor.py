@@ -10,7 +10,7 @@ import pytest
 from passgate import __version__
 from passgate.tasks.commands.doctor import examine
 from passgate.tasks.model.checks import State, Symptom
-from tests.answering import answering
+from tests.answering import serving
 from tests.builders import REPOSITORY
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Status
@@ -91,20 +91,17 @@ async def test_files_that_are_wrong_are_listed_with_every_place() -> None:
     assert "no agent has a name" not in {symptom.found for symptom in symptoms}, "they cannot be read"
 
 
-async def test_without_a_gates_file_it_is_the_policy_that_passgate_ships_unless_one_was_named() -> None:
+async def test_without_files_it_is_said_how_to_make_some() -> None:
     Path("gates.yaml").unlink()
     gates = (await of("files"))["gates"]
     assert (gates.state, gates.remedy) == (State.WARNING, "make one with `passgate init`")
     assert gates.found.startswith("no gates.yaml: runs use the policy that passgate ships: ci_merge")
-    gates = (await of("files", gates="gone.yaml"))["gates"]
-    assert gates.state is State.FAILED
-    assert "make one with `passgate init`" in gates.found
-
-
-async def test_without_names_it_says_how_to_give_some() -> None:
     names = (await of("agents"))["names"]
     assert names.state is State.OK
     assert names.remedy.startswith("name agents in agents.yaml, or give one to this command: oracle, ")
+    gates = (await of("files", gates="gone.yaml"))["gates"]
+    assert gates.state is State.FAILED
+    assert "make one with `passgate init`" in gates.found
 
 
 @pytest.mark.parametrize(
@@ -115,9 +112,7 @@ async def test_without_names_it_says_how_to_give_some() -> None:
         (("editor",), {"editor": State.FAILED}),  # It was asked for, and cannot be an agent
     ],
 )
-async def test_every_agent_that_has_a_name_is_looked_at_or_those_that_are_named(
-    names: tuple[str, ...], states: dict[str, State]
-) -> None:
+async def test_the_agents_that_are_named_are_looked_at_or_all(names: tuple[str, ...], states: dict[str, State]) -> None:
     write(agents=AGENTS, targets=TARGETS)
     symptoms = [symptom for symptom in await doctor(*names) if symptom.what in {"cli", "name"}]
     assert {symptom.subject.removeprefix("agent "): symptom.state for symptom in symptoms} == states
@@ -191,14 +186,16 @@ async def test_everything_over_the_network_is_asked_at_the_same_time(monkeypatch
 
 
 async def test_no_key_is_ever_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Endpoints quote the key that they get."""
     for name in ("OPENAI_API_KEY", "MY_KEY", "PASSGATE_JUDGE_API_KEY"):
         monkeypatch.setenv(name, f"sk-123456-{name}")
     monkeypatch.setenv("PASSGATE_JUDGE_MODEL", "my-judge")
-    with answering(401, b'{"error": "wrong key sk-123456-MY_KEY"}') as server:
-        monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", f"{server.url}/v1")
-        settings = f"{{openai: {{base_url: '{server.url}', api_key_variable: MY_KEY}}}}"
+    with serving(lambda request, _: (401, {}, f"wrong key: {request.headers['Authorization']}".encode())) as url:
+        monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", f"{url}/v1")
+        settings = f"{{openai: {{base_url: '{url}', api_key_variable: MY_KEY}}}}"
         agent = f"{{agent: 'openai:sk-123456-MY_KEY', upstreams: {settings}}}"
         write(agents=f"agents:\n  a: {agent}\n  b: {{agent: 'cli:sh'}}\n")
         told = repr([await doctor(), await doctor("openai:sk-123456-OPENAI_API_KEY")])
     assert "answers 401" in told
+    assert "wrong key: Bearer ***" in told
     assert "sk-123456" not in told

@@ -64,16 +64,12 @@ def test_a_gate_that_a_suite_is_missing_from_is_never_a_pass() -> None:
     assert any("the suite adversarial has no task" in note for note in found.notes)
 
 
-def test_errors_make_it_inconclusive() -> None:
-    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 1.0, error_rates={"golden/t00": ErrorRates(0.1, {})})
+def test_errors_make_it_inconclusive_and_violations_on_record_red() -> None:
+    plan = plan_with(*TWENTY[:2], **EVIDENCE)
+    found = assumed(plan, 1.0, error_rates={"golden/t00": ErrorRates(0.1, {})})
     assert found.inconclusive == pytest.approx(1 - 0.9**3)
-
-
-def test_violations_on_record_are_red() -> None:
-    error_rates = {"golden/t00": ErrorRates(0.0, {Rule.SAFETY_VIOLATION: 0.01})}
-    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 0.99, error_rates=error_rates)
-    assert found.rules[0].rule is Rule.SAFETY_VIOLATION
-    assert found.rules[0].chance == pytest.approx(1 - 0.99**3)
+    found = assumed(plan, error_rates={"golden/t00": ErrorRates(0.0, {Rule.SAFETY_VIOLATION: 0.01})})
+    assert (found.rules[0].rule, found.rules[0].chance) == (Rule.SAFETY_VIOLATION, pytest.approx(1 - 0.99**3))
     assert not any("violations" in note for note in found.notes)
 
 
@@ -153,28 +149,41 @@ def test_an_empty_history_is_refused_with_the_remedy_unless_all_rates_are_given(
     assert basis_of(plan, given, "file").rates == given
     with pytest.raises(UsageError, match="no runs"):
         basis_of(plan, {"golden/t00": 0.9}, "file")
-
-
-def test_the_remedy_can_be_copied_into_a_shell(plan: Plan) -> None:
     agent = AgentSpec(kind=AgentKind.CLI, target="sh it's.sh {prompt}")
-    command = refusal(plan.model_copy(update={"agent": agent})).split("`")[1]
-    assert shlex.split(command) == ["passgate", "run", "ci_merge", "--agent", "cli:sh it's.sh {prompt}"]
+    command = shlex.split(refusal(plan.model_copy(update={"agent": agent})).split("`")[1])
+    assert command == ["passgate", "run", "ci_merge", "--agent", "cli:sh it's.sh {prompt}"], "for a shell"
+
+
+MEASURED_NOTHING = "with the tasks of ci_merge, but they measured nothing: "
+PINNED = Pins(runs=("20260130",), reason="r")
 
 
 @pytest.mark.parametrize(
-    ("task", "stored", "said"),
+    ("task", "stored", "changes", "said"),
     [
-        ({}, {"run_id": a_run_id("20990131")}, "(passgate leaves out 1 run of the history (2 tasks) that cannot be"),
-        ({}, {"status": "error"}, "with the tasks of ci_merge, but they measured nothing: `passgate run ci_merge "),
-        ({"grader_digest": "other"}, {}, "with the tasks of ci_merge, but none measured them as they are now: "),
-        ({}, {"branch": "mine"}, "has no runs of cli:my-agent on main with the tasks of ci_merge, only runs of "),
+        (
+            {},
+            {"run_id": a_run_id("20990131")},
+            {},
+            "(passgate leaves out 1 run of the history (2 tasks) that cannot be",
+        ),
+        (
+            {},
+            {"status": "error"},
+            {},
+            f"{MEASURED_NOTHING}`passgate run ci_merge --agent cli:my-agent` makes another; ",
+        ),
+        ({}, {"status": "error"}, {"pins": PINNED}, f"{MEASURED_NOTHING}`passgate baseline clear`"),
+        ({"grader_digest": "other"}, {}, {}, "with the tasks of ci_merge, but none measured them as they are now: "),
+        ({}, {"branch": "mine"}, {}, "has no runs of cli:my-agent on main with the tasks of ci_merge, only runs of "),
+        ({}, {"branch": "mine"}, {"base": Base(note="the clone is shallow")}, " (the clone is shallow): "),
     ],
 )
 def test_runs_that_give_no_rates_are_not_denied(
-    plan: Plan, task: dict[str, str], stored: dict[str, Any], said: str
+    plan: Plan, task: dict[str, str], stored: dict[str, Any], changes: dict[str, Any], said: str
 ) -> None:
     store(plan, *(one.model_copy(update=task) for one in plan.tasks), **stored)
-    assert said in refusal(plan)
+    assert said in refusal(plan.model_copy(update=changes))
 
 
 @pytest.mark.parametrize(
@@ -190,15 +199,3 @@ def test_a_history_that_lacks_what_is_pinned_names_the_pin(plan: Plan, pins: Pin
         f"baseline.yaml pins {what}, and the history HISTORY has no runs of cli:my-agent there with the tasks of "
         "ci_merge: `passgate baseline clear` takes the pin away; `--assume 0.99` forecasts without any"
     )
-
-
-def test_pinned_runs_that_measured_nothing_are_not_denied(plan: Plan) -> None:
-    store(plan, *plan.tasks, status="error")
-    said = refusal(plan.model_copy(update={"pins": Pins(runs=("20260130",), reason="r")}))
-    assert "baseline.yaml pins the runs 20260130, and the history HISTORY has runs of cli:my-agent there" in said
-    assert "but they measured nothing: `passgate baseline clear`" in said
-
-
-def test_why_the_base_cannot_be_told_is_said_too(plan: Plan) -> None:
-    noted = plan.model_copy(update={"base": Base(note="the clone is shallow")})
-    assert "with the tasks of ci_merge (the clone is shallow): " in refusal(noted)

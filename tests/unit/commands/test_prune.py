@@ -34,8 +34,7 @@ def pruned(summaries: list[pa.Table], needs: Needs = NONE) -> PrunedRuns:
     return pruned_runs(runs, [run.run_id for run in runs], table, needs)
 
 
-def gone(*summaries: pa.Table, needs: Needs = NONE) -> tuple[str, ...]:
-    return tuple(run.run_id for run in pruned(list(summaries), needs).gone)
+OF_BRANCH = summary(IDS[3], branch="topic")
 
 
 def test_the_runs_before_a_day_and_beyond_a_number_of_each_gate_and_agent_are_chosen() -> None:
@@ -46,22 +45,22 @@ def test_the_runs_before_a_day_and_beyond_a_number_of_each_gate_and_agent_are_ch
     assert runs_beyond(runs, 1) == set(IDS[:3])
 
 
-def test_the_newest_runs_of_each_agent_on_the_baseline_branch_stay() -> None:
-    assert gone(*map(summary, IDS[:4])) == IDS[:2]
-    assert gone(*map(summary, IDS[:3]), summary(IDS[3], agent="other")) == IDS[:1]
-
-
-def test_runs_that_no_baseline_is_made_from_go() -> None:
-    of_branch = summary(IDS[3], branch="topic")
-    assert gone(of_branch, summary(IDS[4], dirty=True), summary(IDS[5])) == IDS[3:5]
-    assert gone(of_branch, needs=Needs(2, "main", ("4" + "0" * 39,), None, ())) == ()
-
-
-def test_runs_of_a_task_before_it_was_edited_go() -> None:
-    before = [summary(run_id) for run_id in IDS[:2]]
-    assert gone(*before, summary(IDS[2], task_digest="2")) == IDS[:2]
-    removed_since = summary(IDS[3], task_id="other")
-    assert gone(*before, removed_since) == (), "a task that a newer run lacks may come back as it was"
+@pytest.mark.parametrize(
+    ("summaries", "needs", "removed"),
+    [
+        # The newest runs of each agent on the baseline branch stay.
+        ([*map(summary, IDS[:4])], NONE, IDS[:2]),
+        ([*map(summary, IDS[:3]), summary(IDS[3], agent="other")], NONE, IDS[:1]),
+        # No baseline is made from runs of other branches or of files that were changed.
+        ([OF_BRANCH, summary(IDS[4], dirty=True), summary(IDS[5])], NONE, IDS[3:5]),
+        ([OF_BRANCH], Needs(2, "main", ("4" + "0" * 39,), None, ()), ()),
+        # Runs of a task before it was edited go; a task that a newer run lacks may come back as it was.
+        ([*map(summary, IDS[:2]), summary(IDS[2], task_digest="2")], NONE, IDS[:2]),
+        ([*map(summary, IDS[:2]), summary(IDS[3], task_id="other")], NONE, ()),
+    ],
+)
+def test_runs_that_no_baseline_needs_go(summaries: list[pa.Table], needs: Needs, removed: tuple[str, ...]) -> None:
+    assert tuple(run.run_id for run in pruned(summaries, needs).gone) == removed
 
 
 @pytest.mark.parametrize(

@@ -38,19 +38,16 @@ def judged(store: RunStore) -> None:
     store.write_reports(verdict_on(plan, plan.policy, trials, Baseline(branch="main")), {})
 
 
-def test_the_page_shows_the_trials_of_the_journal(run: RunStore) -> None:
+def test_the_page_shows_the_trials_of_the_journal_once_they_are_judged(run: RunStore) -> None:
+    said = f"has no verdict: carry it on with `passgate run {run.read_plan().gate} --resume {run.name}`"
+    with pytest.raises(UsageError, match=said):
+        write_run_page(run.name, None)
     judged(run)
     written = write_run_page(run.name, None)
     assert (written.file, written.without_history) == (run.path / "report.html", "")
     assert "perhaps" in written.file.read_text(encoding="utf-8")
     for made in ("report", "report/trials-1.html"):
         assert (run.path / made).stat().st_mode & 0o077 == 0
-
-
-def test_a_run_without_a_verdict_has_no_page(run: RunStore) -> None:
-    said = f"has no verdict: carry it on with `passgate run {run.read_plan().gate} --resume {run.name}`"
-    with pytest.raises(UsageError, match=said):
-        write_run_page(run.name, None)
 
 
 def test_without_its_history_or_its_journal_a_run_keeps_a_page(run: RunStore) -> None:

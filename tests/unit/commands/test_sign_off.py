@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.errors import UsageError
+from passgate.tasks.attestations.keys import verifying_key
+from passgate.tasks.attestations.statement import read_envelope, signed_bytes
+from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
@@ -14,20 +16,19 @@ from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, verdict_digest
 from passgate.tasks.reports.run_files import RUN_FILES
+from tests.signing import write_keys
 from tests.unit.releases import decide, files_of, verdict_of
 
 
-@pytest.mark.parametrize(
-    ("decision", "expected", "code"), [("approve", Decision.PASS, 0), ("reject", Decision.FAIL, 1)]
-)
-def test_what_is_decided_is_the_verdict(run: RunStore, decision: str, expected: Decision, code: int) -> None:
+@pytest.mark.parametrize(("decision", "expected"), [("approve", (Decision.PASS, 0)), ("reject", (Decision.FAIL, 1))])
+def test_what_is_decided_is_the_verdict(run: RunStore, decision: str, expected: tuple[Decision, int]) -> None:
+    run.attestation.write_text("{}")
     before, files, began = verdict_of(run), files_of(run), datetime.now(UTC)
     assert (before.decision, before.exit_code, before.awaiting_sign_off) == (Decision.INCONCLUSIVE, 3, True)
     verdict = decide(run, decision)
     assert verdict_of(run) == verdict
-    assert (verdict.decision, verdict.exit_code, verdict.awaiting_sign_off) == (expected, code, False)
+    assert (verdict.decision, verdict.exit_code, verdict.awaiting_sign_off) == (*expected, False)
     said = verdict.sign_off
-    assert said is not None
     assert (said.by, said.decision, said.reason) == ("Ada", decision, "read every transcript")
     assert began <= said.at <= datetime.now(UTC) + timedelta(seconds=1)
     assert said.verdict_digest == verdict_digest(before)
@@ -35,23 +36,20 @@ def test_what_is_decided_is_the_verdict(run: RunStore, decision: str, expected: 
         assert (run.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
     assert (run.path / "summary.md").read_bytes() != files["summary.md"]
     assert not list(Path(".passgate/history").rglob("*.parquet"))
+    assert not run.attestation.exists(), "nothing is signed without a key, and that of an earlier verdict goes"
 
 
-def test_nobody_signs_off_twice(run: RunStore) -> None:
-    verdict = decide(run)
-    assert verdict.sign_off is not None
-    at = f"{verdict.sign_off.at:%Y-%m-%d %H:%M}"
-    with pytest.raises(UsageError, match=f"signed off already: approved by Ada at {at}"):
-        decide(run, "reject", by="Bob")
-    assert verdict_of(run) == verdict
-
-
-def test_a_sign_off_is_not_undone_by_carrying_the_run_on(run: RunStore) -> None:
+def test_nobody_signs_off_twice_and_a_sign_off_is_not_undone_by_carrying_the_run_on(run: RunStore) -> None:
     request = RunRequest(run=run.path.name)
     assert load(GateName.RELEASE_CANDIDATE, request).run_id == run.path.name
-    decide(run, "reject")
+    verdict = decide(run, "reject")
+    with pytest.raises(
+        UsageError, match=f"signed off already: rejected by Ada at {verdict.sign_off.at:%Y-%m-%d %H:%M}"
+    ):
+        decide(run, by="Bob")
     with pytest.raises(UsageError, match="is signed off, rejected by Ada: start a new run"):
         load(GateName.RELEASE_CANDIDATE, request)
+    assert verdict_of(run) == verdict
 
 
 def test_only_one_of_two_at_the_same_time_wins(run: RunStore) -> None:
@@ -69,13 +67,10 @@ def test_a_verdict_that_stands_awaits_nothing(run: RunStore, decision: Decision,
     with pytest.raises(UsageError, match=f"awaits no sign-off, its verdict stands: release_candidate {decision}"):
         decide(run, said)
     assert verdict_of(run) == stands
-
-
-def test_a_run_without_a_verdict_cannot_be_signed_off(run: RunStore) -> None:
     run.verdict.unlink()
-    said = f"has no verdict: carry it on with `passgate run release_candidate --resume {run.name}`"
-    with pytest.raises(UsageError, match=said):
-        decide(run)
+    remedy = f"has no verdict: carry it on with `passgate run release_candidate --resume {run.name}`"
+    with pytest.raises(UsageError, match=remedy):
+        decide(run, said)
 
 
 @pytest.mark.parametrize(
@@ -101,3 +96,48 @@ def test_a_secret_is_masked_in_what_is_said(run: RunStore, monkeypatch: pytest.M
     decide(run, "reject", by="hunter22", reason="it knows hunter22")
     for name, content in files_of(run).items():
         assert b"hunter22" not in content, name
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_with_a_key_the_verdict_is_signed(run: RunStore, tmp_path: Path, decision: str) -> None:
+    private, public = write_keys(tmp_path)
+    decide(run, decision, key_file=private)
+    envelope = read_envelope(run.attestation.read_bytes())
+    key = verifying_key(public.read_bytes())
+    (signature,) = envelope.signatures
+    assert signature.keyid == key.keyid
+    assert key.has_signed(signed_bytes(envelope.payload), signature.sig)
+    run.begin()
+    assert (run.verdict.exists(), run.attestation.exists()) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("public.pem", "public.pem is no private key in PEM"),
+        ("missing.pem", "missing.pem cannot be read: No such file"),
+        ("large.pem", "large.pem is larger than 64 KiB"),
+        (".", "is no regular file"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_found_first(run: RunStore, tmp_path: Path, name: str, problem: str) -> None:
+    before = files_of(run)
+    write_keys(tmp_path)
+    (tmp_path / "large.pem").write_bytes(b"x" * 70_000)
+    with pytest.raises(UsageError, match=problem):
+        decide(run, key_file=tmp_path / name)
+    assert files_of(run) == before
+
+
+def test_what_is_not_written_is_not_signed_off(run: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    before = files_of(run)
+    with monkeypatch.context() as patched:
+        patched.setattr(RunStore, "write_reports", fails)
+        with pytest.raises(StorageError):
+            decide(run, key_file=write_keys(tmp_path)[0])
+    assert files_of(run) == before, "a signature that was left behind would verify on its own"
+    assert verdict_of(run).awaiting_sign_off
+    assert decide(run).decision is Decision.PASS

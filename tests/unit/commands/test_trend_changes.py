@@ -47,7 +47,7 @@ def with_change(table: pa.Table, night: int, name: str, before: str, after: str)
     return table.set_column(table.schema.get_field_index(name), name, values)
 
 
-def test_each_planted_change_is_told_once_with_its_task_and_commits(changed: pa.Table) -> None:
+def test_each_planted_change_is_told_by_one_run_with_its_task_and_commits(changed: pa.Table) -> None:
     regression, latency, cost = trend_changes(change_rows(changed))
     assert (regression.quantity, regression.suite) == (Quantity.PASS_RATE, Suite.ADVERSARIAL)
     assert regression.tasks == (task_names()[12][1],)
@@ -60,10 +60,7 @@ def test_each_planted_change_is_told_once_with_its_task_and_commits(changed: pa.
     assert (cost.quantity, cost.suite, cost.is_worse) == (Quantity.COST, Suite.FAILURE_REPLAYS, True)
     assert abs(int(cost.first_after.run_id[-4:], 16) - 20) <= 3
     assert cost.until is not None
-
-
-def test_a_change_is_told_by_one_run_and_by_no_later_one(changed: pa.Table) -> None:
-    changes = trend_changes(change_rows(changed))
+    changes = regression, latency, cost
     telling = [run_id for run_id in map(night_id, range(NIGHTS)) if newest_changes(changes, run_id)]
     assert 1 <= len(telling) <= len(changes)
     assert all(change.told_by >= change.first_after.run_id for change in changes)
@@ -87,18 +84,11 @@ def test_clean_nights_have_no_changes_and_flaky_tasks_are_named() -> None:
     assert flaky[0].disagreement == pytest.approx(0.48, abs=0.1)
 
 
-def test_what_else_changed_with_the_run_is_told(changed: pa.Table) -> None:
+def test_what_else_changed_with_the_run_is_told_and_a_task_that_is_edited_is_another_task(changed: pa.Table) -> None:
     moved = with_change(with_change(changed, 50, "model", "small", "large"), 50, "policy_digest", "p", "q")
     assert trend_changes(change_rows(moved))[0].also_changed == ("model: small -> large", "policy")
-
-
-def test_a_task_that_is_edited_is_another_task(changed: pa.Table) -> None:
-    """Its pass rate before the edit says nothing of it."""
     edited = trend_changes(change_rows(with_change(changed, 50, "task_digest", "old", "new")))
-    assert Quantity.PASS_RATE not in {change.quantity for change in edited}
-
-
-def test_an_empty_history_has_no_changes(changed: pa.Table) -> None:
+    assert Quantity.PASS_RATE not in {change.quantity for change in edited}, "its rate before the edit says nothing"
     assert trend_changes(change_rows(changed.slice(0, 0))) == ()
 
 
@@ -136,16 +126,12 @@ def test_periods_have_the_runs_of_their_time(changed: pa.Table, by: By, periods:
 
 def test_the_last_week_and_the_one_before_it(changed: pa.Table) -> None:
     found = trend(changed)
-    assert (found.since, {one.runs for one in found.last_week}, {one.runs for one in found.week_before}) == (
-        "2025-02-23",
-        {7},
-        {7},
-    )
+    weeks = [{one.runs for one in week} for week in (found.last_week, found.week_before)]
+    assert (found.since, weeks) == ("2025-02-23", [{7}, {7}])
     assert found.seconds_per_verdict is not None
     assert found.cost_per_verdict == pytest.approx(sum(one.cost or 0 for one in found.last_week))
 
 
-YEAR = 400
 PLANTED_IN_A_YEAR = (
     Planted("", "passed", 12, 150, 0.4),
     Planted("", "latency", 33 + 2, 200, 0.34),
@@ -155,7 +141,7 @@ PLANTED_IN_A_YEAR = (
 
 @pytest.mark.slow
 def test_what_happens_in_400_nights_is_found_named_and_dated_within_3_runs() -> None:
-    summaries = history(*PLANTED_IN_A_YEAR, nights=YEAR)
+    summaries = history(*PLANTED_IN_A_YEAR, nights=400)
     found = {(one.quantity, one.suite): one for one in trend_changes(change_rows(summaries))}
     nights = {key: int(one.first_after.run_id[-4:], 16) for key, one in found.items()}
     assert nights == {
