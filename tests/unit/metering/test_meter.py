@@ -10,7 +10,6 @@ import pytest
 
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from tests.unit.metering.conftest import either_way, every_api, message_of
-from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Slow
 from tests.upstream_shapes import Says
 
@@ -25,7 +24,7 @@ async def test_temporary_folders_with_long_paths_are_no_matter(
         assert (await agent.chat()).status_code == 200
 
 
-async def test_a_trials_addresses_are_gone_with_it(metered, upstream: ScriptedUpstream) -> None:
+async def test_a_trials_addresses_are_gone_with_it(metered, upstream) -> None:
     async with metered() as first, metered() as second:
         root, token = first.trial.openai_base_url.split("/openai")[0].rsplit("/", 1)
         assert len(token) >= 32
@@ -36,7 +35,7 @@ async def test_a_trials_addresses_are_gone_with_it(metered, upstream: ScriptedUp
     assert upstream.count == 0
 
 
-async def test_the_real_key_is_the_meters_and_the_model_that_of_the_spec(metered, upstream: ScriptedUpstream) -> None:
+async def test_the_real_key_is_the_meters_and_the_model_that_of_the_spec(metered, upstream) -> None:
     keys = {"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}
     async with metered(environment=keys, model="pinned") as agent:
         headers = {"authorization": f"Bearer {agent.trial.api_key}", "x-api-key": agent.trial.api_key}
@@ -52,7 +51,7 @@ async def test_the_real_key_is_the_meters_and_the_model_that_of_the_spec(metered
     assert chat.body["model"] == message.body["model"] == "pinned"
 
 
-async def test_a_response_in_the_background_could_not_be_metered(metered, upstream: ScriptedUpstream) -> None:
+async def test_a_response_in_the_background_could_not_be_metered(metered, upstream) -> None:
     async with metered() as agent:
         answer = await agent.responses(background=True)
     assert answer.status_code == 400
@@ -60,7 +59,7 @@ async def test_a_response_in_the_background_could_not_be_metered(metered, upstre
     assert upstream.count == 0
 
 
-async def test_a_packed_request_is_unpacked(metered, upstream: ScriptedUpstream) -> None:
+async def test_a_packed_request_is_unpacked(metered, upstream) -> None:
     content = gzip.compress(json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi."}]}).encode())
     async with metered() as agent:
         url = f"{agent.trial.openai_base_url}/chat/completions"
@@ -74,7 +73,7 @@ async def test_a_packed_request_is_unpacked(metered, upstream: ScriptedUpstream)
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"model": 7, "messages": 3}', b"\xff\xfe"])
 @every_api
-async def test_a_request_that_is_none_is_refused(metered, upstream: ScriptedUpstream, api: str, content: bytes) -> None:
+async def test_a_request_that_is_none_is_refused(metered, upstream, api: str, content: bytes) -> None:
     path = {"chat": "chat/completions", "responses": "responses", "messages": "v1/messages"}[api]
     async with metered() as agent:
         base = agent.trial.anthropic_base_url if api == "messages" else agent.trial.openai_base_url
@@ -86,9 +85,7 @@ async def test_a_request_that_is_none_is_refused(metered, upstream: ScriptedUpst
 
 @every_api
 @either_way
-async def test_what_was_said_and_used_is_taken_down(
-    metered, upstream: ScriptedUpstream, api: str, stream: bool
-) -> None:
+async def test_what_was_said_and_used_is_taken_down(metered, upstream, api: str, stream: bool) -> None:
     upstream.says(Says("Hello.", tokens_in=70, tokens_out=7, cached=30))
     async with metered() as agent:
         await getattr(agent, api)(stream)
@@ -119,7 +116,7 @@ async def test_an_agent_that_called_no_model_is_taken_at_its_word_but_for_refusa
     ids=["slow", "long"],
 )
 async def test_an_agent_that_leaves_before_the_end_of_a_stream_has_made_the_call(
-    metered, upstream: ScriptedUpstream, reply: Slow | Says
+    metered, upstream, reply: Slow | Says
 ) -> None:
     upstream.script = [reply]
     async with metered() as agent:
@@ -130,9 +127,7 @@ async def test_an_agent_that_leaves_before_the_end_of_a_stream_has_made_the_call
     assert (step.content, step.usage.tokens_out) == (said.text, said.tokens_out)
 
 
-async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_the_meter(
-    metered, upstream: ScriptedUpstream
-) -> None:
+async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_the_meter(metered, upstream) -> None:
     upstream.says(Slow(0.05, Says(calls=[("look", {})])), Says("Seen."))
     asked = {"role": "user", "content": "Look."}
     async with metered() as agent:
@@ -151,7 +146,7 @@ async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_
     assert [call.result for call in transcript.tool_calls] == ["a cat"]
 
 
-async def test_usage_is_asked_for_although_the_agent_does_not(metered, upstream: ScriptedUpstream) -> None:
+async def test_usage_is_asked_for_although_the_agent_does_not(metered, upstream) -> None:
     async with metered() as agent:
         answer = await agent.chat(True)
         transcript = await agent.transcript()

@@ -60,9 +60,7 @@ async def begin(agent: Metered, upstream: ScriptedUpstream, path: str, stream: b
 
 
 @pytest.mark.parametrize("case", IN_FLIGHT)
-async def test_a_run_ends_with_calls_in_flight(
-    metered, upstream: ScriptedUpstream, complaints: Callable[[], list[str]], case: str
-) -> None:
+async def test_a_run_ends_with_calls_in_flight(metered, upstream, complaints, case: str) -> None:
     reply, path, stream = IN_FLIGHT[case]
     upstream.says(reply)
     found = complaints()
@@ -76,9 +74,7 @@ async def test_a_run_ends_with_calls_in_flight(
     assert found == []
 
 
-async def test_agents_that_leave_in_the_middle_of_a_request_are_no_matter(
-    metered, complaints: Callable[[], list[str]]
-) -> None:
+async def test_agents_that_leave_in_the_middle_of_a_request_are_no_matter(metered, complaints) -> None:
     found = complaints()
     async with metered() as agent:
         writer, target = await connected(agent)
@@ -89,7 +85,7 @@ async def test_agents_that_leave_in_the_middle_of_a_request_are_no_matter(
     assert found == []
 
 
-async def test_a_call_in_flight_is_answered_when_its_trial_ends(metered, upstream: ScriptedUpstream) -> None:
+async def test_a_call_in_flight_is_answered_when_its_trial_ends(metered, upstream) -> None:
     upstream.says(Silent(60))
     async with metered() as agent:
         call = asyncio.create_task(agent.chat())

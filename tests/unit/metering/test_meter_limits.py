@@ -10,7 +10,6 @@ from passgate.tasks.errors import CostCapError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.transcript import EndReason, Transcript
 from tests.unit.metering.conftest import Metered, either_way, every_api, message_of
-from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Slow, Status
 from tests.upstream_shapes import Says
 from tests.waiting import until
@@ -27,7 +26,7 @@ from tests.waiting import until
     ],
 )
 async def test_the_call_beyond_a_budget_never_reaches_the_provider(
-    metered, upstream: ScriptedUpstream, api: str, stream: bool, budget: dict[str, float], message: str
+    metered, upstream, api: str, stream: bool, budget: dict[str, float], message: str
 ) -> None:
     async with metered(**budget) as agent:
         answers = [await getattr(agent, api)(stream) for _ in range(5)]
@@ -43,7 +42,7 @@ async def test_the_call_beyond_a_budget_never_reaches_the_provider(
 @every_api
 @either_way
 async def test_the_tool_call_beyond_max_tool_calls_never_reaches_the_agent(
-    metered, upstream: ScriptedUpstream, api: str, stream: bool
+    metered, upstream, api: str, stream: bool
 ) -> None:
     upstream.says(Says("Well.", calls=[("look", {"at": "it"})]))
     async with metered(max_tool_calls=4) as agent:
@@ -56,7 +55,7 @@ async def test_the_tool_call_beyond_max_tool_calls_never_reaches_the_agent(
     assert [call.refused for call in transcript.tool_calls] == [False] * 4 + [True]
 
 
-async def test_no_more_tokens_are_asked_for_than_are_left(metered, upstream: ScriptedUpstream) -> None:
+async def test_no_more_tokens_are_asked_for_than_are_left(metered, upstream) -> None:
     async with metered(max_tokens=1000) as agent:
         await agent.messages(max_tokens=4000)
         await agent.chat(max_completion_tokens=4000)
@@ -70,7 +69,7 @@ async def test_no_more_tokens_are_asked_for_than_are_left(metered, upstream: Scr
 
 
 @every_api
-async def test_a_stream_is_cut_where_the_tokens_end(metered, upstream: ScriptedUpstream, api: str) -> None:
+async def test_a_stream_is_cut_where_the_tokens_end(metered, upstream, api: str) -> None:
     upstream.script = [Slow(0.001, Says("word " * 2000, tokens_out=2000))]
     async with metered(max_tokens=60) as agent:
         answer = await getattr(agent, api)(True)
@@ -83,9 +82,7 @@ async def test_a_stream_is_cut_where_the_tokens_end(metered, upstream: ScriptedU
 
 @every_api
 @either_way
-async def test_a_forbidden_call_is_taken_out_of_the_reply(
-    metered, upstream: ScriptedUpstream, api: str, stream: bool
-) -> None:
+async def test_a_forbidden_call_is_taken_out_of_the_reply(metered, upstream, api: str, stream: bool) -> None:
     upstream.says(Says("Both.", calls=[("drop_table", {"name": "users"}), ("look", {"at": "it"})]))
     async with metered(forbidden=lambda call: call.arguments == {"name": "users"}) as agent:
         answer = await getattr(agent, api)(stream)
@@ -111,7 +108,7 @@ async def at_once(agent: Metered, calls: int, api: str = "chat", **body: Any) ->
 
 
 @every_api
-async def test_forty_calls_at_once_stay_within_max_tokens(metered, upstream: ScriptedUpstream, api: str) -> None:
+async def test_forty_calls_at_once_stay_within_max_tokens(metered, upstream, api: str) -> None:
     upstream.says(SHORT)
     async with metered(max_tokens=500) as agent:
         statuses = await at_once(agent, 40, api)
@@ -122,16 +119,14 @@ async def test_forty_calls_at_once_stay_within_max_tokens(metered, upstream: Scr
 
 
 @pytest.mark.parametrize("budget", [{"max_cost_usd": 0.045}, {"max_steps": 4}])
-async def test_forty_calls_at_once_stay_within_other_budgets(
-    metered, upstream: ScriptedUpstream, budget: dict[str, float]
-) -> None:
+async def test_forty_calls_at_once_stay_within_other_budgets(metered, upstream, budget: dict[str, float]) -> None:
     upstream.says(SHORT)
     async with metered(**budget) as agent:
         statuses = await at_once(agent, 40, max_tokens=20)
     assert statuses.count(200) == upstream.count == 4
 
 
-async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(metered, upstream: ScriptedUpstream) -> None:
+async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(metered, upstream) -> None:
     upstream.says(SHORT)
     cost_cap = CostCap(0.045)
     async with metered(cost_cap=cost_cap) as one, metered(cost_cap=cost_cap) as other:
@@ -145,9 +140,7 @@ async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(metered, 
 
 
 @pytest.mark.parametrize("budget", [{"max_tokens": 1000}, {"max_cost_usd": 0.01}])
-async def test_a_first_prompt_that_cannot_fit_is_not_sent(
-    metered, upstream: ScriptedUpstream, budget: dict[str, float]
-) -> None:
+async def test_a_first_prompt_that_cannot_fit_is_not_sent(metered, upstream, budget: dict[str, float]) -> None:
     async with metered(**budget) as agent:
         answer = await agent.chat(messages=[{"role": "user", "content": "word " * 800_000}])
         transcript = await agent.transcript()
@@ -159,7 +152,7 @@ async def test_a_first_prompt_that_cannot_fit_is_not_sent(
 
 @pytest.mark.parametrize("limits", [{}, {"max_tokens": 4096}], ids=["no-limit", "limit"])
 async def test_calls_that_fit_together_are_not_refused_for_what_they_might_have_used(
-    metered, upstream: ScriptedUpstream, limits: dict[str, int]
+    metered, upstream, limits: dict[str, int]
 ) -> None:
     upstream.says(SHORT)
     async with metered(max_tokens=6000) as agent:
@@ -167,7 +160,7 @@ async def test_calls_that_fit_together_are_not_refused_for_what_they_might_have_
     assert all(call.body.get("max_tokens") == limits.get("max_tokens") for call in upstream.calls), "nor cut short"
 
 
-async def test_calls_with_room_for_all_are_sent_together(metered, upstream: ScriptedUpstream) -> None:
+async def test_calls_with_room_for_all_are_sent_together(metered, upstream) -> None:
     upstream.says(Silent(600))
     async with metered(max_tokens=100_000, max_cost_usd=100) as agent:
         calls = asyncio.create_task(at_once(agent, 10))
@@ -175,14 +168,14 @@ async def test_calls_with_room_for_all_are_sent_together(metered, upstream: Scri
         calls.cancel()
 
 
-async def test_what_a_failed_call_had_reserved_is_there_for_the_next(metered, upstream: ScriptedUpstream) -> None:
+async def test_what_a_failed_call_had_reserved_is_there_for_the_next(metered, upstream) -> None:
     upstream.says(Status(400), Says("Well.", tokens_in=100, tokens_out=20))
     async with metered(max_tokens=200, cost_cap=CostCap(0.02)) as agent:
         assert await at_once(agent, 2, max_tokens=60) == [400, 200]
 
 
 async def test_a_trial_that_ends_while_its_call_waits_for_money_of_the_run_is_not_the_agents_failure(
-    metered, upstream: ScriptedUpstream
+    metered, upstream
 ) -> None:
     upstream.says(Silent(30))
     cost_cap = CostCap(0.02)

@@ -41,7 +41,7 @@ async def under_way(
     "fault", [Down(), Status(500), Status(529), Status(429), WrongContentType(), ResetMidBody(), MalformedJson()]
 )
 async def test_a_broken_provider_is_no_failure_of_the_agent(
-    metered, upstream: ScriptedUpstream, api: str, stream: bool, fault: Reply
+    metered, upstream, api: str, stream: bool, fault: Reply
 ) -> None:
     upstream.script = [fault]
     async with metered() as agent:
@@ -57,9 +57,7 @@ async def test_a_broken_provider_is_no_failure_of_the_agent(
 
 @every_api
 @pytest.mark.parametrize("fault", [ResetMidStream(2), CutShort(2), MalformedJson()])
-async def test_a_stream_that_breaks_off_ends_with_an_error_event(
-    metered, upstream: ScriptedUpstream, api: str, fault: Reply
-) -> None:
+async def test_a_stream_that_breaks_off_ends_with_an_error_event(metered, upstream, api: str, fault: Reply) -> None:
     upstream.script = [fault]
     async with metered() as agent:
         answer = await getattr(agent, api)(True)
@@ -70,7 +68,7 @@ async def test_a_stream_that_breaks_off_ends_with_an_error_event(
     assert upstream.count == 1
 
 
-async def test_trouble_that_passes_is_not_noticed_by_the_agent(metered, upstream: ScriptedUpstream) -> None:
+async def test_trouble_that_passes_is_not_noticed_by_the_agent(metered, upstream) -> None:
     upstream.says(Status(503), Status(429, {"retry-after": "0"}), Says("At last."))
     async with metered() as agent:
         assert "At last." in (await agent.chat()).text
@@ -80,9 +78,7 @@ async def test_trouble_that_passes_is_not_noticed_by_the_agent(metered, upstream
 
 
 @either_way
-async def test_silence_within_the_providers_own_time_is_the_agents_time_out(
-    metered, upstream: ScriptedUpstream, stream: bool
-) -> None:
+async def test_silence_within_the_providers_own_time_is_the_agents_time_out(metered, upstream, stream: bool) -> None:
     upstream.script = [Silent(30)]
     async with metered() as agent:
         call = await under_way(agent, upstream, stream)
@@ -94,9 +90,7 @@ async def test_silence_within_the_providers_own_time_is_the_agents_time_out(
 
 
 @either_way
-async def test_silence_beyond_the_providers_own_time_is_not_the_agents(
-    metered, upstream: ScriptedUpstream, stream: bool
-) -> None:
+async def test_silence_beyond_the_providers_own_time_is_not_the_agents(metered, upstream, stream: bool) -> None:
     upstream.script = [Silent(30)]
     async with metered(silence=0.1) as agent:
         assert (await agent.chat(stream)).status_code == 503
@@ -104,9 +98,7 @@ async def test_silence_beyond_the_providers_own_time_is_not_the_agents(
             await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
 
 
-async def test_a_reply_that_is_still_written_when_the_time_is_up_is_the_agents_time_out(
-    metered, upstream: ScriptedUpstream
-) -> None:
+async def test_a_reply_that_is_still_written_when_the_time_is_up_is_the_agents_time_out(metered, upstream) -> None:
     upstream.says(Status(503), Slow(0.2, Says("word " * 500)))
     async with metered() as agent:
         call = await under_way(agent, upstream, True, calls=2)
@@ -118,7 +110,7 @@ async def test_a_reply_that_is_still_written_when_the_time_is_up_is_the_agents_t
 
 @pytest.mark.parametrize("end", [EndReason.TIMED_OUT, EndReason.CRASHED])
 async def test_a_call_that_is_being_tried_again_when_the_agent_ends_is_the_providers_fault(
-    metered, upstream: ScriptedUpstream, end: EndReason
+    metered, upstream, end: EndReason
 ) -> None:
     upstream.script = [Status(429, {"retry-after": "20"})]
     async with metered() as agent:
@@ -132,7 +124,7 @@ async def test_a_call_that_is_being_tried_again_when_the_agent_ends_is_the_provi
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 async def test_a_key_or_model_that_the_provider_refuses_is_no_failure_of_the_agent(
-    metered, upstream: ScriptedUpstream, status: int
+    metered, upstream, status: int
 ) -> None:
     upstream.script = [Status(status)]
     async with metered() as agent:
@@ -142,7 +134,7 @@ async def test_a_key_or_model_that_the_provider_refuses_is_no_failure_of_the_age
     assert not caught.value.transient
 
 
-async def test_a_request_that_the_provider_finds_wrong_is_the_agents_own(metered, upstream: ScriptedUpstream) -> None:
+async def test_a_request_that_the_provider_finds_wrong_is_the_agents_own(metered, upstream) -> None:
     upstream.says(Status(400), Says("Better."))
     async with metered(max_steps=1) as agent:
         assert (await agent.chat()).status_code == 400
@@ -167,7 +159,7 @@ async def calls_until_over(agent: Metered, api: str = "chat", *, stream: bool = 
 @either_way
 @pytest.mark.parametrize("budget", [{"max_tokens": 10_000}, {"max_cost_usd": 1.0}])
 async def test_a_provider_that_does_not_say_what_was_used_ends_a_trial_with_such_a_budget_at_once(
-    metered, upstream: ScriptedUpstream, api: str, stream: bool, budget: dict[str, float]
+    metered, upstream, api: str, stream: bool, budget: dict[str, float]
 ) -> None:
     upstream.says(Says("Well.", says_usage=False))
     async with metered(**budget) as agent:
@@ -178,7 +170,7 @@ async def test_a_provider_that_does_not_say_what_was_used_ends_a_trial_with_such
     assert upstream.count == 1
 
 
-async def test_without_such_a_budget_nobody_needs_to_know(metered, upstream: ScriptedUpstream) -> None:
+async def test_without_such_a_budget_nobody_needs_to_know(metered, upstream) -> None:
     upstream.says(Says("Well.", says_usage=False))
     async with metered(max_steps=5) as agent:
         assert await calls_until_over(agent, most=5) == 5
@@ -186,9 +178,7 @@ async def test_without_such_a_budget_nobody_needs_to_know(metered, upstream: Scr
 
 
 @either_way
-async def test_an_agent_that_repeats_a_wrong_request_has_failed(
-    metered, upstream: ScriptedUpstream, stream: bool
-) -> None:
+async def test_an_agent_that_repeats_a_wrong_request_has_failed(metered, upstream, stream: bool) -> None:
     upstream.says(Status(400))
     async with metered(max_steps=3) as agent:
         assert await calls_until_over(agent, stream=stream) == MOST_UNANSWERED
@@ -199,7 +189,7 @@ async def test_an_agent_that_repeats_a_wrong_request_has_failed(
     assert upstream.count == MOST_UNANSWERED
 
 
-async def test_requests_that_are_none_end_the_trial_too(metered, upstream: ScriptedUpstream) -> None:
+async def test_requests_that_are_none_end_the_trial_too(metered, upstream) -> None:
     async with metered(max_steps=3) as agent:
         for _ in range(MOST_UNANSWERED):
             await agent.chat(messages="no")
@@ -209,9 +199,7 @@ async def test_requests_that_are_none_end_the_trial_too(metered, upstream: Scrip
 
 
 @pytest.mark.parametrize("fault", [CutShort(2), Status(401)])
-async def test_a_provider_that_never_answers_ends_the_trial_as_an_error(
-    metered, upstream: ScriptedUpstream, fault: Reply
-) -> None:
+async def test_a_provider_that_never_answers_ends_the_trial_as_an_error(metered, upstream, fault: Reply) -> None:
     upstream.says(fault)
     async with metered(max_steps=3) as agent:
         assert await calls_until_over(agent, stream=True) == MOST_UNANSWERED
@@ -219,7 +207,7 @@ async def test_a_provider_that_never_answers_ends_the_trial_as_an_error(
             await agent.transcript()
 
 
-async def test_an_answer_in_between_begins_the_count_anew(metered, upstream: ScriptedUpstream) -> None:
+async def test_an_answer_in_between_begins_the_count_anew(metered, upstream) -> None:
     upstream.script = lambda number, _: Says("Well.") if number % 10 == 9 else Status(400)
     async with metered() as agent:
         assert await calls_until_over(agent, most=45) == 45

@@ -11,7 +11,7 @@ from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript
 from tests.sdk_agents import MODEL, STREAMING, WHOLE, SdkAgent
 from tests.unit.metering.conftest import OpenMeter
-from tests.upstream import Received, Says, ScriptedUpstream
+from tests.upstream import Received, Says
 
 PRICES = PriceTable(models={MODEL: Price(input=1.0, cached_input=0.1, output=10.0)})
 LOOKS = Says("I look.", calls=[("look", {"path": "a b.txt"})], tokens_in=120, cached=100, tokens_out=7)
@@ -102,7 +102,7 @@ def as_tuples(calls: tuple[ToolCall, ...]) -> list[tuple[str, dict[str, Any], bo
 
 
 async def test_it_works_unchanged_and_the_transcript_is_complete(
-    sdk: tuple[SdkAgent, bool], metered, upstream: ScriptedUpstream, desk: Desk
+    sdk: tuple[SdkAgent, bool], metered, upstream, desk
 ) -> None:
     agent, streams = sdk
     upstream.says(LOOKS, FINDS)
@@ -128,7 +128,7 @@ async def test_it_works_unchanged_and_the_transcript_is_complete(
 
 
 async def test_the_call_over_the_step_budget_is_an_error_that_names_it_and_is_not_tried_again(
-    refused, upstream: ScriptedUpstream, desk: Desk
+    refused, upstream, desk
 ) -> None:
     upstream.says(LOOKS)
     found = await refused(max_steps=4)
@@ -139,7 +139,7 @@ async def test_the_call_over_the_step_budget_is_an_error_that_names_it_and_is_no
     assert [call.result for call in found.transcript.tool_calls] == ["Dear reader"] * 4
 
 
-async def test_a_forbidden_call_never_reaches_the_agent(refused, upstream: ScriptedUpstream, desk: Desk) -> None:
+async def test_a_forbidden_call_never_reaches_the_agent(refused, upstream, desk) -> None:
     upstream.says(Says("I tidy up.", calls=[("shred", {"path": "all"}), ("look", {"path": "a"})]), FINDS)
     found = await refused(forbidden=is_shred)
     assert not desk.shredded
@@ -152,7 +152,7 @@ async def test_a_forbidden_call_never_reaches_the_agent(refused, upstream: Scrip
 
 
 async def test_a_reply_of_nothing_but_a_forbidden_call_arrives_as_one_without_calls(
-    sdk: tuple[SdkAgent, bool], metered, upstream: ScriptedUpstream, desk: Desk
+    sdk: tuple[SdkAgent, bool], metered, upstream, desk
 ) -> None:
     upstream.says(Says("I tidy up.", calls=[("shred", {"path": "all"})]))
     async with metered(forbidden=is_shred) as trial:

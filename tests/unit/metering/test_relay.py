@@ -7,7 +7,6 @@ import pytest
 
 from passgate.tasks.errors import MeasurementError
 from tests.unit.metering.conftest import Metered
-from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, Status
 
 
@@ -16,7 +15,7 @@ async def embed(agent: Metered, **changes: object) -> httpx.Response:
     return await agent.client.post(f"{agent.trial.openai_base_url}/embeddings", json=body)
 
 
-async def test_embeddings_cost_and_are_no_step(metered, upstream: ScriptedUpstream) -> None:
+async def test_embeddings_cost_and_are_no_step(metered, upstream) -> None:
     async with metered(max_steps=1) as agent:
         assert (await embed(agent)).json()["data"][0]["embedding"] == [0.0, 1.0]
         await agent.chat()
@@ -27,7 +26,7 @@ async def test_embeddings_cost_and_are_no_step(metered, upstream: ScriptedUpstre
     assert transcript.usage.cost_usd == pytest.approx(0.03)
 
 
-async def test_embeddings_are_held_to_the_budget_of_money(metered, upstream: ScriptedUpstream) -> None:
+async def test_embeddings_are_held_to_the_budget_of_money(metered, upstream) -> None:
     async with metered(max_cost_usd=0.02) as agent:
         answers = [await embed(agent) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 400]
@@ -37,7 +36,7 @@ async def test_embeddings_are_held_to_the_budget_of_money(metered, upstream: Scr
 
 @pytest.mark.parametrize(("fault", "status"), [(Down(), 503), (Status(401), 401)])
 async def test_a_provider_that_gives_no_embeddings_is_no_fault_of_the_agent(
-    metered, upstream: ScriptedUpstream, fault: Down | Status, status: int
+    metered, upstream, fault: Down | Status, status: int
 ) -> None:
     upstream.script = [fault]
     async with metered() as agent:
@@ -46,7 +45,7 @@ async def test_a_provider_that_gives_no_embeddings_is_no_fault_of_the_agent(
             await agent.transcript()
 
 
-async def test_embeddings_of_no_model_are_refused(metered, upstream: ScriptedUpstream) -> None:
+async def test_embeddings_of_no_model_are_refused(metered, upstream) -> None:
     async with metered() as agent:
         url = f"{agent.trial.openai_base_url}/embeddings"
         assert (await agent.client.post(url, json={"input": "x"})).status_code == 400
@@ -78,9 +77,7 @@ async def raw(agent: Metered, target: str, *headers: str, method: str = "GET") -
         *("anthropic/v1/files", "anthropic/models", "anthropic/v1/models/../files", "anthropic/v1/organizations/x"),
     ],
 )
-async def test_nothing_but_models_can_be_read_with_the_real_key(
-    metered, upstream: ScriptedUpstream, target: str
-) -> None:
+async def test_nothing_but_models_can_be_read_with_the_real_key(metered, upstream, target: str) -> None:
     async with metered(environment={"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}) as agent:
         assert await raw(agent, target) in {400, 404}
     assert upstream.requests == []
@@ -98,13 +95,13 @@ async def test_nothing_but_models_can_be_read_with_the_real_key(
         ("anthropic/v1/models/claude-sonnet-4-5", "/v1/models/claude-sonnet-4-5"),
     ],
 )
-async def test_models_are_what_clients_read(metered, upstream: ScriptedUpstream, target: str, path: str) -> None:
+async def test_models_are_what_clients_read(metered, upstream, target: str, path: str) -> None:
     async with metered() as agent:
         await raw(agent, target)
     assert [request.path for request in upstream.requests] == [path]
 
 
-async def test_no_header_leads_a_request_elsewhere(metered, upstream: ScriptedUpstream) -> None:
+async def test_no_header_leads_a_request_elsewhere(metered, upstream) -> None:
     headers = (
         *("Host: evil.example/openai/v1/files?", "Forwarded: host=evil.example", "X-Forwarded-Host: evil.example"),
         *("X-Original-URL: /admin", "X-HTTP-Method-Override: DELETE", "Connection: X-Trick", "X-Trick: 1", "X-Kept: 1"),
@@ -118,13 +115,13 @@ async def test_no_header_leads_a_request_elsewhere(metered, upstream: ScriptedUp
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "OPTIONS"])
-async def test_models_can_only_be_read(metered, upstream: ScriptedUpstream, method: str) -> None:
+async def test_models_can_only_be_read(metered, upstream, method: str) -> None:
     async with metered() as agent:
         assert await raw(agent, "openai/v1/models/m", method=method) == 404
     assert upstream.requests == []
 
 
-async def test_what_cannot_be_metered_does_not_pass(metered, upstream: ScriptedUpstream) -> None:
+async def test_what_cannot_be_metered_does_not_pass(metered, upstream) -> None:
     async with metered() as agent:
         audio = await agent.client.post(f"{agent.trial.openai_base_url}/audio/speech", json={})
     assert audio.status_code == 404

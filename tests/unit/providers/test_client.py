@@ -29,7 +29,7 @@ JSON = {"content-type": "application/json"}
 HTML = Status(200, {"content-type": "text/html"}, b"<html>")
 
 
-async def test_a_reply_comes_whole_with_its_document(provider: ScriptedUpstream, connect) -> None:
+async def test_a_reply_comes_whole_with_its_document(provider, connect) -> None:
     answer = await send(connect())
     assert answer.status == 200
     assert answer.document == json.loads(answer.body)
@@ -40,7 +40,7 @@ async def test_a_reply_comes_whole_with_its_document(provider: ScriptedUpstream,
     assert request.headers["content-type"] == "application/json"
 
 
-async def test_a_list_is_fetched_with_its_query(provider: ScriptedUpstream, connect) -> None:
+async def test_a_list_is_fetched_with_its_query(provider, connect) -> None:
     answer = await connect().get("models?limit=5&after=a%20b", seconds=SECONDS)
     assert answer.document["data"]
     (request,) = provider.requests
@@ -48,7 +48,7 @@ async def test_a_list_is_fetched_with_its_query(provider: ScriptedUpstream, conn
     assert "content-length" not in request.headers
 
 
-async def test_a_configured_key_takes_the_place_of_the_callers(provider: ScriptedUpstream, connect) -> None:
+async def test_a_configured_key_takes_the_place_of_the_callers(provider, connect) -> None:
     await send(connect(key="sk-real"), Authorization="Bearer placeholder", X_Api_Key="other")
     await send(connect(), Authorization="Bearer mine")
     configured, own = (request.headers for request in provider.requests)
@@ -57,7 +57,7 @@ async def test_a_configured_key_takes_the_place_of_the_callers(provider: Scripte
     assert own["authorization"] == "Bearer mine"
 
 
-async def test_headers_of_the_callers_own_connection_stay_behind(provider: ScriptedUpstream, connect) -> None:
+async def test_headers_of_the_callers_own_connection_stay_behind(provider, connect) -> None:
     own = {"Host": "meter.invalid", "Connection": "keep-alive, X-Hop", "X_Hop": "1", "Content_Length": "999"}
     more = {"Transfer_Encoding": "chunked", "Accept_Encoding": "gzip", "Cookie": "a=b", "User_Agent": "agent/1"}
     await send(connect(), **own, **more, Anthropic_Beta="tools-1")
@@ -70,16 +70,14 @@ async def test_headers_of_the_callers_own_connection_stay_behind(provider: Scrip
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 409, 413, 422, 501])
-async def test_an_error_that_another_attempt_would_not_change_comes_back(
-    status: int, provider: ScriptedUpstream, connect
-) -> None:
+async def test_an_error_that_another_attempt_would_not_change_comes_back(status: int, provider, connect) -> None:
     provider.says(Status(status))
     answer = await send(connect())
     assert (answer.status, provider.count) == (status, 1)
     assert answer.document["error"]["message"] == f"Scripted error {status}"
 
 
-async def test_an_error_that_is_no_json_has_no_document(provider: ScriptedUpstream, connect) -> None:
+async def test_an_error_that_is_no_json_has_no_document(provider, connect) -> None:
     provider.says(Status(404, body=b"<html>gone</html>"))
     answer = await send(connect())
     assert (answer.status, answer.document, answer.body) == (404, None, b"<html>gone</html>")
@@ -92,7 +90,7 @@ PASSING: list[Reply] = [
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=repr)
-async def test_what_may_pass_is_tried_again(fault: Reply, provider: ScriptedUpstream, connect) -> None:
+async def test_what_may_pass_is_tried_again(fault: Reply, provider, connect) -> None:
     provider.says(fault, fault, SOMETHING)
     assert ((await send(connect())).status, provider.count) == (200, 3)
 
@@ -109,9 +107,7 @@ async def test_what_may_pass_is_tried_again(fault: Reply, provider: ScriptedUpst
     ],
     ids=repr,
 )
-async def test_what_does_not_pass_is_given_up_after_five_attempts(
-    fault: Reply, what: str, provider: ScriptedUpstream, connect
-) -> None:
+async def test_what_does_not_pass_is_given_up_after_five_attempts(fault: Reply, what: str, provider, connect) -> None:
     provider.says(fault)
     error = await failure(connect())
     assert provider.count == 5
@@ -143,7 +139,7 @@ async def test_a_server_that_is_back_between_two_attempts_is_no_failure(connect)
         assert provider.count == 1
 
 
-async def test_silence_is_waited_for_only_so_long_and_a_slow_reply_is_none(provider: ScriptedUpstream, connect) -> None:
+async def test_silence_is_waited_for_only_so_long_and_a_slow_reply_is_none(provider, connect) -> None:
     provider.says(Silent(300), SOMETHING)
     begun = time.monotonic()
     assert (await send(connect(silence=0.1))).status == 200
@@ -159,7 +155,7 @@ async def test_silence_is_waited_for_only_so_long_and_a_slow_reply_is_none(provi
     assert provider.count == before + 1
 
 
-async def test_all_attempts_together_have_so_many_seconds(provider: ScriptedUpstream, connect) -> None:
+async def test_all_attempts_together_have_so_many_seconds(provider, connect) -> None:
     provider.says(Slow(0.1))
     begun = time.monotonic()
     error = await failure(connect(), seconds=0.3)
@@ -172,7 +168,7 @@ async def test_all_attempts_together_have_so_many_seconds(provider: ScriptedUpst
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_the_pause_that_a_provider_asks_for_is_kept(status: int, provider: ScriptedUpstream, connect) -> None:
+async def test_the_pause_that_a_provider_asks_for_is_kept(status: int, provider, connect) -> None:
     provider.says(Status(status, {"retry-after": "500", "retry-after-ms": "300"}), SOMETHING)
     assert (await send(connect())).status == 200
     first, second = provider.requests
@@ -180,9 +176,7 @@ async def test_the_pause_that_a_provider_asks_for_is_kept(status: int, provider:
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [("2.5", SECONDS), ("1.5", 1.0), ("86400", SECONDS)])
-async def test_a_pause_that_is_too_long_ends_the_call_at_once(
-    asked: str, seconds: float, provider: ScriptedUpstream, connect
-) -> None:
+async def test_a_pause_that_is_too_long_ends_the_call_at_once(asked: str, seconds: float, provider, connect) -> None:
     provider.says(Status(429, {"retry-after": asked}))
     error = await failure(connect(), seconds=seconds)
     assert f"the next attempt is due in {float(asked):.3g} s, which is too long to wait (1 attempt)" in str(error)
@@ -200,9 +194,7 @@ REDIRECTED = "answered 307, and redirections are not followed: check the base UR
         pytest.param(Status(200, JSON, b" " * (64 * 2**20 + 1)), "larger than 64 MiB (1 attempt)", id="too large"),
     ],
 )
-async def test_what_would_be_the_same_again_is_given_up_at_once(
-    reply: Status, why: str, provider: ScriptedUpstream, connect
-) -> None:
+async def test_what_would_be_the_same_again_is_given_up_at_once(reply: Status, why: str, provider, connect) -> None:
     provider.says(reply)
     error = await failure(connect(key="sk-real"))
     assert why in str(error)
@@ -210,12 +202,12 @@ async def test_what_would_be_the_same_again_is_given_up_at_once(
     assert len(provider.requests) == 1
 
 
-async def test_an_encoding_that_was_not_asked_for_is_not_guessed(provider: ScriptedUpstream, connect) -> None:
+async def test_an_encoding_that_was_not_asked_for_is_not_guessed(provider, connect) -> None:
     provider.says(Status(200, {**JSON, "content-encoding": "gzip"}, b"\x1f\x8b\x08"))
     assert "the encoding 'gzip', which was not asked for" in str(await failure(connect()))
 
 
-async def test_no_message_holds_a_key(provider: ScriptedUpstream, connect) -> None:
+async def test_no_message_holds_a_key(provider, connect) -> None:
     key = "sk-real-0123456789"
     provider.script = lambda _, __: Status(
         500, body=b"x" * 395 + provider.requests[-1].headers["authorization"].encode()
@@ -228,20 +220,20 @@ async def test_no_message_holds_a_key(provider: ScriptedUpstream, connect) -> No
     assert "of-the-agent" not in str(caught.value)
 
 
-async def test_a_refusal_that_repeats_the_key_comes_back_without_it(provider: ScriptedUpstream, connect) -> None:
+async def test_a_refusal_that_repeats_the_key_comes_back_without_it(provider, connect) -> None:
     provider.script = lambda _, __: Status(401, body={"got": provider.requests[-1].headers["authorization"]})
     upstream = connect(key="sk-real-0123456789")
     assert (await send(upstream)).document == {"got": "Bearer ***"}
     assert await streamed(upstream) == b'{"got": "Bearer ***"}'
 
 
-async def test_control_codes_of_a_provider_do_not_reach_a_message(provider: ScriptedUpstream, connect) -> None:
+async def test_control_codes_of_a_provider_do_not_reach_a_message(provider, connect) -> None:
     provider.says(Status(500, body=b"\x1b[2Jall\nis\x07well"))
     says = "answered 500: \N{REPLACEMENT CHARACTER}[2Jall is\N{REPLACEMENT CHARACTER}well"
     assert says in str(await failure(connect()))
 
 
-async def test_a_stream_comes_in_pieces(provider: ScriptedUpstream, connect) -> None:
+async def test_a_stream_comes_in_pieces(provider, connect) -> None:
     provider.says(Slow(0.02))
     async with connect().stream(CHAT, STREAM) as answer:
         assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
@@ -251,7 +243,7 @@ async def test_a_stream_comes_in_pieces(provider: ScriptedUpstream, connect) -> 
 
 
 @pytest.mark.parametrize("fault", [Down(), Status(500), Status(429), WrongContentType()], ids=repr)
-async def test_a_stream_is_tried_again_until_it_begins(fault: Reply, provider: ScriptedUpstream, connect) -> None:
+async def test_a_stream_is_tried_again_until_it_begins(fault: Reply, provider, connect) -> None:
     provider.says(fault, fault, SOMETHING)
     assert b"[DONE]" in await streamed(connect())
     assert provider.count == 3
@@ -260,13 +252,13 @@ async def test_a_stream_is_tried_again_until_it_begins(fault: Reply, provider: S
         await streamed(connect())
 
 
-async def test_json_in_place_of_a_stream_is_no_stream(provider: ScriptedUpstream, connect) -> None:
+async def test_json_in_place_of_a_stream_is_no_stream(provider, connect) -> None:
     provider.says(Status(200, body={"choices": []}))
     with pytest.raises(UpstreamError, match="which is not text/event-stream"):
         await streamed(connect())
 
 
-async def test_a_refusal_in_place_of_a_stream_comes_back(provider: ScriptedUpstream, connect) -> None:
+async def test_a_refusal_in_place_of_a_stream_comes_back(provider, connect) -> None:
     provider.says(Status(401))
     async with connect().stream(CHAT, STREAM) as answer:
         assert answer.status == 401
@@ -275,9 +267,7 @@ async def test_a_refusal_in_place_of_a_stream_comes_back(provider: ScriptedUpstr
 
 
 @pytest.mark.parametrize("fault", [ResetMidStream(3), ResetMidBody()], ids=repr)
-async def test_a_stream_that_breaks_gives_what_came_and_is_not_tried_again(
-    fault: Reply, provider: ScriptedUpstream, connect
-) -> None:
+async def test_a_stream_that_breaks_gives_what_came_and_is_not_tried_again(fault: Reply, provider, connect) -> None:
     provider.says(fault)
     came = b""
     async with connect().stream(CHAT, STREAM) as answer:
@@ -289,7 +279,7 @@ async def test_a_stream_that_breaks_gives_what_came_and_is_not_tried_again(
     assert provider.count == 1
 
 
-async def test_a_stream_that_falls_silent_breaks(provider: ScriptedUpstream, connect) -> None:
+async def test_a_stream_that_falls_silent_breaks(provider, connect) -> None:
     provider.says(Slow(30))
     async with connect(silence=0.1).stream(CHAT, STREAM) as answer:
         with pytest.raises(UpstreamError, match=r"silent for 0\.1 s"):
@@ -297,7 +287,7 @@ async def test_a_stream_that_falls_silent_breaks(provider: ScriptedUpstream, con
                 pass
 
 
-async def test_a_stream_that_is_left_early_leaves_nothing_behind(provider: ScriptedUpstream, connect) -> None:
+async def test_a_stream_that_is_left_early_leaves_nothing_behind(provider, connect) -> None:
     upstream = connect()
     provider.says(Slow(0.02))
     for _ in range(3):
@@ -309,9 +299,7 @@ async def test_a_stream_that_is_left_early_leaves_nothing_behind(provider: Scrip
     assert upstream._limiter.in_flight == 0
 
 
-async def test_what_goes_wrong_in_the_callers_own_code_is_not_the_providers(
-    provider: ScriptedUpstream, connect
-) -> None:
+async def test_what_goes_wrong_in_the_callers_own_code_is_not_the_providers(provider, connect) -> None:
     upstream = connect(retry_policy=replace(QUICK, failures_until_open=1, failing_seconds=0))
     with pytest.raises(ConnectionResetError):
         async with upstream.stream(CHAT, STREAM):

@@ -24,9 +24,7 @@ from tests.upstream_replies import (
 from tests.waiting import until
 
 
-async def test_time_in_the_queue_counts_and_a_cancelled_call_gives_its_turn_back(
-    provider: ScriptedUpstream, connect
-) -> None:
+async def test_time_in_the_queue_counts_and_a_cancelled_call_gives_its_turn_back(provider, connect) -> None:
     provider.says(Silent(300))
     upstream = connect()
     calls = [asyncio.create_task(send(upstream)) for _ in range(100)]
@@ -41,7 +39,7 @@ async def test_time_in_the_queue_counts_and_a_cancelled_call_gives_its_turn_back
     assert (await send(upstream)).status == 200
 
 
-async def test_no_more_than_64_calls_are_under_way_at_first(provider: ScriptedUpstream, connect) -> None:
+async def test_no_more_than_64_calls_are_under_way_at_first(provider, connect) -> None:
     provider.says(Silent(0.3))
     upstream = connect()
     answers = await asyncio.gather(*(send(upstream) for _ in range(80)))
@@ -49,7 +47,7 @@ async def test_no_more_than_64_calls_are_under_way_at_first(provider: ScriptedUp
     assert provider.most_at_once == 64
 
 
-async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(provider: ScriptedUpstream, connect) -> None:
+async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(provider, connect) -> None:
     provider.script = lambda _, __: Status(429) if provider._at_once > 4 else Silent(0.01)
     upstream = connect(retry_policy=replace(QUICK, attempts=30))
     answers = await asyncio.gather(*(send(upstream) for _ in range(300)))
@@ -60,7 +58,7 @@ async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(provide
 DEAD = replace(QUICK, failing_seconds=0.2, probe_every=0.2)
 
 
-async def test_a_dead_provider_is_given_up_by_everyone_who_waits(provider: ScriptedUpstream, connect) -> None:
+async def test_a_dead_provider_is_given_up_by_everyone_who_waits(provider, connect) -> None:
     provider.says(Down())
     retry_policy = replace(QUICK, first_pause=300, longest_pause=300, failing_seconds=1.5, probe_every=600)
     upstream = connect(retry_policy=retry_policy)
@@ -78,7 +76,7 @@ async def test_a_dead_provider_is_given_up_by_everyone_who_waits(provider: Scrip
     assert provider.count == 61
 
 
-async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUpstream, connect) -> None:
+async def test_a_dead_provider_is_given_up_by_the_queue_too(provider, connect) -> None:
     upstream = connect(silence=0.3, retry_policy=replace(DEAD, first_pause=300, longest_pause=300))
     provider.says(Silent(300))
     begun = time.monotonic()
@@ -88,7 +86,7 @@ async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUp
     assert not any(error.transient for error in errors)
 
 
-async def test_a_moment_in_which_everything_breaks_is_not_a_dead_provider(provider: ScriptedUpstream, connect) -> None:
+async def test_a_moment_in_which_everything_breaks_is_not_a_dead_provider(provider, connect) -> None:
     provider.script = lambda number, _: Down() if number < 50 else SOMETHING
     upstream = connect(retry_policy=replace(QUICK, failing_seconds=3))
     answers = await asyncio.gather(*(send(upstream) for _ in range(50)))
@@ -102,9 +100,7 @@ async def dead(provider: ScriptedUpstream, upstream: Upstream, fault: Reply) -> 
         assert time.monotonic() < deadline
 
 
-async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(
-    provider: ScriptedUpstream, connect
-) -> None:
+async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(provider, connect) -> None:
     upstream = connect(retry_policy=DEAD)
     await dead(provider, upstream, Down())
     await asyncio.sleep(DEAD.probe_every + 0.05)
@@ -121,11 +117,11 @@ async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(
 
 
 @pytest.mark.parametrize("fault", [MalformedJson(), WrongContentType(), Status(500), Status(529)], ids=repr)
-async def test_a_provider_that_answers_nonsense_is_dead_too(fault: Reply, provider: ScriptedUpstream, connect) -> None:
+async def test_a_provider_that_answers_nonsense_is_dead_too(fault: Reply, provider, connect) -> None:
     await dead(provider, connect(retry_policy=DEAD), fault)
 
 
-async def test_a_provider_whose_streams_all_break_is_dead(provider: ScriptedUpstream, connect) -> None:
+async def test_a_provider_whose_streams_all_break_is_dead(provider, connect) -> None:
     provider.says(ResetMidStream(2))
     upstream = connect(retry_policy=DEAD)
     for _ in range(DEAD.failures_until_open):
@@ -136,7 +132,7 @@ async def test_a_provider_whose_streams_all_break_is_dead(provider: ScriptedUpst
 
 
 @pytest.mark.parametrize("refusal", [Status(429), Status(401), Status(404)], ids=repr)
-async def test_a_provider_that_refuses_is_alive(refusal: Reply, provider: ScriptedUpstream, connect) -> None:
+async def test_a_provider_that_refuses_is_alive(refusal: Reply, provider, connect) -> None:
     provider.says(refusal)
     upstream = connect(retry_policy=replace(QUICK, failing_seconds=0, failures_until_open=2, attempts=2))
     for _ in range(3):
@@ -146,7 +142,7 @@ async def test_a_provider_that_refuses_is_alive(refusal: Reply, provider: Script
     assert (await send(upstream)).status == 200
 
 
-async def test_a_provider_that_lets_calls_run_out_of_time_is_dead(provider: ScriptedUpstream, connect) -> None:
+async def test_a_provider_that_lets_calls_run_out_of_time_is_dead(provider, connect) -> None:
     provider.says(Silent(300))
     upstream = connect(retry_policy=DEAD)
     *errors, last = [await failure(upstream, seconds=0.1) for _ in range(DEAD.failures_until_open + 1)]

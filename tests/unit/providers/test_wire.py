@@ -10,7 +10,6 @@ import pytest
 
 from tests.unit.providers.asking import BODY, closed_port, send
 from tests.unit.providers.conftest import QUICK
-from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import SOMETHING, Silent
 
 
@@ -40,7 +39,7 @@ async def test_a_kept_connection_that_the_server_has_closed_is_no_failure(connec
             assert (await send(upstream)).document == {}
 
 
-async def test_connections_are_kept_and_the_last_one_is_taken_first(provider: ScriptedUpstream, connect) -> None:
+async def test_connections_are_kept_and_the_last_one_is_taken_first(provider, connect) -> None:
     upstream = connect()
     provider.says(Silent(0.1))
     await asyncio.gather(*(send(upstream) for _ in range(5)))
@@ -56,7 +55,7 @@ async def test_connections_are_kept_and_the_last_one_is_taken_first(provider: Sc
 
 
 async def test_a_proxy_of_the_environment_is_used_but_not_before_this_machine(
-    provider: ScriptedUpstream, connect, monkeypatch: pytest.MonkeyPatch
+    provider, connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", provider.url)
     assert (await send(connect("http://models.invalid/v1"))).status == 200
@@ -65,7 +64,7 @@ async def test_a_proxy_of_the_environment_is_used_but_not_before_this_machine(
     assert (await send(connect())).status == 200
 
 
-async def test_an_upstream_closes_itself_as_a_context(provider: ScriptedUpstream, connect) -> None:
+async def test_an_upstream_closes_itself_as_a_context(provider, connect) -> None:
     async with connect() as upstream:
         assert upstream.name == f"127.0.0.1:{provider.port}"
         await send(upstream)
