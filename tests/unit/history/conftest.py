@@ -12,8 +12,9 @@ __all__ = ["object_store"]
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> History:
-    """A history in the folder of the test."""
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
+    """A history in the folder of the test, which is the working folder too."""
+    monkeypatch.chdir(tmp_path)
     return History(str(tmp_path))
 
 

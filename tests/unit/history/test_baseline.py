@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.history.baseline import COLUMNS, baseline_of, state_of
+from passgate.tasks.history.baseline import (
+    COLUMNS,
+    ERROR_RATE_COLUMNS,
+    ErrorRates,
+    baseline_of,
+    error_rates_of,
+    state_of,
+)
 from passgate.tasks.history.columns import arrow_schema, row
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, Pins
+from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.task import EvalTask, Metric, Scoring, SequentialTest, Suite
 from tests.builders import a_plan, a_policy, a_task, trials_of
@@ -18,7 +26,7 @@ from tests.builders import a_plan, a_policy, a_task, trials_of
 TASK = a_task()
 PLAN = a_plan(TASK, run_id="20260201T000000Z-now")
 KEY = "golden/say-yes"
-NO_BASE = Base()
+NO_BASE, OF_ANCESTORS = Base(), Base(commit="9" * 40, ancestors=("2" * 40, "1" * 40))
 PLAN_ON_BASE = PLAN.model_copy(update={"base": Base(commit="b" * 40, ancestors=("b" * 40, "a" * 40))})
 SEQUENTIAL = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
 NEW, NONE = BaselineTask(state=BaselineState.NEW), BaselineTask(state=BaselineState.NONE)
@@ -54,9 +62,9 @@ def pinned(commit: str | None = None, *runs: str, base: Base = NO_BASE) -> Plan:
     return PLAN.model_copy(update={"pins": Pins(commit=commit, runs=runs, reason="why", by="Ann"), "base": base})
 
 
-def days(*statuses: str, task: EvalTask = TASK, **changes: Any) -> list[pd.DataFrame]:
-    """Runs of the days from 2026-01-01 on."""
-    return [run(f"202601{day:02}", letters, task, **changes) for day, letters in enumerate(statuses, 1)]
+def days(*statuses: str, task: EvalTask = TASK, first: int = 1, **changes: Any) -> list[pd.DataFrame]:
+    """Runs of the days from the first one of 2026-01 on."""
+    return [run(f"202601{day:02}", letters, task, **changes) for day, letters in enumerate(statuses, first)]
 
 
 def test_runs_are_pooled_the_newest_first() -> None:
@@ -129,20 +137,9 @@ def test_what_trials_took_and_cost_comes_with_them_the_newest_first() -> None:
     ("greens", "state"),
     [
         ("", BaselineState.NONE),
-        ("g", GREEN),
-        ("r", RED),
-        ("gr", UNRELIABLE),
-        ("grg", GREEN),
-        ("grr", RED),
-        ("rrggggg", GREEN),
-        ("rgrgrgggg", GREEN),
-        ("rgrgrgrgg", UNRELIABLE),
-        ("grgrgrgrr", UNRELIABLE),
-        ("grgrgrrrr", RED),
-        ("rrr" + "g" * 17, RED),
-        ("rrg" + "g" * 17, GREEN),
-        ("grrr" + "g" * 17, GREEN),
-        ("ggg" + "r" * 17, RED),
+        *((greens, GREEN) for greens in ("g", "grg", "rrggggg", "rgrgrgggg", "rrg" + "g" * 17, "grrr" + "g" * 17)),
+        *((greens, UNRELIABLE) for greens in ("gr", "rgrgrgrgg", "grgrgrgrr")),
+        *((greens, RED) for greens in ("r", "grr", "grgrgrrrr", "rrr" + "g" * 17, "ggg" + "r" * 17)),
     ],
 )
 def test_two_thirds_are_green_and_one_third_or_three_in_a_row_red(greens: str, state: BaselineState) -> None:
@@ -160,6 +157,7 @@ def test_a_run_more_that_passed_never_makes_it_worse(greens: list[bool], positio
     ("runs", "plan", "expected"),
     [
         ([run("20260201T000000Z-now", "ppp"), run("20260202", "ppp")], PLAN, NEW),
+        ([run("20260202", "ppp")], pinned(None, "20260202"), NEW),
         (days("ppp", task=a_task(suite=Suite.FAILURE_REPLAYS)), PLAN, NEW),
         (days("ppp", task=a_task(task_id="other")), PLAN, NEW),
         (days("ppp", commit="a" * 40, dirty=True), PLAN_ON_BASE, NEW),
@@ -211,6 +209,8 @@ def test_rows_of_other_models_do_not_count_where_those_of_the_run_are_known(mode
 def test_a_task_known_only_of_other_models_has_no_baseline_but_keeps_its_admission() -> None:
     found = entry(*OF_MODELS, models={KEY: ("newer",)})
     assert found == NONE.model_copy(update={"newest": (True,) * 3 + (False,) * 3})
+    # Nor do runs of other models take a place.
+    assert entry(*OF_MODELS, plan=with_baseline(runs=1), models={KEY: ("old",)}).runs == (FIRST,)
 
 
 @pytest.mark.parametrize("models", [("big",), ("small",), ("big, small",), ("huge, small",)])
@@ -220,82 +220,74 @@ def test_a_run_in_which_a_model_had_a_part_counts_whole(models: tuple[str, ...])
     assert (found.runs, found.n, found.runs_green) == ((THIRD,), 3, 1)
 
 
-def test_runs_of_other_models_take_no_place() -> None:
-    assert entry(*OF_MODELS, plan=with_baseline(runs=1), models={KEY: ("old",)}).runs == (FIRST,)
+def at(places: str) -> list[pd.DataFrame]:
+    """Green runs of the days from 2026-01-01 on, each at `COMMIT@BRANCH`; with a `*` the files had changes."""
+    told = [(place.rstrip("*").split("@"), place.endswith("*")) for place in places.split()]
+    return [
+        run(f"202601{day:02}", "ppp", commit=commit * 40, branch=branch, dirty=dirty)
+        for day, ((commit, branch), dirty) in enumerate(told, 1)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("plan", "runs", "expected"),
+    ("plan", "places", "branch", "commit", "counted"),
     [
-        (  # The merge base and its ancestors, whatever their branch
-            PLAN_ON_BASE,
-            [
-                run(FIRST, "ppp", commit="a" * 40, branch="renamed"),
-                run(SECOND, "ppp", commit="b" * 40, branch=""),
-                run(THIRD, "fff", commit="c" * 40),
-                run(FOURTH, "fff", commit=""),
-            ],
-            ("main", "b" * 40, (SECOND, FIRST)),
-        ),
-        (  # The branch, without git
-            PLAN,
-            [
-                run(FIRST, "ppp", branch="main", commit="a" * 40),
-                run(SECOND, "fff", branch="feature"),
-                run(THIRD, "fff", branch="main2"),
-                run(FOURTH, "fff", branch=""),
-                run("20260105", "fff", branch="main", dirty=True),
-            ],
-            ("main", "", (FIRST,)),
-        ),
-        (  # The branch of the policy
-            with_baseline(branch="trunk"),
-            [run(FIRST, "ppp", branch="trunk"), run(SECOND, "ppp")],
-            ("trunk", "", (FIRST,)),
-        ),
+        (PLAN_ON_BASE, "a@renamed b@ c@main @main", "main", "b" * 40, (SECOND, FIRST)),
+        (PLAN, "a@main @feature @main2 @ @main*", "main", "", (FIRST,)),
+        (with_baseline(branch="trunk"), "@trunk @main", "trunk", "", (FIRST,)),
     ],
 )
-def test_the_runs_of_the_base_are_the_baseline(
-    plan: Plan, runs: list[pd.DataFrame], expected: tuple[str, str, tuple[str, ...]]
+def test_the_runs_of_base_or_branch_count(
+    plan: Plan, places: str, branch: str, commit: str, counted: tuple[str, ...]
 ) -> None:
-    found = of(*runs, plan=plan)
-    assert (found.branch, found.commit, found.tasks[KEY].runs) == expected
-    assert not found.pinned
-
-
-OF_BRANCHES = [
-    run(f"2026010{number}T000000Z-nightly-{number}", "ppp", branch=f"b{number}", commit=f"{number}" * 40, dirty=True)
-    for number in (1, 2, 3)
-]
-OF_COMMITS = [
-    *(run(f"2026010{number}", "ppp", commit=f"{number}" * 40) for number in (1, 2, 3)),
-    run(FOURTH, "fff", commit="2" * 40, dirty=True),
-]
+    found = of(*at(places), plan=plan)
+    assert (found.branch, found.commit, found.pinned) == (branch, commit, False)
+    assert found.tasks[KEY].runs == counted
 
 
 @pytest.mark.parametrize(
-    ("plan", "runs", "commit", "counted"),
+    ("plan", "places", "commit", "counted"),
     [
-        (  # Runs, wherever they come from
-            pinned(None, "20260101T000000Z-nightly-1", SECOND, base=Base(commit="3" * 40, ancestors=("3" * 40,))),
-            OF_BRANCHES,
-            "3" * 40,
-            ("20260102T000000Z-nightly-2", "20260101T000000Z-nightly-1"),
-        ),
-        (  # A commit, with the ancestors that the base holds
-            pinned("2" * 7, base=Base(commit="9" * 40, ancestors=("2" * 40, "1" * 40))),
-            OF_COMMITS,
-            "2" * 40,
-            (SECOND, FIRST),
-        ),
-        (pinned("2" * 7), OF_COMMITS, "2" * 7, (SECOND,)),
-        (pinned(None, "20260202"), [run("20260202", "ppp")], "", ()),  # It is not before this one
-        (pinned(None, "1999"), OF_BRANCHES, "", ()),
+        # Runs by their ids or what these begin with, wherever they come from
+        (pinned(None, FIRST, "20260102", base=Base(commit="3" * 40)), "1@b1* 2@b2* 3@b3*", "3" * 40, (SECOND, FIRST)),
+        (pinned(None, "2026010"), "1@b1* 2@b2*", "", (SECOND, FIRST)),
+        (pinned(None, "202602"), "1@b1*", "", ()),
+        # A commit, with the ancestors that the base holds
+        (pinned("2" * 7, base=OF_ANCESTORS), "1@main 2@main 3@main 1@main*", "2" * 40, (SECOND, FIRST)),
+        (pinned("2" * 7), "1@main 2@main 3@main 2@main*", "2" * 7, (SECOND,)),
     ],
 )
-def test_what_is_pinned_is_the_baseline(
-    plan: Plan, runs: list[pd.DataFrame], commit: str, counted: tuple[str, ...]
-) -> None:
-    found = of(*runs, plan=plan)
+def test_what_is_pinned_is_the_baseline(plan: Plan, places: str, commit: str, counted: tuple[str, ...]) -> None:
+    found = of(*at(places), plan=plan)
     assert (found.commit, found.pinned, found.tasks[KEY].runs) == (commit, True, counted)
     assert counted or found.tasks[KEY] == NEW
+
+
+def rates(*runs: pd.DataFrame, plan: Plan = PLAN) -> dict[str, ErrorRates]:
+    rows = pd.concat(runs, ignore_index=True)[list(ERROR_RATE_COLUMNS)]
+    return dict(error_rates_of(baseline_of(plan, rows), rows))
+
+
+@pytest.mark.parametrize(
+    ("runs", "errors"),
+    [
+        (days("ppp", "fee"), 2 / 6),
+        (days("pfnee"), 0),  # A trial that was not run, and confirming ones
+        ([*days("ppp"), run("20260202", "eee")], 0),  # A run that is not of the baseline
+    ],
+)
+def test_errors_are_a_share_of_what_was_tried(runs: list[pd.DataFrame], errors: float) -> None:
+    assert rates(*runs)[KEY] == ErrorRates(pytest.approx(errors), {})
+
+
+def test_only_errors_are_no_measurement() -> None:
+    other = a_task(task_id="other")
+    plan = PLAN.model_copy(update={"tasks": (TASK, other)})
+    assert rates(run(FIRST, "ppp"), run(FIRST, "eee", other), plan=plan)[other.name] == ErrorRates(1.0, {})
+
+
+def test_violations_are_a_share_of_what_was_measured_once_a_trial() -> None:
+    violations = pd.Series([["safety_violation: x", "forbidden_tool: x"] * 2, [], []])
+    found = rates(run(FIRST, "fpe").assign(violations=violations), run(SECOND, "ppp"))[KEY]
+    one_of_5 = pytest.approx(1 / 5)
+    assert found.violations == {Rule.SAFETY_VIOLATION: one_of_5, Rule.FORBIDDEN_TOOL: one_of_5}

@@ -27,13 +27,9 @@ def test_integers_stay_integers_and_the_unknown_is_na(location: str, what: str) 
     assert frame["tokens_in"].dtype == (pd.Int64Dtype() if what == "trials" else pd.Float64Dtype())
 
 
-def test_days_and_a_suite_narrow_it(location: str) -> None:
+@pytest.mark.parametrize("what", ["summaries", "trials"])
+def test_days_and_a_suite_narrow_it(location: str, tmp_path: Path, what: str) -> None:
     day = f"{BEGIN:%Y-%m-%d}"
-    for what in ("summaries", "trials"):
-        frame = history.load(location, what, since=day, until=day, suite="golden")
-        assert (set(frame["day"]), set(frame["suite"]), frame["run_id"].nunique()) == ({day}, {"golden"}, 1)
-
-
-def test_a_history_that_does_not_exist_yet_has_no_rows(tmp_path: Path) -> None:
-    assert history.load(str(tmp_path / "none")).empty
-    assert history.load(str(tmp_path / "none"), "trials").empty
+    frame = history.load(location, what, since=day, until=day, suite="golden")
+    assert (set(frame["day"]), set(frame["suite"]), frame["run_id"].nunique()) == ({day}, {"golden"}, 1)
+    assert history.load(str(tmp_path / "none"), what).empty

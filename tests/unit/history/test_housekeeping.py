@@ -53,9 +53,7 @@ def when_written(monkeypatch: pytest.MonkeyPatch, name: str, then: Callable[[], 
     monkeypatch.setattr(pq, "write_table", writing)
 
 
-def test_a_run_that_is_stored_again_while_summaries_are_joined_keeps_its_new_summary(
-    history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_stored_while_summaries_are_joined_is_kept(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     store(history, "run-1", "ppp")
     store(history, "run-2", "ppp")
     when_written(monkeypatch, "compacted", lambda: store(history, "run-1", "fff"))
@@ -100,7 +98,7 @@ def test_nothing_is_left_of_a_pruned_run(local: History, tmp_path: Path) -> None
     assert files(tmp_path) == left
 
 
-def test_a_removal_that_is_cut_short_is_not_seen_and_is_ended_by_the_next_one(
+def test_a_removal_that_is_cut_short_is_ended_later(
     local: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for run_id in ("run-1", "run-2"):
@@ -145,9 +143,7 @@ def test_nobody_prunes_while_a_run_is_stored_or_somebody_else_tidies(history: Hi
     assert not others(history.files)
 
 
-def test_a_run_that_begins_to_be_stored_in_that_instant_stays(
-    history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_stored_in_that_instant_stays(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     store(history, "run-1")
     write = history.files.write
 
@@ -167,8 +163,7 @@ def test_a_run_that_begins_to_be_stored_in_that_instant_stays(
 def test_the_mark_of_a_process_that_has_ended_keeps_nobody_away(history: History) -> None:
     store(history, "run-1")
     with marked(history.files, TIDYING):
-        (name,) = others(history.files)
-        holder = others(history.files)[name]
+        ((name, holder),) = others(history.files).items()
     dead = holder.model_copy(update={"process": 2**22 + 1})
     history.files.write(f".activity/{name}", dead.model_dump_json().encode())
     history.files.write(".activity/tidying-broken.json", b"{")

@@ -125,9 +125,7 @@ async def test_a_write_that_stops_half_way_damages_no_other_trial(file: Path) ->
     assert numbers(file) == [0, 2]
 
 
-async def test_what_cannot_be_cut_back_at_once_is_before_the_next_trial(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_cannot_be_cut_back_is_before_the_next_trial(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write, truncate = os.write, os.ftruncate
 
     def fails(*_: object) -> int:

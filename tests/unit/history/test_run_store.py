@@ -9,7 +9,6 @@ from passgate.tasks.history.journal import FileJournal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.graders import StateCheck
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run
 from tests.builders import SHIPPED, a_plan, a_task, trials_of, verdict_on
@@ -45,19 +44,13 @@ def test_a_plan_and_a_verdict_read_back_and_nothing_unfinished_is_left(folder: P
     assert run.read_verdict() is None
     run.write_reports(verdict, {"summary.md": "# Größe\n"})
     assert (run.read_plan(), run.read_verdict()) == (plan, verdict)
+    # A wanted null and no wish at all are not the same.
+    assert run.read_plan().tasks[0].graders[0].expect[0].model_fields_set == {"json_file", "equals"}
     assert sorted(file.name for file in run.path.iterdir()) == ["plan.json", "summary.md", "verdict.json"]
     assert (folder / ".passgate/runs/run-1/summary.md").read_text(encoding="utf-8") == "# Größe\n"
     run.verdict.write_text("{}")
     with pytest.raises(StorageError, match="is not a verdict"):
         run.read_verdict()
-
-
-def test_what_a_task_did_not_say_is_not_said_after_reading() -> None:
-    """A wanted null and no wish at all are not the same."""
-    begin("run-1")
-    grader = RunStore.of("run-1").read_plan().tasks[0].graders[0]
-    assert isinstance(grader, StateCheck)
-    assert grader.expect[0].model_fields_set == {"json_file", "equals"}
 
 
 def test_a_plan_holds_no_secret(folder: Path) -> None:
@@ -89,15 +82,13 @@ def test_a_plan_that_cannot_be_read_is_a_storage_error(folder: Path, content: by
         RunStore.of("run-1").read_plan()
 
 
-def test_a_folder_that_cannot_be_written_is_a_storage_error(folder: Path) -> None:
-    (folder / ".passgate").write_text("")
+def test_a_folder_that_cannot_be_written_is_a_storage_error() -> None:
+    Path(".passgate").write_text("")
     with pytest.raises(StorageError, match="cannot write"):
         begin("run-1")
 
 
-def test_the_folder_stays_where_it_was_when_the_working_folder_changes(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_stays_when_the_working_folder_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RunStore.of("run-1")
     assert run.shown == ".passgate/runs/run-1"
     (folder / "deep").mkdir()
