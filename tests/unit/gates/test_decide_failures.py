@@ -14,13 +14,8 @@ from passgate.tasks.model.verdict import Decision, Finding
 from tests.builders import a_task, a_trial, trials_of
 from tests.unit.gates.rulings import GOLDEN, OPEN, Group, green_before, of, only, rule, violating
 
-SETTLED: dict[str, Any] = {
-    "passed": 60,
-    "n": 60,
-    "newest": (True,) * 60,
-    "runs_green": 20,
-    "runs": tuple(f"r{n}" for n in range(20)),
-}
+RUNS = tuple(f"r{n}" for n in range(20))
+SETTLED: dict[str, Any] = {"passed": 60, "n": 60, "newest": (True,) * 60, "runs_green": 20, "runs": RUNS}
 """A baseline of twenty runs of three trials, all green."""
 
 

@@ -14,12 +14,12 @@ from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_violati
 
 STRICT: dict[str, Any] = {
     "suites": list(Suite),
-    "blocks_on": ["safety_violation", "forbidden_tool", "golden_regression", "task_failed", "threshold"],
     "thresholds": {},
     "limits": {},
-    "regression": {"mode": "strict"},
     "admission": False,
     "curtailment": True,
+    "blocks_on": ["safety_violation", "forbidden_tool", "golden_regression", "task_failed", "threshold"],
+    "regression": {"mode": "strict"},
 }
 GOLDEN = a_task()
 ADVERSARIAL = a_task(suite=Suite.ADVERSARIAL)
