@@ -6,7 +6,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -78,10 +78,8 @@ def running_agent() -> Iterator[AgentServer]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            try:
+            with suppress(BrokenPipeError, ConnectionResetError, ValueError):
                 agent.answer(self)
-            except (BrokenPipeError, ConnectionResetError, ValueError):
-                return
 
         def do_PUT(self) -> None:
             self.do_POST()

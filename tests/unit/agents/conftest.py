@@ -30,15 +30,8 @@ class Metered(Unmetered):
 
 def an_attempt(task: EvalTask, workspace: Path = Path("/nowhere"), **changes: Any) -> Attempt:
     """The first turn of a trial as an agent is asked for it."""
-    plain: dict[str, Any] = {
-        "task_id": task.task_id,
-        "trial": 0,
-        "prompt": task.prompt,
-        "inputs": task.inputs,
-        "workspace": workspace,
-        "budgets": task.budgets,
-    }
-    return Attempt(**(plain | changes))
+    of_the_task = {name: getattr(task, name) for name in ("task_id", "prompt", "inputs", "budgets")}
+    return Attempt(**{"trial": 0, "workspace": workspace, **of_the_task, **changes})
 
 
 async def one_turn(

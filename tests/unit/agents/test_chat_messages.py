@@ -114,6 +114,7 @@ def told(messages: list[TaskMessage]) -> Iterator[str | None]:
 
 
 LOOK, READ, WRITE = {"tool": "look"}, {"tool": "read"}, {"tool": "write"}
+LOOK_READ = ("function look {}", "function read {}")
 BY_ID = asking({"id": "a", **LOOK, "arguments": {"at": 1}}, {"id": "b", **LOOK}, content="I look.")
 WITH_RESULTS = asking(LOOK | {"result": {"seen": 1}}, READ), message("user", "And?"), asking(WRITE | {"result": "y"})
 
@@ -127,22 +128,9 @@ WITH_RESULTS = asking(LOOK | {"result": {"seen": 1}}, READ), message("user", "An
         ),
         (
             [asking(LOOK, READ, WRITE), answer("r", name="read"), answer("l"), answer("w", tool_call_id="other")],
-            [None, "function look {}", "function read {}", "function write {}", "1: r", "0: l", "2: w"],
+            [None, *LOOK_READ, "function write {}", "1: r", "0: l", "2: w"],
         ),
-        (
-            WITH_RESULTS,
-            [
-                None,
-                "function look {}",
-                "function read {}",
-                '0: {"seen": 1}',
-                "1: ",
-                "And?",
-                None,
-                "function write {}",
-                "2: y",
-            ],
-        ),
+        (WITH_RESULTS, [None, *LOOK_READ, '0: {"seen": 1}', "1: ", "And?", None, "function write {}", "2: y"]),
         ([message("user", "Hm."), answer("found", name="look")], ["Hm.", None, "function look {}", "0: found"]),
     ],
     ids=["by their ids", "of its tool, else the first", "a call's own result", "an answer that nobody asked for"],

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import pytest
@@ -131,7 +130,7 @@ REFUSAL = b"no access with sk-123456789 " + b"x" * 1000
         (Silent(600), IN_TIME, r"0\.25 s were over|which is too long to wait", True),
     ],
 )
-async def test_a_question_without_an_answer_cannot_be_measured(
+async def test_no_answer_cannot_be_measured(
     judge_at, upstream, reply: Any, options: dict[str, Any], what: str, transient: bool
 ) -> None:
     upstream.says(reply)
@@ -218,17 +217,25 @@ async def test_a_folder_that_is_not_there_holds_no_reply(tmp_path: Path) -> None
 MODEL = {"base_url": "http://file/v1", "model": "file-model"}
 
 
+AT_FILE = {"base_url": "http://file/v1"}
+
+
 @pytest.mark.parametrize(
-    ("policy", "kind"),
+    ("environment", "policy", "name", "model"),
     [
-        ({}, NoneType),
-        (MODEL, HttpJudge),
-        ({"recorded": "replies", **MODEL}, HttpJudge),
-        ({"recorded": "replies"}, RecordedJudge),
+        ("", {}, None, ""),
+        ("", MODEL, "file-model", "file-model"),
+        ("", {"recorded": "replies", **MODEL}, "file-model", "file-model"),
+        ("", {"recorded": "replies"}, "recorded replies", ""),
+        ("other", AT_FILE, "other", "other"),
     ],
 )
-def test_a_model_goes_before_recorded_replies(policy: dict[str, str], kind: type, tmp_path: Path) -> None:
-    assert type(make_llm_judge(JudgePolicy(**policy), tmp_path)) is kind
+def test_a_model_goes_before_recorded_replies(
+    tmp_path: Path, monkeypatch, environment: str, policy: dict[str, str], name: str | None, model: str
+) -> None:
+    monkeypatch.setenv("PASSGATE_JUDGE_MODEL", environment)
+    judge = make_llm_judge(JudgePolicy(**policy), tmp_path)
+    assert (judge.name if judge else None, judge_model(JudgePolicy(**policy))) == (name, model)
 
 
 def test_recorded_replies_lie_in_the_suites_folder(recorded: Callable[[str, str], Path], tmp_path: Path) -> None:
@@ -252,27 +259,13 @@ async def test_the_environment_goes_before_the_file(upstream: ScriptedUpstream, 
     assert request.body["model"] == "environment-model"
 
 
-@pytest.mark.parametrize(
-    ("environment", "policy", "name"),
-    [({}, MODEL, "file-model"), ({"PASSGATE_JUDGE_MODEL": "other"}, {"base_url": "http://file/v1"}, "other")],
-)
-def test_the_environment_can_complete_the_file(
-    environment: dict[str, str], policy: dict[str, str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for variable, value in environment.items():
-        monkeypatch.setenv(variable, value)
-    judge = make_llm_judge(JudgePolicy(**policy), tmp_path)
-    assert judge is not None
-    assert judge.name == judge_model(JudgePolicy(**policy)) == name
-
-
 HALF = "needs both a base URL and a model"
 
 
 @pytest.mark.parametrize(
     ("environment", "policy", "what"),
     [
-        ("", {"base_url": "http://file/v1"}, HALF),
+        ("", AT_FILE, HALF),
         ("", {"model": "m"}, HALF),
         ("", {"model": "m", "recorded": "r"}, HALF),
         ("http://environment/v1", {"recorded": "replies"}, HALF),
@@ -282,16 +275,12 @@ HALF = "needs both a base URL and a model"
         ("", {"base_url": "https://me:secret@host/v1", "model": "m"}, "base URL"),
     ],
 )
-def test_half_a_configuration_and_no_address_are_refused_before_anything_is_run(
+def test_half_a_configuration_and_no_address_are_refused(
     environment: str, policy: dict[str, str], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", environment)
     with pytest.raises(UsageError, match=what):
         make_llm_judge(JudgePolicy(**policy), tmp_path)
-
-
-def test_without_a_model_nobody_is_paid() -> None:
-    assert judge_model(JudgePolicy(recorded="replies")) == ""
 
 
 def test_a_judge_that_is_not_asked_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,9 +65,7 @@ PATCHED = task_with(patch="fix.patch")
     ],
     ids=["patch", "before the expected output", "script after the patch", "counterexample by its name"],
 )
-async def test_the_reference_solution_is_applied(
-    references: Path, attempt, counterexample: str | None, task: EvalTask, results: dict[str, str]
-) -> None:
+async def test_the_reference_solution_is_applied(references, attempt, counterexample, task: EvalTask, results) -> None:
     transcript = await attempt(OracleAgent(references, counterexample), task)
     assert {call.tool: call.result for call in transcript.tool_calls} == results
     assert transcript.end is EndReason.COMPLETED
@@ -131,9 +129,6 @@ async def test_nop_does_nothing_and_says_nothing(sandbox_of) -> None:
     assert (transcript.output, transcript.steps, transcript.tool_calls) == ("", (), ())
     assert transcript.complete is True
     assert (trial_metrics(transcript).cost, trial_metrics(transcript).total_tokens) == (0.0, 0)
-
-
-# --- tasks without a reference solution ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

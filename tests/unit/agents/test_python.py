@@ -270,9 +270,7 @@ async def test_a_process_has_no_descriptor_of_passgate(run_code, tmp_path: Path)
         ("os.dup2(os.open('/dev/null', os.O_RDWR), turns)", EndReason.CRASHED, "exited with code"),
     ],
 )
-async def test_what_else_a_process_says_is_its_own_answer_or_its_failure(
-    run_code, code: str, end: EndReason, detail: str
-) -> None:
+async def test_what_else_a_process_says_is_its_own(run_code, code: str, end: EndReason, detail: str) -> None:
     transcript = await run_code(f"{TURNS}\n{code}")
     assert (transcript.end, transcript.output) == (end, "forged" if end is EndReason.COMPLETED else "")
     assert detail in transcript.detail

@@ -29,7 +29,7 @@ async def test_every_trial_has_its_own_way_to_the_models(run_code, define: str, 
     assert "TRIAL_KEY" not in os.environ
 
 
-async def test_a_proxy_is_not_asked_for_the_meter_and_the_judges_key_is_not_there(
+async def test_no_proxy_is_asked_for_the_meter_and_no_key_of_the_judge_is_there(
     attempt, python_agent, monkeypatch
 ) -> None:
     monkeypatch.setenv("PASSGATE_JUDGE_API_KEY", "secret")
@@ -143,9 +143,6 @@ async def test_a_stream_that_is_closed_is_the_agents_right(run_code, code: str) 
     assert (await run_code(f"{code}\nreturn 'yes'")).output == "yes"
 
 
-# --- named by their module -------------------------------------------------------------------------------------------
-
-
 async def test_a_module_is_imported_once_and_elsewhere(attempt, python_agent, tmp_path: Path) -> None:
     agent = python_agent("""
         import pathlib, sys
@@ -176,9 +173,7 @@ async def test_a_module_that_starts_threads_has_them_in_every_trial(attempt, pyt
         assert (await attempt(agent, trial=trial)).output == "YES"
 
 
-async def test_a_file_of_the_working_folder_takes_the_place_of_no_module_of_ours(
-    attempt, python_agent, tmp_path: Path
-) -> None:
+async def test_a_file_of_the_working_folder_replaces_no_module_of_ours(attempt, python_agent, tmp_path: Path) -> None:
     for name in ("json", "typing", "socket", "pydantic"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('not that one')")
     assert (await attempt(python_agent("def answer(attempt):\n    return 'yes'\n"))).output == "yes"

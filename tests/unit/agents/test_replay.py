@@ -109,7 +109,7 @@ async def test_without_any_recording_there_is_nothing_to_play(play) -> None:
         (["a", "b"], ["a"], "strict", EndReason.REPLAY_MISMATCH),
     ],
 )
-async def test_what_is_played_is_held_against_the_recording_of_the_task(
+async def test_what_is_played_is_held_against_the_recording(
     play, tmp_path: Path, suites: Path, recorded: list[str], played: list[str], match: str, end: EndReason
 ) -> None:
     record(suites / "recorded.json", "yes", *recorded)

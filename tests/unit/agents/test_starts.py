@@ -13,9 +13,8 @@ from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 
 def finished(end: EndReason, status: TrialStatus = TrialStatus.FAILED, **changes: object) -> FinishedTrial:
     detail = "exit code 127: not found" if end is EndReason.NOT_STARTED else ""
-    return FinishedTrial(
-        trial=a_trial(a_task(), status=status, **changes), transcript=Transcript(end=end, detail=detail)
-    )
+    trial = a_trial(a_task(), status=status, **changes)
+    return FinishedTrial(trial=trial, transcript=Transcript(end=end, detail=detail))
 
 
 NOT_STARTED = finished(EndReason.NOT_STARTED)

@@ -51,10 +51,6 @@ def only(changes: FileChanges) -> ChangedFile:
 NO_NEWLINE = "\\ No newline at end of file"
 
 
-def head(name: str) -> str:
-    return f"--- a/{name}\n+++ b/{name}\n"
-
-
 def test_added_modified_and_deleted_files_have_diffs_and_stand_in_order(changed: Changed) -> None:
     def change(workspace: Path) -> None:
         (workspace / "README.md").write_text("one\n2\nthree\n")
@@ -65,9 +61,14 @@ def test_added_modified_and_deleted_files_have_diffs_and_stand_in_order(changed:
 
     found = [(file.path, file.change, file.size, file.diff) for file in changed(change).files]
     assert found == [
-        ("README.md", ChangeKind.MODIFIED, 12, f"{head('README.md')}@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"),
+        (
+            "README.md",
+            ChangeKind.MODIFIED,
+            12,
+            "--- a/README.md\n+++ b/README.md\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three",
+        ),
         ("new/a.txt", ChangeKind.ADDED, 5, f"--- /dev/null\n+++ b/new/a.txt\n@@ -0,0 +1 @@\n+hello\n{NO_NEWLINE}"),
-        ("newline", ChangeKind.MODIFIED, 5, f"{head('newline')}@@ -1 +1 @@\n-hello\n+hello\n{NO_NEWLINE}"),
+        ("newline", ChangeKind.MODIFIED, 5, f"--- a/newline\n+++ b/newline\n@@ -1 +1 @@\n-hello\n+hello\n{NO_NEWLINE}"),
         ("src/main.py", ChangeKind.DELETED, None, "--- a/src/main.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-print(1)"),
     ]
 
@@ -183,9 +184,7 @@ def test_many_changed_files_are_counted_and_all_diffs_have_bounded_room(changed:
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
-def test_a_workspace_with_too_many_files_or_folders_is_not_compared(
-    make: Callable[[Path], None], changed: Changed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_workspace_with_too_many_files_or_folders_is_not_compared(make, changed, monkeypatch) -> None:
     monkeypatch.setattr(changed_files, "MOST_ENTRIES", 20)
     changes = changed(lambda workspace: [make(workspace / str(number)) for number in range(30)])
     assert changes == FileChanges(too_many_files=True)

@@ -77,9 +77,7 @@ class TestBubblewrap:
                 if made:
                     folder.rmdir()
 
-    async def test_the_suites_their_history_and_hidden_folders_are_hidden_by_any_name(
-        self, sandbox_of, describe, suites: Path, tmp_path: Path
-    ) -> None:
+    async def test_suites_history_and_hidden_folders_are_hidden(self, sandbox_of, describe, suites, tmp_path) -> None:
         """What git keeps holds the hidden tests and the solutions too."""
         describe()
         hidden = [suites / "golden/task.yaml", tmp_path / ".git/HEAD", tmp_path / "state/history"]

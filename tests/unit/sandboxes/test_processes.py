@@ -211,17 +211,10 @@ async def plain(command: list[str], folder: Path, **changes):
     return await run_process(command, **(given | changes))
 
 
-@pytest.mark.parametrize(
-    ("command", "folder"),
-    [
-        (["/no/such/program"], "."),
-        (["echo", "a\0b"], "."),
-        (["/"], "."),
-        (["echo", "x" * 3_000_000], "."),
-        (["echo"], "gone"),
-    ],
-    ids=["missing", "NUL", "folder", "long", "no folder"],
-)
+CANNOT_START = [["/no/such/program"], ["echo", "a\0b"], ["/"], ["echo", "x" * 3_000_000]]
+
+
+@pytest.mark.parametrize(("command", "folder"), [*((command, ".") for command in CANNOT_START), (["echo"], "gone")])
 async def test_a_command_that_cannot_be_started_cannot_be_measured(tmp_path: Path, command, folder: str) -> None:
     with pytest.raises(MeasurementError, match=f"cannot start {command[0]}"):
         await plain(command, tmp_path / folder)

@@ -38,9 +38,7 @@ def repository(suites: Path) -> Path:
     return folder
 
 
-async def test_authors_see_their_suites_and_the_repository_and_have_the_network(
-    isolation: str, repository: Path, sandbox: TrialSandbox, port: int
-) -> None:
+async def test_authors_have_the_suites_the_repository_and_the_network(isolation, repository, sandbox, port) -> None:
     suites = repository / "suites"
     seen = await ran(sandbox, "pwd; cat answer; cat ../../templates/one", suites / "golden")
     assert seen.stdout == f"{suites}/golden\nthe answer\nbeside\n"
@@ -48,9 +46,7 @@ async def test_authors_see_their_suites_and_the_repository_and_have_the_network(
     assert await tries(sandbox, f"python -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'", suites)
 
 
-async def test_authors_get_input_and_variables_and_write_to_the_trials_folders(
-    isolation: str, sandbox: TrialSandbox, suites: Path, monkeypatch
-) -> None:
+async def test_authors_get_input_and_write_to_the_trials_folders(isolation, sandbox, suites: Path, monkeypatch) -> None:
     monkeypatch.setenv("MY_SECRET", "hunter2")
     command = f"cat; env; echo made > {sandbox.workspace}/made; touch $HOME/a $TMPDIR/b"
     done = await ran(sandbox, command, suites, stdin=b"told\n", environment={"GIVEN": "yes"})
@@ -65,11 +61,6 @@ async def test_nothing_of_an_authors_command_is_left(isolation, sandbox, suites:
     command = f"setsid sleep 600 & sleep 600; : {marked.word}"
     assert (await ran(sandbox, command, suites, seconds=0.2)).timed_out
     await marked.are_gone()
-
-
-async def test_a_folder_that_is_not_there_is_an_error(isolation: str, sandbox: TrialSandbox, suites: Path) -> None:
-    with pytest.raises(MeasurementError, match=r"cannot start sh: there is no folder .*/gone"):
-        await ran(sandbox, "true", suites / "gone")
 
 
 @pytest.mark.usefixtures("needs_bubblewrap")
@@ -92,9 +83,7 @@ class TestBubblewrap:
                 assert await tries(first, f"cat {first.workspace}/answer", suites)
         assert (state / "history").exists()
 
-    async def test_authors_see_a_repository_that_a_crowded_tmp_would_not_show(
-        self, sandbox_of, repository: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_authors_see_a_repository_in_a_crowded_tmp(self, sandbox_of, repository: Path, monkeypatch) -> None:
         if not repository.is_relative_to("/tmp"):
             pytest.skip("the tests' folders do not lie in /tmp")
         monkeypatch.setattr("passgate.tasks.sandboxes.isolation._MAX_KEPT", 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.conftest import Marked, call_off
+from tests.unit.conftest import call_off
 from tests.unit.sandboxes.conftest import hook, left_in, sh, tries
 from tests.waiting import until
 
@@ -21,7 +21,7 @@ from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, minimal_environ
 from passgate.tasks.sandboxes.workbench import Workbench, read_sandbox_file
 
 NOTES = a_task(sandbox="notes")
-OF_A_WORKSPACE = a_task(workspace={"template": "_shared/sandboxes/notes/files"})
+OF_A_WORKSPACE = a_task(workspace={"template": "_shared/sandboxes/notes/files", "before_all": hook("true")})
 
 
 @pytest.mark.parametrize("task", [NOTES, OF_A_WORKSPACE], ids=["sandbox", "workspace"])
@@ -48,9 +48,7 @@ async def test_a_task_without_a_sandbox_has_an_empty_workspace(isolation: str, s
     assert await sh(sandbox, "pwd") == f"{sandbox.workspace}\n"
 
 
-async def test_a_run_has_one_set_up_and_every_trial_the_resets_of_sandbox_and_task(
-    isolation: str, describe, workbench_of
-) -> None:
+async def test_a_run_has_one_set_up_and_every_trial_its_resets(isolation: str, describe, workbench_of) -> None:
     # Only the time of the set-up is in all copies of one run the same.
     describe("setup: ['date +%s%N > setup-at; sleep 0.1', 'echo a >> log']\nreset: ['echo b >> log']\n")
 
@@ -101,10 +99,7 @@ async def test_links_are_copied_as_links_and_modes_too(isolation: str, describe,
     assert (outside / "secret").read_text() == "secret", "what a link leads to outlives the trial"
 
 
-PREPARED = a_task(workspace={"template": "_shared/sandboxes/notes/files", "before_all": hook("true")})
-
-
-@pytest.mark.parametrize("task", [NOTES, PREPARED], ids=["sandbox", "workspace"])
+@pytest.mark.parametrize("task", [NOTES, OF_A_WORKSPACE], ids=["sandbox", "workspace"])
 async def test_nothing_is_left_when_the_workbench_closes(
     isolation: str, describe, workbench_of, temporary: Path, task: EvalTask
 ) -> None:
@@ -159,9 +154,7 @@ async def test_a_tree_deeper_than_a_path_can_say_is_gone_with_its_trial(workbenc
     assert left_in(temporary) == []
 
 
-async def test_what_a_trial_has_left_for_good_is_told_once_and_changes_nothing(
-    workbench_of, temporary: Path, tmp_path: Path
-) -> None:
+async def test_what_a_trial_has_left_for_good_is_told_once(workbench_of, temporary: Path, tmp_path: Path) -> None:
     async with workbench_of() as workbench, workbench.sandbox(a_task()) as sandbox:
         left = sandbox.workspace / "left"
         left.mkdir()
@@ -194,7 +187,7 @@ async def test_the_folders_of_a_trial_can_be_used_whatever_its_agent_did_to_them
     ("of_the_task", "description", "network"),
     [(False, "", False), (True, "", True), (False, "network: true\n", True)],
 )
-async def test_the_task_or_its_sandbox_may_ask_for_the_network(
+async def test_task_or_sandbox_may_ask_for_the_network(
     describe, sandbox_of, of_the_task: bool, description: str, network: bool
 ) -> None:
     describe(description)
@@ -234,9 +227,6 @@ def test_a_description_of_another_shape_is_refused(tmp_path: Path, text: str) ->
         read_sandbox_file(tmp_path)
 
 
-# --- a trial that is called off while its sandbox is being prepared ---------------------------------------------------
-
-
 async def trial(workbench: Workbench) -> None:
     async with workbench.sandbox(NOTES):
         pytest.fail("the trial must not begin")
@@ -246,9 +236,7 @@ def running_tasks() -> set[asyncio.Task[object]]:
     return asyncio.all_tasks() - {asyncio.current_task()}
 
 
-async def test_a_set_up_that_nobody_waits_for_is_ended_before_the_folder_goes(
-    isolation: str, describe, workbench_of, temporary: Path, marked: Marked
-) -> None:
+async def test_a_set_up_that_nobody_waits_for_is_ended(isolation, describe, workbench_of, temporary, marked) -> None:
     describe(f"setup: ['sleep 600 # {marked.word}']\n")
     async with workbench_of() as workbench:
         await call_off(trial(workbench), lambda: marked.running)
@@ -272,9 +260,7 @@ async def test_what_comes_of_a_set_up_that_nobody_waits_for_troubles_nobody(desc
     assert told == []
 
 
-async def test_a_folder_goes_only_when_nothing_is_copied_to_it_any_more(
-    describe, workbench_of, temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_folder_goes_only_when_nothing_is_copied_to_it(describe, workbench_of, temporary, monkeypatch) -> None:
     describe()
     begun, may_go_on = threading.Event(), threading.Event()
 
@@ -294,8 +280,6 @@ async def test_a_folder_goes_only_when_nothing_is_copied_to_it_any_more(
     assert not is_over_too_soon
     assert left_in(temporary) == []
 
-
-# --- files of the task's messages -------------------------------------------------------------------------------------
 
 IMAGE = b"\x89PNG\x00\xff"
 

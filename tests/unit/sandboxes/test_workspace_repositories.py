@@ -73,9 +73,7 @@ def with_repos(*repos: dict[str, object], **workspace: object) -> EvalTask:
         ({"commit": "v2", "ancestor": 1}, 0, ""),
     ],
 )
-async def test_the_commit_that_is_said_is_checked_out(
-    sandbox_of, commits: list[str], pin: dict[str, object], number: int, branch: str
-) -> None:
+async def test_the_commit_that_is_said_is_checked_out(sandbox_of, commits, pin, number: int, branch: str) -> None:
     async with sandbox_of(with_repos(pin)) as sandbox:
         shown = await sh(sandbox, "git rev-parse HEAD; git branch --show-current; git status --porcelain")
         assert shown.split() == [commits[number], *branch.split()]
@@ -83,9 +81,7 @@ async def test_the_commit_that_is_said_is_checked_out(
 
 
 @pytest.mark.parametrize(("number", "length"), [(1, 40), (1, 9), (3, 40)])
-async def test_a_commit_may_be_said_by_its_hash_also_one_of_no_branch(
-    sandbox_of, app: Path, commits: list[str], number: int, length: int
-) -> None:
+async def test_a_commit_of_any_branch_or_none_has_a_hash(sandbox_of, app, commits, number: int, length: int) -> None:
     git(app, "branch", "--delete", "--force", "--quiet", "side")
     async with sandbox_of(with_repos({"commit": commits[number][:length]})) as sandbox:
         assert (sandbox.workspace / "app.txt").read_text() == TEXTS[number]
@@ -101,9 +97,7 @@ async def test_what_came_later_cannot_be_found(sandbox_of, commits: list[str]) -
         assert not any(b"suites/app" in file.read_bytes() for file in kept)
 
 
-async def test_repositories_lie_where_they_are_wanted_with_the_folders_that_are_wanted(
-    sandbox_of, suites: Path, commits: list[str]
-) -> None:
+async def test_repositories_lie_where_they_are_wanted(sandbox_of, suites: Path, commits: list[str]) -> None:
     (suites / "template/kept").mkdir(parents=True)
     (suites / "template/app.txt").write_text("of the template")
     (suites / "template/kept/own.txt").write_text("of the template")
@@ -152,7 +146,7 @@ async def test_a_shallow_repository_will_do(sandbox_of, suites: Path, app: Path,
         assert (sandbox.workspace / "app.txt").read_text() == "third"
 
 
-async def test_no_program_of_the_user_runs_and_no_repository_that_git_started_passgate_for_is_touched(
+async def test_no_program_of_the_user_runs_and_no_other_repository_is_touched(
     sandbox_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a hook of git runs the gate."""

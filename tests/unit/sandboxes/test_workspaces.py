@@ -18,9 +18,7 @@ def task_in(**workspace: object) -> EvalTask:
 
 
 @pytest.mark.parametrize(("template", "files"), [("../beside", ["file"]), (None, [])])
-async def test_a_template_may_lie_beside_the_suites_and_without_one_a_workspace_is_empty(
-    sandbox_of, suites: Path, template: str | None, files: list[str]
-) -> None:
+async def test_a_template_may_lie_beside_the_suites_or_be_none(sandbox_of, suites, template, files: list[str]) -> None:
     (suites.parent / "beside").mkdir()
     (suites.parent / "beside/file").write_text("yes")
     async with sandbox_of(task_in(template=template)) as sandbox:
@@ -97,8 +95,6 @@ async def test_a_preparation_that_is_not_waited_for_is_given_up(
     await marked.are_gone()
     assert not (tmp_path / "after").exists()
 
-
-# --- hooks -----------------------------------------------------------------------------------------------------------
 
 TELL = "import json, os, sys; print(json.dumps([json.load(sys.stdin), dict(os.environ), os.getcwd(), sys.argv[1:]]))"
 

@@ -129,9 +129,6 @@ async def test_an_agent_that_is_called_off_is_gone(sandbox_of, marked: Marked) -
         assert marked.running == []
 
 
-# --- the transcript that a command writes itself ---------------------------------------------------------------------
-
-
 def writes(transcript: str) -> CliAgent:
     return python(f"import os; open(os.environ['PASSGATE_TRANSCRIPT'], 'w').write({transcript!r})")
 
@@ -156,9 +153,6 @@ async def test_an_agent_that_leaves_no_usable_transcript_has_failed(attempt, con
     transcript = await attempt(writes(content))
     assert transcript.end is EndReason.UNREADABLE
     assert "transcript" in transcript.detail
-
-
-# --- the environment: what is ours, what the task wants and the way to the models -------------------------------------
 
 
 @pytest.fixture

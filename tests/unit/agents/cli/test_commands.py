@@ -131,9 +131,6 @@ async def test_a_program_that_starts_and_fails_has_crashed(attempt, program: str
     assert (await attempt(python(program))).end is EndReason.CRASHED
 
 
-# --- files of the repository that a command names by a path of the workspace -----------------------------------------
-
-
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with an agent of its own, and passgate working in it."""

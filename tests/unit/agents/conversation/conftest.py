@@ -11,8 +11,7 @@ from tests.function_agent import FunctionAgent
 from passgate.tasks.agents import conversation
 from passgate.tasks.agents.conversation import converse
 from passgate.tasks.agents.interface import Agent, Attempt
-from passgate.tasks.metering.access import ModelAccess, Unmetered
-from passgate.tasks.model.grade import LlmJudge
+from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 
@@ -25,19 +24,16 @@ def talk(sandbox_of):
         agent: Agent | Callable[[Attempt], Any],
         task: EvalTask | None = None,
         *,
-        access: ModelAccess | None = None,
-        user: LlmJudge | None = None,
-        trial: int = 0,
-        seconds: float = 240,
-        grace: float = 5.0,
+        access=None,
+        user=None,
+        trial=0,
+        **limits,
     ) -> Transcript:
         task = task or a_task()
         chosen = agent if hasattr(agent, "run") else FunctionAgent(agent)
+        limits = {"seconds": 240, **limits}
         async with sandbox_of(task) as sandbox:
-            said = await converse(
-                chosen, task, trial, sandbox, access or Unmetered(), user, seconds=seconds, grace=grace
-            )
-            return said.checked()
+            return (await converse(chosen, task, trial, sandbox, access or Unmetered(), user, **limits)).checked()
 
     return _talk
 
@@ -61,6 +57,11 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 def words(transcript: Transcript) -> list[str]:
     return [f"{message.role}: {message.content}" for message in transcript.messages]
+
+
+def listened(*texts: str) -> list[str]:
+    """The words of a conversation in which a user says this to a `Listener`."""
+    return [line for text in texts for line in (f"user: {text}", f"assistant: You said {text}")]
 
 
 class Listener:

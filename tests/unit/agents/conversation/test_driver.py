@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.builders import a_task
 from tests.meters import OverHttp, asking, metered_trial
-from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, Watch, words
+from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, Watch, listened, words
 from tests.unit.conftest import LONG, LoopClock, call_off
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
@@ -25,7 +25,7 @@ async def test_without_a_user_there_is_one_turn(talk) -> None:
     access = Unmetered()
     access.variables = {"OPENAI_BASE_URL": "http://meter"}
     transcript = await talk(listener, task, trial=2, access=access)
-    assert words(transcript) == ["user: one", "assistant: You said one"]
+    assert words(transcript) == listened("one")
     assert transcript.output == "You said one"
     (attempt,) = listener.attempts
     assert (attempt.task_id, attempt.trial, attempt.prompt, attempt.turn) == ("say-yes", 2, "one", 0)
@@ -37,11 +37,7 @@ async def test_without_a_user_there_is_one_turn(talk) -> None:
 async def test_a_scripted_user_says_one_message_after_the_other_in_one_session(talk) -> None:
     listeners = Listener(), Listener()
     transcript, _ = [await talk(listener, SCRIPTED) for listener in listeners]
-    assert words(transcript) == [
-        *("user: one", "assistant: You said one"),
-        *("user: two", "assistant: You said two"),
-        *("user: three", "assistant: You said three"),
-    ]
+    assert words(transcript) == listened("one", "two", "three")
     assert transcript.output == "You said three"
     attempts = listeners[0].attempts
     assert [(attempt.turn, len(attempt.history)) for attempt in attempts] == [(0, 0), (1, 2), (2, 4)]
@@ -98,8 +94,6 @@ async def test_a_trial_that_is_called_off_ends_the_agent(talk) -> None:
     assert ended.is_set(), "and its end is waited for"
 
 
-# --- a task that asks in messages ------------------------------------------------------------------------------------
-
 GIVEN = [
     {"role": "system", "content": "Be kind."},
     {"role": "user", "content": "Hello."},
@@ -152,9 +146,6 @@ async def test_messages_through_the_meter(talk, suites: Path, upstream: Scripted
         told = [message.role for message in transcript.messages]
         assert told == ["system", "user", "user", "assistant", "user", "assistant"]
         assert transcript.messages[1].content == "Hello."
-
-
-# --- a meter that may end a trial and has the last word on it --------------------------------------------------------
 
 
 class EndsTrials(Unmetered):

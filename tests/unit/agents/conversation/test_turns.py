@@ -45,17 +45,7 @@ FIRST, SECOND, AGAIN = [user("a"), agent("b")], [user("c"), agent("d")], [user("
         ([turn("again", *AGAIN), turn("again", *AGAIN)], ["u:again", "a:yes"] * 2),
         ([turn("a"), turn("b")], ["u:a", "u:b"]),
     ],
-    ids=[
-        "what the user said stands before the answers",
-        "what the agent reports is not doubled",
-        "system first",
-        "system first, reported",
-        "system alone",
-        "a user message after an answer is another one",
-        "the whole conversation in every turn",
-        "a user who repeats themself",
-        "an agent that says nothing",
-    ],
+    ids=["said", "reported", "system", "system reported", "system alone", "user later", "whole", "twice", "silent"],
 )
 def test_the_messages_of_several_turns(turns: list[Turn], said: list[str]) -> None:
     assert [f"{message.role[0]}:{message.content}" for message in messages_of(turns)] == said

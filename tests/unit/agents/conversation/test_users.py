@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.agents.conversation.conftest import Listener, Watch, words
+from tests.unit.agents.conversation.conftest import Listener, Watch, listened, words
 
 from passgate.tasks.agents import make_agent, parse_agent
 from passgate.tasks.agents.conversation import END, LONGEST_CONVERSATION, LONGEST_PART, LONGEST_REPLY
@@ -33,16 +33,12 @@ class Player:
 PLAYED = a_task(inputs={"prompt": "one"}, user={"persona": "A customer in a hurry.", "max_turns": 4})
 
 
-ONE = ["user: one", "assistant: You said one"]
-TWO = [*ONE, "user: two", "assistant: You said two"]
-
-
 @pytest.mark.parametrize(
     ("agent", "says", "said", "asked"),
     [
-        (Listener(), ["  two ", "three", END], [*TWO, "user: three", "assistant: You said three"], 3),
-        (Listener(), ["two", f"Thank you! {END}"], TWO, 2),
-        (Listener(), ["one"], ONE * 4, 3),
+        (Listener(), ["  two ", "three", END], listened("one", "two", "three"), 3),
+        (Listener(), ["two", f"Thank you! {END}"], listened("one", "two"), 2),
+        (Listener(), ["one"], listened("one") * 4, 3),
         (lambda attempt: " ", ["more"], ["user: one", "assistant:  "], 0),
     ],
     ids=["they have enough", "they say goodbye", "they may say no more", "the agent says nothing"],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
-from tests.unit.agents.agent_server import YES, AgentServer, Says
+from tests.unit.agents.agent_server import YES, AgentServer, Says, running_agent
 from tests.unit.agents.conftest import an_attempt
 from tests.unit.conftest import call_off
 from tests.waiting import until
@@ -22,6 +22,18 @@ from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.providers.retries import RetryPolicy
+
+
+@pytest.fixture
+def server() -> Iterator[AgentServer]:
+    with running_agent() as agent:
+        yield agent
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def spec_of(url: str, *, timeout_seconds: float = 240, **http: Any) -> AgentSpec:
@@ -90,14 +102,10 @@ async def test_the_messages_of_a_conversation(turn, server: AgentServer) -> None
     assert json.loads(asked.body["text"].removeprefix("All: ")) == messages
 
 
-GIVEN = a_task(
-    inputs={},
-    messages=[
-        {"role": "user", "content": [{"type": "text", "value": "What is it?"}, {"type": "image", "value": "a.png"}]},
-        {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "tool": "look", "result": "seen"}]},
-        {"role": "user", "content": "And?"},
-    ],
-).messages
+BLOCKS = [{"type": "text", "value": "What is it?"}, {"type": "image", "value": "a.png"}]
+LOOKED = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "tool": "look", "result": "seen"}]}
+ASKED = [{"role": "user", "content": BLOCKS}, LOOKED, {"role": "user", "content": "And?"}]
+GIVEN = a_task(inputs={}, messages=ASKED).messages
 
 
 async def test_the_messages_of_the_task(turn, server: AgentServer, tmp_path: Path) -> None:
@@ -257,9 +265,7 @@ REFUSED = (400, 405, 409, 413, 422)
     ],
     ids=[*map(str, REFUSED), "slow", "silent", "large"],
 )
-async def test_what_is_the_agents_fault(
-    turn, server: AgentServer, says: Says, limits: dict[str, float], end: EndReason, detail: str
-) -> None:
+async def test_what_is_the_agents_fault(turn, server, says: Says, limits, end: EndReason, detail: str) -> None:
     server.replies = [says]
     transcript = await turn(**limits)
     assert transcript.end is end
@@ -276,7 +282,7 @@ async def test_what_is_the_agents_fault(
     ],
     ids=lambda value: str(value.status) if isinstance(value, Says) else "",
 )
-async def test_who_cannot_be_asked_cannot_be_measured_and_is_not_asked_again(
+async def test_who_cannot_be_asked_cannot_be_measured(
     turn, server: AgentServer, monkeypatch: pytest.MonkeyPatch, says: Says, what: str, transient: bool
 ) -> None:
     """The request may have been taken on."""
@@ -292,8 +298,6 @@ async def test_a_trial_that_is_called_off_hangs_up(turn, server: AgentServer) ->
     server.replies = [Says(pause=600)]
     await call_off(turn(), lambda: server.asked)
 
-
-# --- one request, done by the agent at most once ---------------------------------------------------------------------
 
 HASTE = RetryPolicy(attempts=3, first_pause=0.02, failures_until_open=6, failing_seconds=0.05, probe_every=600)
 

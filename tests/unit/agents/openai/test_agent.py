@@ -26,8 +26,7 @@ async def test_an_answer_without_tools(turn, upstream: ScriptedUpstream) -> None
     upstream.says(Says("yes"))
     transcript = await turn(a_task())
     assert (transcript.output, transcript.complete, transcript.end) == ("yes", True, EndReason.COMPLETED)
-    said = [(message.role, message.content) for message in transcript.messages]
-    assert said == [("user", "Say yes."), ("assistant", "yes")]
+    assert said(transcript.messages) == [("user", "Say yes."), ("assistant", "yes")]
     (call,) = upstream.calls
     assert (call.path, call.headers["authorization"]) == ("/v1/chat/completions", "Bearer trial-key")
     assert call.body == {"model": "model-1", "messages": [{"role": "user", "content": "Say yes."}]}
@@ -62,14 +61,9 @@ async def test_tools_are_run_and_their_results_told(turn, upstream: ScriptedUpst
 
 
 async def test_calls_of_one_reply_run_side_by_side_and_keep_their_order(turn, upstream: ScriptedUpstream) -> None:
-    meets = {
-        "name": "meet",
-        "description": "Waits for the others.",
-        "command": "touch $$.$(date +%N).here; while [ $(ls *.here | wc -l) -lt 3 ]; do sleep 0.02; done; cat",
-        "timeout_seconds": 240,
-    }
-    calls = [("meet", {"n": number}) for number in range(3)]
-    upstream.script = [Says("", calls=calls), Says("done")]
+    meet = "touch $$.$(date +%N).here; while [ $(ls *.here | wc -l) -lt 3 ]; do sleep 0.02; done; cat"
+    meets = {"name": "meet", "description": "Meets the others.", "command": meet, "timeout_seconds": 240}
+    upstream.script = [Says("", calls=[("meet", {"n": number}) for number in range(3)]), Says("done")]
     transcript = await turn(a_task(tools=[meets]))
     told = [json.loads(message["content"]) for message in upstream.calls[1].body["messages"][2:]]
     assert [call.result for call in transcript.tool_calls] == told == [{"n": 0}, {"n": 1}, {"n": 2}]
@@ -89,15 +83,19 @@ async def test_the_systems_message_parameters_and_the_schema_of_the_answer(turn,
     }
 
 
-@pytest.mark.parametrize("key", OWN_KEYS)
-def test_a_parameter_that_passgate_sets_is_refused(key: str, suites: Path) -> None:
-    with pytest.raises(UsageError, match=f"completion.parameters.{key}: passgate sets this itself"):
-        OpenAiAgent.from_spec(spec_of(parameters={key: 1}), suites)
-
-
-def test_a_model_is_needed(suites: Path) -> None:
-    with pytest.raises(UsageError, match="openai:MODEL"):
-        OpenAiAgent.from_spec(AgentSpec(kind=AgentKind.OPENAI), suites)
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        (AgentSpec(kind=AgentKind.OPENAI), "openai:MODEL"),
+        *(
+            (spec_of(parameters={key: 1}), f"completion.parameters.{key}: passgate sets this itself")
+            for key in OWN_KEYS
+        ),
+    ],
+)
+def test_a_parameter_that_passgate_sets_and_no_model_are_refused(suites: Path, spec: AgentSpec, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        OpenAiAgent.from_spec(spec, suites)
 
 
 def reply_with(message: dict[str, Any]) -> Status:
@@ -213,9 +211,6 @@ async def test_a_later_turn_goes_on_with_the_conversation(turn, upstream: Script
     assert [message.role for message in transcript.messages] == ["user", "assistant"], "only what is new"
 
 
-# --- a recording answers the calls of tools ---------------------------------------------------------------------------
-
-
 @pytest.fixture
 def replayed(suites: Path):
     """A task whose tool calls are answered from a recording of these calls of `look`."""
@@ -246,7 +241,7 @@ def looks(*places: str) -> Says:
     ],
     ids=["as recorded", "an unexpected call", "a call that does not come"],
 )
-async def test_recorded_results_are_told_until_there_is_a_mismatch(
+async def test_recorded_results_are_told(
     turn, upstream, replayed, script: list[Says], end: EndReason, detail: str, results: list[tuple[bool, str]]
 ) -> None:
     upstream.script = script
@@ -267,8 +262,6 @@ async def test_a_recording_is_used_up_by_the_last_turn(turn, upstream: ScriptedU
     upstream.says(Says("done"))
     assert (await turn(task, history=first.messages, turn=1)).end is EndReason.REPLAY_MISMATCH
 
-
-# --- what a turn begins with -----------------------------------------------------------------------------------------
 
 GIVEN = [
     {"role": "system", "content": "The desk is open."},
@@ -329,5 +322,4 @@ def test_later_turns_go_on_after_the_messages() -> None:
 
 def test_without_a_system_message_there_is_none() -> None:
     begun = opening([{"role": "user", "content": "Hello."}])
-    assert begun.context == ({"role": "user", "content": "Hello."},)
-    assert said(begun.said) == [("user", "Hello.")]
+    assert (begun.context, said(begun.said)) == (({"role": "user", "content": "Hello."},), [("user", "Hello.")])

@@ -31,9 +31,8 @@ def through_the_meter(request: pytest.FixtureRequest, turn, upstream: ScriptedUp
         task: EvalTask,
         *,
         forbidden: Sequence[str] = (),
-        seconds: float = 240,
         cost_cap: float | None = None,
-        prices: PriceTable = A_CENT_A_CALL,
+        prices=A_CENT_A_CALL,
         **budgets: Any,
     ) -> Transcript:
         spec = asking(upstream.openai_base_url)
@@ -41,7 +40,7 @@ def through_the_meter(request: pytest.FixtureRequest, turn, upstream: ScriptedUp
         async with opened(spec, prices, CostCap(cost_cap), environment={}, retry_policy=ONE_ATTEMPT) as meter:
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
                 asked = OverHttp(access.openai_base_url, access.api_key) if access.openai_base_url else access
-                transcript = await turn(task, spec=spec, access=asked, seconds=seconds)
+                transcript = await turn(task, spec=spec, access=asked)
                 return (await access.transcript(transcript)).checked()
 
     return _through
@@ -96,9 +95,7 @@ async def test_a_forbidden_tool_is_never_run(through_the_meter, upstream, left_b
     ],
     ids=["down", "key", "no JSON", "cost cap", "unknown price"],
 )
-async def test_what_is_no_fault_of_the_agent_is_not_measured(
-    through_the_meter, upstream, reply: Any, limits: dict[str, Any], error: type[MeasurementError], what: str
-) -> None:
+async def test_what_is_no_fault_of_the_agent(through_the_meter, upstream, reply: Any, limits, error, what: str) -> None:
     upstream.says(reply)
     with pytest.raises(error, match=what):
         await through_the_meter(a_task(tools=[LOOK]), **limits)

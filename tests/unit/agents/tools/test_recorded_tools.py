@@ -138,9 +138,6 @@ def test_strict_means_the_same_list_and_any_order_the_same_calls(expected: list[
     assert agrees("any_order") == (sorted(expected) == sorted(actual))
 
 
-# --- calls beside each other -----------------------------------------------------------------------------------------
-
-
 def call(tool: str = "look", **arguments: Any) -> ToolCall:
     return ToolCall(tool=tool, arguments=arguments)
 

@@ -224,8 +224,6 @@ async def test_tools_have_the_network_of_the_sandbox(needs_bubblewrap, sandbox_o
     assert outcome.is_error is not network
 
 
-# --- who answers the calls of a trial --------------------------------------------------------------------------------
-
 TOOLS = [{"name": "look", "description": "Looks.", "command": "echo seen"}]
 REPLAYED = a_task(tools=TOOLS, replay={"transcript": "recorded.json"})
 
