@@ -72,13 +72,7 @@ def a_trial(task: EvalTask, trial: int = 0, status: TrialStatus = TrialStatus.PA
 
 def trials_of(task: EvalTask, statuses: str, **metrics: Any) -> list[Trial]:
     """One trial per letter: `p`assed, `f`ailed, `e`rror, `n`ot run, `l`eft out; `-` is a trial that is not there."""
-    by_letter = {
-        "p": TrialStatus.PASSED,
-        "f": TrialStatus.FAILED,
-        "e": TrialStatus.ERROR,
-        "n": TrialStatus.NOT_RUN,
-        "l": TrialStatus.NOT_RUN,
-    }
+    by_letter = {**{status[0]: status for status in TrialStatus}, "l": TrialStatus.NOT_RUN}
     return [
         a_trial(task, number, by_letter[letter], left_out=letter == "l", metrics=TrialMetrics(**metrics))
         for number, letter in enumerate(statuses)

@@ -52,7 +52,7 @@ def shell_agent(project: Project, script: str = WRITE_OK) -> tuple[str, str]:
 
 def newest_run(project: Project) -> Path:
     """The folder of the run that began last. Ids of runs of one second do not tell it."""
-    return max(project.run_folders(), key=_begun)
+    return max(project.run_folders(), key=lambda run: datetime.fromisoformat(_read(run / "plan.json")["created_at"]))
 
 
 def verdict_of(project: Project) -> dict[str, Any]:
@@ -69,10 +69,6 @@ def has_trials(project: Project, count: int = 1) -> bool:
     """Whether the journal of a run has as many whole lines."""
     journals = project.path.glob(".passgate/runs/*/journal.jsonl")
     return any(journal.read_bytes().count(b"\n") >= count for journal in journals)
-
-
-def _begun(folder: Path) -> datetime:
-    return datetime.fromisoformat(_read(folder / "plan.json")["created_at"])
 
 
 def _read(file: Path) -> dict[str, Any]:

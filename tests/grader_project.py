@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.builders import REPOSITORY
+from tests.project import REPOSITORY, Project
 
 SCAFFOLD = REPOSITORY / "flows" / "cli" / "scaffold" / "suites"
 Calls = list[tuple[str, dict[str, Any]]]
@@ -182,7 +182,5 @@ def grader_project(folder: Path) -> Path:
         **_transcripts(),
     }
     for name, text in files.items():
-        file = suites / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        Project(suites).write(name, text)
     return suites

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from tests.project import Project
@@ -26,26 +27,21 @@ def interrupted(
 def marked_processes(mark: str) -> list[int]:
     """The processes that carry a mark in their command line."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if mark.encode() in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
+    for process_id in process_ids():
+        with suppress(OSError):
+            if mark.encode() in Path(f"/proc/{process_id}/cmdline").read_bytes():
+                found.append(process_id)
     return found
 
 
 def worker_of(supervisor: int) -> int:
     """The process that does the work of a command, as soon as there is one."""
-    found: list[int] = []
 
-    def is_there() -> bool:
-        found.extend(child for child in process_ids() if parent_of(child) == supervisor)
-        return bool(found)
+    def children() -> list[int]:
+        return [child for child in process_ids() if parent_of(child) == supervisor]
 
-    wait_until(is_there)
-    return found[0]
+    wait_until(children)
+    return children()[0]
 
 
 def process_ids() -> list[int]:

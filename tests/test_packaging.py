@@ -49,11 +49,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def test_the_wheel_holds_the_tree(wheel: Path) -> None:
+def test_the_wheel_holds_the_tree_and_so_does_one_made_from_the_sdist(wheel: Path, tmp_path: Path) -> None:
     assert contents(wheel) == expected_files()
-
-
-def test_the_wheel_made_from_the_sdist_is_the_same(tmp_path: Path) -> None:
     build("--outdir", str(tmp_path))
     assert contents(next(tmp_path.glob("*.whl"))) == expected_files()
 

@@ -12,19 +12,12 @@ from typing import Any
 import pytest
 
 from tests import warm
+from tests.builders import write_task
 from tests.processes import marked_processes
 from tests.project import Project
 from tests.waiting import wait_until
 
 Start = Callable[..., "subprocess.Popen[Any]"]
-TASK = """
-task_id: a
-suite: golden
-description: A task.
-inputs: {prompt: Do it.}
-graders: [{type: output_check, contains: [done]}]
-tracked_metrics: [tokens]
-"""
 COMMANDS = {
     "an answer": ("--version",),
     "bad usage": ("frobnicate",),
@@ -35,7 +28,7 @@ COMMANDS = {
 
 @pytest.fixture
 def task(bare_project: Project) -> Project:
-    bare_project.write("a.yaml", TASK)
+    write_task(bare_project.path / "a.yaml")
     return bare_project
 
 

@@ -5,8 +5,9 @@ What cannot be started or reached is no bad agent, and is found before the first
 
 import pytest
 
+from tests.builders import write_task
 from tests.cli.commands import Here, exits, refused, told
-from tests.gates import agent_file, finished_trials, gate_of
+from tests.gates import agent_file, finished_trials, gate_of, shell_agent
 from tests.prefect_servers import free_port
 from tests.unit.agents.agent_server import Says, running_agent
 
@@ -28,21 +29,6 @@ targets:
   - name: editor
     provider: vscode
 """
-ASKS = """
-task_id: a
-suite: golden
-description: A question.
-inputs: {{prompt: Report it.}}
-graders: [{grader}]
-tracked_metrics: [trajectory]
-"""
-
-
-@pytest.fixture
-def gate(here: Here) -> Here:
-    """A gate whose task wants `ok` in a file."""
-    gate_of(here, "a")
-    return here
 
 
 def ran_nothing(project: Here) -> bool:
@@ -50,60 +36,56 @@ def ran_nothing(project: Here) -> bool:
 
 
 @pytest.mark.parametrize("command", ["python3 agent.py {prompt_file}", "./agent.py {prompt_file}"])
-def test_a_script_of_the_repository_is_refused_with_the_line_to_write(gate: Here, command: str) -> None:
-    gate.write("agent.py", WRITES_OK_IN_PYTHON).chmod(0o755)
+def test_a_script_of_the_repository_is_refused_with_the_line_to_write(gate_here: Here, command: str) -> None:
+    gate_here.write("agent.py", WRITES_OK_IN_PYTHON).chmod(0o755)
     right = f"cli:{command.replace('./', '').replace('agent.py', '{project}/agent.py')}"
-    assert f"write '{right}'" in refused(gate, *RUN, "--agent", f"cli:{command}")
-    assert ran_nothing(gate)
-    told(gate, *TRY, right)
-
-
-def test_an_agent_starts_in_the_folder_that_its_entry_names(gate: Here) -> None:
-    gate.write("agents/desk/words.txt", "ok")
-    gate.write("agents/desk/agent.sh", 'cat words.txt > "$1/result.txt"\n')
-    gate.write("agents.yaml", "agents: {desk: {agent: 'cli:sh agent.sh {workspace}', cwd: agents/desk}}\n")
-    told(gate, *TRY, "desk")
+    assert f"write '{right}'" in refused(gate_here, *RUN, "--agent", f"cli:{command}")
+    assert ran_nothing(gate_here)
+    told(gate_here, *TRY, right)
 
 
 @pytest.mark.slow
-def test_a_command_that_no_trial_can_start_is_exit_2_and_the_run_is_carried_on_once_it_is_mended(gate: Here) -> None:
-    gate_of(gate, k=10)
-    result = exits(gate, 2, *RUN, "--agent", "cli:sh {project}/agent.sh", "--jobs", "1")
+def test_a_command_that_no_trial_can_start_is_exit_2_and_its_run_is_carried_on_once_mended(
+    gate_here: Here,
+) -> None:
+    gate_of(gate_here, k=10)
+    result = exits(gate_here, 2, *RUN, "--agent", "cli:sh {project}/agent.sh", "--jobs", "1")
     assert "the agent could not be started in any of 3 trials: exit code " in result.stderr
     assert "agent.sh" in result.stderr
     assert "FAIL" not in result.stdout
-    statuses = [line["trial"]["status"] for line in finished_trials(gate)]
+    statuses = [line["trial"]["status"] for line in finished_trials(gate_here)]
     assert statuses.count("failed") == 3, "the others are spared"
-    gate.write("agent.sh", "printf ok > result.txt\n")
-    told(gate, *RUN, "--resume", "last")
-    assert [line["trial"]["status"] for line in finished_trials(gate)].count("passed") == 10
+    gate_here.write("agent.sh", "printf ok > result.txt\n")
+    told(gate_here, *RUN, "--resume", "last")
+    assert [line["trial"]["status"] for line in finished_trials(gate_here)].count("passed") == 10
 
 
 @pytest.mark.slow
-def test_a_trial_that_breaks_its_own_path_has_failed(gate: Here) -> None:
-    gate.write("agent.sh", "printf ok > result.txt; [ $PASSGATE_TRIAL = 0 ] || PATH=/nowhere; exec cat result.txt\n")
-    said = exits(gate, 1, *RUN, "--agent", "cli:sh {project}/agent.sh", "--jobs", "1").stdout
+def test_a_trial_that_breaks_its_own_path_has_failed(gate_here: Here) -> None:
+    script = "printf ok > result.txt; [ $PASSGATE_TRIAL = 0 ] || PATH=/nowhere; exec cat result.txt\n"
+    said = exits(gate_here, 1, *RUN, *shell_agent(gate_here, script), "--jobs", "1").stdout
     assert "the agent could not be started: exit code 127" in said
 
 
 @pytest.mark.slow
-def test_doctor_runs_one_trial_when_it_is_asked_to(gate: Here) -> None:
-    gate.write("agent.py", WRITES_OK_IN_PYTHON)
+def test_doctor_runs_one_trial_when_it_is_asked_to(gate_here: Here) -> None:
+    gate_here.write("agent.py", WRITES_OK_IN_PYTHON)
     right, wrong = "cli:python3 {project}/agent.py", "cli:python3 {project}/agnet.py"
-    said = told(gate, "doctor", right, "--try")
+    said = told(gate_here, "doctor", right, "--try")
     assert "✓ ok      trial: golden/a passed" in said
     assert "transcript  completed" in said
-    assert ran_nothing(gate)
+    assert ran_nothing(gate_here)
     failed = "✗ failed  trial: golden/a failed: the agent could not be started: exit code 2"
-    assert failed in exits(gate, 2, "doctor", wrong, "--try").stdout
-    told(gate, "doctor", wrong)  # Without a trial nobody knows
-    exits(gate, 2, "doctor", "--try")
+    assert failed in exits(gate_here, 2, "doctor", wrong, "--try").stdout
+    told(gate_here, "doctor", wrong)  # Without a trial nobody knows
+    exits(gate_here, 2, "doctor", "--try")
 
 
 @pytest.fixture
 def named(here: Here) -> Here:
     """An agent and targets, and a task that wants its prompt back."""
-    here.write("suites/golden/a.yaml", ASKS.format(grader='{type: output_check, contains: ["eport it"]}'))
+    grader = {"type": "output_check", "contains": ["eport it"]}
+    write_task(here.path / "suites/golden/a.yaml", task_id="a", inputs={"prompt": "Report it."}, graders=[grader])
     here.write("agents.yaml", "agents: {mine: {agent: 'cli:echo {prompt}'}}\n")
     here.write(".agentv/targets.yaml", TARGETS)
     here.write("tools/agent.sh", '#!/bin/sh\ncat "$1" > "$2"\npwd >&2\n').chmod(0o755)
@@ -137,54 +119,56 @@ def test_what_is_no_agent_is_exit_2_with_its_place(named: Here, name: str, messa
     assert message in refused(named, *TRY, name)
 
 
-def test_a_missing_key_is_bad_configuration_and_nothing_is_run(gate: Here) -> None:
-    assert "OPENAI_API_KEY is not set" in refused(gate, *RUN, "--agent", "openai:gpt-5-mini", **NO_KEYS)
-    assert ran_nothing(gate)
+def test_a_missing_key_is_bad_configuration_and_nothing_is_run(gate_here: Here) -> None:
+    assert "OPENAI_API_KEY is not set" in refused(gate_here, *RUN, "--agent", "openai:gpt-5-mini", **NO_KEYS)
+    assert ran_nothing(gate_here)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("agent", ["loop", "service"])
-def test_a_provider_that_is_down_is_inconclusive_and_nothing_is_run(gate: Here, agent: str) -> None:
+def test_a_provider_that_is_down_is_inconclusive_and_nothing_is_run(gate_here: Here, agent: str) -> None:
     address = f"http://127.0.0.1:{free_port()}"
     loop = f"{{agent: 'openai:gpt-5-mini', upstreams: {{openai: {{base_url: '{address}/v1'}}}}}}"
-    gate.write("agents.yaml", f"agents: {{loop: {loop}, service: {{agent: 'http:{address}/ask'}}}}")
-    said = exits(gate, 3, *RUN, "--agent", agent, **NO_KEYS).stderr
+    gate_here.write("agents.yaml", f"agents: {{loop: {loop}, service: {{agent: 'http:{address}/ask'}}}}")
+    said = exits(gate_here, 3, *RUN, "--agent", agent, **NO_KEYS).stderr
     assert f"{address}/" in said
     assert "cannot be reached" in said
-    assert ran_nothing(gate)
+    assert ran_nothing(gate_here)
 
 
 def test_what_a_service_does_not_report_is_said_in_terms_of_its_settings(here: Here) -> None:
-    here.write("suites/golden/a.yaml", ASKS.format(grader="{type: tool_calls, required: [get_order]}"))
+    grader = {"type": "tool_calls", "required": ["get_order"]}
+    write_task(here.path / "suites/golden/a.yaml", task_id="a", graders=[grader])
     with running_agent() as server:
         shown = " ".join(exits(here, 3, *TRY, server.url).stdout.split())
     assert "`http.tool_calls`" in shown
     assert "PASSGATE_TRANSCRIPT" not in shown
 
 
-def test_an_endpoint_that_answers_500_has_completed_nothing(gate: Here) -> None:
+def test_an_endpoint_that_answers_500_has_completed_nothing(gate_here: Here) -> None:
     with running_agent() as server:
         server.replies = [Says({"error": "no memory left"}, status=500)]
-        result = exits(gate, 3, *TRY, server.url)
+        result = exits(gate_here, 3, *TRY, server.url)
     assert result.stderr == ""
     assert "completed" not in result.stdout
     for said in ("transcript  broken off", "answered 500", "no memory left"):
         assert said in result.stdout
 
 
-def test_a_crash_of_a_python_agent_is_shown_with_its_last_frames(gate: Here) -> None:
-    look = "def look(order):\n    raise LookupError(f'no order {order}')\n"
-    result = exits(gate, 1, "try", "golden/a", *agent_file(gate, f"{look}\ndef agent(attempt):\n    return look(17)\n"))
-    assert result.stderr == ""
-    assert "transcript  crashed, " in result.stdout
-    shown = " ".join(result.stdout.replace("│", "").split())  # long paths wrap the lines
-    for said in ("the agent crashed: LookupError: no order 17", "line 5, in agent", "line 2, in look"):
-        assert said in shown
-
-
-def test_an_answer_of_a_wrong_type_has_completed_nothing(gate: Here) -> None:
-    result = exits(gate, 1, "try", "golden/a", *agent_file(gate, "def agent(attempt):\n    return 3\n"))
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "raise LookupError('no order 17')",
+            ("transcript crashed, ", "the agent crashed: LookupError: no order 17", "line 2, in agent"),
+        ),
+        ("return 3", ("transcript unreadable", "the agent gave int, not a text or a transcript")),
+    ],
+    ids=["crash", "answer of a wrong type"],
+)
+def test_a_python_agent_that_breaks_has_completed_nothing(gate_here: Here, body: str, said: tuple[str, ...]) -> None:
+    result = exits(gate_here, 1, "try", "golden/a", *agent_file(gate_here, f"def agent(attempt):\n    {body}\n"))
     assert result.stderr == ""
     assert "completed" not in result.stdout
-    for said in ("transcript  unreadable", "the agent gave int, not a text or a transcript"):
-        assert said in result.stdout
+    shown = " ".join(result.stdout.replace("│", "").split())  # Long paths wrap the lines
+    assert all(one in shown for one in said), shown

@@ -10,7 +10,7 @@ from passgate.tasks.model.task import GateName
 from tests.builders import a_run_id
 from tests.cli.commands import Here, exits, refused, told
 from tests.cli.stored import store_run
-from tests.gates import WRITES_OK, gate_of
+from tests.gates import WRITES_OK
 
 FIRST, SECOND = (a_run_id(day, gate=GateName.NIGHTLY) for day in ("20260130", "20260131"))
 EARLIER = {"GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
@@ -19,12 +19,11 @@ WHY = ("--reason", "The provider was ill.", "--by", "Ann")
 
 
 @pytest.fixture
-def empty(here: Here) -> Here:
+def empty(gate_here: Here) -> Here:
     """A repository on main with two commits and a task `a`."""
-    gate_of(here, "a")
-    here.git("commit", "-q", "--amend", "--allow-empty", "-m", "First", **EARLIER)
-    here.git("commit", "-q", "--allow-empty", "-m", "Second", **EARLIER)
-    return here
+    gate_here.git("commit", "-q", "--amend", "--allow-empty", "-m", "First", **EARLIER)
+    gate_here.git("commit", "-q", "--allow-empty", "-m", "Second", **EARLIER)
+    return gate_here
 
 
 @pytest.fixture
@@ -105,17 +104,6 @@ def test_a_pinned_commit_is_the_baseline_until_it_is_cleared(stored: Here) -> No
     assert not (stored.path / "baseline.yaml").exists()
     assert "1 task: 1 unreliable" in told(stored, *SHOW)
     assert told(stored, *CLEAR) == "nothing is pinned\n"
-
-
-def test_pinned_runs_are_the_baseline_and_what_they_replace_is_said(stored: Here) -> None:
-    told(stored, *PIN, "--commit", "HEAD", *WHY)
-    said = told(stored, *PIN, "--run", "20260131", "--run", SECOND, "--reason", "Better.", "--by", "Bob")
-    assert said.splitlines() == [
-        f"pinned  1 run ({SECOND}), by Bob: Better.",
-        f"before  commit {stored.git('rev-parse', 'HEAD')[:12]}, by Ann: The provider was ill.",
-    ]
-    assert pins(stored)["runs"] == [SECOND]
-    assert "1 task: 1 red before too" in told(stored, *SHOW)
 
 
 def test_who_pins_is_whom_git_knows(stored: Here) -> None:

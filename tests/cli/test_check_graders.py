@@ -102,24 +102,15 @@ def test_where_the_known_good_comes_from(changes: dict[str, Any], known_good: st
     assert check["known_good"] == known_good
 
 
-@pytest.mark.parametrize(
-    ("grader", "why"),
-    [
-        ({"type": "output_check", "json_schema": {}}, "every JSON document is as its json_schema wants it"),
-        ({"type": "state_check", "expect": [{"file": "report.md"}]}, "an agent passes that leaves an empty report.md"),
-        ({"type": "output_check", "contains": ["order"]}, "an agent passes that repeats the prompt"),
-    ],
-)
-def test_graders_that_ask_too_little_are_a_fault_here_and_a_warning_in_validate(
-    grader: dict[str, Any], why: str, here: Here
-) -> None:
-    file = add(graders=[grader], inputs={"prompt": "Write the order as JSON into report.md."})
+def test_graders_that_ask_too_little_are_a_fault_here_and_a_warning_in_validate(here: Here) -> None:
+    file = add(graders=[{"type": "output_check", "contains": ["agree"]}])
     (check,) = checked(here, ExitCode.FAIL)
-    assert f"asks too little: {why}" in [finding["message"] for finding in check["findings"]]
+    too_little = "asks too little: an agent passes that repeats the prompt"
+    assert too_little in [finding["message"] for finding in check["findings"]]
     warnings = exits(here, ExitCode.PASS, "validate", str(file)).stderr.splitlines()
-    warning = next(line for line in warnings if "asks too little" in line)
+    (warning,) = [line for line in warnings if "asks too little" in line]
     assert warning.startswith(f"warning: {file}:")
-    assert why in warning
+    assert too_little.partition(": ")[2] in warning
 
 
 def test_programs_of_graders_see_the_sandbox_that_the_good_trial_left(here: Here) -> None:

@@ -9,33 +9,28 @@ from tests.project import Project
 
 COMMANDS = ("run", "try", "validate", "judge", "trend", "doctor", "init")
 LARGE = {"prefect", "pandas", "pyarrow", "matplotlib"}
+MODELS = {"pydantic", "passgate.tasks.model.task", "passgate.tasks.reports.figures"}
 
 
 @pytest.mark.cold
 @pytest.mark.parametrize(
-    ("arguments", "done_by"),
+    ("arguments", "done_by", "unneeded"),
     [
-        (("validate", "suites"), "passgate.tasks.formats.loading"),
-        (("try", "golden/one"), "passgate.tasks.formats.loading"),
-        (("check-graders",), "passgate.tasks.commands.check_graders"),
-        (("doctor", "nop"), "passgate.tasks.commands.doctor"),
+        (("validate", "suites"), "tasks.formats.loading", LARGE),
+        (("try", "golden/one"), "tasks.formats.loading", LARGE),
+        (("check-graders",), "tasks.commands.check_graders", LARGE),
+        (("doctor", "nop"), "tasks.commands.doctor", LARGE),
+        (("--version",), "flows.cli.app", MODELS),
+        (("--help",), "flows.cli.app", MODELS),
     ],
 )
-def test_commands_for_authors_start_without_the_engine_and_the_tables(
-    bare_project: Project, arguments: tuple[str, ...], done_by: str
+def test_commands_for_authors_and_help_start_without_what_they_do_not_need(
+    bare_project: Project, arguments: tuple[str, ...], done_by: str, unneeded: set[str]
 ) -> None:
     write_task(bare_project, "suites/golden/one.yaml")
     modules = imported_by(bare_project, *arguments)
-    assert done_by in modules, "the command did its work"
-    assert modules.isdisjoint(LARGE)
-
-
-@pytest.mark.cold
-@pytest.mark.parametrize("option", ["--version", "--help"])
-def test_who_asks_for_help_does_not_wait_for_the_models_of_a_run(bare_project: Project, option: str) -> None:
-    modules = imported_by(bare_project, option)
-    assert "passgate.flows.cli.app" in modules
-    assert modules.isdisjoint({"pydantic", "passgate.tasks.model.task", "passgate.tasks.reports.figures"})
+    assert f"passgate.{done_by}" in modules, "the command did its work"
+    assert modules.isdisjoint(unneeded)
 
 
 def test_help_names_every_command_and_the_exit_codes(here: Here) -> None:
@@ -44,10 +39,6 @@ def test_help_names_every_command_and_the_exit_codes(here: Here) -> None:
         assert command in said
         told(here, command, "--help")
     assert "3 INCONCLUSIVE" in said
-
-
-def test_the_version(bare_project: Project) -> None:
-    assert told(bare_project, "--version") == f"passgate {__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -60,10 +51,7 @@ def test_the_version(bare_project: Project) -> None:
         (("run", "ci_merge", "--resume", "last"), "no run 'last'"),
         (("run", "ci_merge", "--resume", "last", "--agent", "nop"), "no run 'last'"),
         (("run", "ci_merge"), "no suites folder suites"),
-        (
-            ("run", "ci_merge", "--runner", "proces"),
-            "passgate: Invalid value for '--runner': 'proces' is not one of 'process', 'dask', 'ray'.",
-        ),
+        (("run", "ci_merge", "--runner", "proces"), "'--runner': 'proces' is not one of 'process', 'dask', 'ray'."),
         (("run", "ci_merge", "--engine", "dagster"), "'dagster' is not one of 'prefect', 'none'"),
         *(
             ((command, "ci-merge"), "'ci-merge' is no gate; did you mean 'ci_merge'?")
@@ -78,6 +66,8 @@ def test_the_version(bare_project: Project) -> None:
         (("view", "last"), "no run 'last'"),
         (("trend",), "passgate run"),
         (("show", "nowhere"), "no file or folder nowhere"),
+        (("validate", "nowhere"), "no file or folder nowhere"),
+        (("validate", "."), "no task files in ."),
         (("frobnicate",), "No such command 'frobnicate'"),
     ],
 )
@@ -87,7 +77,8 @@ def test_what_cannot_be_done_is_exit_2_with_a_message_and_no_traceback(
     assert message in refused(here, *arguments)
 
 
-def test_what_cannot_be_done_is_told_by_the_process_too(bare_project: Project) -> None:
+def test_the_process_says_the_same(bare_project: Project) -> None:
+    assert told(bare_project, "--version") == f"passgate {__version__}\n"
     assert "no run 'last'" in refused(bare_project, "judge", "last", "--json")
 
 

@@ -56,15 +56,6 @@ def test_an_eval_file_becomes_task_files(here: Here) -> None:
     told(here, "validate", "suites")
 
 
-def test_files_are_overwritten_only_with_force(here: Here) -> None:
-    here.write("EVAL.yaml", EVAL)
-    out = here.write("out.yaml", "mine")
-    said = refused(here, "convert", "EVAL.yaml", "--to", "eval", "--out", "out.yaml")
-    assert "out.yaml: there already; --force writes over it" in said
-    assert out.read_text() == "mine"
-    converted(here, "EVAL.yaml", "eval", "out.yaml", "--force")
-
-
 def test_what_cannot_be_said_is_an_error_or_left_out_aloud(here: Here) -> None:
     here.write("suites/golden/a.yaml", TASK.replace("Say hello.", "Say ${{ NAME }}"))
     here.write("suites/_shared/sandboxes/shop/files/a.txt", "")

@@ -1,7 +1,7 @@
 """`passgate doctor`: a line for everything that was looked at, and exit code 2 when something would not work."""
 
 from tests.answering import answering
-from tests.cli.commands import Here, told
+from tests.cli.commands import Here, exits, told
 from tests.project import REPOSITORY
 
 GATES = (REPOSITORY / "gates.yaml").read_text()
@@ -21,8 +21,8 @@ def test_a_repository_in_which_all_is_well(here: Here) -> None:
 
 def test_what_would_not_work_is_exit_2(here: Here) -> None:
     here.write("gates.yaml", GATES)
-    result = here.passgate("doctor", "cli:no-such-program-here", "nop")
-    assert (result.returncode, result.stderr) == (2, "")
+    result = exits(here, 2, "doctor", "cli:no-such-program-here", "nop")
+    assert result.stderr == ""
     assert "  ✗ failed  cli: the agent command 'no-such-program-here' is not on this machine" in result.stdout
     assert "  ✓ ok      nop: nop needs nothing" in result.stdout
     assert result.stdout.rstrip().endswith(", 1 failed")

@@ -31,16 +31,13 @@ def test_what_it_writes_is_valid_and_passes_and_can_fail(bare_project: Project) 
     told(bare_project, "try", "failure_replays/retries-without-end_1", "--agent", "replay")
 
 
-def test_files_that_are_there_are_kept(here: Here) -> None:
-    here.write("gates.yaml", "mine: true\n")
-    assert "kept  gates.yaml" in told(here, "init")
-    assert (here.path / "gates.yaml").read_text() == "mine: true\n"
-
-
-def test_below_the_top_of_a_repository_it_says_where_the_workflow_belongs(here: Here) -> None:
+def test_files_are_kept_and_below_the_top_of_a_repository_it_says_where_the_workflow_belongs(here: Here) -> None:
+    gates = here.write("gates.yaml", "mine: true\n")
+    said = told(here, "init")
+    assert ("kept  gates.yaml" in said, "top of the repository" in said) == (True, False)
+    assert gates.read_text() == "mine: true\n"
     where = "top of the repository: move it there, and run it in services/agent\n"
     assert where in told(here, "init", "services/agent")
-    assert "top of the repository" not in told(here, "init")
 
 
 def test_editors_find_the_schema_of_every_file_that_has_one_and_every_starter_has_tools(here: Here) -> None:
@@ -53,16 +50,6 @@ def test_editors_find_the_schema_of_every_file_that_has_one_and_every_starter_ha
         jsonschema.validate(yaml.safe_load(text), json.loads((file.parent / schema).read_text()))
         if name.startswith("suites"):
             assert "read_file" in [tool["name"] for tool in yaml.safe_load(text)["environment"]["tools"]]
-
-
-@pytest.mark.slow
-@pytest.mark.cold
-def test_it_runs_beside_modules_named_like_its_own(project: Project) -> None:
-    project.write("tasks.py", "raise RuntimeError('the wrong tasks')\n")
-    project.write("flows.py", "raise RuntimeError('the wrong flows')\n")
-    (project.path / "gates.yaml").unlink()
-    told(project, "init")
-    assert "ci_merge PASS" in told(project, "run", "ci_merge")
 
 
 def test_deployments_have_the_names_of_the_repository_and_are_written_when_asked_for(

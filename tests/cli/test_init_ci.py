@@ -27,22 +27,20 @@ def read(here: Here, name: str) -> Any:
     return yaml.safe_load((here.path / name).read_text())
 
 
-def workflow_of(here: Here, *arguments: str) -> Document:
+def workflow_of(here: Here, *arguments: str) -> Any:
     told(here, "init", *arguments)
-    content: Document = read(here, WORKFLOW)
-    return content
+    return read(here, WORKFLOW)
 
 
 @pytest.fixture
-def workflow(here: Here) -> Document:
+def workflow(here: Here) -> Any:
     """The workflow of GitHub without an agent."""
     return workflow_of(here)
 
 
-def jobs_of(here: Here, *arguments: str) -> Document:
+def jobs_of(here: Here, *arguments: str) -> Any:
     told(here, "init", "--ci", "gitlab", *arguments)
-    content: Document = read(here, JOBS)
-    return content
+    return read(here, JOBS)
 
 
 def steps_of(workflow: Document) -> list[Document]:

@@ -93,21 +93,6 @@ def test_the_cost_cap_leaves_a_list_of_what_was_not_run(metered: Project, upstre
     assert upstream.count == 10
 
 
-def test_tasks_of_several_turns(metered: Project, upstream: ScriptedUpstream) -> None:
-    write_task(metered, "max_steps: 4}", "max_steps: 4}, user: {says: [Sure?, Say it again.]}")
-    upstream.says(Says("yes"), Says("yes, sure"), Says("yes!"))
-    run(metered, 0, "--k", "1", agent="openai:m")
-    said = [(message["role"], message["content"]) for message in transcripts(metered)[0]["messages"]]
-    assert said == [
-        ("user", "Say yes."),
-        ("assistant", "yes"),
-        ("user", "Sure?"),
-        ("assistant", "yes, sure"),
-        ("user", "Say it again."),
-        ("assistant", "yes!"),
-    ]
-
-
 def test_an_error_after_paid_calls_keeps_its_transcript_and_its_cost(
     metered: Project, upstream: ScriptedUpstream
 ) -> None:

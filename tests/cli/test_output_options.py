@@ -1,6 +1,7 @@
 """`--json` and `--quiet`: every command has them, and they mean the same everywhere."""
 
 import json
+import shutil
 
 import pytest
 
@@ -29,16 +30,11 @@ def test_a_run_is_the_line_of_its_verdict_when_it_is_quiet_and_its_verdict_as_js
 
 
 @pytest.fixture
-def recorded(
-    scenario: Scenarios,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Here:
+def recorded(scenario: Scenarios, here: Here) -> Here:
     """A project with two runs of a partial gate."""
-    copy = scenario(two_runs_of_a_part).copy(tmp_path_factory.mktemp("recorded") / "repository")
-    monkeypatch.chdir(copy.path)
-    return Here(copy.path, capture=capsys)
+    shutil.rmtree(here.path / ".git")
+    shutil.copytree(scenario(two_runs_of_a_part).path, here.path, dirs_exist_ok=True)
+    return here
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.builders import write_task
 from tests.cli.commands import exits
 from tests.gates import agent_file, finished_trials, gate_of, verdict_of
 from tests.processes import marked_processes
@@ -16,22 +18,11 @@ from tests.waiting import wait_until
 
 AGENT = ("--agent", "python:agent:agent")
 TRY = ("try", "suites/golden/a.yaml", *AGENT)
-TASK = """
-task_id: say_yes
-suite: golden
-description: Say yes.
-inputs: {prompt: Say yes.}
-graders: [{type: output_check, contains: ["yes"]}]
-tracked_metrics: [latency]
-"""
 
 
-@pytest.fixture
-def gate(bare_project: Project) -> Project:
-    gate_of(bare_project, k=1)
-    bare_project.write("suites/golden/a.yaml", TASK)
-    bare_project.environment["PASSGATE_ENGINE"] = "none"
-    return bare_project
+@pytest.fixture(autouse=True)
+def _wants_yes(gate: Project) -> None:
+    write_task(gate.path / "suites/golden/a.yaml")
 
 
 def transcripts(project: Project) -> list[dict[str, Any]]:
@@ -76,30 +67,6 @@ def test_whatever_ends_an_agents_process_the_verdict_is_fail(gate: Project) -> N
     assert b"tok-8d1f7c2e9a" not in written
 
 
-PATCHES = """
-import builtins, os, sys
-import passgate.tasks.gates.decide, passgate.tasks.graders.grading, passgate.tasks.graders
-import passgate.tasks.grade
-from passgate.tasks.model.grade import Grade
-
-async def nothing_wrong(evidence):
-    return (Grade(name="g", type="output_check", passed=True, score=1.0),)
-
-def patch():
-    passgate.tasks.grade.grade_trial = passgate.tasks.graders.grading.grade_trial = nothing_wrong
-    builtins.all = lambda values: True
-    sys.exit = lambda code=0: os._exit(0)
-"""
-
-
-@pytest.mark.parametrize("imported", ["patch()", ""], ids=["when it is imported", "when it is called"])
-def test_an_agent_that_patches_the_gate_patches_its_own_process(gate: Project, imported: str) -> None:
-    agent_file(gate, f"{PATCHES}\n{imported}\ndef agent(attempt):\n    patch()\n    return 'no'\n")
-    result = exits(gate, 1, *TRY)
-    assert result.stderr == ""
-    assert "does not contain 'yes'" in result.stdout
-
-
 @pytest.mark.cold
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -108,7 +75,7 @@ def test_an_agent_that_patches_the_gate_patches_its_own_process(gate: Project, i
 )
 def test_an_output_that_knows_few_characters_costs_no_verdict(gate: Project, variables: dict[str, str]) -> None:
     agent_file(gate, "def agent(attempt):\n    print('żółw ✓')\n    return 'yes żółw ✓'\n")
-    gate.write("suites/golden/a.yaml", TASK.replace("Say yes.", "Say yes ✓ żółw."))
+    write_task(gate.path / "suites/golden/a.yaml", inputs={"prompt": "Say yes ✓ żółw."})
     command = ["sh", "-c", 'exec "$@" > output 2>&1', "sh", *gate.command("run", "ci_merge", *AGENT)]
     result = gate.run(command, **variables)
     assert (result.returncode, verdict_of(gate)["decision"]) == (0, "PASS"), (gate.path / "output").read_bytes()
@@ -125,14 +92,6 @@ def agent(attempt):
         os.execvp("sleep", ["sleep", "4243.{mark}5"])
     time.sleep(600)
 """
-
-
-def test_an_agent_out_of_time_leaves_no_process(gate: Project) -> None:
-    gate_of(gate, k=1, seconds=1)
-    mark = os.getpid()
-    agent_file(gate, HANGS.format(mark=mark))
-    assert "timed_out" in exits(gate, 1, *TRY).stdout
-    assert marked_processes(f"4243.{mark}") == []
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
@@ -153,9 +112,7 @@ def servers_in(folder: Path) -> list[int]:
     """The fork servers of agents whose working folder this is, their keepers and processes among them."""
     found = []
     for process_id in marked_processes("agents.processes.fork_server"):
-        try:
+        with suppress(OSError):
             if Path(f"/proc/{process_id}/cwd").resolve() == folder.resolve():
                 found.append(process_id)
-        except OSError:
-            continue
     return found

@@ -5,9 +5,8 @@ import json
 import pytest
 import yaml
 
-from tests.cli.commands import Here, refused, told
-from tests.scenarios import Scenario, Scenarios
-from tests.scenarios.gates import a_red_run
+from tests.cli.commands import Here, exits, refused, told
+from tests.scenarios import Scenario
 
 EVAL = """
 name: chat
@@ -27,8 +26,8 @@ tests:
 
 def test_an_eval_file_is_shown_as_the_task_that_is_run(here: Here) -> None:
     here.write("golden/chat.eval.yaml", EVAL)
-    result = here.passgate("show", "golden/chat.eval.yaml")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = exits(here, 0, "show", "golden/chat.eval.yaml")
+    assert result.stderr == ""
     assert "criteria: |\n  Greets.\n  Is kind.\n" in result.stdout
     (task,) = yaml.safe_load_all(result.stdout)
     assert (task["task_id"], task["suite"], task["k"], task["metric"]) == ("chat/greet", "golden", 3, "pass^k")
@@ -36,15 +35,10 @@ def test_an_eval_file_is_shown_as_the_task_that_is_run(here: Here) -> None:
     assert task["graders"] == [{"type": "contains", "value": "Ann"}]
     assert task["budgets"] == {"max_steps": 20, "max_seconds": 30.0}
     assert task["scoring"] == {"rule": "weighted_average"}
-    assert "reference" not in task
-    assert "task_digest" not in task
-
-
-def test_programs_get_every_field(here: Here) -> None:
-    here.write("golden/chat.eval.yaml", EVAL)
-    (task,) = json.loads(told(here, "show", "--json", "golden"))
-    assert (task["line"], task["reference"], task["scoring"]["threshold"]) == (7, None, 0.8)
-    assert len(task["task_digest"]) == 64
+    assert {"reference", "task_digest"}.isdisjoint(task)
+    (whole,) = json.loads(told(here, "show", "--json", "golden"))  # Programs get every field
+    assert (whole["line"], whole["reference"], whole["scoring"]["threshold"]) == (7, None, 0.8)
+    assert len(whole["task_digest"]) == 64
 
 
 def test_what_a_terminal_would_obey_is_only_shown(here: Here) -> None:
@@ -62,15 +56,10 @@ def test_problems_are_shown_instead_of_tasks(here: Here) -> None:
     assert "golden/chat.eval.yaml:8:5: tests[0].critera: unknown key; did you mean 'criteria'?" in said
 
 
-@pytest.fixture
-def red(scenario: Scenarios) -> Scenario:
-    return scenario(a_red_run)
-
-
 def test_a_trial_of_a_run_is_shown(red: Scenario) -> None:
     (run,) = red.run_folders()
-    by_name = red.passgate("show", run.name, "--task", "golden/first", "--trial", "1")
-    assert (by_name.returncode, by_name.stderr) == (0, "")
+    by_name = exits(red, 0, "show", run.name, "--task", "golden/first", "--trial", "1")
+    assert by_name.stderr == ""
     assert by_name.stdout.startswith(f"golden/first, trial 1  suites/golden/first.yaml:3\nrun {run.name}\n")
     assert "user Write a.txt.\n" in by_name.stdout
     assert "\x1b" not in by_name.stdout

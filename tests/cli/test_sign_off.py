@@ -4,16 +4,15 @@ import base64
 import json
 import shutil
 import subprocess
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.builders import write_task
 from tests.cli.commands import Here, exits, refused, told
 from tests.gates import newest_run, shell_agent, verdict_of
 from tests.object_store import ObjectStore, object_store
 from tests.project import Project
+from tests.scenarios.integrity import commit
 from tests.signing import a_run_that_awaits, write_gate, write_keys
 
 __all__ = ["object_store"]
@@ -27,8 +26,7 @@ def commit_gate(project: Project) -> tuple[str, str]:
     """Commit a gate that wants a sign-off, and an agent that passes it; the option that names the agent."""
     write_gate(project.path)
     agent = shell_agent(project, "echo yes")
-    project.git("add", ".")
-    project.git("commit", "-q", "-m", "Release")
+    commit(project, "Release")
     return agent
 
 
@@ -84,27 +82,6 @@ def test_a_release_is_rejected_once_and_for_all(released: Here) -> None:
     assert "release_candidate FAIL: rejected by Ada" in exits(released, 1, "sign-off", "last", *REJECT).stdout
     assert "is signed off already: rejected by Ada" in refused(released, "sign-off", "last", *APPROVE)
     assert verdict_of(released)["decision"] == "FAIL"
-
-
-def test_what_has_changed_since_is_named(released: Here) -> None:
-    write_task(released.path / "suites/golden/say-yes.yaml", inputs={"prompt": "Say no."})
-    said = refused(released, "sign-off", "last", *APPROVE)
-    assert "have changed since it was judged: the tasks (say-yes), the tracked files" in said
-    assert verdict_of(released)["decision"] == "INCONCLUSIVE"
-    released.git("checkout", "-q", ".")
-    released.git("commit", "-q", "--allow-empty", "-m", "Go on")
-    assert "the commit (it was" in refused(released, "sign-off", "last", *APPROVE)
-
-
-def test_of_two_at_the_same_time_one_decides(released: Here) -> None:
-    with ExitStack() as stack:
-        begun = [released.started(released.command("sign-off", "last", *said)) for said in (APPROVE, REJECT)]
-        both = [stack.enter_context(one) for one in begun]
-        for one in both:
-            one.communicate()
-    codes = [one.returncode for one in both]
-    assert codes in ([0, 2], [2, 1])
-    assert verdict_of(released)["decision"] == ("PASS" if codes[0] == 0 else "FAIL")
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,13 @@
 """A history, or runs, that a change brings with it: refused by every command that reads them."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.builders import a_run_id
 from tests.cli.commands import Here, refused
 from tests.cli.stored import store_run
-from tests.gates import gate_of
 
 RUN = a_run_id("20260130")
 REMEDY = "a line in .gitignore and a commit"
-
-
-@pytest.fixture
-def gated(here: Here) -> Here:
-    gate_of(here, "a")
-    return here
 
 
 def bring_history(project: Here, location: str) -> None:
@@ -38,17 +29,17 @@ def bring_history(project: Here, location: str) -> None:
     ],
     ids=" ".join,
 )
-def test_no_command_reads_a_history_that_git_tracks(gated: Here, command: tuple[str, ...]) -> None:
-    bring_history(gated, "kept/history")
-    said = refused(gated, *command, "--history", "kept/history")
+def test_no_command_reads_a_history_that_git_tracks(gate_here: Here, command: tuple[str, ...]) -> None:
+    bring_history(gate_here, "kept/history")
+    said = refused(gate_here, *command, "--history", "kept/history")
     assert "the history kept/history must not be in git, but git tracks kept/history/" in said
     assert f"`git rm -r --cached kept/history`, {REMEDY}" in said
 
 
-def test_the_history_that_the_policy_names_is_no_other(gated: Here) -> None:
-    bring_history(gated, "kept")
-    gated.write("gates.yaml", (gated.path / "gates.yaml").read_text() + "history: kept\n")
-    assert "the history kept must not be in git" in refused(gated, "run", "ci_merge")
+def test_the_history_that_the_policy_names_is_no_other(gate_here: Here) -> None:
+    bring_history(gate_here, "kept")
+    gate_here.write("gates.yaml", (gate_here.path / "gates.yaml").read_text() + "history: kept\n")
+    assert "the history kept must not be in git" in refused(gate_here, "run", "ci_merge")
 
 
 @pytest.mark.parametrize(
@@ -61,15 +52,9 @@ def test_the_history_that_the_policy_names_is_no_other(gated: Here) -> None:
     ],
     ids=" ".join,
 )
-def test_no_command_goes_on_with_runs_that_git_tracks(gated: Here, command: tuple[str, ...]) -> None:
-    gated.write(f".passgate/runs/{RUN}/plan.json", "{}")
-    gated.git("add", "--all", "--force")
-    said = refused(gated, *command)
+def test_no_command_goes_on_with_runs_that_git_tracks(gate_here: Here, command: tuple[str, ...]) -> None:
+    gate_here.write(f".passgate/runs/{RUN}/plan.json", "{}")
+    gate_here.git("add", "--all", "--force")
+    said = refused(gate_here, *command)
     assert f"passgate's folder .passgate must not be in git, but git tracks .passgate/runs/{RUN}/plan.json" in said
     assert f"`git rm -r --cached .passgate`, {REMEDY}" in said
-
-
-def test_a_link_in_place_of_the_folder_is_refused(gated: Here, tmp_path: Path) -> None:
-    (gated.path / ".passgate").symlink_to(tmp_path)
-    gated.git("add", "--all")
-    assert "git tracks the link .passgate" in refused(gated, "run", "ci_merge")

@@ -2,16 +2,14 @@
 
 import csv
 import json
-import os
-import threading
 
 import pytest
 from bench.generated_history import night_id, task_names
 
-from passgate.tasks.history.columns import rows, table_of
-from passgate.tasks.history.dataset import History
-from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
+from tests.builders import a_run_id
 from tests.cli.commands import Here, refused, told
+from tests.cli.stored import store_run
+from tests.gates import gate_of
 from tests.scenarios import Scenarios
 from tests.scenarios.histories import NIGHTS, forty_nights
 
@@ -42,18 +40,6 @@ def test_every_format_is_written_by_the_name_of_its_file(here: Here, history: st
     assert "<svg" in (here.path / "x.html").read_text()
 
 
-def test_a_pipe_is_written_into_and_not_replaced(here: Here, history: str) -> None:
-    pipe = here.path / "pipe.csv"
-    os.mkfifo(pipe)
-    read: list[str] = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
-    reader.start()
-    told(here, "trend", "--history", history, "--since", "2025-02-01", "--output", str(pipe))
-    reader.join()
-    assert pipe.is_fifo()
-    assert "suite,label" in read[0] or "nightly of" in read[0]
-
-
 @pytest.mark.parametrize(
     ("options", "remedy"),
     [
@@ -71,10 +57,8 @@ def test_what_cannot_be_shown_is_a_mistake_with_its_remedy(
 
 
 def test_a_history_of_the_future_says_why_it_has_nothing_to_show(here: Here) -> None:
-    run_id = a_run_id("29990101")
-    plan = a_plan(a_task(), run_id=run_id, created_at=begun(run_id))
-    made = table_of(rows(trials_of(a_task(), "ppp"), plan))
-    History(str(here.path / ".passgate/history")).write_run(run_id, "2999-01-01", made, {})
+    gate_of(here, "a")
+    store_run(here, a_run_id("29990101"), "ppp", "")
     said = refused(here, "trend")
     assert "no run to show" in said
     assert "it is in the future" in said

@@ -4,7 +4,8 @@ import os
 import shutil
 import signal
 import subprocess
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -19,36 +20,35 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LIMIT = 300  # Seconds: a busy machine takes long
 
 
-def viewer(project: Project, *options: str) -> AbstractContextManager[subprocess.Popen[str]]:
-    return project.started(project.command("view", *options))
+@contextmanager
+def viewer(project: Project, *options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The command, and the address that it says."""
+    with project.started(project.command("view", *options)) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_interrupted(bare_project: Project, kind: signal.Signals) -> None:
-    with viewer(bare_project) as process, httpx.Client(timeout=LIMIT, trust_env=False) as client:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
+    with viewer(bare_project) as (process, address), httpx.Client(timeout=LIMIT, trust_env=False) as client:
         assert address.startswith("http://127.0.0.1:")
         answer = client.get(address)
-        assert answer.status_code == 200
+        assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
         assert "There are no runs yet" in answer.text
-        assert answer.headers["cache-control"] == "no-store"
         without_token = address.rstrip("/").rpartition("/")[0]
         for path in ("/", "/x/", "/runs/", "/%FF/"):
             assert client.get(f"{without_token}{path}").status_code == 404
         # The client's connection is still open.
         process.send_signal(kind)
         _, errors = process.communicate()
-    assert process.returncode == 130
-    assert errors == "passgate: interrupted\n"
+    assert (process.returncode, errors) == (130, "passgate: interrupted\n")
 
 
 @pytest.mark.slow
 def test_a_port_that_is_taken_is_told(bare_project: Project) -> None:
-    with viewer(bare_project, "--quiet") as process:
-        assert process.stdout is not None
-        port = process.stdout.readline().split(":")[2].partition("/")[0]
+    with viewer(bare_project, "--quiet") as (_, address):
+        port = address.split(":")[2].partition("/")[0]
         assert "choose another one with --port" in refused(bare_project, "view", "--port", port)
 
 
@@ -66,27 +66,17 @@ async def test_only_who_knows_the_token_gets_an_answer(bare_project: Project, mo
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 def test_the_page_of_a_run_that_goes_on_follows_it(bare_project: Project) -> None:
-    run_id = "20260131T000000Z-ci_merge-ffff"
-    task = a_task()
-    folder = bare_project.path / ".passgate" / "runs" / run_id
-    folder.mkdir(parents=True)
+    run_id, task = "20260131T000000Z-ci_merge-ffff", a_task()
     plan = a_plan(task, run_id=run_id, policy=a_policy(suites=["golden"]))
-    (folder / "plan.json").write_text(plan.model_dump_json(exclude_unset=True), encoding="utf-8")
-    with (
-        (folder / "journal.jsonl").open("a", encoding="utf-8") as journal,
-        viewer(bare_project, "last", "--quiet") as process,
-        sync_playwright() as playwright,
-    ):
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
+    run = bare_project.write(f".passgate/runs/{run_id}/plan.json", plan.model_dump_json(exclude_unset=True)).parent
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with viewer(bare_project, "last", "--quiet") as (_, address), sync_playwright() as playwright:
         assert address.endswith(f"/runs/{run_id}/report.html")
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=LIMIT * 1000)
         tab = browser.new_page()
         tab.goto(address, timeout=LIMIT * 1000)
         assert "0 of 3 trials are done" in tab.locator("#live").inner_text()
-        journal.write(f"{a_finished(task, 0).model_dump_json()}\n")
-        journal.flush()
+        (run / "journal.jsonl").write_text(f"{a_finished(task, 0).model_dump_json()}\n", encoding="utf-8")
         tab.get_by_text("1 of 3 trials are done").wait_for(timeout=LIMIT * 1000)
         assert "yes" in tab.locator("[id='golden/say-yes/0']").inner_text()
         browser.close()

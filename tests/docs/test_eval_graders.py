@@ -12,7 +12,6 @@ from passgate.tasks.graders.judges.judge_prompt import _AUTHORS, _QUESTION, _WOR
 from passgate.tasks.graders.programs.grader_reply import read_document
 from passgate.tasks.graders.trajectories.limits import EXPLORING_TOOLS
 from passgate.tasks.model.assertions import AssertionOptions, ToolTrajectory
-from passgate.tasks.model.graders import Aggregator
 from tests.docs.keys import defaults, own_names
 from tests.docs.pages import PAGES, cells, code_in, rows, section, table
 from tests.docs.test_input_files import MODELS as OF_PASSGATE
@@ -55,9 +54,7 @@ def test_options_and_their_defaults(kind: str) -> None:
     assert kind == CANNOT_RUN or f"type: {kind}\n" in PAGES[PAGE] or f"type: {kind}," in PAGES[PAGE], "an example"
 
 
-def test_aggregators_and_modes() -> None:
-    aggregators = get_args(Aggregator.model_fields["type"].annotation)
-    assert cells(table(section(PAGE, "composite"), "aggregator")) == list(aggregators)
+def test_modes() -> None:
     modes = {mode for row in rows(table(section(PAGE, "tool_trajectory"), "mode"))[2:] for mode in code_in(row[0])}
     assert modes == set(get_args(ToolTrajectory.model_fields["mode"].annotation))
 

@@ -46,7 +46,6 @@ def test_the_catalogue_has_every_schema_of_files_that_people_write_and_finds_the
     written = {f"{name}.schema.json" for name in ("transcript", "trial", "summary", "verdict", "four_suite")}
     assert files == {file.name for file in (REPOSITORY / "schema").glob("*.json")} - written
     assert all({"name", "description", "fileMatch", "url"} == set(entry) for entry in schemas)
-    schemas = json.loads(CATALOGUE.read_text(encoding="utf-8"))["schemas"]
     patterns = {pattern.removeprefix("**/"): entry["url"] for entry in schemas for pattern in entry["fileMatch"]}
     for name, schema in (("gates.yaml", "gates"), ("suites/golden/a.yaml", "task"), ("EVAL.yaml", "eval")):
         found = {url for pattern, url in patterns.items() if fnmatchcase(name, pattern)}

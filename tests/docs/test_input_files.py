@@ -10,13 +10,18 @@ import yaml
 from pydantic import BaseModel
 
 from passgate.flows.cli.engine import _SETTINGS as SETTINGS
+from passgate.tasks.agents import http_templates
+from passgate.tasks.agents.commands import PLACEHOLDERS
 from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.replay import RECORDINGS
 from passgate.tasks.formats import agents_file, targets_file
 from passgate.tasks.graders import GRADERS
+from passgate.tasks.graders.grader_checks import faults
 from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
 from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
-from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.baseline import BaselineState, Pins
 from passgate.tasks.model.checks import Fault
+from passgate.tasks.model.graders import Aggregator
 from passgate.tasks.model.policy import JudgePolicy, Policy, QuarantineFile, Rule
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import RunRequest
@@ -64,6 +69,23 @@ def as_written(path: str) -> str:
 )
 def test_a_table_has_every_name_and_no_other(page: str, heading: str, names: Iterable[str]) -> None:
     assert set(cells(section(page, heading))) == set(map(str, names))
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "head", "names"),
+    [
+        ("docs/agents.md", "Agents", "kind", AgentKind),
+        ("docs/agents.md", "cli", "placeholder", [f"{{{name}}}" for name in PLACEHOLDERS]),
+        ("docs/agents.md", "http", "placeholder", [f"{{{{ {name} }}}}" for name in http_templates.PLACEHOLDERS]),
+        ("docs/agents.md", "replay", "file", [one.format(task_id="TASK_ID", trial="TRIAL") for one in RECORDINGS]),
+        ("docs/agents.md", "Targets of AgentV", "provider", targets_file.SUPPORTED),
+        ("docs/baseline.md", "States", "state", BaselineState),
+        ("docs/eval-graders.md", "composite", "aggregator", get_args(Aggregator.model_fields["type"].annotation)),
+        ("docs/grader-checks.md", "What is tried", "mutant", faults._KILLS),
+    ],
+)
+def test_a_table_has_the_names_in_their_order(page: str, heading: str, head: str, names: Iterable[str]) -> None:
+    assert cells(table(section(page, heading), head)) == list(map(str, names))
 
 
 def test_the_keys_that_every_task_must_have() -> None:
@@ -115,7 +137,6 @@ def test_placeholders_of_an_agents_variables() -> None:
 
 def test_targets_of_agentv() -> None:
     text = section("docs/agents.md", "Targets of AgentV")
-    assert cells(table(text, "provider")) == list(targets_file.SUPPORTED)
     keys = {row[0].strip("`"): row[1] for row in rows(table(text, "key"))[2:]}
     assert {key for key, of in keys.items() if of == "`cli`"} == set(targets_file._CLI_KEYS)
     assert {key for key, of in keys.items() if of == "the others"} == set(targets_file._CHAT_KEYS)

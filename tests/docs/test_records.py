@@ -40,15 +40,11 @@ def test_metrics_and_their_groups() -> None:
 
 
 def test_the_keys_of_a_transcript() -> None:
-    whole, ends, message, call, usage = map(cells, tables(section("docs/agents.md", "The transcript")))
-    assert whole == list(Transcript.model_fields)
-    assert ends == list(map(str, EndReason))
-    assert message == list(Message.model_fields)
-    assert call == list(ToolCall.model_fields)
-    assert usage == list(Usage.model_fields)
-    changes, file = map(cells, tables(section("docs/agents.md", "Changed files")))
-    assert changes == list(FileChanges.model_fields)
-    assert file == list(ChangedFile.model_fields)
+    whole, ends, *parts = map(cells, tables(section("docs/agents.md", "The transcript")))
+    assert (whole, ends) == (list(Transcript.model_fields), list(map(str, EndReason)))
+    assert parts == [list(part.model_fields) for part in (Message, ToolCall, Usage)]
+    changed = [*map(cells, tables(section("docs/agents.md", "Changed files")))]
+    assert changed == [list(part.model_fields) for part in (FileChanges, ChangedFile)]
     assert code_in(meanings("docs/agents.md", "Changed files")["change"]) == set(ChangeKind)
 
 
