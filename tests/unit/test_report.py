@@ -52,8 +52,7 @@ def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their
 def test_no_report_holds_a_secret(folder: RunStore) -> None:
     report(RunView(a_verdict("it said hunter22")), folder, Masker(["hunter22"]))
     for name in RUN_FILES:
-        text = (folder.path / name).read_text(encoding="utf-8")
-        assert "hunter22" not in text
+        assert "hunter22" not in (folder.path / name).read_text(encoding="utf-8")
     assert "it said" in (folder.path / "summary.md").read_text(encoding="utf-8")
 
 
