@@ -19,20 +19,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
+from tests import upstream_replies as replies
 from tests import upstream_shapes as shapes
-from tests.upstream_replies import (
-    SOMETHING,
-    CutShort,
-    Down,
-    MalformedJson,
-    Reply,
-    ResetMidBody,
-    ResetMidStream,
-    Silent,
-    Slow,
-    Status,
-    WrongContentType,
-)
+from tests.upstream_replies import SOMETHING, Reply
 from tests.upstream_shapes import Answer, Json, Says
 
 Script = Sequence[Reply] | Callable[[int, Json], Reply]
@@ -118,7 +107,7 @@ class ScriptedUpstream:
 
     def __exit__(self, *_: object) -> None:
         """Stop; requests from now on are refused by the operating system."""
-        self._loop.call_soon_threadsafe(self._stop)
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._socket.close()
 
@@ -133,9 +122,6 @@ class ScriptedUpstream:
             task.cancel()
         self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self._loop.close()
-
-    def _stop(self) -> None:
-        self._loop.stop()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -192,33 +178,31 @@ async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 async def _reply(reply: Reply, answer: Answer, api: Answerer, writer: asyncio.StreamWriter) -> bool:
     match reply:
-        case Down():
+        case replies.Down():
             return False
-        case Status(code, headers, body):
+        case replies.Status(code, headers, body):
             return await _send(writer, code, _error(code) if body is None else body, dict(headers))
-        case WrongContentType():
+        case replies.WrongContentType():
             return await _send(writer, 200, b"<html><body>Sign in to the hotel's network</body></html>")
-        case Silent(seconds):
+        case replies.Silent(seconds):
             await asyncio.sleep(seconds)
-    answer = Answer(
-        getattr(reply, "says", reply if isinstance(reply, Says) else SOMETHING), answer.number, answer.request
-    )
+    says = reply if isinstance(reply, Says) else getattr(reply, "says", SOMETHING)
+    answer = Answer(says, answer.number, answer.request)
     if answer.request.get("stream"):
         return await _send_stream(writer, list(api.events(answer)), reply)
     return await _send_body(writer, json.dumps(api.body(answer)).encode(), reply)
 
 
 async def _send_body(writer: asyncio.StreamWriter, body: bytes, reply: Reply) -> bool:
-    middle = len(body) // 2
+    middle, whole = len(body) // 2, {"content-type": "application/json", "content-length": str(len(body))}
     match reply:
-        case MalformedJson():
-            return await _send(writer, 200, body[:middle], {"content-type": "application/json"})
-        case ResetMidBody() | ResetMidStream() | CutShort():
-            writer.write(_head(200, {"content-type": "application/json", "content-length": str(len(body))}))
-            writer.write(body[:middle])
+        case replies.MalformedJson():
+            body = body[:middle]
+        case replies.ResetMidBody() | replies.ResetMidStream() | replies.CutShort():
+            writer.write(_head(200, whole) + body[:middle])
             return await _reset(writer)
-        case Slow(pause):
-            writer.write(_head(200, {"content-type": "application/json", "content-length": str(len(body))}))
+        case replies.Slow(pause):
+            writer.write(_head(200, whole))
             for begin in range(0, len(body), 50):
                 await asyncio.sleep(pause)
                 writer.write(body[begin : begin + 50])
@@ -230,19 +214,19 @@ async def _send_body(writer: asyncio.StreamWriter, body: bytes, reply: Reply) ->
 async def _send_stream(writer: asyncio.StreamWriter, events: list[bytes], reply: Reply) -> bool:
     writer.write(_head(200, {"content-type": "text/event-stream; charset=utf-8", "transfer-encoding": "chunked"}))
     match reply:
-        case MalformedJson():
+        case replies.MalformedJson():
             events = [events[0], b'data: {"choices": [{"del\n\n', *events[2:]]
-        case ResetMidStream(after_events) | CutShort(after_events):
+        case replies.ResetMidStream(after_events) | replies.CutShort(after_events):
             events = events[:after_events]
-        case ResetMidBody():
+        case replies.ResetMidBody():
             whole = b"".join(events)
             events = [whole[: len(whole) // 2]]
     for one in events:
-        if isinstance(reply, Slow):
+        if isinstance(reply, replies.Slow):
             await asyncio.sleep(reply.chunk_pause)
         writer.write(b"%x\r\n%b\r\n" % (len(one), one))
         await writer.drain()
-    if isinstance(reply, ResetMidStream | ResetMidBody):
+    if isinstance(reply, replies.ResetMidStream | replies.ResetMidBody):
         return await _reset(writer)
     writer.write(b"0\r\n\r\n")
     await writer.drain()

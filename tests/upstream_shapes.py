@@ -86,23 +86,16 @@ def chat_calls(answer: Answer) -> list[Json]:
 def embedding_body(answer: Answer) -> Json:
     """POST /v1/embeddings."""
     tokens = answer.says.tokens_in
-    return {
-        "object": "list",
-        "data": [{"object": "embedding", "index": 0, "embedding": [0.0, 1.0]}],
-        "model": answer.model,
-        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-    }
+    data = [{"object": "embedding", "index": 0, "embedding": [0.0, 1.0]}]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data, "model": answer.model, "usage": usage}
 
 
 def chat_body(answer: Answer) -> Json:
     calls = chat_calls(answer)
     message = {"role": "assistant", "content": answer.says.text or None, "refusal": None}
-    choice = {
-        "index": 0,
-        "message": message | ({"tool_calls": calls} if calls else {}),
-        "finish_reason": "tool_calls" if calls else "stop",
-        "logprobs": None,
-    }
+    ended = {"finish_reason": "tool_calls" if calls else "stop", "logprobs": None}
+    choice = {"index": 0, "message": message | ({"tool_calls": calls} if calls else {}), **ended}
     body = {**_chat_head(answer, "chat.completion"), "choices": [choice]}
     return body | ({"usage": chat_usage(answer.says)} if answer.says.says_usage else {})
 
@@ -139,25 +132,13 @@ def _chat_chunk(answer: Answer, delta: Json, finish_reason: str | None = None) -
 
 def response_items(answer: Answer) -> list[Json]:
     text = {"type": "output_text", "text": answer.says.text, "annotations": []}
-    message = {
-        "type": "message",
-        "id": f"msg_{answer.number}",
-        "status": "completed",
-        "role": "assistant",
-        "content": [text],
-    }
-    calls = [
-        {
-            "type": "function_call",
-            "id": f"fc_{call_id}",
-            "call_id": call_id,
-            "name": tool,
-            "arguments": json.dumps(arguments),
-            "status": "completed",
-        }
-        for call_id, tool, arguments in answer.calls
+    message = {"type": "message", "id": f"msg_{answer.number}", "role": "assistant", "content": [text]}
+    calls: list[Json] = [
+        {"type": "function_call", "id": f"fc_{call}", "call_id": call, "name": tool, "arguments": json.dumps(given)}
+        for call, tool, given in answer.calls
     ]
-    return [message, *calls] if answer.says.text or not calls else calls
+    items = [message, *calls] if answer.says.text or not calls else calls
+    return [{**item, "status": "completed"} for item in items]
 
 
 def response_body(answer: Answer, status: str = "completed") -> Json:
@@ -288,19 +269,10 @@ def _block_events(index: int, block: Json) -> Iterator[bytes]:
     yield named_event({"type": "content_block_stop", "index": index})
 
 
+_MODEL = {"id": "scripted-model", "display_name": "Scripted", "owned_by": "tests", "object": "model", "type": "model"}
 MODELS: Json = {
     "object": "list",
-    "data": [
-        {
-            "id": "scripted-model",
-            "object": "model",
-            "type": "model",
-            "display_name": "Scripted",
-            "created": CREATED,
-            "created_at": "2026-01-31T12:00:00Z",
-            "owned_by": "tests",
-        }
-    ],
+    "data": [{**_MODEL, "created": CREATED, "created_at": "2026-01-31T12:00:00Z"}],
     "has_more": False,
     "first_id": "scripted-model",
     "last_id": "scripted-model",

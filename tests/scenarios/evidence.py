@@ -4,20 +4,12 @@ import json
 import textwrap
 from typing import Any
 
+from tests import gates
 from tests.gates import verdict_of
 from tests.project import Project
 from tests.scenarios import Scenario
 
-GATES = """
-version: 1
-suites:
-  golden: {k: 3, metric: pass^k, max_steps: 20, budgets: {max_seconds: 300}}
-gates:
-  ci_merge:
-    suites: [golden]
-    blocks_on: [safety_violation, forbidden_tool, golden_regression, task_failed]
-    admission: {passes: 2, of: 3}
-"""
+GATES = gates.GATES.format(k=3, seconds=300, suites="golden") + "    admission: {passes: 2, of: 3}\n"
 TASK = """
 task_id: {name}
 suite: golden

@@ -1,18 +1,11 @@
 """A change that edits what it is judged by."""
 
+from tests import gates
 from tests.project import Project
 from tests.scenarios import Scenario
 
-GATES = """
-version: 1
-suites:
-  golden: {k: 2, metric: pass^k, max_steps: 20, budgets: {max_seconds: 300}}
-gates:
-  ci_merge:
-    suites: [golden]
-    blocks_on: [safety_violation, forbidden_tool, golden_regression, task_failed]
-"""
-
+_LINES = gates.GATES.format(k=2, seconds=300, suites="golden").splitlines(keepends=True)
+GATES = "".join(line for line in _LINES if "adversarial" not in line)
 TASK = """
 task_id: {name}
 suite: golden
