@@ -65,25 +65,13 @@ def test_rates_of_single_tasks(strict: Here) -> None:
     assert {cause["task"] for cause in found["causes"] if cause["task"]} == {"golden/t00"}
 
 
-def test_a_history_without_runs_says_what_to_do(strict: Here) -> None:
-    said = refused(strict, "forecast", "ci_merge", "--agent", "nop", "--history", "somewhere")
-    assert "the history somewhere has no runs of nop on main" in said
-    assert "--assume 0.99" in said
-
-
-def test_a_rates_file_with_mistakes_names_each_with_its_place(strict: Here) -> None:
-    strict.write("rates.json", '{\n  "golden/t00": 1.5,\n  "golden/t000": 0.9\n}')
-    said = refused(strict, "forecast", "ci_merge", "--rates", "rates.json")
-    assert "rates.json:2:17: golden/t00: expected a rate from 0 to 1, as in 0.98" in said
-    unknown = "rates.json:3:3: golden/t000: the gate has no task 'golden/t000'; did you mean 'golden/t00'?"
-    assert unknown in said
-    assert "2 problems found" in said
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--assume", "0.9", "--rates", "r.json"), "give --assume or --rates, not both"),
+        (("--agent", "nop", "--history", "somewhere"), "the history somewhere has no runs of nop on main"),
+        (("--agent", "nop", "--history", "somewhere"), "`--assume 0.99`"),
+        (("--rates", "none.json"), "none.json:1:1: cannot be read"),
         (("--assume", "1.1"), "should be less than or equal to 1"),
         (("--assume", "0.9", "--plot", "x.png"), "--plot x.png: the picture is an SVG: give FILE.svg"),
         (("--assume", "0.9", "--plot", "x", "--gates", "none.yaml"), "--plot x: the picture is an SVG: give FILE.svg"),
