@@ -8,6 +8,7 @@ from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import Metric, SequentialTest
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.stats.decision import (
+    OperatingCharacteristic,
     decide,
     decide_by,
     in_order,
@@ -160,6 +161,14 @@ def test_it_is_decided_once_the_trials_to_come_cannot_turn_it() -> None:
     assert sprt(outcomes("pppppppff"), RULE, 10) is FAILED
     assert sprt(outcomes("pfpf"), STEEP, 4) is FAILED
     assert sprt(outcomes("ppfpfffff"), STEEP, 5) is PASSED
+
+
+def test_the_operating_characteristic_of_a_test_that_can_be_done_by_hand() -> None:
+    """Of three trials two of a kind decide: the third is run when the first two differ."""
+    half = operating_characteristic(STEEP, 3, 0.5)
+    assert half == OperatingCharacteristic(accepts=0.5, expected_trials=2.5)
+    often = operating_characteristic(STEEP, 3, 0.9)
+    assert often == pytest.approx((0.9**2 + 2 * 0.9**2 * 0.1, 2 + 2 * 0.9 * 0.1))
 
 
 @pytest.mark.parametrize(("k", "rate"), [(0, 0.5), (10, 1.1), (10, -0.1)])
