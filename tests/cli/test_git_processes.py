@@ -8,6 +8,7 @@ import pytest
 from tests.cli.commands import told
 from tests.gates import WRITES_OK, gate_of
 from tests.project import Project
+from tests.scenarios.integrity import commit
 
 pytestmark = pytest.mark.slow
 
@@ -20,11 +21,9 @@ def processes_of_a_run(project: Project, log: Path, **environment: str) -> int:
     program.chmod(0o755)
     log.write_text("")
     path = f"{program.parent}:{project.full_environment()['PATH']}"
-    told(project, "run", "ci_merge", "--engine", "none", *AGENT, PATH=path, **environment)
+    agent = "cli:sh -c 'printf ok > result.txt'"
+    told(project, "run", "ci_merge", "--engine", "none", "--agent", agent, PATH=path, **environment)
     return len(log.read_text().splitlines())
-
-
-AGENT = ("--agent", "cli:sh -c 'printf ok > result.txt'")
 
 
 @pytest.fixture
@@ -32,12 +31,10 @@ def gated(bare_project: Project) -> Project:
     """A gate on main; the branch `change` is checked out and has a commit of its own."""
     gate_of(bare_project, "a", k=2)
     bare_project.write(".gitignore", ".passgate/\n")
-    bare_project.git("add", "--all")
-    bare_project.git("commit", "-q", "-m", "The gate")
+    commit(bare_project, "The gate")
     bare_project.git("checkout", "-q", "-b", "change")
     bare_project.write("agent.py", "x\n")
-    bare_project.git("add", "--all")
-    bare_project.git("commit", "-q", "-m", "The change")
+    commit(bare_project, "The change")
     return bare_project
 
 
