@@ -25,9 +25,19 @@ from tests.project import Project, clean_environment
 from tests.scenarios import Scenarios
 from tests.scenarios.counting import JOBS, TASKS, K, in_one_process
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+# A busy machine takes longer to end a cluster than a run waits.
+ENDS_IN_PEACE = """
+import sys
+from passgate.flows import executors
+from passgate.flows.process import supervision
+from passgate.flows.process.supervisor import main
+supervision.SECONDS_TO_INTERRUPT = supervision.SECONDS_TO_EXIT = executors._SECONDS_TO_CLOSE = 240.0
+sys.exit(main())
+"""
 
 
 @pytest.fixture
@@ -91,7 +101,7 @@ def running_dask(folder: Path) -> Iterator[DaskCluster]:
         for process in processes:
             process.terminate()
         for process in processes:
-            process.wait(timeout=60)
+            process.wait(timeout=LIMIT)
 
 
 def lose_workers(
@@ -159,7 +169,8 @@ def test_a_signal_ends_a_run_on_every_task_runner_and_leaves_nothing_behind(
     counting.replies = [Says(), Says(pause=300)]
     with TemporaryDirectory(prefix="t") as temporary:  # a short path, for the sockets of Ray
         project.environment["TMPDIR"] = temporary
-        with begun(project, "--runner", runner, "--workers", "2") as run:
+        command = [sys.executable, "-c", ENDS_IN_PEACE]
+        with begun(project, "--runner", runner, "--workers", "2", command=command) as run:
             wait_for_trials(project, run, 1)
             run.send_signal(signal.SIGTERM)
             assert run.wait(timeout=300) == 130, said(project)
