@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.gates import gate_of, shell_agent
+from tests.gates import shell_agent
 from tests.processes import interrupted, marked_processes
 from tests.project import Project
 
@@ -38,19 +38,16 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("words", [("try", "golden/a"), ("burn-in", "ci_merge", "--runs", "2")], ids=" ".join)
-def test_what_cannot_be_carried_on_is_only_interrupted(bare_project: Project, words: tuple[str, ...]) -> None:
-    gate_of(bare_project, "a")
+def test_what_cannot_be_carried_on_is_only_interrupted(gate: Project, words: tuple[str, ...]) -> None:
     mark = str(time.time_ns())
-    command = bare_project.command(*words, *shell_agent(bare_project, f"sleep 4242.{mark}"))
-    ended = interrupted(bare_project, command, signal.SIGINT, lambda: marked_processes(f"sleep\x004242.{mark}") != [])
+    command = gate.command(*words, *shell_agent(gate, f"sleep 4242.{mark}"))
+    ended = interrupted(gate, command, signal.SIGINT, lambda: marked_processes(f"sleep\x004242.{mark}") != [])
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (130, "passgate: interrupted")
     assert "resume" not in ended.stderr
 
 
-def test_an_interrupt_after_the_verdict_changes_nothing(bare_project: Project) -> None:
-    gate_of(bare_project, "a", k=1)
-    run = ("run", "ci_merge", "--agent", "nop", "--engine", "none")
-    ended = bare_project.run([sys.executable, "-c", PRESSING_WHEN_IT_PRINTS, *run])
+def test_an_interrupt_after_the_verdict_changes_nothing(gate: Project) -> None:
+    ended = gate.run([sys.executable, "-c", PRESSING_WHEN_IT_PRINTS, "run", "ci_merge", "--agent", "nop"])
     assert ended.returncode == 1, ended.stderr
     assert "/report.html" in ended.stdout
     assert "interrupted" not in ended.stderr

@@ -42,13 +42,6 @@ def redirected(project: Project, redirections: str, *command: str) -> subprocess
     return project.run(["sh", "-c", f'exec "$@" {redirections}', "sh", *command])
 
 
-@pytest.fixture
-def suites(bare_project: Project) -> Project:
-    bare_project.environment["PASSGATE_ENGINE"] = "none"
-    gate_of(bare_project, "a", k=1)
-    return bare_project
-
-
 def passes_unless_bad(project: Project) -> None:
     """Write a gate whose one task the agent passes, or fails where BAD is set."""
     gate_of(project, "a", k=1)
@@ -64,34 +57,30 @@ def passes_unless_bad(project: Project) -> None:
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_a_reader_that_has_gone_changes_no_exit_code(suites: Project, arguments: tuple[str, ...]) -> None:
-    ended = with_broken_output(suites, *arguments)
+def test_a_reader_that_has_gone_changes_no_exit_code(gate: Project, arguments: tuple[str, ...]) -> None:
+    ended = with_broken_output(gate, *arguments)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_a_full_disk_is_said_and_is_no_bug(suites: Project, arguments: tuple[str, ...]) -> None:
-    ended = redirected(suites, ">/dev/full", *suites.command(*arguments))
-    assert (ended.returncode, ended.stderr) == (3, NO_SPACE)
+@pytest.mark.parametrize(
+    ("redirections", "end"), [(">/dev/full", (3, NO_SPACE)), (">&-", (0, ""))], ids=["full", "closed"]
+)
+def test_a_full_disk_is_said_and_is_no_bug_and_a_closed_output_is_as_good_as_dev_null(
+    gate: Project, arguments: tuple[str, ...], redirections: str, end: tuple[int, str]
+) -> None:
+    ended = redirected(gate, redirections, *gate.command(*arguments))
+    assert (ended.returncode, ended.stderr) == end
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_a_closed_standard_output_is_as_good_as_dev_null(suites: Project, arguments: tuple[str, ...]) -> None:
-    ended = redirected(suites, ">&-", *suites.command(*arguments))
-    assert (ended.returncode, ended.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full"])
-def test_an_error_that_cannot_be_said_keeps_its_exit_code(suites: Project, redirections: str) -> None:
-    suites.write("suites/golden/b.yaml", "task_id: 5\n")
-    assert redirected(suites, redirections, *suites.command("validate", "suites")).returncode == 2
-    assert redirected(suites, redirections, *suites.command("trend")).returncode == 2
-
-
-def test_an_error_beside_a_full_disk_keeps_its_exit_code(suites: Project) -> None:
-    ended = redirected(suites, ">/dev/full", *suites.command("trend"))
-    assert ended.returncode == 2
-    assert "no runs yet" in ended.stderr
+@pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full", ">/dev/full"])
+def test_an_error_that_cannot_be_said_or_stands_beside_a_full_disk_keeps_its_exit_code(
+    gate: Project, redirections: str
+) -> None:
+    gate.write("suites/golden/b.yaml", "task_id: 5\n")
+    assert redirected(gate, redirections, *gate.command("validate", "suites")).returncode == 2
+    ended = redirected(gate, redirections, *gate.command("trend"))
+    assert (ended.returncode, "no runs yet" in ended.stderr) == (2, redirections == ">/dev/full")
 
 
 def test_a_verdict_stands_whatever_the_streams_are(project: Project) -> None:
@@ -105,17 +94,17 @@ def test_a_verdict_stands_whatever_the_streams_are(project: Project) -> None:
     assert (full.returncode, full.stderr) == (0, NO_SPACE)
 
 
-def test_a_run_whose_output_is_lost_has_the_exit_code_of_its_verdict(suites: Project) -> None:
-    passes_unless_bad(suites)
-    assert with_broken_output(suites, "run", "ci_merge", *AGENT).returncode == 0
-    suites.environment["BAD"] = "1"
-    full = redirected(suites, ">/dev/full", *suites.command("run", "ci_merge", *AGENT))
+def test_a_run_whose_output_is_lost_has_the_exit_code_of_its_verdict(gate: Project) -> None:
+    passes_unless_bad(gate)
+    assert with_broken_output(gate, "run", "ci_merge", *AGENT).returncode == 0
+    gate.environment["BAD"] = "1"
+    full = redirected(gate, ">/dev/full", *gate.command("run", "ci_merge", *AGENT))
     assert full.returncode == 1
     assert full.stderr.endswith(NO_SPACE)
-    assert verdict_of(suites)["decision"] == "FAIL"
+    assert verdict_of(gate)["decision"] == "FAIL"
 
 
-def test_nothing_that_is_opened_later_gets_the_number_of_a_closed_stream(suites: Project, tmp_path: Path) -> None:
+def test_nothing_that_is_opened_later_gets_the_number_of_a_closed_stream(gate: Project, tmp_path: Path) -> None:
     code = f"""if True:
         import json, os, sys
         from passgate.flows.cli import main
@@ -128,7 +117,7 @@ def test_nothing_that_is_opened_later_gets_the_number_of_a_closed_stream(suites:
         with open({str(tmp_path / "seen.json")!r}, "w") as file:
             json.dump([code, links, inherited], file)
         """
-    redirected(suites, "<&- >&- 2>&-", sys.executable, "-c", code)
+    redirected(gate, "<&- >&- 2>&-", sys.executable, "-c", code)
     assert json.loads((tmp_path / "seen.json").read_text()) == [0, ["/dev/null"] * 3, [True] * 3]
 
 

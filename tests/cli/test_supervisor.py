@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,8 +14,8 @@ import pytest
 
 from passgate.flows.process.exit_code import decision_of
 from passgate.flows.process.worker_report import BegunRun
-from tests.cli.commands import told
-from tests.gates import WRITE_OK, gate_of
+from tests.cli.commands import exits, told
+from tests.gates import WRITE_OK
 from tests.processes import how_to_resume, interrupted, marked_processes, parent_of, worker_of
 from tests.project import Project
 from tests.waiting import wait_until
@@ -29,18 +28,15 @@ def mark() -> str:
     return str(time.time_ns())
 
 
-@pytest.fixture
-def gate(bare_project: Project, mark: str) -> Project:
-    """A gate with an agent that takes long, and one that is quick."""
-    gate_of(bare_project, "a", k=1)
-    bare_project.environment["PASSGATE_ENGINE"] = "none"
-    bare_project.write("slow.sh", f"setsid sleep 4242.{mark} & sleep 4242.{mark}")
-    bare_project.write("good.sh", WRITE_OK)
-    return bare_project
+@pytest.fixture(autouse=True)
+def _agents(gate: Project, mark: str) -> None:
+    """An agent that takes long, and one that is quick."""
+    gate.write("slow.sh", f"setsid sleep 4242.{mark} & sleep 4242.{mark}")
+    gate.write("good.sh", WRITE_OK)
 
 
-def run_with(project: Project, agent: str) -> list[str]:
-    return project.command("run", "ci_merge", "--agent", f"cli:sh {project.path}/{agent}")
+def run_with(agent: str) -> tuple[str, ...]:
+    return "run", "ci_merge", "--agent", f"cli:sh {{project}}/{agent}"
 
 
 def in_the_worker(project: Project, code: str) -> None:
@@ -65,18 +61,13 @@ def exits_0_once_there_is(file: str) -> str:
         """
 
 
-def begun(mark: str) -> Callable[[], bool]:
-    return lambda: len(marked_processes(f"sleep\x004242.{mark}")) == 2
-
-
-def gone(process_id: int) -> Callable[[], bool]:
-    return lambda: parent_of(process_id) is None
+def wait_for_agent(mark: str) -> None:
+    wait_until(lambda: len(marked_processes(f"sleep\x004242.{mark}")) == 2)
 
 
 def test_a_worker_that_exits_0_in_mid_run_is_no_pass(gate: Project) -> None:
-    in_the_worker(gate, exits_0_once_there_is("plan.json"))
-    ended = gate.run(run_with(gate, "slow.sh"))
-    assert ended.returncode == 3
+    in_the_worker(gate, exits_0_once_there_is("journal.jsonl"))
+    ended = exits(gate, 3, *run_with("slow.sh"))
     said = f"passgate: the process that did the work exited 0 before there was a verdict; {how_to_resume(gate.path)}"
     assert ended.stderr.splitlines()[-1] == said
     assert not list(gate.path.glob(".passgate/runs/*/verdict.json"))
@@ -85,15 +76,14 @@ def test_a_worker_that_exits_0_in_mid_run_is_no_pass(gate: Project) -> None:
 def test_the_verdict_decides_when_the_worker_dies_after_it(gate: Project) -> None:
     in_the_worker(gate, exits_0_once_there_is("verdict.json"))
     gate.write("bad.sh", "printf bad > result.txt")
-    assert gate.run(run_with(gate, "bad.sh")).returncode == 1
+    exits(gate, 1, *run_with("bad.sh"))
 
 
 @pytest.mark.parametrize("arguments", [("validate", "suites"), ("burn-in", "ci_merge")], ids=lambda words: words[0])
 def test_no_command_succeeds_whose_worker_exits_0_before_its_end(gate: Project, arguments: tuple[str, ...]) -> None:
     in_the_worker(gate, "os._exit(0)")
-    ended = gate.passgate(*arguments)
     said = "passgate: the process that did the work exited 0 before there was an answer\n"
-    assert (ended.returncode, ended.stderr) == (3, said)
+    assert exits(gate, 3, *arguments).stderr == said
 
 
 def test_a_worker_that_is_killed_leaves_no_process_and_no_folder_and_its_run_can_be_carried_on(
@@ -102,8 +92,8 @@ def test_a_worker_that_is_killed_leaves_no_process_and_no_folder_and_its_run_can
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     gate.environment["TMPDIR"] = str(temporary)
-    with gate.started(run_with(gate, "slow.sh")) as process:
-        wait_until(begun(mark))
+    with gate.started(gate.command(*run_with("slow.sh"))) as process:
+        wait_for_agent(mark)
         os.kill(worker_of(process.pid), signal.SIGSEGV)
         _, stderr = process.communicate()
     assert process.returncode == 3
@@ -117,9 +107,7 @@ def test_a_worker_that_is_killed_leaves_no_process_and_no_folder_and_its_run_can
 
 def test_a_process_that_does_not_end_does_not_keep_the_verdict(gate: Project) -> None:
     in_the_worker(gate, "import atexit, signal, time\natexit.register(time.sleep, 4242)")
-    ended = gate.run(run_with(gate, "good.sh"))
-    assert ended.returncode == 0, ended.stderr
-    assert "ci_merge PASS" in ended.stdout
+    assert "ci_merge PASS" in told(gate, *run_with("good.sh"))
 
 
 HOLDS_AN_IMPORT = """
@@ -141,20 +129,18 @@ def test_an_interrupt_while_the_command_starts_ends_it_whatever_an_import_would_
     gate: Project, kind: signal.Signals
 ) -> None:
     in_the_worker(gate, HOLDS_AN_IMPORT)
-    ended = interrupted(gate, run_with(gate, "good.sh"), kind, (gate.path / "importing").exists)
+    ended = interrupted(gate, gate.command(*run_with("good.sh")), kind, (gate.path / "importing").exists)
     assert (ended.returncode, ended.stderr) == (130, "passgate: interrupted\n")
 
 
 def test_an_interrupt_that_comes_before_anybody_can_hear_it_waits(gate: Project) -> None:
     in_the_worker(gate, "import signal\nos.kill(os.getppid(), signal.SIGTERM)")
-    ended = gate.run(run_with(gate, "slow.sh"))
-    assert ended.returncode == 130
-    assert ended.stderr.startswith("passgate: interrupted")
+    assert exits(gate, 130, *run_with("slow.sh")).stderr.startswith("passgate: interrupted")
 
 
 def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) -> None:
-    with gate.started(run_with(gate, "slow.sh")) as process:
-        wait_until(begun(mark))
+    with gate.started(gate.command(*run_with("slow.sh"))) as process:
+        wait_for_agent(mark)
         os.kill(worker_of(process.pid), signal.SIGSTOP)
         process.send_signal(signal.SIGTERM)
         _, stderr = process.communicate()
@@ -165,7 +151,7 @@ def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) 
 
 def test_interrupts_that_are_ignored_when_the_command_starts_stay_so(gate: Project) -> None:
     agent = gate.write("waits.sh", f"while [ ! -e {gate.path}/go ]; do sleep 0.1; done; {WRITE_OK}")
-    command = ["/bin/sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *run_with(gate, "waits.sh")]
+    command = ["/bin/sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *gate.command(*run_with("waits.sh"))]
     with gate.started(command) as process:
         wait_until(lambda: marked_processes(f"sh\x00{agent}"))
         process.send_signal(signal.SIGINT)
@@ -175,11 +161,11 @@ def test_interrupts_that_are_ignored_when_the_command_starts_stay_so(gate: Proje
 
 
 def test_no_worker_outlives_its_supervisor(gate: Project, mark: str) -> None:
-    with gate.started(run_with(gate, "slow.sh")) as process:
-        wait_until(begun(mark))
+    with gate.started(gate.command(*run_with("slow.sh"))) as process:
+        wait_for_agent(mark)
         worker = worker_of(process.pid)
         process.kill()
-        wait_until(gone(worker))
+        wait_until(lambda: parent_of(worker) is None)
     for left in marked_processes(mark):  # where nothing isolates them
         with suppress(ProcessLookupError):
             os.kill(left, signal.SIGKILL)
