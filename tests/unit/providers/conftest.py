@@ -1,16 +1,20 @@
-"""A scripted provider and calls of it that are patient for milliseconds only."""
+"""A scripted provider, and calls of it that are made again after milliseconds."""
 
+import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
-from passgate.tasks.providers.retries import RetryPolicy
+from passgate.tasks.providers.retries import Breaker, RetryPolicy
 from tests.upstream import ScriptedUpstream
 
-QUICK = RetryPolicy(first_pause=0.01, longest_pause=0.05, longest_retry_after=2, failing_seconds=60, probe_every=0.1)
-"""The breaker never opens by it: a row of failures would have to last a minute."""
+QUICK = RetryPolicy(
+    first_pause=0.01, longest_pause=0.05, longest_retry_after=2, connect_seconds=math.inf, failing_seconds=math.inf
+)
+"""The breaker never opens by it."""
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +31,17 @@ def provider() -> Iterator[ScriptedUpstream]:
 
 
 @pytest.fixture
-async def connect(provider: ScriptedUpstream) -> AsyncIterator[Callable[..., Upstream]]:
-    """Makes clients of the provider or of another address, which are closed when the test is over."""
+async def connect(
+    provider: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Callable[..., Upstream]]:
+    """Makes clients of the provider or of another address, which are closed when the test is over. Their breaker has
+    the event loop's clock."""
     made: list[Upstream] = []
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr("passgate.tasks.providers.client.Breaker", lambda policy: Breaker(policy, lambda: loop.time()))
 
     def _connect(
-        url: str = provider.openai_base_url, *, key: str = "", silence: float = 5, retry_policy: RetryPolicy = QUICK
+        url: str = provider.openai_base_url, *, key: str = "", silence: float = 300, retry_policy: RetryPolicy = QUICK
     ) -> Upstream:
         upstream = Upstream(ResolvedEndpoint(url, key, "THE_KEY"), timeout_seconds=silence, retry_policy=retry_policy)
         made.append(upstream)

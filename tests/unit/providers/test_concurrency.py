@@ -1,9 +1,10 @@
 import asyncio
-import time
 
 import pytest
 
 from passgate.tasks.providers.concurrency import ConcurrencyLimiter, Window
+from tests.unit.conftest import LONG, LoopClock
+from tests.waiting import LIMIT
 
 
 def full(size: float) -> ConcurrencyLimiter:
@@ -79,7 +80,7 @@ async def test_a_cancelled_call_takes_no_turn_and_loses_none(at_once: bool) -> N
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert turns.in_flight == 0
-    assert await asyncio.wait_for(turns.enter(2), 1)
+    assert await asyncio.wait_for(turns.enter(2), LIMIT)
 
 
 async def test_a_smaller_window_lets_nobody_in_until_enough_have_left() -> None:
@@ -94,19 +95,18 @@ async def test_a_smaller_window_lets_nobody_in_until_enough_have_left() -> None:
     assert await waiting
 
 
-async def test_nobody_is_let_in_while_turns_are_held() -> None:
+@pytest.mark.parametrize("held", [(LONG, LONG / 2), (LONG / 2, LONG)])
+async def test_nobody_is_let_in_while_turns_are_held(held: tuple[float, float], clock: LoopClock) -> None:
     turns = ConcurrencyLimiter()
-    begun = time.monotonic()
-    turns.hold(0.1)
-    turns.hold(0.05)
-    assert await turns.enter(1)
-    assert time.monotonic() - begun >= 0.1
-    assert await asyncio.wait_for(turns.enter(2), 1)
-    turns.hold(0.05)
-    turns.hold(0.15)
-    begun = time.monotonic()
-    assert await turns.enter(3)
-    assert time.monotonic() - begun >= 0.15
+    for seconds in held:
+        turns.hold(seconds)
+    waiting = asyncio.create_task(turns.enter(1))
+    clock.forward(LONG * 0.75)
+    await settled()
+    assert not waiting.done()
+    clock.forward(LONG * 0.25)
+    assert await asyncio.wait_for(waiting, LIMIT)
+    assert await asyncio.wait_for(turns.enter(2), LIMIT)
 
 
 async def test_everyone_who_waits_can_be_sent_away() -> None:
@@ -117,5 +117,5 @@ async def test_everyone_who_waits_can_be_sent_away() -> None:
     turns.send_away()
     assert await asyncio.gather(*waiting) == [False] * 50
     turns.leave()
-    assert await asyncio.wait_for(turns.enter(51), 1)
+    assert await asyncio.wait_for(turns.enter(51), LIMIT)
     assert turns.in_flight == 2

@@ -1,16 +1,17 @@
 """Whether an endpoint is there, asked of real ones."""
 
+import asyncio
 import socket
-import time
 
 import pytest
 
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.probe import Probe, probe
 from tests.answering import answering
+from tests.waiting import LIMIT
 
 
-async def asked(url: str, key: str = "sk-123456", seconds: float = 5) -> Probe:
+async def asked(url: str, key: str = "sk-123456", seconds: float = 240) -> Probe:
     return await probe("openai", ResolvedEndpoint(f"{url}/v1", key, "KEY"), seconds=seconds)
 
 
@@ -30,7 +31,7 @@ async def test_an_endpoint_that_answers() -> None:
 
 async def test_anthropics_list_is_asked_for_as_anthropic_wants_it() -> None:
     with answering(200) as server:
-        answer = await probe("anthropic", ResolvedEndpoint(server.url, "sk-123456", "KEY", "x-api-key"), seconds=5)
+        answer = await probe("anthropic", ResolvedEndpoint(server.url, "sk-123456", "KEY", "x-api-key"), seconds=240)
     assert answer.status == 200
     ((path, headers),) = server.asked
     assert path == "/v1/models"
@@ -67,8 +68,5 @@ async def test_nobody_there_and_silence_are_not_waited_for() -> None:
         answer = await asked(at(taken))
     assert answer.status is None
     assert "cannot be reached" in answer.trouble
-    begin = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        answer = await asked(at(silent), seconds=0.3)
-    assert answer.status is None
-    assert time.monotonic() - begin < 60
+        assert (await asyncio.wait_for(asked(at(silent), seconds=0.1), LIMIT)).status is None

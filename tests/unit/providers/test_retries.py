@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.providers.retries import Breaker, RetryPolicy, retry_after
+from tests.waiting import LIMIT
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 RETRY_POLICY = RetryPolicy(failures_until_open=3, failing_seconds=2, probe_every=5)
@@ -100,8 +101,8 @@ async def test_nobody_waits_on_when_it_opens(breaker: Breaker, clock: Clock) -> 
     breaker.failed("down")
     clock.now += 2
     breaker.failed("down")
-    assert await asyncio.wait_for(asyncio.gather(*waiting), 1) == [True] * 3
-    assert await asyncio.wait_for(breaker.opens_within(600), 1)
+    assert await asyncio.wait_for(asyncio.gather(*waiting), LIMIT) == [True] * 3
+    assert await asyncio.wait_for(breaker.opens_within(600), LIMIT)
 
 
 def test_pauses_double_up_to_the_longest() -> None:
