@@ -131,7 +131,7 @@ servers = [WarmServer()]
 def popen(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     """Start a command, warm where it can be. `options` are those of `subprocess.Popen`, with `env` among them.
 
-    ^C and a hang-up end it also where these tests ignore them, as a shell and nohup have them do.
+    What interrupts it does so also where these tests ignore it, as a shell and nohup have them do.
     """
     server = next((one for one in servers if one.can_start(command, options["env"])), None)
     if server is not None:
@@ -140,7 +140,7 @@ def popen(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
 
 
 def _hear_interrupts() -> None:
-    for kind in (signal.SIGINT, signal.SIGHUP):
+    for kind in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(kind, signal.SIG_DFL)
 
 

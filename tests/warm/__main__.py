@@ -85,9 +85,10 @@ def _run(connection: int, streams: list[int]) -> NoReturn:
     """Become the process of a command."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # A shell has the jobs in its background ignore one, nohup the other.
+    # A shell has the jobs in its background ignore some of them, nohup others.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with socket.socket(fileno=connection) as asked:
         request = json.loads(asked.makefile().readline())
     if request["new_session"]:
