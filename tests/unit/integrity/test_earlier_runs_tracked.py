@@ -68,14 +68,18 @@ def test_a_file_that_is_staged_and_ignored_is_refused(repository: GitRepository)
     [
         (".passgate", "evil", "git tracks "),
         (HISTORY, "../evil/history", "git tracks "),
-        (".passgate", "/usr", "git tracks the link .passgate"),
-        (f"{HISTORY}/trials", "/usr", f"git tracks the link {HISTORY}/trials,"),
-        (f"{HISTORY}/trials/suite=golden", "/usr", f"git tracks the link {HISTORY}/trials/suite=golden,"),
-        (f"{HISTORY}/{FILE}", "/usr", f"git tracks the link {HISTORY}/{FILE},"),
+        (".passgate", "{outside}", "git tracks the link .passgate"),
+        (f"{HISTORY}/trials", "{outside}", f"git tracks the link {HISTORY}/trials,"),
+        (f"{HISTORY}/trials/suite=golden", "{outside}", f"git tracks the link {HISTORY}/trials/suite=golden,"),
+        (f"{HISTORY}/{FILE}", "{outside}", f"git tracks the link {HISTORY}/{FILE},"),
     ],
 )
-def test_a_link_that_git_tracks_is_refused(repository: GitRepository, link: Path | str, target: str, said: str) -> None:
-    change(repository, {f"evil/history/{FILE}": "x", str(link): Path(target)})
+def test_a_link_that_git_tracks_is_refused(
+    repository: GitRepository, tmp_path: Path, link: Path | str, target: str, said: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    change(repository, {f"evil/history/{FILE}": "x", str(link): Path(target.format(outside=outside))})
     repository.commit()
     assert said in refusal(repository)
 
