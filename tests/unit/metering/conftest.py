@@ -1,5 +1,6 @@
 """A meter before a scripted provider."""
 
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import ToolCall, Transcript
+from passgate.tasks.providers.calls import Stage
 from passgate.tasks.providers.retries import RetryPolicy
 from tests.meters import open_served_meter
 from tests.upstream import ScriptedUpstream
+from tests.waiting import LIMIT
 
 CENT = PriceTable(models={"*": Price(input=100, output=0)})
 """The scripted provider's hundred tokens of input cost a cent."""
@@ -47,12 +50,19 @@ class Metered:
         asked = {"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "Go on."}], "stream": stream}
         return await self.client.post(f"{self.trial.anthropic_base_url}/v1/messages", json=asked | body)
 
+    @property
+    def stages(self) -> list[Stage]:
+        """What the calls under way are waiting for."""
+        return [call.progress.stage for call in self.trial._open]
+
     async def transcript(self, reported: Transcript | None = None) -> Transcript:
         """The trial's transcript. Raises its error."""
         return (await self.trial.transcript(reported or Transcript())).checked()
 
 
-QUICK = RetryPolicy(attempts=3, first_pause=0.01, longest_pause=0.02)
+QUICK = RetryPolicy(
+    attempts=3, first_pause=0.01, longest_pause=0.02, connect_seconds=math.inf, failing_seconds=math.inf
+)
 OpenMeter = Callable[..., AbstractAsyncContextManager[Metered]]
 
 every_api = pytest.mark.parametrize("api", ["chat", "responses", "messages"])
@@ -65,7 +75,10 @@ def message_of(response: httpx.Response) -> str:
 
 
 @pytest.fixture
-def metered(upstream: ScriptedUpstream) -> OpenMeter:
+def metered(upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch) -> OpenMeter:
+    for name in ("server._SECONDS_TO_END", "trial_meter._SETTLE_SECONDS"):
+        monkeypatch.setattr(f"passgate.tasks.metering.{name}", LIMIT)
+
     @asynccontextmanager
     async def _metered(
         *,
@@ -73,7 +86,7 @@ def metered(upstream: ScriptedUpstream) -> OpenMeter:
         cost_cap: CostCap | None = None,
         forbidden: Callable[[ToolCall], bool] = lambda call: False,
         needs_price: str | None = None,
-        silence: float = 20,
+        silence: float = 300,
         model: str | None = None,
         environment: dict[str, str] | None = None,
         openai_base_url: str = "",
@@ -93,7 +106,7 @@ def metered(upstream: ScriptedUpstream) -> OpenMeter:
                 environment=environment or {},
                 retry_policy=QUICK,
             ) as meter,
-            httpx.AsyncClient(timeout=30, trust_env=False) as client,
+            httpx.AsyncClient(timeout=None, trust_env=False) as client,
         ):
             with meter.trial(Budgets(**budgets), forbidden) as trial:
                 yield Metered(trial, client)

@@ -12,6 +12,7 @@ from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.providers.exchange import ModelRequest
+from tests.waiting import LIMIT
 
 PRICES = PriceTable(models={"known": Price(input=1000, output=2000, cached_input=100)})
 """A token in costs 0.1 cents, a token out 0.2 cents."""
@@ -70,7 +71,7 @@ async def test_once_over_whoever_waits_is_told_nothing_passes_and_the_first_reas
     await asyncio.sleep(0)
     assert not waiting.done()
     await refusal(ledger)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, LIMIT)
     assert not ledger.take_tool_call()
     assert "max_steps" in str(await refusal(ledger))
 

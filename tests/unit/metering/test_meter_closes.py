@@ -8,21 +8,23 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
+from passgate.tasks.metering import relay
+from passgate.tasks.providers.calls import Stage
 from tests.unit.metering.conftest import Metered
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Reply, Silent, Slow, Status
 from tests.upstream_shapes import Says
-from tests.waiting import until
+from tests.waiting import LIMIT, until
 
-LONG = Says(" ".join(["word" * 2500] * 400))
-IN_FLIGHT: dict[str, tuple[Reply, str, bool]] = {
-    "silent": (Silent(60), "chat/completions", False),
-    "silent-stream": (Silent(60), "chat/completions", True),
-    "slow": (Slow(0.05, LONG), "responses", False),
-    "slow-stream": (Slow(0.05, LONG), "responses", True),
-    "stream-that-nobody-reads": (LONG, "chat/completions", True),
-    "tried-again": (Status(503, {"retry-after": "30"}), "chat/completions", True),
-    "embeddings": (Silent(60), "embeddings", False),
+LONG = Says(" ".join(["word" * 2500] * 1200))
+IN_FLIGHT: dict[str, tuple[Reply, str, bool, Stage]] = {
+    "silent": (Silent(300), "chat/completions", False, Stage.ANSWER),
+    "silent-stream": (Silent(300), "chat/completions", True, Stage.ANSWER),
+    "slow": (Slow(0.5, Says("word " * 4000)), "responses", False, Stage.REST),
+    "slow-stream": (Slow(0.5, Says("word " * 4000)), "responses", True, Stage.REST),
+    "stream-that-nobody-reads": (LONG, "chat/completions", True, Stage.REST),
+    "tried-again": (Status(503, {"retry-after": "60"}), "chat/completions", True, Stage.PAUSE),
+    "embeddings": (Silent(300), "embeddings", False, Stage.ANSWER),
 }
 
 
@@ -55,17 +57,27 @@ async def begin(agent: Metered, upstream: ScriptedUpstream, path: str, stream: b
     body = f'{{"model": "m", "stream": {str(stream).lower()}, {words}}}'
     writer.write(f"POST {target}/{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
     await until(lambda: upstream.count > before)
-    await asyncio.sleep(0.2)
     return writer
 
 
 @pytest.mark.parametrize("case", IN_FLIGHT)
-async def test_a_run_ends_with_calls_in_flight(metered, upstream, complaints, case: str) -> None:
-    reply, path, stream = IN_FLIGHT[case]
+async def test_a_run_ends_with_calls_in_flight(metered, upstream, complaints, monkeypatch, case: str) -> None:
+    outlets: list[relay.Outlet] = []
+
+    class Watched(relay.Outlet):
+        def __init__(self) -> None:
+            super().__init__()
+            outlets.append(self)
+
+    monkeypatch.setattr(relay, "Outlet", Watched)
+    reply, path, stream, stage = IN_FLIGHT[case]
     upstream.says(reply)
     found = complaints()
     async with metered() as agent:
         writers = [await begin(agent, upstream, path, stream) for _ in range(2)]
+        await until(lambda: agent.stages == [stage] * 2)
+        if reply is LONG:
+            await until(lambda: [outlet._room.locked() for outlet in outlets] == [True] * 2)
     for writer in writers:
         writer.transport.abort()
     await asyncio.sleep(0)
@@ -79,17 +91,17 @@ async def test_agents_that_leave_in_the_middle_of_a_request_are_no_matter(metere
     async with metered() as agent:
         writer, target = await connected(agent)
         writer.write(f"POST {target}/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n{{".encode())
-        await asyncio.sleep(0.1)
+        await until(lambda: agent.trial._answering)
         writer.transport.abort()
-        await asyncio.sleep(0.1)
+        await until(lambda: not agent.trial._answering)
     assert found == []
 
 
 async def test_a_call_in_flight_is_answered_when_its_trial_ends(metered, upstream) -> None:
-    upstream.says(Silent(60))
+    upstream.says(Silent(300))
     async with metered() as agent:
         call = asyncio.create_task(agent.chat())
         await until(lambda: upstream.count)
         agent.trial.close()
-        answer = await asyncio.wait_for(call, 20)
+        answer = await asyncio.wait_for(call, LIMIT)
     assert (answer.status_code, answer.text) == (503, "the trial is over\n")

@@ -177,7 +177,7 @@ async def test_what_a_failed_call_had_reserved_is_there_for_the_next(metered, up
 async def test_a_trial_that_ends_while_its_call_waits_for_money_of_the_run_is_not_the_agents_failure(
     metered, upstream
 ) -> None:
-    upstream.says(Silent(30))
+    upstream.says(Silent(300))
     cost_cap = CostCap(0.02)
     async with metered(cost_cap=cost_cap) as first, metered(cost_cap=cost_cap) as second:
         calls = [asyncio.create_task(agent.chat(max_tokens=100)) for agent in (first, second)]

@@ -8,6 +8,8 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.ledger import MOST_UNANSWERED
 from passgate.tasks.model.transcript import EndReason, Transcript
+from passgate.tasks.providers.calls import Stage
+from tests.unit.conftest import LONG, LoopClock
 from tests.unit.metering.conftest import Metered, either_way, every_api
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import (
@@ -79,7 +81,7 @@ async def test_trouble_that_passes_is_not_noticed_by_the_agent(metered, upstream
 
 @either_way
 async def test_silence_within_the_providers_own_time_is_the_agents_time_out(metered, upstream, stream: bool) -> None:
-    upstream.script = [Silent(30)]
+    upstream.script = [Silent(LONG)]
     async with metered() as agent:
         call = await under_way(agent, upstream, stream)
         transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
@@ -90,19 +92,21 @@ async def test_silence_within_the_providers_own_time_is_the_agents_time_out(mete
 
 
 @either_way
-async def test_silence_beyond_the_providers_own_time_is_not_the_agents(metered, upstream, stream: bool) -> None:
-    upstream.script = [Silent(30)]
-    async with metered(silence=0.1) as agent:
-        assert (await agent.chat(stream)).status_code == 503
-        with pytest.raises(MeasurementError, match=r"silent for 0\.1 s"):
+async def test_silence_beyond_the_providers_own_time_is_not_the_agents(
+    metered, upstream, clock: LoopClock, stream: bool
+) -> None:
+    upstream.says(Status(503), Status(503), Silent(LONG))
+    async with metered(silence=LONG) as agent:
+        assert (await clock.run_out(agent.chat(stream), lambda: upstream.count == 3)).status_code == 503
+        with pytest.raises(MeasurementError, match="silent for 3600 s"):
             await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
 
 
 async def test_a_reply_that_is_still_written_when_the_time_is_up_is_the_agents_time_out(metered, upstream) -> None:
-    upstream.says(Status(503), Slow(0.2, Says("word " * 500)))
+    upstream.says(Status(503), Slow(LONG))
     async with metered() as agent:
         call = await under_way(agent, upstream, True, calls=2)
-        await asyncio.sleep(0.3)
+        await until(lambda: agent.stages == [Stage.REST])
         transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
         call.cancel()
     assert transcript.end is EndReason.TIMED_OUT
@@ -112,10 +116,10 @@ async def test_a_reply_that_is_still_written_when_the_time_is_up_is_the_agents_t
 async def test_a_call_that_is_being_tried_again_when_the_agent_ends_is_the_providers_fault(
     metered, upstream, end: EndReason
 ) -> None:
-    upstream.script = [Status(429, {"retry-after": "20"})]
+    upstream.script = [Status(429, {"retry-after": "60"})]
     async with metered() as agent:
         call = await under_way(agent, upstream, False)
-        await asyncio.sleep(0.3)
+        await until(lambda: agent.stages == [Stage.PAUSE])
         with pytest.raises(MeasurementError, match=r"waited for the next attempt; before, it answered 429") as caught:
             await agent.transcript(Transcript(end=end))
         call.cancel()
