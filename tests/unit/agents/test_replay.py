@@ -32,7 +32,7 @@ def play(tmp_path: Path, suites: Path):
         target = str(tmp_path / folder) if folder else ""
         agent = ReplayAgent.from_spec(AgentSpec(kind=AgentKind.REPLAY, target=target), suites)
         attempt = an_attempt(task or a_task(), **{"trial": 2, **changes})
-        return await agent.run(task or a_task(), attempt, None, Unmetered(), seconds=5)  # type: ignore[arg-type]
+        return await agent.run(task or a_task(), attempt, None, Unmetered(), seconds=240)  # type: ignore[arg-type]
 
     return _play
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.execution.scheduler import WAIT_SECONDS, Scheduler, TrialKey
-from tests.waiting import until
+from tests.waiting import LIMIT, until
 
 KEYS: list[TrialKey] = [(task, trial) for task in "abc" for trial in range(3)]
 
@@ -69,7 +69,7 @@ def test_with_an_order_trials_begin_in_it_however_they_ask(asked: list[TrialKey]
 
 
 async def test_who_asks_in_time_keeps_its_place() -> None:
-    scheduler = Scheduler(1, KEYS[:3])
+    scheduler = Scheduler(1, KEYS[:3], wait_seconds=LIMIT)
     first = asyncio.create_task(ask(scheduler, KEYS[2:0:-1]))
     await until(lambda: len(asyncio.all_tasks()) > 3)
     assert await ask(scheduler, KEYS[:1]) == (KEYS[:1], 1)

@@ -48,7 +48,7 @@ def test_a_fifo_is_not_opened(tmp_path: Path) -> None:
         read_bytes(tmp_path, "pipe")
     assert not opened.wait(0.2)
     os.close(os.open(tmp_path / "pipe", os.O_RDONLY))
-    writer.join(10)
+    assert opened.wait(240)
 
 
 @pytest.mark.parametrize(("size", "readable"), [(LIMIT, True), (LIMIT + 1, False)])

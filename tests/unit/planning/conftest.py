@@ -3,13 +3,18 @@
 import os
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
+
+from passgate.tasks.providers import probe
 
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take out what says where models are: keys, base URLs and proxies."""
+    """Take out what says where models are: keys, base URLs and proxies. Answers have time, and pauses take none."""
+    monkeypatch.setattr(probe, "CONNECT_SECONDS", 240.0)
+    monkeypatch.setattr(probe, "time", SimpleNamespace(sleep=lambda seconds: None))
     for name in list(os.environ):
         if name.startswith(("OPENAI_", "ANTHROPIC_")) or name == "MY_KEY" or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)

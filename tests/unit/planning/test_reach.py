@@ -2,13 +2,14 @@
 
 import socket
 import threading
-import time
+from types import SimpleNamespace
 
 import pytest
 
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.planning.requirements import refuse_unreachable
+from passgate.tasks.providers import probe
 from tests.answering import answering
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -55,8 +56,9 @@ def test_a_provider_that_is_down_or_unknown_is_not_the_users_fault(closed: str) 
         refuse_unreachable(AgentSpec(kind=AgentKind.HTTP, target=f"{closed}/ask"))
 
 
-def test_a_provider_that_is_silent_is_there() -> None:
+def test_a_provider_that_is_silent_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """How long it may be silent is said by the agent's settings."""
+    monkeypatch.setattr(probe, "CONNECT_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         refuse_unreachable(of_openai(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"))
 
@@ -67,18 +69,19 @@ def test_nobody_is_asked_for_an_agent_that_may_call_nobody(monkeypatch: pytest.M
     refuse_unreachable(AgentSpec(kind=kind, target="sh"))
 
 
-def test_a_provider_that_comes_up_meanwhile_is_there(closed: str) -> None:
+def test_a_provider_that_comes_up_meanwhile_is_there(closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second attempt finds it."""
+    pauses: list[float] = []
 
-    def serve() -> None:
-        time.sleep(0.2)
-        with socket.create_server(("127.0.0.1", int(closed.rpartition(":")[2]))) as server:
-            server.settimeout(20)
-            connection, _ = server.accept()
+    def serve(server: socket.socket) -> None:
+        with server, server.accept()[0] as connection:
             connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-            connection.close()
 
-    thread = threading.Thread(target=serve)
-    thread.start()
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        server = socket.create_server(("127.0.0.1", int(closed.rpartition(":")[2])))
+        threading.Thread(target=serve, args=[server], daemon=True).start()
+
+    monkeypatch.setattr(probe, "time", SimpleNamespace(sleep=pause))
     refuse_unreachable(of_openai(f"{closed}/v1"))
-    thread.join()
+    assert pauses == [1.0]

@@ -202,7 +202,7 @@ def test_models_are_named_once_and_counted_beyond_three() -> None:
 def test_a_shell_takes_the_sign_off_commands_as_they_stand(run: str) -> None:
     lines = findings.sign_off_commands(a_verdict(Decision.INCONCLUSIVE, (), run_id=run))
     script = "\n".join(("passgate() { printf '%s|' \"$@\"; echo; }", *lines))
-    said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, timeout=30).stdout
+    said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, timeout=240).stdout
     assert said.splitlines() == [
         f"sign-off|{run}|--by|NAME|--decision|{decision}|--reason|TEXT|" for decision in ("approve", "reject")
     ]

@@ -237,8 +237,7 @@ async def test_an_agent_that_goes_on_regardless_is_ended(talk, clock: LoopClock)
     clock.forward(LONG / 2)
     await asyncio.sleep(0.02)
     assert not talking.done()
-    clock.forward(LONG / 2)
-    transcript = await talking
+    transcript = await clock.run_out(talking, begun.is_set, LONG / 2)
     assert transcript.end is EndReason.OVER_BUDGET
     assert words(transcript) == ["user: Say yes."]
     (reported,) = access.reported

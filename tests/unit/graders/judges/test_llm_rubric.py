@@ -175,7 +175,7 @@ async def test_votes_are_taken_at_once(graded: Graded) -> None:
         together = asyncio.Barrier(5)
 
         async def reply(self, request: JudgeRequest) -> JudgeReply:
-            await asyncio.wait_for(self.together.wait(), 10)
+            await asyncio.wait_for(self.together.wait(), 240)
             return JudgeReply(text=score(1))
 
     result = await graded(options(), said("Hello."), judge=Slow())
