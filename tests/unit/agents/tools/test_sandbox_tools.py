@@ -9,8 +9,8 @@ import pytest
 from tests.builders import a_task
 from tests.unit.conftest import Marked, call_off
 from tests.upstream import ScriptedUpstream
-from tests.waiting import until
 
+from passgate.tasks.agents.interface import AgentSandbox
 from passgate.tasks.agents.tools import (
     AT_ONCE,
     MAX_RESULT_CHARACTERS,
@@ -20,6 +20,7 @@ from passgate.tasks.agents.tools import (
     toolbox_of,
 )
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Tool
 from passgate.tasks.model.transcript import Message, ToolCall
 
@@ -55,11 +56,11 @@ def long():
 
 
 def command(text: str, **changes: Any) -> Tool:
-    return Tool(name="tool", description="A tool.", command=text, **changes)
+    return Tool(name="tool", description="A tool.", command=text, **{"timeout_seconds": 240, **changes})
 
 
 def function(name: str, **changes: Any) -> Tool:
-    return Tool(name="tool", description="A tool.", function=f"tools.py:{name}", **changes)
+    return Tool(name="tool", description="A tool.", function=f"tools.py:{name}", **{"timeout_seconds": 240, **changes})
 
 
 @pytest.fixture(autouse=True)
@@ -196,17 +197,31 @@ async def test_an_unknown_tool_is_an_error(sandbox_of, suites: Path) -> None:
         assert (await SandboxTools([], sandbox, suites).call("a", {})).result.endswith("there are: none")
 
 
+class Counting:
+    """A sandbox that counts how many commands run in it at once."""
+
+    def __init__(self, sandbox: AgentSandbox) -> None:
+        self._sandbox = sandbox
+        self.network = sandbox.network
+        self.running = self.most = 0
+
+    async def run(self, *command: Any, **options: Any) -> ProcessResult:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        result = await self._sandbox.run(*command, **options)
+        self.running -= 1
+        return result
+
+
 async def test_calls_run_side_by_side_but_not_without_limit(sandbox_of, suites: Path) -> None:
-    waits = command("mktemp begun.XXXXXX; while [ ! -e go-on ]; do sleep 0.02; done", timeout_seconds=240)
+    """Each waits until so many have begun."""
+    waits = f'mktemp begun.XXXXXX; while [ "$(ls begun.* | wc -l)" -lt {AT_ONCE} ]; do sleep 0.02; done'
     async with sandbox_of() as sandbox:
-        tools = SandboxTools([waits], sandbox.for_the_agent, suites)
-        calling = asyncio.gather(*(tools.call("tool", {}) for _ in range(AT_ONCE + 2)))
-        await until(lambda: len(list(sandbox.workspace.glob("begun.*"))) >= AT_ONCE)
-        await asyncio.wait([calling], timeout=0.1)
-        begun = len(list(sandbox.workspace.glob("begun.*")))
-        (sandbox.workspace / "go-on").touch()
-        assert not any(outcome.is_error for outcome in await calling)
-        assert begun == AT_ONCE
+        counting = Counting(sandbox.for_the_agent)
+        tools = SandboxTools([command(waits)], counting, suites)  # type: ignore[arg-type]
+        outcomes = await asyncio.gather(*(tools.call("tool", {}) for _ in range(AT_ONCE + 2)))
+    assert not any(outcome.is_error for outcome in outcomes)
+    assert counting.most == AT_ONCE
 
 
 async def test_a_call_that_is_called_off_ends_the_tool(sandbox_of, suites: Path, marked: Marked) -> None:
