@@ -28,6 +28,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.endswith(("_API_KEY", "_BASE_URL", "_proxy", "_PROXY")) or name.startswith("PASSGATE_"):
             monkeypatch.delenv(name)
+    for module in ("agents.cli", "agents.http", "planning.diagnosis"):
+        monkeypatch.setattr(f"passgate.tasks.{module}.PROBE_SECONDS", 240.0)
     Path("suites").mkdir()
     write(gates=GATES)
 
@@ -176,7 +178,6 @@ async def test_everything_over_the_network_is_asked_at_the_same_time(monkeypatch
         writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n")
         writer.close()
 
-    monkeypatch.setattr("passgate.tasks.planning.diagnosis.PROBE_SECONDS", 300.0)
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         agent = f"{{agent: 'openai:m', upstreams: {{openai: {{base_url: '{url}'}}}}}}"

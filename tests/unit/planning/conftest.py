@@ -14,6 +14,8 @@ from passgate.tasks.providers import probe
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take out what says where models are: keys, base URLs and proxies. Answers have time, and pauses take none."""
     monkeypatch.setattr(probe, "CONNECT_SECONDS", 240.0)
+    for module in ("agents.cli", "agents.http", "planning.diagnosis"):
+        monkeypatch.setattr(f"passgate.tasks.{module}.PROBE_SECONDS", 240.0)
     monkeypatch.setattr(probe, "time", SimpleNamespace(sleep=lambda seconds: None))
     for name in list(os.environ):
         if name.startswith(("OPENAI_", "ANTHROPIC_")) or name == "MY_KEY" or name.lower().endswith("_proxy"):
