@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import BrokenExecutor, Future, InvalidStateError
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -39,6 +40,7 @@ _NEW_CLUSTER: Final = "local"  # As an address of Ray
 _PACKAGES: Final = {RunnerName.DASK: "prefect_dask", RunnerName.RAY: "prefect_ray"}
 _SECONDS_TO_END = 3.0  # How long batches have to end when the run does; they look for its orders every second
 _SECONDS_TO_CLOSE = 3.0
+_TRIES_TO_REMOVE = 10
 _SECONDS_TO_CONNECT = 15.0
 
 
@@ -194,8 +196,11 @@ def _ended(runner: Any) -> None:
     is_own = type(runner).__name__ == "RayTaskRunner" and runner.address == _NEW_CLUSTER
     folder = runner._ray_context.address_info["session_dir"] if is_own else None  # noqa: SLF001 - it is told nowhere else
     runner.__exit__(None, None, None)
-    if folder is not None:
-        remove_tree(Path(folder))
+    # Processes of the cluster may still be ending, and write into it.
+    for _ in range(_TRIES_TO_REMOVE):
+        if folder is None or remove_tree(Path(folder)) is None:
+            return
+        time.sleep(_SECONDS_TO_CLOSE / _TRIES_TO_REMOVE)
 
 
 def _task_runner(request: RunRequest) -> Any:
