@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.prefect_servers import free_port
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
 
 _USER = "postgres"
 
@@ -49,4 +49,4 @@ def running_postgresql() -> Iterator[str]:
         finally:
             # At once: the connections of others may still be open.
             server.send_signal(signal.SIGINT)
-            server.wait(timeout=60)
+            server.wait(timeout=LIMIT)

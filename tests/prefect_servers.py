@@ -18,8 +18,8 @@ from tests.project import clean_environment
 from tests.sharing import locked
 from tests.waiting import LIMIT, wait_until
 
-PATIENT = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "240"}
-"""A busy machine takes longer to start Prefect than a run waits by default."""
+PATIENT = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "240", "PREFECT_API_REQUEST_TIMEOUT": "240"}
+"""On a busy machine Prefect takes longer to start, and to answer, than a run waits by default."""
 _ENVIRONMENT = "environment.json"
 
 

@@ -14,7 +14,7 @@ import httpx
 
 from tests.processes import parent_of, process_ids
 from tests.project import Project
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
 from tests.warm import popen
 
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
@@ -26,7 +26,7 @@ def api(project: Project, method: str, path: str, content: Any = None) -> Any:
 
     def is_answered() -> bool:
         url = f"{project.environment['PREFECT_API_URL']}/{path}"
-        answers.append(httpx.request(method, url, json=content, timeout=60))
+        answers.append(httpx.request(method, url, json=content, timeout=LIMIT))
         return answers[-1].status_code < httpx.codes.INTERNAL_SERVER_ERROR
 
     wait_until(is_answered)
