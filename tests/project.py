@@ -46,14 +46,7 @@ class Project:
         return {**clean_environment(), "COLUMNS": "120", **self.environment, **extra}
 
     def passgate(self, *arguments: str, timeout: float = 300, **extra: str) -> subprocess.CompletedProcess[str]:
-        self.part_runs(arguments)
         return self.run(self.command(*arguments), timeout=timeout, **extra)
-
-    def part_runs(self, arguments: Sequence[str]) -> None:
-        """Have a run begin in another second than those before it: runs of one second have no order."""
-        second = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-        if arguments[:1] == ("run",) and any(self.path.glob(f".passgate/runs/{second}-*")):
-            time.sleep(1 - time.time() % 1)
 
     def run(
         self, command: Sequence[str], *, timeout: float = 300, stdout: int = subprocess.PIPE, **extra: str
@@ -71,11 +64,18 @@ class Project:
         """
         plain = {"cwd": self.path, "env": self.full_environment(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         options = {**plain, "text": True, **options}
+        self.part_runs(command)
         with popen(command, **options) as process:
             try:
                 yield process
             finally:
                 process.kill()
+
+    def part_runs(self, command: Sequence[str]) -> None:
+        """Have a run begin in another second than those before it: runs of one second have no order."""
+        second = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        if "run" in command and any(self.path.glob(f".passgate/runs/{second}-*")):
+            time.sleep(1 - time.time() % 1)
 
     def git(self, *arguments: str, **environment: str) -> str:
         identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
