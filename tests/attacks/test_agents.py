@@ -62,7 +62,7 @@ LEAVINGS = {
 
 
 @pytest.mark.parametrize(("script", "said"), LEAVINGS.values(), ids=LEAVINGS)
-def test_leavings(attacked: Attacked, script: str, said: str) -> None:
+def test_what_an_agent_leaves_behind_is_judged(attacked: Attacked, script: str, said: str) -> None:
     attacked.agent(script)
     assert said in attacked.gate(1).printed
 
@@ -125,7 +125,7 @@ OF_MAIN: dict[str, tuple[Files, str]] = {
 
 
 @pytest.mark.parametrize(("files", "script"), OF_MAIN.values(), ids=OF_MAIN)
-def test_graders_of_main(attacked: Attacked, files: Files, script: str) -> None:
+def test_graders_of_main_are_not_deceived(attacked: Attacked, files: Files, script: str) -> None:
     attacked.on_main(files)
     attacked.agent(script)
     attacked.gate(1)
@@ -157,7 +157,7 @@ OF_THE_MACHINE = {
 
 
 @pytest.mark.parametrize("script", OF_THE_MACHINE.values(), ids=OF_THE_MACHINE)
-def test_machine(isolated: Attacked, script: str) -> None:
+def test_an_agent_harms_nothing_outside_of_its_trial(isolated: Attacked, script: str) -> None:
     isolated.agent(f"printf bad > a.txt; {script}; exit 0\n")
     assert isolated.gate(1).verdict["decision"] == "FAIL"
     assert isolated.git("status", "--porcelain") == ""
@@ -171,7 +171,7 @@ OUTLIVING = {
 
 
 @pytest.mark.parametrize("script", OUTLIVING.values(), ids=OUTLIVING)
-def test_outliving(isolated: Attacked, script: str) -> None:
+def test_an_agent_does_not_outlive_its_trial(isolated: Attacked, script: str) -> None:
     isolated.on_main(TESTED)
     isolated.agent(f"printf bad > a.txt; {script} > /dev/null 2>&1 &\nexit 0\n")
     assert isolated.gate(1).verdict["measurement"]["tasks"][0]["state"] == "failed"

@@ -80,7 +80,7 @@ EDITS: dict[str, tuple[Files, list[str]]] = {
 
 
 @pytest.mark.parametrize(("files", "edits"), EDITS.values(), ids=EDITS)
-def test_edits(attacked: Attacked, files: Files, edits: list[str]) -> None:
+def test_an_edit_of_what_judges_is_named(attacked: Attacked, files: Files, edits: list[str]) -> None:
     attacked.change(files)
     assert attacked.gate(1).edits == edits
     assert not [name for name in ("loaded", ".passgate/elsewhere") if (attacked.path / name).exists()]
@@ -220,7 +220,7 @@ REFUSED: dict[str, tuple[Files, str]] = {
 
 
 @pytest.mark.parametrize(("files", "said"), REFUSED.values(), ids=REFUSED)
-def test_refused(attacked: Attacked, files: Files, said: str) -> None:
+def test_a_change_that_cannot_be_judged_is_refused(attacked: Attacked, files: Files, said: str) -> None:
     attacked.change(files)
     assert said in attacked.gate(2).printed
 

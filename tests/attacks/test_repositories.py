@@ -69,7 +69,7 @@ TARGETS = {"target_that_is_an_expression": "main~1", "target_that_is_an_option":
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-def test_target(attacked: Attacked, target: str) -> None:
+def test_a_target_is_a_branch_of_this_very_name(attacked: Attacked, target: str) -> None:
     refused(attacked, MISSING, GITHUB_BASE_REF=target)
 
 

@@ -54,7 +54,7 @@ def test_options_and_their_defaults(kind: str) -> None:
     assert kind == CANNOT_RUN or f"type: {kind}\n" in PAGES[PAGE] or f"type: {kind}," in PAGES[PAGE], "an example"
 
 
-def test_modes() -> None:
+def test_every_mode_is_documented() -> None:
     modes = {mode for row in rows(table(section(PAGE, "tool_trajectory"), "mode"))[2:] for mode in code_in(row[0])}
     assert modes == set(get_args(ToolTrajectory.model_fields["mode"].annotation))
 

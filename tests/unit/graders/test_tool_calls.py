@@ -49,7 +49,7 @@ async def test_required_tools(required: list[Any], score: float, graded: Graded)
         (["*", "*", "*", "*"], True),
     ],
 )
-async def test_the_order(required: list[Any], kept: bool, graded: Graded) -> None:
+async def test_required_calls_may_have_an_order(required: list[Any], kept: bool, graded: Graded) -> None:
     transcript = called("a", "b", "a", "c")
     assert (await graded(options(required=required), transcript)).passed
     assert (await graded(options(required=required, in_order=True), transcript)).passed is kept
@@ -159,7 +159,7 @@ def test_the_expected_number_of_calls_is_said_in_words(least: int, most: int | N
         ("!=3", MISSING, False),
     ],
 )
-def test_values(expected: Any, actual: Any, matches: bool) -> None:
+def test_a_value_matches_what_is_expected(expected: Any, actual: Any, matches: bool) -> None:
     assert value_matches(expected, actual) is matches
 
 
@@ -204,7 +204,7 @@ def test_an_argument_is_found_by_its_name_or_inside_another(name: str, value: An
         (ToolPattern(tool="refund", params={"amount": ">100"}), False),
     ],
 )
-def test_calls(pattern: str | ToolPattern, matches: bool) -> None:
+def test_a_call_matches_a_pattern(pattern: str | ToolPattern, matches: bool) -> None:
     call = ToolCall(tool="transfer", arguments={"amount": 150, "to": {"bank": "evil bank"}})
     assert call_matches(pattern, call) is matches
 

@@ -190,7 +190,9 @@ class TestBubblewrap:
         ],
         ids=["one side ends before the other", "hundreds at once", "a server that hangs up"],
     )
-    async def test_connections(self, run, served, handler: Handler, program: str, printed: str) -> None:
+    async def test_connections_are_carried_whole(
+        self, run, served, handler: Handler, program: str, printed: str
+    ) -> None:
         bridge = served(handler)
         assert (await run(bridge, python(program, bridge.port))).stdout == printed
 

@@ -106,7 +106,9 @@ BOTH = [{"path": "vendor"}, {"path": "total"}]
         ("ACME", [{"path": "vendor"}], {}, 0.0),
     ],
 )
-async def test_fields(expected: Any, fields: Any, options: Any, score: float, grade_fields: Graded) -> None:
+async def test_a_field_has_the_score_of_agentv(
+    expected: Any, fields: Any, options: Any, score: float, grade_fields: Graded
+) -> None:
     result = await grade_fields({"expected_output": expected}, fields, **options)
     assert result.score == pytest.approx(score, abs=1e-9)
     assert result.error is None
