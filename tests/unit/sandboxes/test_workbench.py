@@ -211,9 +211,10 @@ def test_the_minimal_environment_works_without_a_path(tmp_path: Path, monkeypatc
 
 
 async def test_only_so_many_processes_run_at_once_and_agents_are_not_among_them(sandbox_of) -> None:
-    """Each of the agents waits for all the others."""
+    """The first process waits for a second one, and each of the agents for all the others."""
     async with sandbox_of(processes=2) as sandbox:
-        command = 'mine=$(mktemp running.XXXXXX); ls running.* | wc -l >> seen; sleep 0.1; rm "$mine"'
+        second = "while [ $(wc -l < seen) -lt 2 ]; do sleep 0.02; done"
+        command = f'mine=$(mktemp running.XXXXXX); ls running.* | wc -l >> seen; {second}; rm "$mine"'
         await asyncio.gather(*(sh(sandbox, command) for _ in range(6)))
         assert max(int(line) for line in (sandbox.workspace / "seen").read_text().split()) == 2
         command = "mktemp begun.XXXXXX; while [ $(ls begun.* | wc -l) -lt 6 ]; do sleep 0.02; done"
