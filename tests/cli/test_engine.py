@@ -149,7 +149,7 @@ NEVER_STARTS = "import time; time.sleep(4242)"
     ("prefect", "environment", "said"),
     [
         ("", {"PREFECT_API_URL": "http://127.0.0.1:9/api"}, "PREFECT_API_URL"),
-        ("", IMPATIENT, "PREFECT_API_URL"),
+        ("", IMPATIENT, "within 3 s; "),
         ("raise RuntimeError('not there')", {}, "Prefect cannot start: not there; "),
         (NEVER_STARTS, IMPATIENT, "Prefect did not start within 3 s; "),
     ],
