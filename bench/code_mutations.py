@@ -3,7 +3,7 @@
     python -m bench.code_mutations [--only 3 17] [--groups fast slow] [--output FILE]
 
 The changes are in code_mutations.yaml. Each is made in the working tree and undone; the file that it changes must have
-no other change. The tests that mirror the changed file run first, then the tests of `make test`, then those of
+no other change. The tests of that file run first, then those of its folder, then those of `make test`, then those of
 `make test-slow`, until one fails. A test counts that passes again when the change is undone.
 """
 
@@ -38,14 +38,19 @@ class Mutation:
     wrong: str
     effect: str
 
-    @property
-    def mirror(self) -> Path | None:
-        """The folder of the tests that mirror the file."""
+    def tests(self) -> Iterator[list[str]]:
+        """The tests that mirror the file, then those of its folder, then all."""
         room, *parts = Path(self.file).parent.parts
-        folder = Path("tests", *(parts[:1] or ["flows"])) if room == "flows" else Path("tests", "unit", *parts)
-        while not (REPOSITORY / folder).is_dir():
-            folder = folder.parent
-        return None if folder in {Path("tests"), Path("tests/unit")} else folder
+        if room == "flows":
+            folder = Path("tests", "cli" if parts == ["cli"] else "flows")
+        else:
+            folder = Path("tests", "unit", *parts)
+        name = Path(self.file).stem
+        own = [*(REPOSITORY / folder).glob(f"test_*{name}*.py"), *(REPOSITORY / folder).glob(f"{name}/")]
+        if own:
+            yield [str(path.relative_to(REPOSITORY)) for path in own]
+        yield [str(folder)]
+        yield []
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def _mutations() -> list[Mutation]:
 def _tried(mutation: Mutation, groups: Sequence[str]) -> Result:
     start = time.monotonic()
     for group in groups:
-        for where in [[str(mutation.mirror)], []] if mutation.mirror else [[]]:
+        for where in mutation.tests():
             test = _first_that_notices(mutation, group, where)
             if test is not None:
                 return Result(mutation.number, mutation.file, test, group, round(time.monotonic() - start))
@@ -106,7 +111,9 @@ def _first_that_notices(mutation: Mutation, group: str, where: Sequence[str]) ->
     left_out: list[str] = []
     while True:
         with _mutated(mutation):
-            failed = _failed_tests(["-m", _MARKERS[group], "-n", "4", "--dist", "worksteal", "-x", *where, *left_out])
+            failed = _failed_tests(
+                ["-m", _MARKERS[group], "-n", "2" if where else "4", "--dist", "worksteal", "-x", *where, *left_out]
+            )
         sound = [test for test in failed if not _failed_tests([test])]
         if sound or not failed:
             return sound[0] if sound else None
