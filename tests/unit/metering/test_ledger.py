@@ -173,6 +173,9 @@ async def test_what_was_put_aside_for_a_call_goes_back_or_is_spent() -> None:
     ledger.abandon(await ledger.admit(request(), "known"))
     assert cost_cap.spent == pytest.approx(0.2), "an answer that nobody waited for counts as the mean of the others"
     assert await cost_cap.reserve(0.8, 0.8) is not None
+    tokens = a_ledger(max_tokens=1000)
+    tokens.abandon(await tokens.admit(request(), "known"))
+    assert str(await refusal(tokens)).startswith("over budget: max_tokens is 1000")
 
 
 async def test_trouble_of_the_provider_is_forgotten_when_a_call_succeeds() -> None:
