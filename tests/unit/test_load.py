@@ -48,6 +48,8 @@ def test_a_run_that_was_begun_is_carried_on_as_it_was_planned(project: Path) -> 
     write_task(project / "suites/golden/b.yaml", task_id="later")
     (project / "gates.yaml").write_text("broken: [")
     assert prepared(agent="oracle", run=plan.run_id) == plan
+    (project / f".passgate/runs/{plan.run_id}/verdict.json").write_text('{"decision": "PA')
+    assert prepared(run=plan.run_id) == plan
     assert len(run_folders()) == 1
 
 
