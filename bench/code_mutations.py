@@ -39,7 +39,7 @@ class Mutation:
     effect: str
 
     def tests(self) -> Iterator[list[str]]:
-        """The tests that mirror the file, then those of its folder, then all."""
+        """Give the arguments of pytest for the tests of the file, then of its folder, then for all."""
         room, *parts = Path(self.file).parent.parts
         if room == "flows":
             folder = Path("tests", "cli" if parts == ["cli"] else "flows")

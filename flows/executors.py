@@ -196,9 +196,11 @@ def _ended(runner: Any) -> None:
     is_own = type(runner).__name__ == "RayTaskRunner" and runner.address == _NEW_CLUSTER
     folder = runner._ray_context.address_info["session_dir"] if is_own else None  # noqa: SLF001 - it is told nowhere else
     runner.__exit__(None, None, None)
+    if folder is None:
+        return
     # Processes of the cluster may still be ending, and write into it.
     for _ in range(_TRIES_TO_REMOVE):
-        if folder is None or remove_tree(Path(folder)) is None:
+        if remove_tree(Path(folder)) is None:
             return
         time.sleep(_SECONDS_TO_CLOSE / _TRIES_TO_REMOVE)
 

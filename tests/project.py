@@ -64,14 +64,14 @@ class Project:
         """
         plain = {"cwd": self.path, "env": self.full_environment(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         options = {**plain, "text": True, **options}
-        self.part_runs(command)
+        self.wait_for_next_second(command)
         with popen(command, **options) as process:
             try:
                 yield process
             finally:
                 process.kill()
 
-    def part_runs(self, command: Sequence[str]) -> None:
+    def wait_for_next_second(self, command: Sequence[str]) -> None:
         """Have a run begin in another second than those before it: runs of one second have no order."""
         second = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
         if "run" in command and any(self.path.glob(f".passgate/runs/{second}-*")):

@@ -17,7 +17,7 @@ class Here(Project):
     capture: pytest.CaptureFixture[str] = field(kw_only=True)
 
     def passgate(self, *arguments: str, timeout: float = 0, **extra: str) -> subprocess.CompletedProcess[str]:
-        self.part_runs(arguments)
+        self.wait_for_next_second(arguments)
         with pytest.MonkeyPatch.context() as patch:
             for name, value in {"COLUMNS": "120", **self.environment, **extra}.items():
                 patch.setenv(name, value)
