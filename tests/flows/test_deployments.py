@@ -54,12 +54,17 @@ def kept(users_of_servers: Path) -> Callable[[str, Callable[[], Kept]], Kept]:
 
 @pytest.fixture
 def watched(desk: Project, kept: Callable[[str, Callable[[], Kept]], Kept]) -> Kept:
-    """A run of the merge gate with one job: how its watcher has ended, and the flow run."""
+    """A run of the merge gate with one job: how its watcher has ended, and the flow run.
+
+    He comes when it has ended: Prefect stops watching a flow run whose server takes 10 s to open a stream of events.
+    """
 
     def watch() -> Kept:
-        ended = prefect(desk, "deployment", "run", MERGE_GATE, "--param", 'request={"jobs": 1}', "--watch")
+        succeeded(desk, "deployment", "run", MERGE_GATE, "--param", 'request={"jobs": 1}')
         begun = flow_runs_of_deployment(desk, MERGE_GATE)
         (flow_run,) = [one for one in begun if one["parameters"]["request"] == {"jobs": 1}]
+        wait_until(lambda: api(desk, "GET", f"flow_runs/{flow_run['id']}")["state_type"] in ENDED)
+        ended = prefect(desk, "flow-run", "watch", flow_run["id"])
         return {"returncode": ended.returncode, "output": ended.stdout + ended.stderr, "flow_run": flow_run}
 
     return kept("watched", watch)
@@ -101,10 +106,12 @@ def own_run(desk: Project, flow_run: dict[str, Any]) -> Path:
 def test_a_secret_is_nowhere(desk: Project, watched: Kept) -> None:
     run_id = watched["flow_run"]["id"]
     in_run = {"flow_runs": {"id": {"any_": [run_id]}}}
+    logs = {"logs": {"flow_run_id": {"any_": [run_id]}}}
+    wait_until(lambda: "Finished in state" in json.dumps(api(desk, "POST", "logs/filter", logs)))
     for path, wanted in {
         "deployments/filter": {"deployments": {"name": {"like_": "desk-no-7"}}},
         "flow_runs/filter": in_run,
-        "logs/filter": {"logs": {"flow_run_id": {"any_": [run_id]}}},
+        "logs/filter": logs,
         "artifacts/filter": in_run,
     }.items():
         stored = api(desk, "POST", path, wanted)
