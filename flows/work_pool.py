@@ -93,8 +93,8 @@ async def on_work_pool(plan: Plan, store: RunStore, finished: Sequence[FinishedT
                 yield execute
         finally:
             watching.cancel()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(flow_runs.cancel_all(), _SECONDS_TO_CANCEL)
+            with suppress(Exception):
+                await asyncio.wait_for(flow_runs.cancel_left_over(), _SECONDS_TO_CANCEL)
 
 
 async def _pool(client: "PrefectClient", name: str) -> Any:
@@ -175,6 +175,7 @@ class _FlowRuns:
         self._tag = f"passgate-run={run_id}"
         self._plan_digest = store.plan_digest()
         self._batches: dict[UUID, _Batch] = {}
+        self._making: set[asyncio.Task[FlowRun]] = set()
         self._told = ""
 
     async def run(self, batch: Batch) -> BatchOutcome:
@@ -182,16 +183,16 @@ class _FlowRuns:
         batch = batch.model_copy(update={"plan_digest": self._plan_digest})
         digest = await asyncio.to_thread(write_batch, self._store, batch)
         parameters = {"store": self._store.location, "digest": digest, "name": batch.name}
-        flow_run = await self._made(parameters)
+        making = asyncio.create_task(self._made(parameters))
+        self._making.add(making)
+        making.add_done_callback(self._making.discard)
+        flow_run = await asyncio.shield(making)
         one = _Batch(digest, part_of(batch), asyncio.get_running_loop().create_future())
         self._batches[flow_run.id] = one
         try:
             await one.ended
         finally:
             del self._batches[flow_run.id]
-            if not one.ended.done() or one.ended.cancelled():
-                with suppress(Exception):
-                    await asyncio.shield(asyncio.wait_for(self._cancel(flow_run.id), _SECONDS_TO_CANCEL))
         outcome = await asyncio.to_thread(read_outcome, self._store, digest)
         if outcome is None:
             raise WorkerLostError(f"its flow run {flow_run.name} has ended without an outcome{one.state}")
@@ -275,16 +276,24 @@ class _FlowRuns:
         self._told = why
 
     async def cancel_left_over(self) -> None:
-        """Cancel flow runs of a coordinator that has ended without doing so."""
-        from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
+        """Cancel the flow runs of the run that have not ended, also those of a coordinator that was killed."""
+        from prefect.client.schemas.filters import (
+            FlowRunFilter,
+            FlowRunFilterState,
+            FlowRunFilterStateType,
+            FlowRunFilterTags,
+        )
+        from prefect.client.schemas.objects import TERMINAL_STATES
 
-        tagged = FlowRunFilter(tags=FlowRunFilterTags(all_=[self._tag]))
-        for flow_run in await self._client.read_flow_runs(flow_run_filter=tagged, limit=200):
-            if flow_run.state is not None and not flow_run.state.is_final():
-                await self._cancel(flow_run.id)
-
-    async def cancel_all(self) -> None:
-        await asyncio.gather(*map(self._cancel, list(self._batches)), return_exceptions=True)
+        if self._making:
+            # The server makes a flow run also when nobody waits for its answer any more.
+            await asyncio.wait(self._making, timeout=_SECONDS_TO_CANCEL / 2)
+        left = FlowRunFilter(
+            tags=FlowRunFilterTags(all_=[self._tag]),
+            state=FlowRunFilterState(type=FlowRunFilterStateType(not_any_=list(TERMINAL_STATES))),
+        )
+        found = await self._client.read_flow_runs(flow_run_filter=left, limit=200)
+        await asyncio.gather(*(self._cancel(one.id) for one in found))
 
     async def _cancel(self, flow_run: UUID) -> None:
         """Have the worker end a flow run, or never begin it."""

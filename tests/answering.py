@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 Answer = tuple[int, Mapping[str, str], bytes]
 """The status, headers beside the length, and the body."""
@@ -36,6 +38,15 @@ def serving(answer: Callable[[BaseHTTPRequestHandler, bytes], Answer]) -> Iterat
         finally:
             server.shutdown()
             thread.join()
+
+
+def forwarded(url: str, request: BaseHTTPRequestHandler, body: bytes) -> Answer:
+    """What another server, at the host of a URL, answers to a request with JSON."""
+    kind = {"content-type": "application/json"}
+    with closing(HTTPConnection(urlsplit(url).netloc, timeout=300)) as connection:
+        connection.request(request.command, request.path, body, kind)
+        response = connection.getresponse()
+        return response.status, kind, response.read()
 
 
 @dataclass

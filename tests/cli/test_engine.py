@@ -8,14 +8,12 @@ import sqlite3
 import subprocess
 import time
 from contextlib import ExitStack, closing
-from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
-from tests.answering import Answer, answering, serving
+from tests.answering import Answer, answering, forwarded, serving
 from tests.cli.commands import exits, imported_by, told
 from tests.gates import shell_agent, verdict_of
 from tests.prefect_servers import free_port, started_server
@@ -188,10 +186,7 @@ def test_a_server_that_answers_503_from_the_first_trial_on_costs_no_verdict(
     def answer(request: BaseHTTPRequestHandler, body: bytes) -> Answer:
         if (gate.path / "go").exists():
             return 503, JSON, b"{}"
-        with closing(HTTPConnection(urlsplit(prefect_server["PREFECT_API_URL"]).netloc, timeout=300)) as connection:
-            connection.request(request.command, request.path, body, JSON)
-            response = connection.getresponse()
-            return response.status, JSON, response.read()
+        return forwarded(prefect_server["PREFECT_API_URL"], request, body)
 
     # It speaks no WebSockets, and Prefect's client goes on without.
     with serving(answer) as address:

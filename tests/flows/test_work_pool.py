@@ -2,15 +2,18 @@
 
 import json
 import shutil
-import signal
 import textwrap
+import threading
 from collections import Counter
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from passgate.tasks.execution.distributed.orders import read_orders
 from passgate.tasks.history.run_store import RunStore
+from tests.answering import Answer, forwarded, serving
 from tests.builders import task_document
 from tests.flows.counting import begun, said
 from tests.flows.prefect_api import a_worker, api, descendants, why_failed
@@ -20,7 +23,7 @@ from tests.processes import how_to_resume
 from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
 from tests.warm import CODE
 
 __all__ = ["object_store"]
@@ -40,12 +43,15 @@ def agent(attempt):
 """
 NATIVE = "python:agent:agent"
 
-# A coordinator that gives up a batch after twenty seconds: a lease is renewed every fifteen.
-IMPATIENT = """
+# A coordinator that gives up a batch after twenty seconds: a lease is renewed every fifteen. It has as much time to
+# cancel as a busy machine needs.
+COORDINATOR = """
 import sys
 from passgate.flows import work_pool
+from passgate.flows.process import supervision
 from passgate.flows.process.supervisor import main
 work_pool._SECONDS_TO_HOLD, work_pool._SECONDS_TO_RENEW, work_pool._SECONDS_TO_TELL = 20.0, 2.0, 1.0
+supervision.SECONDS_TO_INTERRUPT = work_pool._SECONDS_TO_CANCEL = 240.0
 sys.exit(main())
 """
 
@@ -151,7 +157,7 @@ def test_a_pool_without_workers_is_told_and_a_signal_cancels_what_waits_there_an
         told = f"the work pool {pool} has no worker; the run waits for `prefect worker start --pool {pool}`"
         # As in many images: messages must not wait for the end of the process.
         unbuffered = {"PYTHONUNBUFFERED": "1"}
-        with begun(repository, *options, agent=NATIVE, command=(*CODE, IMPATIENT), **unbuffered) as run:
+        with begun(repository, *options, agent=NATIVE, command=(*CODE, COORDINATOR), **unbuffered) as run:
             wait_until(lambda run=run, told=told: run.poll() is not None or told in said(repository))  # type: ignore[misc]
             run.terminate()
             assert run.wait(timeout=300) == 130, said(repository)
@@ -163,6 +169,32 @@ def test_a_pool_without_workers_is_told_and_a_signal_cancels_what_waits_there_an
     }
 
 
+def test_a_flow_run_that_is_made_while_a_run_ends_is_cancelled_too(
+    repository: Project, prefect_server: dict[str, str], tmp_path: Path
+) -> None:
+    made, ended = threading.Event(), threading.Event()
+
+    def answer(request: BaseHTTPRequestHandler, body: bytes) -> Answer:
+        answered = forwarded(prefect_server["PREFECT_API_URL"], request, body)
+        if request.path.endswith("/create_flow_run"):
+            made.set()
+            ended.wait(LIMIT)
+        return answered
+
+    options = ("--run-store", f"file://{tmp_path}/runs", "--work-pool", make_pool(repository, "late-answers"))
+    with serving(answer) as address:
+        through = {"PREFECT_API_URL": f"{address}/api"}
+        with begun(repository, *options, agent=NATIVE, command=(*CODE, COORDINATOR), **through) as run:
+            assert made.wait(LIMIT), said(repository)
+            run.terminate()
+            (folder,) = (one for one in (tmp_path / "runs").iterdir() if one.is_dir())
+            store = RunStore(f"file://{folder}")
+            wait_until(lambda: (orders := read_orders(store)) is not None and orders.ended)
+            ended.set()
+            assert run.wait(timeout=300) == 130, said(repository)
+    wait_until_cancelled(repository, folder.name)
+
+
 def wait_until_cancelled(project: Project, run_id: str) -> None:
     wait_until(lambda: {one["state_type"] for one in batches_of(project, run_id)} == {"CANCELLED"})
 
@@ -171,7 +203,7 @@ def test_only_a_batch_whose_machine_is_gone_is_handed_out_again(repository: Proj
     pool, hangs = make_pool(repository, "lost-machine"), repository.path / "hangs"
     hangs.touch()
     options = ("--jobs", "1", "--workers", "1", "--run-store", f"file://{tmp_path}/runs", "--work-pool", pool)
-    with begun(repository, *options, agent=NATIVE, command=(*CODE, IMPATIENT)) as run:
+    with begun(repository, *options, agent=NATIVE, command=(*CODE, COORDINATOR)) as run:
         with a_worker(repository, pool, repository.path):
             wait_until(lambda: run.poll() is not None or any(call.endswith("1") for call in calls(repository.path)))
         before = calls(repository.path)
@@ -207,9 +239,9 @@ def test_a_signal_ends_a_run_on_a_work_pool_and_its_batches(repository: Project,
     (repository.path / "hangs").touch()
     options = ("--run-store", url, "--work-pool", pool, "--jobs", "2", "--workers", "1")
     with a_worker(repository, pool, repository.path) as worker:
-        with begun(repository, *options, agent=NATIVE) as run:
+        with begun(repository, *options, agent=NATIVE, command=(*CODE, COORDINATOR)) as run:
             wait_until(lambda: run.poll() is not None or has_trials(object_store, url))
-            run.send_signal(signal.SIGTERM)
+            run.terminate()
             assert run.wait(timeout=300) == 130, said(repository)
         wait_until(lambda: descendants(worker) == [])
     assert said(repository).splitlines()[-1].endswith(how_to_resume(repository.path))
