@@ -15,12 +15,7 @@ _LONGEST_LABEL = 500
 
 def emit_verdict(verdict: Verdict, masker: Masker) -> None:
     """Tell the verdict of a run, that it awaits a sign-off, and that its history has drifted, where this is so."""
-    red = verdict.decision is not Decision.PASS or bool(verdict.alarms)
-    labels = {
-        "passgate.decision": str(verdict.decision),
-        "passgate.alarms": ",".join(sorted({str(alarm.kind) for alarm in verdict.alarms})) or "none",
-        "passgate.red": str(red).lower(),
-    }
+    labels = labels_of(verdict)
     told = [masker.text(line) for line in in_words(verdict)]
     _emit(VERDICT, verdict, labels, told)
     if verdict.awaiting_sign_off:
@@ -28,6 +23,16 @@ def emit_verdict(verdict: Verdict, masker: Masker) -> None:
     drifts = [masker.text(alarm.message) for alarm in verdict.alarms if alarm.kind is AlarmKind.DRIFT]
     if drifts:
         emit_drift(verdict.gate, verdict.run_id, verdict.agent, drifts)
+
+
+def labels_of(verdict: Verdict) -> dict[str, str]:
+    """What automations can ask of a verdict: its decision, the kinds of its alarms, whether there is bad news."""
+    red = verdict.decision is not Decision.PASS or bool(verdict.alarms)
+    return {
+        "passgate.decision": str(verdict.decision),
+        "passgate.alarms": ",".join(sorted({str(alarm.kind) for alarm in verdict.alarms})) or "none",
+        "passgate.red": str(red).lower(),
+    }
 
 
 def emit_drift(gate: GateName, run_id: str, agent: str, told: Sequence[str]) -> None:

@@ -125,6 +125,12 @@ def test_three_runs_at_once_share_a_home_of_prefect(gate: Project) -> None:
     assert stored(gate, "SELECT state_name FROM flow_run") == [("GateFailed",)] * 3
 
 
+def test_a_database_in_memory_is_no_file(gate: Project) -> None:
+    ended = exits(gate, 1, *RUN, PREFECT_API_DATABASE_CONNECTION_URL="sqlite+aiosqlite:///:memory:")
+    assert "passgate:" not in ended.stderr
+    assert list(gate.path.glob(":*")) == []
+
+
 @pytest.mark.parametrize("server", ["dead", "unauthorized"])
 def test_a_work_pool_whose_server_does_not_let_us_in_ends_the_run_and_says_nothing_else(
     gate: Project, tmp_path: Path, server: str
