@@ -18,7 +18,8 @@ from tests.cli.commands import exits, told
 from tests.gates import WRITE_OK
 from tests.processes import how_to_resume, interrupted, marked_processes, parent_of, worker_of
 from tests.project import Project
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
+from tests.warm import CODE
 
 pytestmark = pytest.mark.slow
 
@@ -108,6 +109,25 @@ def test_a_worker_that_is_killed_leaves_no_process_and_no_folder_and_its_run_can
 def test_a_process_that_does_not_end_does_not_keep_the_verdict(gate: Project) -> None:
     in_the_worker(gate, "import atexit, signal, time\natexit.register(time.sleep, 4242)")
     assert "ci_merge PASS" in told(gate, *run_with("good.sh"))
+
+
+IN_NO_HURRY = """
+import sys
+from passgate.flows.process import supervision
+from passgate.flows.process.supervisor import main
+supervision.SECONDS_TO_EXIT = 4242.0
+sys.exit(main())
+"""
+
+
+def test_an_interrupt_ends_a_command_at_once_that_has_its_answer(gate: Project) -> None:
+    in_the_worker(
+        gate, "import atexit, time\natexit.register(lambda: (open('answered', 'w').close(), time.sleep(4242)))"
+    )
+    with gate.started([*CODE, IN_NO_HURRY, *run_with("good.sh")]) as process:
+        wait_until((gate.path / "answered").exists)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=LIMIT) == 0
 
 
 HOLDS_AN_IMPORT = """

@@ -17,10 +17,11 @@ from passgate.tasks.execution.coordinator import Round
 from passgate.tasks.execution.distributed.batch import part_of
 from passgate.tasks.execution.distributed.executor import RunBatch, distributed_executor
 from passgate.tasks.execution.distributed.orders import read_orders, write_released
+from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOutcome, Released
 from passgate.tasks.model.trial import TrialStatus
-from tests.builders import a_task, a_trial
+from tests.builders import a_finished, a_task, a_trial
 from tests.waiting import until
 
 Costs = Callable[[str, int], float]
@@ -54,14 +55,20 @@ class Machines:
 
 
 def run(
-    run_one: RunBatch, *names: str, workers: int = 2, at_once: int = 4, money: float | None = None, folder: str = ""
+    run_one: RunBatch,
+    *names: str,
+    workers: int = 2,
+    at_once: int = 4,
+    money: float | None = None,
+    folder: str = "",
+    k: int = 3,
 ) -> list[BatchOutcome]:
     outcomes: list[BatchOutcome] = []
 
     async def execute(store: RunStore) -> None:
         settings = {"workers": workers, "trials_at_once": at_once, "cost_left": money}
         async with distributed_executor(run_one, store, **settings) as executor:
-            await executor(Round(batches_of([a_task(task_id=name) for name in names])), outcomes.append)
+            await executor(Round(batches_of([a_task(task_id=name, k=k) for name in names])), outcomes.append)
 
     with tempfile.TemporaryDirectory() as new:
         asyncio.run(execute(RunStore(folder or new)))
@@ -137,6 +144,20 @@ def test_a_batch_that_is_lost_is_run_again_but_not_for_ever(times: int, error: s
     with pytest.raises(EngineError, match=error) if error else nullcontext():
         assert len(run(losing, "a")) == 1
     assert (len(lost), len(set(lost))) == (3, 1)
+
+
+def test_a_batch_of_which_trials_end_is_run_again_however_often_it_is_lost(tmp_path: Path) -> None:
+    machines, lost = Machines(each(0.0)), list[str]()
+
+    async def losing(batch: Batch) -> BatchOutcome:
+        if len(lost) == 4:
+            return await machines.run_one(batch)
+        lost.append(part_of(batch))
+        with RunStore(str(tmp_path)).open_journal(Masker([]), f"attempt-{len(lost)}") as journal:
+            await journal.append(a_finished(a_task(task_id="a", k=5), len(lost)))
+        raise WorkerLostError("killed")
+
+    assert len(run(losing, "a", folder=str(tmp_path), k=5)) == 1
 
 
 def test_an_error_of_one_batch_ends_the_others() -> None:
