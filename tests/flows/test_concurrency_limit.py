@@ -13,7 +13,7 @@ from tests.unit.agents.agent_server import AgentServer, Says, running_agent
 from tests.waiting import wait_until
 from tests.warm import CODE
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 TASKS, K = 2, 8
 # Slots come back a minute after their holder was killed, the least that Prefect has, and who waits soon says so.

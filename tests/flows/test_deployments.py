@@ -23,7 +23,7 @@ from tests.project import REPOSITORY, Project
 from tests.sharing import made_once
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 MERGE_GATE, NIGHTLY = "ci_merge/desk-no-7-ci-merge", "nightly/desk-no-7-nightly"
 BY_WORKER = "Flow run was cancelled successfully."
 """The message of the last state of a flow run that a worker of Prefect has cancelled."""

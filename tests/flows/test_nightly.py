@@ -49,7 +49,6 @@ def begun_flow_runs(project: Project) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_a_scheduled_nightly_outlives_the_worker_that_runs_it_and_repeats_no_finished_trial(tmp_path: Path) -> None:
     project = Project(tmp_path / "desk")
     project.path.mkdir()

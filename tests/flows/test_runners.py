@@ -27,7 +27,7 @@ from tests.scenarios.counting import JOBS, TASKS, K, in_one_process
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
 from tests.waiting import LIMIT, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 # A busy machine takes longer to end a cluster than a run waits.
 ENDS_IN_PEACE = """

@@ -9,7 +9,7 @@ from tests.flows.prefect_api import api, flow_run_of, succeeded
 from tests.gates import WRITES_OK, gate_of
 from tests.project import Project
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 GATES = ("ci-merge", "nightly", "release-candidate")
 
 

@@ -27,7 +27,7 @@ from tests.waiting import LIMIT, wait_until
 from tests.warm import CODE
 
 __all__ = ["object_store"]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 TASKS, K = 3, 3
 AGENT = """

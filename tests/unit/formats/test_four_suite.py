@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from passgate.tasks.errors import Problem
+from passgate.tasks.formats.digests import all_graders
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.loading import load_paths
+from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.policy import Policy, SuitePolicy
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, SequentialTest, Suite
 from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, write_task
@@ -251,6 +253,16 @@ def test_what_eval_files_say_can_be_said_in_a_task_file_too(read, tmp_path: Path
     assert (task.workspace.template, task.note, task.target) == ("template", "For judges.", "gpt")
     assert task.metadata == {"a": [1]}
     assert [getattr(grader, "prompt", None) for grader in task.graders] == [None, "Is it kind?"]
+
+
+def test_judges_in_other_graders_get_the_prompts_of_their_files_too(read, tmp_path: Path) -> None:
+    (tmp_path / "judge.md").write_text("Is it kind?")
+    judge = {"type": "llm_grader", "prompt_file": "judge.md"}
+    turns = {"type": "turns", "turns": [{"assertions": [judge]}], "conversation": [judge]}
+    task = read(graders=[turns, {"type": "composite", "assertions": [judge]}])
+    assert isinstance(task, EvalTask), task
+    judges = [one for one in all_graders(task.graders) if isinstance(one, LlmGrader)]
+    assert [one.prompt for one in judges] == ["Is it kind?"] * 3
 
 
 @pytest.mark.parametrize(
