@@ -68,7 +68,7 @@ def why_failed(project: Project, name: str) -> str:
 
     def is_recorded() -> bool:
         found[:] = api(project, "POST", "task_runs/filter", wanted)
-        return bool(found)
+        return bool(found) and found[0]["state"] is not None
 
     wait_until(is_recorded)
     return str(found[0]["state"]["message"])
@@ -106,12 +106,17 @@ def a_worker(project: Project, pool: str, folder: Path, *options: str, **environ
 
 
 def engines_of(flow_run: dict[str, Any]) -> list[int]:
-    """The process in which a worker runs a flow run, while it is there."""
+    """The process in which a worker runs the code of a flow run, while it is there."""
+    return processes_of(flow_run, "prefect.engine")
+
+
+def processes_of(flow_run: dict[str, Any], command: str = "") -> list[int]:
+    """The processes in which a worker runs a flow run, while they are there; of a command if that is given."""
     named = f"PREFECT__FLOW_RUN_ID={flow_run['id']}".encode()
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if named in (place / "environ").read_bytes() and b"prefect.engine" in (place / "cmdline").read_bytes():
+            if named in (place / "environ").read_bytes() and command.encode() in (place / "cmdline").read_bytes():
                 found.append(int(place.name))
     return found
 
