@@ -27,7 +27,7 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
         _opened.append(str(arguments[0]))
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _hook() -> None:
     sys.addaudithook(_note)  # there is no way to take one off again
 

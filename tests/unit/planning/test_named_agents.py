@@ -21,10 +21,11 @@ targets:
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "suites").mkdir()
-    return tmp_path
+    folder = tmp_path / "repository"
+    for place in (folder / ".git", folder / "suites"):
+        place.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
 
 
 def write(file: str, text: str) -> None:
