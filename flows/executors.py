@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import logging
 import multiprocessing
 import os
 import signal
@@ -40,7 +41,7 @@ _NEW_CLUSTER: Final = "local"  # As an address of Ray
 _PACKAGES: Final = {RunnerName.DASK: "prefect_dask", RunnerName.RAY: "prefect_ray"}
 _SECONDS_TO_END = 3.0  # How long batches have to end when the run does; they look for its orders every second
 _SECONDS_TO_CLOSE = 3.0
-_TRIES_TO_REMOVE = 10
+_POLL_SECONDS: Final = 0.05
 _SECONDS_TO_CONNECT = 15.0
 
 
@@ -196,13 +197,28 @@ def _ended(runner: Any) -> None:
     is_own = type(runner).__name__ == "RayTaskRunner" and runner.address == _NEW_CLUSTER
     folder = runner._ray_context.address_info["session_dir"] if is_own else None  # noqa: SLF001 - it is told nowhere else
     runner.__exit__(None, None, None)
-    if folder is None:
-        return
-    # Processes of the cluster may still be ending, and write into it.
-    for _ in range(_TRIES_TO_REMOVE):
-        if remove_tree(Path(folder)) is None:
-            return
-        time.sleep(_SECONDS_TO_CLOSE / _TRIES_TO_REMOVE)
+    if folder is not None:
+        _kill_all_of(Path(folder).name)
+        remove_tree(Path(folder))
+
+
+def _kill_all_of(session: str) -> None:
+    """Kill what is left of a Ray cluster: a process that still ends, or even begins, would make its folder anew."""
+    deadline = time.monotonic() + _SECONDS_TO_CLOSE
+    while (left := _processes_with(session)) and time.monotonic() < deadline:
+        for process_id in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process_id, signal.SIGKILL)
+        time.sleep(_POLL_SECONDS)
+
+
+def _processes_with(argument: str) -> list[int]:
+    """The processes that have a word in their command line."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found += [int(file.parent.name)] if argument.encode() in file.read_bytes() else []
+    return found
 
 
 def _task_runner(request: RunRequest) -> Any:
@@ -210,7 +226,13 @@ def _task_runner(request: RunRequest) -> Any:
     if request.runner is RunnerName.DASK:
         from prefect_dask.task_runners import DaskTaskRunner
 
-        local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+        local = {
+            "n_workers": workers,
+            "threads_per_worker": 1,
+            "dashboard_address": None,
+            "memory_limit": 0,
+            "silence_logs": logging.CRITICAL,
+        }
         client: dict[str, Any] = {"timeout": _SECONDS_TO_CONNECT}
         return DaskTaskRunner(address=address, cluster_kwargs=None if address else local, client_kwargs=client)
     if request.runner is RunnerName.RAY:
