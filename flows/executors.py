@@ -212,12 +212,14 @@ def _kill_all_of(session: str) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _processes_with(argument: str) -> list[int]:
-    """The processes that have a word in their command line."""
+def _processes_with(value: str) -> list[int]:
+    """The processes that have this in an option: a program that only reads files of the cluster has it elsewhere."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            found += [int(file.parent.name)] if argument.encode() in file.read_bytes() else []
+            arguments = file.read_bytes().split(b"\0")
+            if any(one.startswith(b"--") and value.encode() in one for one in arguments):
+                found.append(int(file.parent.name))
     return found
 
 

@@ -287,7 +287,9 @@ class _FlowRuns:
 
         if self._making:
             # The server makes a flow run also when nobody waits for its answer any more.
-            await asyncio.wait(self._making, timeout=_SECONDS_TO_CANCEL / 2)
+            _, late = await asyncio.wait(self._making, timeout=_SECONDS_TO_CANCEL / 2)
+            for one in late:
+                one.cancel()
         left = FlowRunFilter(
             tags=FlowRunFilterTags(all_=[self._tag]),
             state=FlowRunFilterState(type=FlowRunFilterStateType(not_any_=list(TERMINAL_STATES))),

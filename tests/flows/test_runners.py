@@ -160,6 +160,15 @@ def test_a_process_tells_the_embedded_engine_of_each_batch_and_agents_do_not_kno
     assert sorted(one for one in shown if one[0] in {"t0", "t1"}) == [("t0", "Completed"), ("t1", "Completed")]
 
 
+# What a process of a Ray cluster does that begins while the cluster ends.
+MAKES_FOLDERS = """
+import os, sys, time
+for _ in range(300_000):
+    os.makedirs(sys.argv[1].partition("=")[2] + "/logs", exist_ok=True)
+    time.sleep(0.001)
+"""
+
+
 @pytest.mark.parametrize(
     ("runner", "left"), [("process", []), ("dask", ["global.lock", "purge.lock"]), ("ray", ["session_latest"])]
 )
@@ -172,8 +181,11 @@ def test_a_signal_ends_a_run_on_every_task_runner_and_leaves_nothing_behind(
         command = [sys.executable, "-c", ENDS_IN_PEACE]
         with begun(project, "--runner", runner, "--workers", "2", command=command) as run:
             wait_for_trials(project, run, 1)
-            run.send_signal(signal.SIGTERM)
+            sessions = Path(temporary).glob("ray/session_2*")
+            late = [subprocess.Popen([sys.executable, "-c", MAKES_FOLDERS, f"--session-dir={one}"]) for one in sessions]
+            run.terminate()
             assert run.wait(timeout=300) == 130, said(project)
+            wait_until(lambda: all(one.poll() is not None for one in late))
             assert said(project).splitlines()[-1].endswith(how_to_resume(project.path))
             assert "Traceback" not in said(project)
             assert "SIGTERM" not in said(project)
