@@ -52,9 +52,9 @@ def kept(users_of_servers: Path) -> Callable[[str, Callable[[], Kept]], Kept]:
 
 @pytest.fixture
 def watched(desk: Project, kept: Callable[[str, Callable[[], Kept]], Kept]) -> Kept:
-    """A run of the merge gate with one job: how its watcher has ended, and the flow run.
+    """A run of the merge gate with one job: what Prefect's command that watches it has printed, and the flow run.
 
-    He comes when it has ended: Prefect stops watching a flow run whose server takes 10 s to open a stream of events.
+    The command begins when the flow run has ended: it gives up when a busy server takes 10 s to open a stream of events.
     """
 
     def watch() -> Kept:
@@ -208,9 +208,9 @@ def hanging(desk: Project) -> tuple[dict[str, Any], str]:
 
 
 def states_at_its_end(desk: Project, flow_run: dict[str, Any]) -> list[dict[str, Any]]:
-    """The states in which a flow run has ended, one after the other, once the worker has nothing of it any more.
+    """The states in which a flow run has ended, one after the other, once all of its processes have ended.
 
-    The worker tells Prefect that it has cancelled the flow run, unless that has ended before the worker heard of it.
+    The last one is that of the worker, unless the flow run ended before the worker heard that it was cancelled.
     """
     wait_until(lambda: processes_of(flow_run) == [])
     states = api(desk, "GET", f"flow_run_states/?flow_run_id={flow_run['id']}")
