@@ -54,7 +54,7 @@ def kept(users_of_servers: Path) -> Callable[[str, Callable[[], Kept]], Kept]:
 def watched(desk: Project, kept: Callable[[str, Callable[[], Kept]], Kept]) -> Kept:
     """A run of the merge gate with one job: what Prefect's command that watches it has printed, and the flow run.
 
-    The command begins when the flow run has ended: it gives up when a busy server takes 10 s to open a stream of events.
+    The command begins when the flow run has ended: it gives up when a server takes 10 s to open a stream of events.
     """
 
     def watch() -> Kept:
