@@ -123,7 +123,7 @@ async def test_it_does_its_work_and_the_transcript_says_how(
     )
     finished = await tried(client, task, upstream, commands, tmp_path)
     trial, transcript = finished.trial, finished.transcript
-    assert (trial.status, trial.reason) == (TrialStatus.PASSED, "")
+    assert (trial.status, trial.reason) == (TrialStatus.PASSED, ""), transcript.tool_calls
     assert upstream.count == 3
     assert [message.content for message in transcript.steps] == ["I look first.", "", "The greeting says goodbye now."]
     assert "Make greeting.txt say goodbye." in [message.content for message in transcript.messages]
