@@ -70,6 +70,12 @@ Run = Callable[[CodingAgent, EvalTask], FinishedTrial]
 each_agent = pytest.mark.parametrize("client", AGENTS.values(), ids=AGENTS)
 
 
+@pytest.fixture(autouse=True)
+def _folder_of_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Commands of trials see it, however full /tmp is.
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def commands() -> Path:
     """The folder of the installed clients' commands; installed once per lock file."""

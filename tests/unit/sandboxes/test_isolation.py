@@ -39,8 +39,15 @@ def connect(port: int) -> str:
     return f"python -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)'"
 
 
+@pytest.fixture
+def all_of_tmp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands see all of /tmp, however much lies there when the tests run."""
+    monkeypatch.setattr("passgate.tasks.sandboxes.isolation._MAX_KEPT", sys.maxsize)
+
+
 @pytest.mark.usefixtures("needs_bubblewrap")
 class TestBubblewrap:
+    @pytest.mark.usefixtures("all_of_tmp")
     async def test_only_the_trials_own_folders_are_writable(self, sandbox_of, tmp_path: Path) -> None:
         async with sandbox_of() as sandbox:
             for folder in (sandbox.workspace, sandbox.scratch, "$HOME", "$TMPDIR", "/tmp"):
@@ -123,6 +130,7 @@ class TestBubblewrap:
         assert not await tries(sandbox, f"cat /proc/{os.getpid()}/environ")
         assert int(await sh(sandbox, "ls -d /proc/[0-9]* | wc -l")) < 10
 
+    @pytest.mark.usefixtures("all_of_tmp")
     async def test_the_temporary_folder_of_the_machine_is_readable_and_keeps_nothing(self, sandbox_of) -> None:
         """Agents and whole checkouts may live there."""
         with tempfile.TemporaryDirectory(dir="/tmp") as folder:
