@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -72,6 +72,7 @@ class ScriptedUpstream:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = int(self._socket.getsockname()[1])
         self._loop = asyncio.new_event_loop()
+        self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     @property
@@ -107,21 +108,22 @@ class ScriptedUpstream:
 
     def __exit__(self, *_: object) -> None:
         """Stop; requests from now on are refused by the operating system."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join()
         self._socket.close()
 
     def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = asyncio.start_server(self._connection, sock=self._socket.dup(), limit=2**26)
-        listening = self._loop.run_until_complete(server)
-        self._loop.run_forever()
+        with closing(self._loop):
+            self._loop.run_until_complete(self._answer_until_stopped())
+
+    async def _answer_until_stopped(self) -> None:
+        listening = await asyncio.start_server(self._connection, sock=self._socket.dup(), limit=2**26)
+        await self._stopped.wait()
         listening.close()
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        self._loop.close()
+        connections = asyncio.all_tasks() - {asyncio.current_task()}
+        for connection in connections:
+            connection.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
