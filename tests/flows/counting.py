@@ -63,6 +63,7 @@ def begun(
             yield process
         finally:
             kill_tree(process.pid)
+            print(said(project))  # shown where a test fails
 
 
 def said(project: Project) -> str:
