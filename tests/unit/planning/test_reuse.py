@@ -82,7 +82,10 @@ OLDER, NEWER = a_run_id("20260129"), a_run_id("20260130")
         ("ppp", "ppp", NEWER),
         ("pfp", "pfp", NEWER),
         ("pfpppefp", "pfppp-fp", NEWER),
-        *[(incomplete, "", "") for incomplete in ("ppe", "ppn", "pp-", "ffe", "pf-", "-pp", "pp-p", "fee", "pnn")],
+        *[
+            (incomplete, "", "")
+            for incomplete in ("ppe", "ppn", "pp-", "ffe", "pf-", "-pp", "pp-p", "---p", "fee", "pnn")
+        ],
         *[(unmeasured, "ppp", OLDER) for unmeasured in ("eee", "nnn", "een")],
     ],
 )

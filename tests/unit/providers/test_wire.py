@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import httpcore
 import pytest
 
+from passgate.tasks.providers.retries import AttemptError
+from passgate.tasks.providers.wire import breakdowns
 from tests.unit.providers.asking import BODY, closed_port, send
 from tests.unit.providers.conftest import QUICK
 
@@ -66,3 +69,16 @@ async def test_an_upstream_closes_itself_as_a_context(provider, connect) -> None
         assert upstream.name == f"127.0.0.1:{provider.port}"
         await send(upstream)
     assert upstream._wire._idle == []
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "silence"),
+    [
+        (httpcore.ConnectTimeout(), "no connection came about in time", 7.0),
+        (httpcore.ReadTimeout(), "it was silent for 7 s", 7.0),
+    ],
+)
+def test_a_time_out_says_what_did_not_come(error: Exception, said: str, silence: float) -> None:
+    with pytest.raises(AttemptError, match=f"^{said}$") as told, breakdowns(silence=7.0):
+        raise error
+    assert told.value.silence == silence
