@@ -31,6 +31,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
 from passgate.tasks.model.runner import RunnerName
 from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.sandboxes.processes import to_its_end
 
 if TYPE_CHECKING:
     from prefect.task_runners import TaskRunner
@@ -98,7 +99,8 @@ async def _on_task_runner(
         ) as execute:
             yield execute
     finally:
-        await cluster.close()
+        # Whoever is called off twice, too, leaves no process and no folder of a cluster.
+        await to_its_end(asyncio.ensure_future(cluster.close()))
 
 
 class _Cluster:
@@ -196,10 +198,12 @@ def _ended(runner: Any) -> None:
     """End a task runner, with the folder of the sockets and logs of a Ray cluster that it has started."""
     is_own = type(runner).__name__ == "RayTaskRunner" and runner.address == _NEW_CLUSTER
     folder = runner._ray_context.address_info["session_dir"] if is_own else None  # noqa: SLF001 - it is told nowhere else
-    runner.__exit__(None, None, None)
-    if folder is not None:
-        _kill_all_of(Path(folder).name)
-        remove_tree(Path(folder))
+    try:
+        runner.__exit__(None, None, None)
+    finally:  # Ray can fail to end itself
+        if folder is not None:
+            _kill_all_of(Path(folder).name)
+            remove_tree(Path(folder))
 
 
 def _kill_all_of(session: str) -> None:

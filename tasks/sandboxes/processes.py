@@ -41,11 +41,11 @@ async def run_process(
         _start(command, working_folder, {**environment, _MARK: mark} if mark else dict(environment), piped=bool(stdin))
     )
     try:
-        process = await _to_its_end(starting)
+        process = await to_its_end(starting)
     except asyncio.CancelledError:
         # The process may have been started all the same, and nobody else knows of it.
         if not starting.cancelled() and starting.exception() is None:
-            await _to_its_end(asyncio.ensure_future(_end(starting.result(), mark, None)))
+            await to_its_end(asyncio.ensure_future(_end(starting.result(), mark, None)))
         raise
     streams = _Streams(process, stdin)
     reading = asyncio.ensure_future(streams.drained())
@@ -56,7 +56,7 @@ async def run_process(
     except TimeoutError:
         timed_out = True
     finally:
-        await _to_its_end(asyncio.ensure_future(_end(process, mark, reading)))
+        await to_its_end(asyncio.ensure_future(_end(process, mark, reading)))
     stdout, stderr = (kept.decode("utf-8", "replace") for kept in streams.kept)
     return ProcessResult(
         exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
@@ -80,7 +80,7 @@ async def _start(
         raise MeasurementError(f"cannot start {command[0]}: {error}") from error
 
 
-async def _to_its_end(task: "asyncio.Future[_Result]") -> _Result:
+async def to_its_end(task: "asyncio.Future[_Result]") -> _Result:
     """The result of a task that has to come to its end, however often the one that waits for it is called off."""
     called_off = None
     while not task.done():

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -181,11 +181,15 @@ def test_a_signal_ends_a_run_on_every_task_runner_and_leaves_nothing_behind(
         command = [sys.executable, "-c", ENDS_IN_PEACE]
         with begun(project, "--runner", runner, "--workers", "2", command=command) as run:
             wait_for_trials(project, run, 1)
-            sessions = Path(temporary).glob("ray/session_2*")
-            late = [subprocess.Popen([sys.executable, "-c", MAKES_FOLDERS, f"--session-dir={one}"]) for one in sessions]
-            run.terminate()
-            assert run.wait(timeout=300) == 130, said(project)
-            wait_until(lambda: all(one.poll() is not None for one in late))
+            commands = [
+                [sys.executable, "-c", MAKES_FOLDERS, f"--session-dir={session}"]
+                for session in Path(temporary).glob("ray/session_2*")
+            ]
+            with ExitStack() as stack:
+                late = [stack.enter_context(project.started(command)) for command in commands]
+                run.terminate()
+                assert run.wait(timeout=300) == 130, said(project)
+                wait_until(lambda: all(one.poll() is not None for one in late))
             assert said(project).splitlines()[-1].endswith(how_to_resume(project.path))
             assert "Traceback" not in said(project)
             assert "SIGTERM" not in said(project)
