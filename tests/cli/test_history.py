@@ -145,3 +145,18 @@ def test_all_of_it_works_at_a_url(bare_project: Project, object_store: ObjectSto
     told(bare_project, "run", "ci_merge", *shell_agent(bare_project))
     assert history("compare", run_id, newest_run(bare_project).name).startswith(f"{run_id} -> ")
     assert not [name for name in object_store.keys(url) if ".activity/" in name and name.endswith(".json")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("export", "-", "--json"), "--json prints a document about the file: name one, or leave out --json"),
+        (("prune", "--keep", "1", "--json"), "nobody sees what is to go: give --dry-run or --yes too"),
+        (("prune", "--keep", "1", "--quiet"), "nobody sees what is to go: give --dry-run or --yes too"),
+        (("prune",), "give --before or --keep to say what is to go, not both"),
+    ],
+)
+def test_what_nobody_could_see_is_refused(here: Here, kept: Path, arguments: tuple[str, ...], said: str) -> None:
+    before = sorted(kept.rglob("*"))
+    assert said in refused(here, "history", *arguments)
+    assert sorted(kept.rglob("*")) == before

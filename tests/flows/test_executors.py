@@ -1,6 +1,7 @@
 """Task runners that break while batches are handed out."""
 
 import asyncio
+import re
 import threading
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -9,10 +10,38 @@ from typing import Any
 import pytest
 
 from passgate.flows import batch_task, executors
-from passgate.tasks.errors import WorkerLostError
+from passgate.tasks.errors import UsageError, WorkerLostError
 from passgate.tasks.model.run import Batch, BatchOutcome, RunRequest
 from passgate.tasks.model.runner import RunnerName
 from tests.waiting import until
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"workers": 2}, "--workers is for a task runner of Prefect: add --runner process, dask or ray"),
+        ({"runner_address": "tcp://a:1"}, "--runner-address is for a task runner of Prefect"),
+        ({"runner": "dask"}, "--runner dask is not installed: pip install 'passgate[dask]'"),
+        ({"runner": "ray"}, "--runner ray is not installed: pip install 'passgate[ray]'"),
+        ({"runner": "process", "runner_address": "tcp://a:1"}, "--runner process has no address"),
+        ({"work_pool": "pool"}, "--work-pool needs --run-store: its workers reach the run at a URL"),
+    ],
+)
+def test_a_task_runner_that_is_not_there_or_not_fully_named_is_refused(
+    asked: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        executors.refuse_runner(RunRequest.model_validate(asked))
+    executors.refuse_runner(RunRequest(runner=RunnerName.PROCESS, workers=2))
+
+
+async def test_a_closed_task_runner_takes_no_batch() -> None:
+    cluster = executors._Cluster(RunRequest(runner=RunnerName.PROCESS), lambda: None)
+    batch = Batch(name="b", trials=(("golden/a", 0),))
+    with pytest.raises(WorkerLostError, match="the task runner is closed"):
+        await cluster.run("store", "digest", batch)
+    await cluster.close()
 
 
 class Runner:

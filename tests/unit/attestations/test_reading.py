@@ -1,6 +1,7 @@
 """Transcripts of a journal and the digests that their trials name."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from passgate.tasks.attestations.reading import recorded_trials
 from passgate.tasks.errors import StorageError
 from passgate.tasks.model.json_values import digest_of, trials_digest
-from tests.builders import a_finished, a_task
+from passgate.tasks.model.trial import TrialStatus
+from tests.builders import STARTED, a_finished, a_task
 
 TASK = a_task()
 
@@ -46,6 +48,13 @@ def test_another_transcript_is_noticed_unless_it_is_kept_with_an_earlier_run() -
         recorded_trials([a_line(0) + a_line(1).replace(b'"output":"yes"', b'"output":"yea"')])
     line = a_line(reused_from="run-1").replace(b'"output":"yes"', b'"output":""')
     assert keys(recorded_trials([line])) == [("say-yes", 0)]
+
+
+def test_of_a_trial_that_two_parts_hold_the_measured_and_then_the_later_one_counts() -> None:
+    measured, later = a_line(0), a_line(0, "no", started_at=STARTED + timedelta(days=1))
+    error = a_line(0, "oops", status=TrialStatus.ERROR, started_at=STARTED + timedelta(days=2))
+    assert recorded_trials([measured, error]) == recorded_trials([error, measured]) == recorded_trials([measured])
+    assert recorded_trials([measured, later]) == recorded_trials([later, measured]) == recorded_trials([later])
 
 
 @pytest.mark.parametrize(

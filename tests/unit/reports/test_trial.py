@@ -144,3 +144,10 @@ def test_what_is_special_about_a_trial_is_said() -> None:
     assert "not run again: this trial is of the run run-1\n" in text
     assert "a confirming trial: it was run because the task had failed\n" in text
     assert "the run keeps no transcript of this trial\n" in text
+
+
+def test_what_fails_a_trial_whatever_its_score_is_stands_before_the_checks() -> None:
+    check = Check(passed=True, message="the answer is kind")
+    grade = Grade(name="g", type="g", score=0.9, passed=False, checks=(check,), fatal="a required item is not met")
+    text = shown(a_finished(grades=(grade,)))
+    assert text.index("! a required item is not met") < text.index("the answer is kind")

@@ -4,11 +4,12 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from tests.builders import a_task
+from tests.builders import a_grade, a_task
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page.views import a_run, a_transcript, a_view, typical_view
 from tests.unit.reports.verdicts import VERDICTS
@@ -211,3 +212,21 @@ def test_every_kind_of_verdict_has_a_page_without_trials_plan_and_history(name: 
     assert f"{verdict.gate} {verdict.decision}" in html
     assert ("passgate sign-off" in html) == (name == "awaiting")
     assert ("read the failed trials of the week; ship it" in html) == (name == "approved")
+
+
+def test_a_trial_says_where_it_is_from_what_is_not_kept_and_how_it_was_graded() -> None:
+    voted = a_grade(passed=False).model_copy(update={"votes": (0.25, 0.75)})
+    unmeasured = a_grade(passed=False).model_copy(update={"score": None, "error": "the judge is down"})
+    task, pairs = a_run(a_task(), "fff", reused_from="20260101-ab", grades=(voted, unmeasured))
+    text = text_of(rendered(replace(a_view((task, pairs)), transcript=lambda _: None))[0])
+    assert "Not run again: this trial is of the run 20260101-ab." in text
+    assert "The run keeps no transcript of this trial." in text
+    assert "votes 0.25, 0.75" in text
+    assert "the judge is down" in text
+
+
+def test_of_very_many_trials_those_that_failed_have_dots_first() -> None:
+    html, _ = rendered(a_view(a_run(a_task(k=200), "p" * 190 + "f" * 10)))
+    row = html.rpartition('<span class="dim">+170</span>')[0].rpartition("<tr")[2]
+    titles = re.findall(r'title="trial (\d+): (\w+)"', row)
+    assert titles == [(str(n), "passed") for n in range(20)] + [(str(n), "failed") for n in range(190, 200)]
