@@ -183,6 +183,16 @@ async def test_arguments_that_do_not_fit_never_reach_the_tool(call, arguments: d
     assert second.result == "", "the tool was not run before"
 
 
+async def test_arguments_that_are_nested_too_deep_never_reach_the_tool(call) -> None:
+    parameters = {"$defs": {"node": {"properties": {"a": {"$ref": "#/$defs/node"}}}}, "$ref": "#/$defs/node"}
+    arguments: dict[str, Any] = {}
+    for _ in range(5000):
+        arguments = {"a": arguments}
+    outcome = await call(command("touch notes", parameters=parameters), arguments)
+    assert outcome.is_error is True
+    assert "they are nested too deep" in outcome.result
+
+
 async def test_parameters_that_refer_to_what_is_not_there_cannot_be_measured(call, upstream: ScriptedUpstream) -> None:
     parameters = {"type": "object", "properties": {"a": {"$ref": f"{upstream.url}/v1/models"}}}
     with pytest.raises(MeasurementError, match="the parameters of the tool tool"):
