@@ -208,6 +208,24 @@ def test_the_supervisor_imports_little_before_the_worker_starts() -> None:
     assert imported.isdisjoint({"typer", "json", "re", "asyncio", "threading", "prefect", "pydantic"})
 
 
+def test_what_a_worker_has_reported_counts_also_where_it_is_read_after_its_end() -> None:
+    code = """
+        import os, sys
+        from passgate.flows.process.supervision import Supervision
+        from passgate.flows.process.worker_report import WorkerReport
+        reading, writing = os.pipe()
+        worker = os.fork()
+        if worker == 0:
+            WorkerReport(writing).ended(1)
+            os._exit(0)
+        os.close(writing)
+        os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)
+        sys.exit(Supervision(worker, reading, set()).exit_code())
+        """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
+    assert ended.returncode == 1
+
+
 def test_a_verdict_of_another_run_or_half_of_one_is_none(tmp_path: Path) -> None:
     file = tmp_path / "verdict.json"
     run = BegunRun(run_id="r", gate="ci_merge", verdict_file=str(file))
