@@ -202,17 +202,21 @@ def _ended(runner: Any) -> None:
         runner.__exit__(None, None, None)
     finally:  # Ray can fail to end itself
         if folder is not None:
-            _kill_all_of(Path(folder).name)
-            remove_tree(Path(folder))
+            _remove_session(Path(folder))
 
 
-def _kill_all_of(session: str) -> None:
-    """Kill what is left of a Ray cluster: a process that still ends, or even begins, would make its folder anew."""
+def _remove_session(folder: Path) -> None:
+    """Kill what is left of a Ray cluster, and remove its folder: a process that still ends writes into it, and one that
+    still begins makes it anew.
+    """
     deadline = time.monotonic() + _SECONDS_TO_CLOSE
-    while (left := _processes_with(session)) and time.monotonic() < deadline:
+    while folder.exists() and time.monotonic() < deadline:
+        left = _processes_with(folder.name)
         for process_id in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process_id, signal.SIGKILL)
+        if not left:
+            remove_tree(folder)
         time.sleep(_POLL_SECONDS)
 
 
