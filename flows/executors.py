@@ -167,8 +167,7 @@ class _Cluster:
         if self._results:
             await asyncio.wait(self._results, timeout=_SECONDS_TO_END)
         if runner is not None:
-            closing = asyncio.ensure_future(_in_thread(partial(_ended, runner)))
-            await asyncio.wait([closing], timeout=_SECONDS_TO_CLOSE)
+            await _end(runner, _SECONDS_TO_CLOSE)
         for child in multiprocessing.active_children():
             child.kill()
 
@@ -176,7 +175,7 @@ class _Cluster:
         """Once for all batches that were on a task runner which has broken."""
         async with self._opening:
             if self._runner is broken:
-                await asyncio.wait([asyncio.ensure_future(_in_thread(partial(_ended, broken)))])
+                await _end(broken, None)
                 await self.open()
 
 
@@ -194,15 +193,22 @@ def _started(request: RunRequest) -> Any:
     return runner
 
 
-def _ended(runner: Any) -> None:
-    """End a task runner, with the folder of the sockets and logs of a Ray cluster that it has started."""
-    is_own = type(runner).__name__ == "RayTaskRunner" and runner.address == _NEW_CLUSTER
-    folder = runner._ray_context.address_info["session_dir"] if is_own else None  # noqa: SLF001 - it is told nowhere else
-    try:
-        runner.__exit__(None, None, None)
-    finally:  # Ray can fail to end itself
-        if folder is not None:
-            _remove_session(Path(folder))
+async def _end(runner: Any, seconds: float | None) -> None:
+    """End a task runner, which may take so long, and then all that is left of a Ray cluster that it has started: Ray's
+    own end can hang or fail.
+    """
+    session = _session_of(runner)
+    ending = asyncio.ensure_future(_in_thread(partial(runner.__exit__, None, None, None)))
+    await asyncio.wait([ending], timeout=seconds)
+    if session is not None:
+        await asyncio.to_thread(_remove_session, session)
+
+
+def _session_of(runner: Any) -> Path | None:
+    """The folder of the sockets and logs of a Ray cluster that a task runner has started."""
+    if type(runner).__name__ != "RayTaskRunner" or runner.address != _NEW_CLUSTER:
+        return None
+    return Path(runner._ray_context.address_info["session_dir"])  # noqa: SLF001 - it is told nowhere else
 
 
 def _remove_session(folder: Path) -> None:
@@ -246,8 +252,10 @@ def _task_runner(request: RunRequest) -> Any:
         client: dict[str, Any] = {"timeout": _SECONDS_TO_CONNECT}
         return DaskTaskRunner(address=address, cluster_kwargs=None if address else local, client_kwargs=client)
     if request.runner is RunnerName.RAY:
-        # Ray reads it when it is imported; by its own default a busy machine has 30 s to start it.
+        # Ray reads them when it is imported. By its own defaults a busy machine has 30 s to start it, and a cluster of
+        # one machine ends because it was slow to answer itself.
         os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
+        os.environ.setdefault("RAY_health_check_failure_threshold", "100")
         from prefect_ray.task_runners import RayTaskRunner
 
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "CRITICAL"}
@@ -296,8 +304,10 @@ async def _in_thread(
         try:
             result = (context or contextvars.Context()).run(work)
         except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
+            # Ray raises SystemExit in whoever waits for a result while it ends, and an event loop would end of it.
+            failure = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
             with suppress(InvalidStateError):
-                ended.set_exception(error)
+                ended.set_exception(failure)
         else:
             with suppress(InvalidStateError):
                 ended.set_result(result)

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import sys
 import threading
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -48,22 +49,21 @@ class Runner:
     """A task runner, of which the first one is broken, and ends when it may."""
 
     def __init__(self, number: int) -> None:
-        self.number, self.is_ending = number, False
+        self.number, self.is_ending, self.may_end = number, False, threading.Event()
+
+    def __exit__(self, *_: object) -> None:
+        self.is_ending = True
+        self.may_end.wait()
 
 
 async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_next_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     runners: list[Runner] = []
-    may_end = threading.Event()
 
     def started(_: RunRequest) -> Runner:
         runners.append(Runner(len(runners)))
         return runners[-1]
-
-    def ended(runner: Runner) -> None:
-        runner.is_ending = True
-        may_end.wait()
 
     def submitted(runner: Runner, _: str, batch: Batch) -> "Future[str]":
         if runner.is_ending:
@@ -76,7 +76,6 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
         return future
 
     monkeypatch.setattr(executors, "_started", started)
-    monkeypatch.setattr(executors, "_ended", ended)
     monkeypatch.setattr(batch_task, "submitted", submitted)
     cluster: Any = executors._Cluster(RunRequest(runner=RunnerName.PROCESS), lambda: None)
     await cluster.open()
@@ -85,7 +84,12 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
     await until(lambda: runners[0].is_ending)
     next_one = asyncio.create_task(cluster.run("store", "digest", batch))
     await asyncio.sleep(0)
-    may_end.set()
+    runners[0].may_end.set()
     assert (await next_one).name == "b"
     with pytest.raises(WorkerLostError, match="a process has ended"):
         await lost
+
+
+async def test_a_library_that_would_end_the_process_only_fails() -> None:
+    with pytest.raises(RuntimeError, match="SystemExit: 3"):
+        await executors._in_thread(lambda: sys.exit(3))
