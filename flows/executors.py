@@ -99,7 +99,7 @@ async def _on_task_runner(
         ) as execute:
             yield execute
     finally:
-        # Whoever is called off twice, too, leaves no process and no folder of a cluster.
+        # A second cancellation must not keep the cluster from being ended.
         await to_its_end(asyncio.ensure_future(cluster.close()))
 
 
@@ -194,8 +194,10 @@ def _started(request: RunRequest) -> Any:
 
 
 async def _end(runner: Any, seconds: float | None) -> None:
-    """End a task runner, which may take so long, and then all that is left of a Ray cluster that it has started: Ray's
-    own end can hang or fail.
+    """End a task runner and the Ray cluster that it has started.
+
+    Wait at most `seconds` for the task runner, or as long as it takes where they are `None`. Then kill and remove what
+    is left of the cluster: Ray's own end can hang or fail.
     """
     session = _session_of(runner)
     ending = asyncio.ensure_future(_in_thread(partial(runner.__exit__, None, None, None)))
@@ -212,8 +214,8 @@ def _session_of(runner: Any) -> Path | None:
 
 
 def _remove_session(folder: Path) -> None:
-    """Kill what is left of a Ray cluster, and remove its folder: a process that still ends writes into it, and one that
-    still begins makes it anew.
+    """Kill what is left of a Ray cluster and remove its folder, again until it stays away: a process that ends still
+    writes into it, and one that begins makes it anew.
     """
     deadline = time.monotonic() + _SECONDS_TO_CLOSE
     while folder.exists() and time.monotonic() < deadline:
@@ -252,8 +254,8 @@ def _task_runner(request: RunRequest) -> Any:
         client: dict[str, Any] = {"timeout": _SECONDS_TO_CONNECT}
         return DaskTaskRunner(address=address, cluster_kwargs=None if address else local, client_kwargs=client)
     if request.runner is RunnerName.RAY:
-        # Ray reads them when it is imported. By its own defaults a busy machine has 30 s to start it, and a cluster of
-        # one machine ends because it was slow to answer itself.
+        # Ray reads them when it is imported. By its defaults it has 30 s to start, and ends when it answers its own
+        # health checks late: a busy machine needs longer for both.
         os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
         os.environ.setdefault("RAY_health_check_failure_threshold", "100")
         from prefect_ray.task_runners import RayTaskRunner
@@ -304,7 +306,7 @@ async def _in_thread(
         try:
             result = (context or contextvars.Context()).run(work)
         except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
-            # Ray raises SystemExit in whoever waits for a result while it ends, and an event loop would end of it.
+            # While Ray ends, it raises SystemExit in a thread that waits for a result. asyncio would end its loop.
             failure = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
             with suppress(InvalidStateError):
                 ended.set_exception(failure)
