@@ -9,7 +9,6 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -18,6 +17,7 @@ from passgate.tasks.agents.transcripts import excerpt, read_json, read_transcrip
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.sandbox import ProcessResult
+from passgate.tasks.model.schema_draft import draft_of
 from passgate.tasks.model.task import EvalTask, Replay, Tool
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
@@ -131,7 +131,7 @@ def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     if set(arguments) == {"unparsed"} != set(tool.parameters.get("properties", {})):
         return [f"they are not a JSON object: {excerpt(str(arguments['unparsed']))}"]
     # With a registry of its own the validator fetches nothing from the network.
-    validator = Draft202012Validator(tool.parameters, registry=Registry())
+    validator = draft_of(tool.parameters)(tool.parameters, registry=Registry())
     try:
         errors = islice(validator.iter_errors(dict(arguments)), _MOST_PROBLEMS)
         return [excerpt(f"{error.json_path}: {error.message}") for error in errors]

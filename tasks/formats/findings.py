@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from passgate.tasks.formats.document import DocumentPath
+from passgate.tasks.model.schema_draft import draft_of
 
 Finding = tuple[DocumentPath, str]  # where in the document, and what is wrong there
 MAX_TEXT_BYTES = 1024 * 1024
@@ -55,7 +55,8 @@ def check_json_schema(path: DocumentPath, schema: dict[str, Any]) -> Iterator[Fi
 @lru_cache(maxsize=1024)
 def _schema_findings(text: str) -> tuple[Finding, ...]:
     try:
-        Draft202012Validator.check_schema(json.loads(text))
+        schema = json.loads(text)
+        draft_of(schema).check_schema(schema)
     except SchemaError as error:
         return ((tuple(error.absolute_path), f"not a JSON Schema: {error.message}"),)
     return ()

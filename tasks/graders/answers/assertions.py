@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import regress
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
@@ -27,6 +26,7 @@ from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import OutputCheck
 from passgate.tasks.model.javascript_regex import engine_flags, regex_problem
 from passgate.tasks.model.json_values import parse_json, strictly_equal
+from passgate.tasks.model.schema_draft import draft_of
 
 MOST_ERRORS: Final = 5
 BLANKS: Final = (
@@ -96,9 +96,10 @@ def schema_problems(schema: dict[str, Any], document: Any) -> list[str]:
     Raises `MeasurementError` when the schema cannot be used.
     """
     try:
-        Draft202012Validator.check_schema(schema)
+        draft = draft_of(schema)
+        draft.check_schema(schema)
         # With a registry of its own the validator fetches nothing from the network.
-        errors = Draft202012Validator(schema, registry=Registry()).iter_errors(document)
+        errors = draft(schema, registry=Registry()).iter_errors(document)
         return [f"{error.json_path}: {shorten(error.message, 300)}" for error in islice(errors, MOST_ERRORS)]
     except (SchemaError, Unresolvable) as error:
         raise MeasurementError(f"json_schema cannot be used: {shorten(str(error), 500)}") from error

@@ -77,6 +77,8 @@ def test_a_grader_that_can_fail_is_fine(found, grader: dict[str, Any]) -> None:
         (state(file="/etc/passwd"), ".expect[0].file: '/etc/passwd' is outside the workspace"),
         ({"type": "regex", "value": "("}, ".value: no regular expression as JavaScript knows them"),
         ({"type": "is_json", "value": {"type": 3}}, ".value.type: not a JSON Schema"),
+        ({"type": "output_check", "json_schema": {"$schema": "draft-7"}}, ".json_schema.$schema: not a JSON Schema"),
+        ({"type": "output_check", "json_schema": {"$schema": 7}}, ".json_schema.$schema: not a JSON Schema"),
         ({"type": "code_grader", "command": ["x"], "cwd": "gone"}, ".cwd: no file 'gone'"),
         ({"type": "javascript", "value": "true", "cwd": "../.."}, ".cwd: '../..' leaves the suites folder"),
         ({"type": "llm_grader", "prompt_file": "gone.md"}, ".prompt_file: no file 'gone.md'"),

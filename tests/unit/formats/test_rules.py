@@ -85,6 +85,7 @@ def test_what_can_be_run_and_scored_is_fine(found, changes: dict[str, Any]) -> N
     [
         (takes(properties={"a": {"type": "b"}}), "tools[0].parameters.properties.a.type", "not a JSON Schema"),
         (takes(properties={"a": {"pattern": "("}}), "tools[0].parameters.properties.a.pattern", "not a JSON Sch"),
+        (takes(**{"$schema": "draft-7"}), "tools[0].parameters.$schema", "names no known draft"),
         (takes(), "tools[0].parameters", "write `type: object`"),
         (a_function("tools.py:ad"), "tools[0].function", f"{NO_FUNCTION} 'ad'; did you mean 'add'?"),
         (a_function("tools.py:Class"), "tools[0].function", f"{NO_FUNCTION} 'Class'"),

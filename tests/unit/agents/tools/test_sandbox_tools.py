@@ -193,6 +193,12 @@ async def test_arguments_that_are_nested_too_deep_never_reach_the_tool(call) -> 
     assert "they are nested too deep" in outcome.result
 
 
+async def test_arguments_are_held_against_the_draft_that_the_parameters_name(call) -> None:
+    draft = {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"n": ["m"]}}
+    answer = await call(command("cat", parameters={"type": "object", **draft}), {"n": 1})
+    assert "'m' is a dependency of 'n'" in answer.result
+
+
 async def test_parameters_that_refer_to_what_is_not_there_cannot_be_measured(call, upstream: ScriptedUpstream) -> None:
     parameters = {"type": "object", "properties": {"a": {"$ref": f"{upstream.url}/v1/models"}}}
     with pytest.raises(MeasurementError, match="the parameters of the tool tool"):

@@ -24,6 +24,8 @@ SCHEMA = {
     "required": ["total"],
     "additionalProperties": False,
 }
+DRAFT_04 = {"$schema": "http://json-schema.org/draft-04/schema#"}
+DRAFT_07 = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,10 @@ SCHEMA = {
         (output(json_schema=SCHEMA), '{"total": 3, "more": 1}', 0.0),
         (output(json_schema=SCHEMA), "The total is 3.", 0.0),
         (output(json_schema=SCHEMA), '```json\n{"total": 3}\n```', 0.0),
+        (output(json_schema=DRAFT_07 | {"dependencies": {"total": ["by"]}}), '{"total": 3}', 0.0),
+        (output(json_schema=DRAFT_07 | {"items": [{"const": "a"}], "additionalItems": False}), '["a", "b"]', 0.0),
+        (output(json_schema=DRAFT_04 | {"minimum": 3, "exclusiveMinimum": True}), "3", 0.0),
+        (output(json_schema={"dependencies": {"total": ["by"]}}), '{"total": 3}', 1.0),
         (output(json_schema={}), '{"total": NaN}', 0.0),
         (output(json_schema={}), "", 0.0),
         (output(json_schema={}), "null", 1.0),
@@ -191,12 +197,21 @@ async def test_a_document_nested_deeper_than_the_schema_can_follow(graded: Grade
     [
         (output(json_schema={"type": "integr"}), "json_schema cannot be used: "),
         (output(json_schema={"$ref": "#/$defs/nowhere"}), "json_schema cannot be used: "),
+        (output(json_schema={"$schema": "draft-07"}), "json_schema cannot be used: 'draft-07' names no known draft"),
         ({"type": "is_json", "value": {"type": "integr"}}, "json_schema cannot be used: "),
         (output(ignore_case=True), "output_check has nothing to check"),
         ({"type": "regex", "value": "(["}, "/([/: no regular expression as JavaScript knows them"),
         ({"type": "regex", "value": "(?i)hello"}, "/(?i)hello/: no regular expression as JavaScript knows them"),
     ],
-    ids=["invalid", "unknown reference", "invalid for is_json", "nothing asked", "no pattern", "a pattern of Python"],
+    ids=[
+        "invalid",
+        "unknown reference",
+        "unknown draft",
+        "invalid for is_json",
+        "nothing asked",
+        "no pattern",
+        "a pattern of Python",
+    ],
 )
 async def test_what_cannot_be_asked_is_an_error(options: dict[str, Any], error: str, graded: Graded) -> None:
     assert (await graded(options, "{}")).error.startswith(error)
