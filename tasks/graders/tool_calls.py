@@ -1,65 +1,18 @@
 """Which tools the agent called, and which it must not have called."""
 
-import operator
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from passgate.tasks.graders.call_patterns import call_matches
 from passgate.tasks.graders.checks import graded
+from passgate.tasks.graders.forbidden_calls import is_forbidden
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import as_json
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
-from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.transcript import ToolCall
 
-_COMPARISON: Final = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*")
-_OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 MOST_VIOLATIONS: Final = 20
-
-
-def call_matches(pattern: str | ToolPattern, call: ToolCall) -> bool:
-    """Whether a call is meant by a pattern; a text is a pattern of the tool's name alone."""
-    if isinstance(pattern, str):
-        return fnmatchcase(call.tool, pattern)
-    return fnmatchcase(call.tool, pattern.tool) and all(
-        value_matches(expected, argument(call.arguments, name)) for name, expected in pattern.params.items()
-    )
-
-
-def argument(arguments: Mapping[str, Any], name: str) -> Any:
-    """The argument of this name; else, by dots, one inside another; `MISSING` when there is neither."""
-    return arguments[name] if name in arguments else at_path(arguments, name)
-
-
-def value_matches(expected: Any, actual: Any) -> bool:
-    """Whether an argument is as a pattern wants it; an argument that is not there never is.
-
-    A text such as `<=100` compares numbers, and a text that reads as a number counts as one, because tools
-    take it as one. Any other text is a pattern against the argument as text. Anything else must be equal.
-    """
-    if actual is MISSING:
-        return False
-    if not isinstance(expected, str):
-        return strictly_equal(expected, actual)
-    comparison = _COMPARISON.fullmatch(expected)
-    if comparison is None:
-        return fnmatchcase(str(actual), expected)
-    if isinstance(actual, bool) or not isinstance(actual, int | float | str):
-        return False
-    try:
-        number = float(actual) if isinstance(actual, str) else actual
-    except ValueError:
-        return False
-    return _OPERATORS[comparison[1]](number, float(comparison[2]))
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -91,7 +44,7 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
     """
     # What was refused does not count as required, but the agent has asked for what is forbidden.
     calls, made = evidence.transcript.tool_calls, evidence.made_calls
-    hits = [call for call in calls if any(call_matches(pattern, call) for pattern in options.forbidden)]
+    hits = [call for call in calls if any(is_forbidden(call, pattern) for pattern in options.forbidden)]
     evidence.require_every_call(unless=bool(hits))
     required = [RequiredTool(tool=entry) if isinstance(entry, str) else entry for entry in options.required]
     checks = []
@@ -101,7 +54,7 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
         message = f"{pattern_text(entry)} was {_called(count)}, expected {call_range(entry.min, entry.max)}"
         checks.append(Check(passed=passed, message=message))
     for pattern in options.forbidden:
-        count = sum(call_matches(pattern, call) for call in calls)
+        count = sum(is_forbidden(call, pattern) for call in calls)
         message = f"{pattern_text(pattern)} was {_called(count)}{', but is forbidden' if count else ''}"
         checks.append(Check(passed=count == 0, message=message))
     if options.in_order and required:

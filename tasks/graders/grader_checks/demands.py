@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import regress
 
-from passgate.tasks.graders.tool_calls import call_matches
+from passgate.tasks.graders.call_patterns import call_matches
 from passgate.tasks.graders.trajectories.trajectory_steps import named_like
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
