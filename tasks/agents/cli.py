@@ -1,7 +1,6 @@
 """Any command as an agent, run in the trial's sandbox: `cli:COMMAND`."""
 
 import json
-import os
 import re
 import subprocess
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from passgate.tasks.agents.commands import Command, Given, Places, read_command
+from passgate.tasks.agents.inherited import inherited_variables
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, leading_to_models, symptom
 from passgate.tasks.agents.transcripts import ended, read_transcript_file, transcript_of
 from passgate.tasks.errors import MeasurementError
@@ -22,7 +22,6 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 
 _OURS: Final = frozenset({"PATH", "HOME", "TMPDIR", "LANG", "PYTHONDONTWRITEBYTECODE"})
-_OF_THE_JUDGE: Final = "PASSGATE_JUDGE_"
 _ANNOUNCED: Final = {
     "PASSGATE_TASK_ID": "task_id",
     "PASSGATE_TRIAL": "trial",
@@ -150,9 +149,7 @@ def _files(attempt: Attempt, workspace: Path) -> tuple[Path, ...]:
 
 
 def _environment(given: Given, access: ModelAccess, wanted: Mapping[str, str]) -> dict[str, str]:
-    # The judge's key is not the agent's to use.
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith(_OF_THE_JUDGE)}
-    environment = {**{key: value for key, value in inherited.items() if key not in _OURS}, **wanted}
+    environment = {**{key: value for key, value in inherited_variables().items() if key not in _OURS}, **wanted}
     environment |= {variable: given.values[name] for variable, name in _ANNOUNCED.items()}
     return {**environment, **leading_to_models(environment, access)}
 

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from threading import Timer
 from typing import Any, Self
 
+from passgate.tasks.files.environment import bound_to_no_repository
 from passgate.tasks.model.policy import DEFAULT_BRANCH, is_branch_name
 from passgate.tasks.model.run import Revision
 
@@ -55,7 +56,7 @@ def _git(folder: Path, *arguments: str) -> dict[str, Any]:
     return {
         "args": ["git", *_SETTINGS, *arguments],
         "cwd": folder,
-        "env": {**os.environ, **_ASKS_NOBODY, **_AS_COMMITTED},
+        "env": {**bound_to_no_repository(os.environ), **_ASKS_NOBODY, **_AS_COMMITTED},
     }
 
 

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Generic, TypeVar
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.files.environment import bound_to_no_repository
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Hook, Repository, Workspace
@@ -32,11 +33,6 @@ GIT_SECONDS: Final = 600  # of every single command of git
 _OF_GITHUB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _REMOTE: Final = re.compile(r"[a-z+]+://|[^/\s]+@[^/\s]+:")
 _CREDENTIALS: Final = re.compile(r"(://)[^/@\s]*@")
-# Variables that are set where git itself has started passgate, as its hooks are.
-_OF_ANOTHER_REPOSITORY: Final = (
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE"),
-    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_CEILING_DIRECTORIES"),
-)
 # A question for a password would wait for an answer until the time is up.
 _ASKS_NOBODY: Final = {
     "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never",
@@ -157,8 +153,7 @@ class Repositories:
             raise MeasurementError(f"the repository {name}: git {arguments[0]} exited {result.exit_code}: {said}")
 
     async def _run(self, arguments: Sequence[str], folder: Path, *, stdin: bytes = b"") -> ProcessResult:
-        environment = {key: value for key, value in os.environ.items() if key not in _OF_ANOTHER_REPOSITORY}
-        environment |= _ASKS_NOBODY
+        environment = {**bound_to_no_repository(os.environ), **_ASKS_NOBODY}
         run = partial(run_process, working_folder=folder, environment=environment, mark=secrets.token_hex(16))
         async with self._processes:
             return await run(["git", *_SETTINGS, *arguments], seconds=GIT_SECONDS, stdin=stdin)

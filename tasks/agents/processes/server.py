@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
+from passgate.tasks.agents.inherited import inherited_variables
 from passgate.tasks.agents.processes.messages import ImportReport, ProcessEnded
 from passgate.tasks.errors import UsageError
 
 IMPORT_SECONDS: Final = 300.0  # How long the import of an agent may take
 _PROGRAM: Final = "passgate.tasks.agents.processes.fork_server"
-_OF_THE_JUDGE: Final = "PASSGATE_JUDGE_"
 _END_SECONDS: Final = 15.0
 _LONGEST_REPORT: Final = 64 * 1024
 _TAIL: Final = 1000
@@ -85,7 +85,7 @@ class ForkServer:
             numbers = (their_requests.fileno(), their_control.fileno())
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), self._target],
-                env={name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_JUDGE)},
+                env=inherited_variables(),
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=printed,

@@ -40,6 +40,15 @@ def test_the_commit_the_branch_and_the_folder(repository: GitRepository) -> None
     assert revision(repository, "deep") == Revision(**plain, folder="deep")
 
 
+def test_the_folder_says_which_repository_and_not_the_hook_that_has_started_passgate(
+    repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = revision(repository)
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_PREFIX"):
+        monkeypatch.setenv(name, str(tmp_path / "nowhere"))
+    assert revision(repository) == plain
+
+
 def test_a_changed_file_is_dirt_and_a_new_one_is_not(repository: GitRepository) -> None:
     repository.write("new")
     assert revision(repository).dirty is False
