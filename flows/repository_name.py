@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from passgate.tasks.integrity.git import Checkout, git_text
+from passgate.tasks.integrity.git import Checkout, GitError, git_text
 
 UNNAMED: Final = "my-repository"
 _SCP: Final = re.compile(r"(?:[^/@]+@)?[^/:]+:(?P<path>.+)")
@@ -25,8 +25,11 @@ def repository_name(folder: Path) -> RepositoryName:
     """
     here = folder.resolve()
     there = next((one for one in (here, *here.parents) if one.is_dir()), here)
-    top = Checkout(there).top
-    path = "" if top is None else _path_of(git_text(there, "remote", "get-url", "origin"))
+    try:
+        top = Checkout(there).top
+        path = "" if top is None else _path_of(git_text(there, "remote", "get-url", "origin"))
+    except GitError:
+        top, path = None, ""
     if top is not None and _slug(path):
         return RepositoryName(_slug(f"{path}/{here.relative_to(top).as_posix()}"), is_of_remote=True)
     return RepositoryName(_slug(here.name) or UNNAMED, is_of_remote=False)

@@ -45,11 +45,11 @@ class CommittedFile:
 
 
 def is_committed(objects: Objects, commit: str, path: str) -> bool:
-    """Whether a commit has a file, a folder or a submodule of this path, relative to the repository."""
-    try:
-        return path == "." or bool(objects.mode(commit, path))
-    except GitError:
-        return False
+    """Whether a commit has a file, a folder or a submodule of this path, relative to the repository.
+
+    Raises `GitError` where git cannot tell.
+    """
+    return path == "." or bool(objects.mode(commit, path))
 
 
 def path_dependencies(checkout: Checkout, commit: str, paths: Iterable[str]) -> list[str]:
@@ -120,18 +120,15 @@ def add_uncommitted(
     root: Path, files: Sequence[CommittedFile], edited: Iterable[str], paths: Sequence[str], folder: Path
 ) -> None:
     """Complete the files of a commit in a folder by what no commit holds and the working tree has: ignored files below
-    the paths, and of files that are not `edited` the contents that git's filters keep elsewhere. Raises `OSError`.
+    the paths, and of files that are not `edited` the contents that git's filters keep elsewhere. Raises `OSError`,
+    `GitError`.
     """
     unedited = {file.path for file in files if not (file.is_link or file.is_submodule)} - {*edited}
     stand_ins = [path for path in unedited if _is_stand_in(folder / path) and not _is_stand_in(root / path)]
     for path in stand_ins:
         shutil.copyfile(root / path, folder / path)
     ignored = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *paths)
-    try:
-        names = names_of(git_bytes(root, *ignored, seconds=_SECONDS))
-    except GitError:
-        names = []
-    for path in names:
+    for path in names_of(git_bytes(root, *ignored, seconds=_SECONDS)):
         place = folder / path
         # A name that ends with a slash is another repository.
         if path.endswith("/") or not _NEVER_COPIED.isdisjoint(PurePosixPath(path).parts):

@@ -5,11 +5,13 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from threading import Timer
 from typing import Any, Self
 
+from passgate.tasks.errors import UsageError
 from passgate.tasks.files.environment import bound_to_no_repository
 from passgate.tasks.model.policy import DEFAULT_BRANCH, is_branch_name
 from passgate.tasks.model.run import Revision
@@ -30,7 +32,7 @@ TARGET_COMMIT_VARIABLES = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA",)  # Where they 
 REMOTE = "refs/remotes/origin"
 _NOT_SET = frozenset({"", "0", "false"})
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_SECONDS = 10
+_SECONDS = 60  # Of what takes git a moment, on a machine that may be busy
 _LONG_SECONDS = 120  # For what takes longer the larger a repository is
 # A repository may name programs that git would run, and paths may look like patterns.
 _SETTINGS = (
@@ -43,12 +45,18 @@ _ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL":
 _AS_COMMITTED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 # A pull request is checked out without a branch; the CI system knows its name.
 BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
+_HAS_NONE = frozenset({1, 2})  # How git exits that has no such commit, setting or remote
+_OUTSIDE = b"not a git repository"
 # Renames would bring a second name into an entry.
 _STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all")
 
 
-class GitError(Exception):
-    """What git has said in place of an answer."""
+class GitError(UsageError):
+    """What git has said in place of an answer. It says nothing of the repository, not even that there is none."""
+
+
+class NoAnswerError(GitError):
+    """Git has not answered in time."""
 
 
 def _git(folder: Path, *arguments: str) -> dict[str, Any]:
@@ -66,26 +74,31 @@ def _run(folder: Path, *arguments: str, stdin: bytes = b"", seconds: float) -> "
             **_git(folder, *arguments), input=stdin, capture_output=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise GitError(f"git {arguments[0]} took longer than {seconds:g} s") from error
+        raise NoAnswerError(f"git {arguments[0]} took longer than {seconds:g} s on this machine") from error
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror or error}") from error
 
 
 def git_bytes(folder: Path, *arguments: str, stdin: bytes = b"", seconds: float = _SECONDS) -> bytes:
     """What a git command prints. Raises `GitError` when there is no git, it fails, or takes longer than `seconds`."""
-    result = _run(folder, *arguments, stdin=stdin, seconds=seconds)
+    return _output(_run(folder, *arguments, stdin=stdin, seconds=seconds), arguments[0])
+
+
+def _output(result: "subprocess.CompletedProcess[bytes]", command: str) -> bytes:
     if result.returncode != 0:
         said = result.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise GitError(said[0][:500] if said else f"git {arguments[0]} exited {result.returncode}")
+        raise GitError(said[0][:500] if said else f"git {command} exited {result.returncode}")
     return result.stdout
 
 
 def git_text(folder: Path, *arguments: str) -> str:
-    """The text that a git command prints, without the white space around it; empty when it fails."""
-    try:
-        return git_bytes(folder, *arguments).decode("utf-8", "replace").strip()
-    except GitError:
-        return ""
+    """The text that a git command prints, without the white space around it; empty where git has not what is asked
+    for, and outside of a repository. Raises `GitError` where git gives no answer.
+    """
+    result = _run(folder, *arguments, seconds=_SECONDS)
+    if result.returncode not in _HAS_NONE and _OUTSIDE not in result.stderr:
+        return _output(result, arguments[0]).decode("utf-8", "replace").strip()
+    return ""
 
 
 def names_of(printed: bytes) -> list[str]:
@@ -106,7 +119,10 @@ def full_commit(folder: Path, name: str) -> str:
 def user_name(folder: Path) -> str:
     """Who works here: as git calls them, else by the name they have logged in with; empty where nobody knows."""
     try:
-        return git_text(folder, "config", "user.name") or getpass.getuser()
+        with suppress(GitError):
+            if name := git_text(folder, "config", "user.name"):
+                return name
+        return getpass.getuser()
     except (OSError, KeyError):  # a user without a name, as in many containers
         return ""
 
@@ -163,13 +179,10 @@ class Objects:
         return None if leads_nowhere else (header[1].decode(), content[:-1])
 
     def file(self, commit: str, path: str) -> bytes | None:
-        """The content of a file of a commit, wherever in it links lead; `None` where there is none or git cannot
-        tell.
+        """The content of a file of a commit, wherever in it links lead; `None` where there is none. Raises
+        `GitError`.
         """
-        try:
-            found = self.read(f"{commit}:{path}")
-        except GitError:
-            return None
+        found = self.read(f"{commit}:{path}")
         return found[1] if found is not None and found[0] == "blob" else None
 
     def mode(self, commit: str, path: str) -> str:
@@ -251,13 +264,21 @@ class Checkout:
         command = ("rev-parse", *head, "--symbolic", *asked, "--symbolic-full-name", f"{REMOTE}/HEAD")
         try:
             result = _run(self.folder, *command, seconds=_SECONDS)
+        except NoAnswerError:
+            raise
         except GitError:
             return []
         return result.stdout.decode("utf-8", "surrogateescape").splitlines()
 
+    @cached_property
+    def is_repository(self) -> bool:
+        """Whether a folder has what git would look for: known also where git cannot be asked."""
+        here = self.folder.absolute()
+        return any((folder / ".git").exists() for folder in (here, *here.parents))
+
     @property
     def top(self) -> Path | None:
-        """The top folder of the repository; `None` outside of one."""
+        """The top folder of the repository; `None` outside of one. Raises `NoAnswerError`."""
         return Path(self._position[0]).resolve() if self._position else None
 
     @property
@@ -312,12 +333,14 @@ class Checkout:
     def _status(self) -> list[str]:
         try:
             return names_of(git_bytes(self.folder, *_STATUS, seconds=_LONG_SECONDS))
+        except NoAnswerError:
+            raise
         except GitError:
             return []
 
     @property
     def revision(self) -> Revision:
-        """The commit and branch; empty without a repository, a commit or git."""
+        """The commit and branch; empty without a repository, a commit or git. Raises `NoAnswerError`."""
         headers = dict(line[2:].split(" ", 1) for line in self._status if line.startswith("# "))
         commit, branch = headers.get("branch.oid", ""), headers.get("branch.head", "")
         if not HASH.fullmatch(commit):
@@ -352,8 +375,5 @@ class Checkout:
         return {path: entry[:6] for entry, _, path in (entry.partition("\t") for entry in entries)}
 
     def is_tracked(self, path: str) -> bool:
-        """Whether git has a file or a folder of this path now."""
-        try:
-            return path in self.index or any(known.startswith(f"{path}/") for known in self.index)
-        except GitError:
-            return False
+        """Whether git has a file or a folder of this path now. Raises `GitError`."""
+        return path in self.index or any(known.startswith(f"{path}/") for known in self.index)

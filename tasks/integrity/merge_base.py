@@ -65,16 +65,24 @@ def find_base(
     and where there is no default branch, it is `branch`, which the change's own files name, and the note says so.
 
     Without a repository the base is empty; where there is one that cannot tell, its `note` says why and what to do.
-    Its `doubt` says why the change could have chosen by whom it is judged. Raises `UsageError` for a `given` revision
-    that is not known.
+    Its `doubt` says why the change could have chosen by whom it is judged, and a git that gives no answer is one too.
+    Raises `UsageError` for a `given` revision that is not known.
     """
+    try:
+        return _base_of_change(checkout, branch, given, branch_at)
+    except GitError as error:
+        note = f"the merge base is unknown: {error}"
+        return Base(note=note, doubt=note)
+
+
+def _base_of_change(checkout: Checkout, branch: str, given: str | None, branch_at: Callable[[str], str | None]) -> Base:
     if given is not None:
         commit = full_commit(checkout.folder, given)
         if not commit:
             raise UsageError(f"--base {given}: the repository of {checkout.folder} has no such commit; {_FETCH}")
         return _base(checkout, commit)
     if not checkout.head:
-        return _without_head(checkout.folder)
+        return _without_head(checkout)
     target = checkout.target
     if target and checkout.tip_commit(target):
         return _base_with(checkout, target)
@@ -102,7 +110,7 @@ def _base_without_target(checkout: Checkout, default: str, own: str, branch_at: 
 
 
 def ancestors_of(folder: Path, commit: str) -> tuple[str, ...]:
-    """A commit and its first-parent ancestors, the newest first, at most 1000; none where it is not known."""
+    """A commit that is here and its first-parent ancestors, the newest first, at most 1000. Raises `GitError`."""
     limit = f"--max-count={MOST_ANCESTORS}"
     return tuple(git_text(folder, "rev-list", "--first-parent", limit, "--end-of-options", commit, "--").split())
 
@@ -160,15 +168,11 @@ def _joined(*notes: str) -> str:
     return "; ".join(filter(None, notes))
 
 
-def _without_head(folder: Path) -> Base:
-    """The base of a folder whose repository has no HEAD, or that git does not open."""
-    if not any((parent / ".git").exists() for parent in (folder.absolute(), *folder.absolute().parents)):
+def _without_head(checkout: Checkout) -> Base:
+    """The base of a folder without a repository, or whose repository has no HEAD. Raises `GitError`."""
+    if not checkout.is_repository:
         return Base()
-    try:
-        git_bytes(folder, "rev-parse", "--git-dir")
-    except GitError as error:
-        note = f"the merge base is unknown: {error}"
-        return Base(note=note, doubt=note)
+    git_bytes(checkout.folder, "rev-parse", "--git-dir")
     return Base(note="the merge base is unknown: the repository has no commit yet")
 
 
@@ -181,6 +185,12 @@ def _why_no_merge_base(checkout: Checkout, branch: str) -> str:
     return f"the merge base is unknown: {why}; {remedy}"
 
 
+def pinned_ancestors(pins: Pins | None, folder: Path) -> tuple[str, ...]:
+    """The pinned commit and its first-parent ancestors; none without one, and where git does not know it."""
+    commit = full_commit(folder, pins.commit) if pins is not None and pins.commit is not None else ""
+    return ancestors_of(folder, commit) if commit else ()
+
+
 def pinned_base(base: Base, pins: Pins | None, folder: Path) -> Base:
     """The base with the pinned commit's ancestors for its own; as it is where no commit is pinned.
 
@@ -189,6 +199,6 @@ def pinned_base(base: Base, pins: Pins | None, folder: Path) -> Base:
     """
     if pins is None or pins.commit is None:
         return base
-    ancestors = ancestors_of(folder, pins.commit)
+    ancestors = pinned_ancestors(pins, folder)
     unknown = f"the pinned commit {pins.commit} is not known here, and so its ancestors are not: fetch the history"
     return base.model_copy(update={"ancestors": ancestors, "note": base.note if ancestors else unknown})

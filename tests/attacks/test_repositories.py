@@ -1,5 +1,7 @@
 """Attacks by git: the history, the branches and the checkout that the gate finds."""
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -169,3 +171,37 @@ def test_git_variables_in_a_file(attacked: Attacked, program: Path) -> None:
     )
     attacked.change({".env": variables, **LAX})
     assert A in attacked.gate(1).edits
+
+
+FAILING_GIT = """\
+#!/bin/sh
+for word in "$@"; do
+  case "$word" in -*) ;; *=*) ;; *) echo "$word" >> "$LOG"; break;; esac
+done
+[ "$word" != "$FAILS_AT" ] || {how}
+exec {git} "$@"
+"""
+
+
+@pytest.fixture(params=["exit 128", "exit 129", "kill -9 $$", "exec sleep 600"])
+def failing_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """A git that fails in some way at the command that FAILS_AT names; the file with the commands it was asked for."""
+    program, asked = tmp_path / "bin/git", tmp_path / "asked"
+    program.parent.mkdir()
+    program.write_text(FAILING_GIT.replace("{how}", request.param).replace("{git}", str(shutil.which("git"))))
+    program.chmod(0o755)
+    for limit in ("git._SECONDS", "git._LONG_SECONDS", "base_files._SECONDS", "judging_places._SECONDS"):
+        monkeypatch.setattr(f"passgate.tasks.integrity.{limit}", 5)
+    for name, value in {"PATH": f"{program.parent}:{os.environ['PATH']}", "LOG": str(asked), "FAILS_AT": ""}.items():
+        monkeypatch.setenv(name, value)
+    return asked
+
+
+@pytest.mark.parametrize("files", [LAX, {"agent.sh": BROKEN + "\n"}], ids=["an edit", "no edit"])
+def test_git_that_fails_or_is_slow(attacked: Attacked, failing_git: Path, files: dict[str, str]) -> None:
+    attacked.change(files)
+    attacked.gate(1, CI="true")
+    for command in set(failing_git.read_text().split()):
+        outcome = attacked.gate(1, 2, 3, CI="true", FAILS_AT=command)
+        assert "Traceback" not in outcome.printed
+        assert outcome.code != 1 or outcome.edits == attacked.gate(1, CI="true").edits, command
