@@ -34,11 +34,19 @@ def marked_processes(mark: str) -> list[int]:
     return found
 
 
-def worker_of(supervisor: int) -> int:
-    """The process that does the work of a command, as soon as there is one."""
+def supervisor_of(command: int) -> int:
+    """The process that supervises the work of a command, as soon as there is one."""
+    return _child_of(command)
 
+
+def worker_of(command: int) -> int:
+    """The process that does the work of a command, as soon as there is one."""
+    return _child_of(supervisor_of(command))
+
+
+def _child_of(parent: int) -> int:
     def children() -> list[int]:
-        return [child for child in process_ids() if parent_of(child) == supervisor]
+        return [child for child in process_ids() if parent_of(child) == parent]
 
     wait_until(children)
     return children()[0]

@@ -12,6 +12,7 @@ from types import FrameType
 
 from passgate.flows.process.exit_code import result_of
 from passgate.flows.process.worker_report import Reported, read_report
+from passgate.tasks.errors import ExitCode
 
 SECONDS_TO_INTERRUPT = 8.0  # So long an interrupted worker may take to clean up and to say how the run is carried on
 SECONDS_TO_EXIT = 10.0
@@ -23,16 +24,19 @@ _CHUNK = 65536
 class Supervision:
     """Watches one worker, a child process, until nothing of it is left."""
 
-    def __init__(self, worker: int, report: int, interrupts: Iterable[signal.Signals]) -> None:
-        """`report` is the pipe that the worker reports to; the interrupts are blocked until here."""
+    def __init__(self, worker: int, report: int, command_ends: int, interrupts: Iterable[signal.Signals]) -> None:
+        """`report` is the pipe that the worker reports to, `command_ends` one that ends with the command; the
+        interrupts are blocked until here.
+        """
         self._worker = worker
         self._report = report
+        self._command_ends = command_ends
         self._told = b""
         self._status: int | None = None
         self._interrupted = self._killed = False
         self._deadline: float | None = None
         self._signals = _pipe_of({*interrupts, signal.SIGCHLD})
-        self._watched = [self._signals, report]
+        self._watched = [self._signals, report, command_ends]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
 
     def exit_code(self) -> int:
@@ -40,10 +44,13 @@ class Supervision:
         while not self._has_ended():
             self._wait()
         self._hear_the_rest()
+        status = self._status or 0
         _end_descendants()
-        if self._interrupted or self._killed or os.WIFSIGNALED(self._status or 0):
+        if self._interrupted or self._killed or os.WIFSIGNALED(status):
             _remove_left_folders()
-        result = result_of(self._reported, self._status or 0, interrupted=self._interrupted)
+        # A signal to the process group reaches the worker too, maybe before it is handed on to here.
+        interrupted = self._interrupted or os.waitstatus_to_exitcode(status) == ExitCode.INTERRUPTED
+        result = result_of(self._reported, status, interrupted=interrupted)
         for line in result.messages:
             _say(line)
         return result.exit_code
@@ -68,6 +75,10 @@ class Supervision:
             news = os.read(pipe, _CHUNK)
             if pipe == self._signals:
                 self._hand_on(news)
+            elif pipe == self._command_ends:
+                # It was killed: whoever does that wants nothing to go on.
+                self._watched.remove(pipe)
+                self._kill()
             elif news:
                 self._hear(news)
             else:
@@ -124,6 +135,13 @@ def _pipe_of(kinds: Iterable[signal.Signals]) -> int:
 
 def _do_nothing(_kind: int, _frame: FrameType | None) -> None:
     """What a signal leads to is done where its number is read."""
+
+
+def end_what_is_left() -> None:
+    """End every process that a killed supervisor has left, and remove their folders."""
+    _say("the process that supervised the work was killed")
+    _end_descendants()
+    _remove_left_folders()
 
 
 def _end_descendants() -> None:

@@ -1,6 +1,12 @@
-"""The `passgate` command: a supervisor that starts a worker, which does the work, and that owns the exit code.
+"""The `passgate` command: three processes, so that nothing of a command outlives it, whichever of them is killed.
 
-It imports next to nothing before the worker has started: whatever it imports, every command waits for.
+- The command itself starts the supervisor, hands signals on to it and exits with its code. When the supervisor is
+  killed, it ends all that is left.
+- The supervisor starts the worker and owns the exit code. When the worker has ended or the command is gone, it ends
+  all that is left. It has a session of its own: whoever kills the process group of the command does not reach it.
+- The worker does the work.
+
+None of them imports much before the worker has started: whatever they import, every command waits for.
 """
 
 import ctypes
@@ -9,10 +15,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from types import FrameType
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _INTERRUPTED = 130
+_INCONCLUSIVE = 3
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"  # Where the frames of an import that is under way come from
 
 
@@ -30,18 +38,53 @@ def main() -> int:
     interrupts = _interrupts()
     # A signal that comes before its handler is there waits.
     signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)
+    # Nobody writes to it: it ends with the command.
+    command_ends, held = os.pipe()
+    supervisor = os.fork()
+    if supervisor == 0:
+        os.close(held)
+        return _supervise(command_ends, interrupts)
+    os.close(command_ends)
+    return _wait_for(supervisor, interrupts)
+
+
+def _supervise(command_ends: int, interrupts: set[signal.Signals]) -> int:
+    """Start the worker and watch it; gives the exit code of the command."""
     reading, writing = os.pipe()
     supervisor = os.getpid()
     worker = os.fork()
     if worker == 0:
         os.close(reading)
+        os.close(command_ends)
         _end_with(supervisor)
         return _work(writing, interrupts)
     os.close(writing)
+    # After the fork: the worker stays in the foreground of the terminal, which it may read from.
+    os.setsid()
     _adopt_orphans()
     from passgate.flows.process.supervision import Supervision
 
-    return Supervision(worker, reading, interrupts).exit_code()
+    return Supervision(worker, reading, command_ends, interrupts).exit_code()
+
+
+def _wait_for(supervisor: int, interrupts: set[signal.Signals]) -> int:
+    """Hand signals on to the supervisor until it has ended; gives its exit code."""
+
+    def hand_on(kind: int, _frame: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(supervisor, kind)
+
+    _adopt_orphans()
+    for kind in interrupts:
+        signal.signal(kind, hand_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
+    _, status = os.waitpid(supervisor, 0)
+    if os.WIFEXITED(status):
+        return os.WEXITSTATUS(status)
+    from passgate.flows.process.supervision import end_what_is_left
+
+    end_what_is_left()
+    return _INCONCLUSIVE
 
 
 def _interrupts() -> set[signal.Signals]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from passgate.flows.process.exit_code import decision_of
 from passgate.flows.process.worker_report import BegunRun
 from tests.cli.commands import exits, told
 from tests.gates import WRITE_OK
-from tests.processes import how_to_resume, interrupted, marked_processes, parent_of, worker_of
+from tests.processes import how_to_resume, interrupted, marked_processes, parent_of, supervisor_of, worker_of
 from tests.project import Project
 from tests.waiting import LIMIT, wait_until
 from tests.warm import CODE
@@ -45,7 +45,12 @@ def in_the_worker(project: Project, code: str) -> None:
     project.write(
         "site/sitecustomize.py",
         f"import os\ndef begin():\n{textwrap.indent(textwrap.dedent(code), '    ')}\n"
-        "os.register_at_fork(after_in_child=begin) if os.environ.pop('ONCE', '') else None\n",
+        "forks = []\n"
+        "def count():\n"
+        "    forks.append(1)\n"
+        "    if len(forks) == 2:\n"  # The command forks the supervisor, and that the worker
+        "        begin()\n"
+        "os.register_at_fork(after_in_child=count) if os.environ.pop('ONCE', '') else None\n",
     )
     project.environment |= {"PYTHONPATH": str(project.path / "site"), "ONCE": "1"}
 
@@ -180,15 +185,32 @@ def test_interrupts_that_are_ignored_when_the_command_starts_stay_so(gate: Proje
         assert process.wait() == 0
 
 
-def test_no_worker_outlives_its_supervisor(gate: Project, mark: str) -> None:
+@pytest.mark.parametrize(
+    "who", [lambda command: command, supervisor_of, worker_of], ids=["command", "supervisor", "worker"]
+)
+def test_whichever_process_is_killed_nothing_of_the_command_is_left(
+    gate: Project, mark: str, tmp_path: Path, who: Callable[[int], int]
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    gate.environment["TMPDIR"] = str(temporary)
     with gate.started(gate.command(*run_with("slow.sh"))) as process:
         wait_for_agent(mark)
-        worker = worker_of(process.pid)
-        process.kill()
-        wait_until(lambda: parent_of(worker) is None)
-    for left in marked_processes(mark):  # where nothing isolates them
-        with suppress(ProcessLookupError):
-            os.kill(left, signal.SIGKILL)
+        started = [process.pid, supervisor_of(process.pid), worker_of(process.pid)]
+        os.kill(who(process.pid), signal.SIGKILL)
+        wait_until(lambda: marked_processes(mark) == [])
+        assert process.wait() in {-signal.SIGKILL, 3}
+        wait_until(lambda: [one for one in started if parent_of(one) is not None] == [])
+    assert list(temporary.glob("*/*")) == []
+
+
+def test_a_signal_to_the_process_group_interrupts_the_command_whatever_hears_it_first(gate: Project) -> None:
+    in_the_worker(gate, HOLDS_AN_IMPORT)
+    with gate.started(gate.command(*run_with("good.sh")), start_new_session=True) as process:
+        wait_until((gate.path / "importing").exists)
+        os.killpg(process.pid, signal.SIGTERM)
+        _, stderr = process.communicate()
+    assert (process.returncode, stderr) == (130, "passgate: interrupted\n")
 
 
 def test_the_supervisor_imports_little_before_the_worker_starts() -> None:
@@ -220,7 +242,8 @@ def test_what_a_worker_has_reported_counts_also_where_it_is_read_after_its_end()
             os._exit(0)
         os.close(writing)
         os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)
-        sys.exit(Supervision(worker, reading, set()).exit_code())
+        command_ends, held = os.pipe()
+        sys.exit(Supervision(worker, reading, command_ends, set()).exit_code())
         """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
     assert ended.returncode == 1
