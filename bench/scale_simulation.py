@@ -28,7 +28,6 @@ from tests.builders import a_plan, a_task
 from passgate.tasks.execution.coordinator import coordinate
 from passgate.tasks.execution.distributed.batch import part_of
 from passgate.tasks.execution.distributed.executor import distributed_executor
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan
@@ -158,7 +157,7 @@ class Workers:
         self.batches += 1
         slots = asyncio.Semaphore(batch.trials_at_once or 1)
         trials: list[Trial] = []
-        with self._store.open_journal(Masker([]), part_of(batch)) as journal:
+        with self._store.open_journal(part_of(batch)) as journal:
 
             async def one(key: tuple[str, int]) -> None:
                 async with slots:

@@ -24,7 +24,6 @@ from passgate.tasks.execution.worker import Worker
 from passgate.tasks.formats.loading import load_policy, load_tasks
 from passgate.tasks.grade import grade
 from passgate.tasks.history.journal import FileJournal, read_journal
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, Suite
@@ -78,7 +77,7 @@ async def gated(tasks: tuple[EvalTask, ...]) -> None:
     """Run the trials as a gate does, without Prefect."""
     suites = Path("suites")
     spec, policy = parse_agent("python:bench_agent:agent"), load_policy(Path("gates.yaml"))
-    with FileJournal(Path("journal.jsonl"), Masker([])) as journal:
+    with FileJournal(Path("journal.jsonl")) as journal:
         async with open_resources(spec, suites, policy, grade=grade, prices=PriceTable(), cost_cap=CostCap()) as bench:
             worker = Worker(
                 tasks={task.task_id: task for task in tasks},

@@ -50,7 +50,7 @@ async def evaluate(
         async with holding(store) as still_held, engine.progress(plan):
             earlier = await engine.step("baseline", work_of(read_rows, plan))
             if plan.gate_policy.reuse is not None:
-                await store.take_over(await engine.step("reuse", work_of(reusable, plan)), masker_of(plan))
+                await store.take_over(await engine.step("reuse", work_of(reusable, plan)))
             pool = pool_of(plan, earlier)
             trials = await run(plan, pool)
             still_held()

@@ -5,7 +5,6 @@ from pathlib import Path, PurePosixPath
 
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.errors import first_known
-from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history
 from passgate.tasks.integrity.git import Checkout
@@ -54,7 +53,7 @@ async def _of_change(plan: Plan, trials: Sequence[Trial], run: RunTrials, earlie
     store = RunStore.of(plan.run_id).change
     change = plan_with_files(store)
     shared = shared_trials(plan, change, trials)
-    await store.take_over(RunStore.of(plan.run_id).finished(shared), masker_of(change))
+    await store.take_over(RunStore.of(plan.run_id).finished(shared))
     more = sum(task.k for task in change.tasks) - sum(one.trial < one.k for one in shared)
     if more:
         warn(f"what this change's own files say of it takes up to {more} more trials")

@@ -48,8 +48,9 @@ from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.execution.distributed.executor import MOST_TASK_RUNS
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
 from passgate.tasks.execution.worker import fault_of_task
-from passgate.tasks.history.masking import Masker, masker_of
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.run import HISTORY_VARIABLE, Plan, RunRequest
 from passgate.tasks.model.task import GateName

@@ -1,4 +1,4 @@
-"""Every exception of passgate and the exit codes of its command.
+"""Every exception of passgate, the exit codes of its command, and the text of what is said of a trial.
 
 PassgateError
 ├── UsageError        2  a command line or a setting that cannot be used
@@ -12,7 +12,9 @@ PassgateError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final, Literal
+
+EXCERPT: Final = 2000  # Characters of foreign text in one message
 
 
 class ExitCode(IntEnum):
@@ -24,6 +26,46 @@ class ExitCode(IntEnum):
     INCONCLUSIVE = 3
     BUG = 70
     INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A value from outside in a message. Rendering masks secrets in it, then cuts it, then encodes it: half a secret
+    is no longer found, and neither is one with escapes.
+    """
+
+    value: Any  # A text, or with `json` any JSON value; a `RawText` where messages of others are told
+    limit: int = EXCERPT  # Characters
+    form: Literal["text", "repr", "json"] = "text"
+    keep: Literal["beginning", "end", "both"] = "beginning"
+
+    def __bool__(self) -> bool:
+        return self.form != "text" or bool(self.value)
+
+    def __str__(self) -> str:
+        """Return it for a debugger or a traceback, secrets included. What leaves a trial is rendered by a `Masker`."""
+        text = str(self.value)
+        shown = text[-self.limit :] if self.keep == "end" else text[: self.limit]
+        return repr(shown) if self.form == "repr" else shown
+
+
+@dataclass(frozen=True)
+class RawText:
+    """What graders, agents and errors say of a trial, secrets included. `Masker.render` makes text of it that may leave
+    the trial.
+    """
+
+    parts: tuple[str | Quote, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(self.parts)
+
+    def __str__(self) -> str:
+        return "".join(str(part) for part in self.parts)
+
+
+Raw = str | Quote | RawText
+"""A message before rendering. One that quotes nothing is a plain text."""
 
 
 class PassgateError(Exception):
@@ -101,7 +143,8 @@ class MeasurementError(PassgateError):
 
     exit_code = ExitCode.INCONCLUSIVE
 
-    def __init__(self, message: str, *, transient: bool = False) -> None:
+    def __init__(self, message: Raw, *, transient: bool = False) -> None:
+        self.message = message
         self.transient = transient
         super().__init__(message)
 

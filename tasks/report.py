@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from passgate.tasks.errors import StorageError
 from passgate.tasks.history.journal_transcripts import JournalTranscripts
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import BaselineTask
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.reports.messages import warn
 from passgate.tasks.reports.run_files import RUN_FILES
 
 TRIALS_BESIDE: Final = 100
@@ -49,7 +49,7 @@ def report(view: RunView, store: RunStore, masker: Masker) -> None:
             with Path(step_summary).open("a", encoding="utf-8") as file:
                 file.write(texts["summary.md"] + "\n")
         except OSError as error:
-            raise StorageError(f"cannot write the step summary {step_summary}: {error}") from error
+            warn(f"cannot write the step summary {step_summary}: {error}. The verdict does not depend on it")
     write_page(view, store, masker, TRIALS_BESIDE if len(view.trials) <= LARGE_RUN else 0)
 
 
@@ -61,5 +61,5 @@ def write_page(view: RunView, store: RunStore, masker: Masker, beside: int | Non
 
     on_page, places = articles_on_page(view), dict[Key, str]()
     for file in files_beside(view, on_page, places, beside):
-        store.write_report(file.name, masker.html(file.html))
-    store.write_report(PAGE, masker.html(page(view, places, on_page)))
+        store.write_report(file.name, masker.text(file.html))
+    store.write_report(PAGE, masker.text(page(view, places, on_page)))

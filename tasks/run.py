@@ -6,7 +6,6 @@ from passgate.tasks.agents.starts import that_count
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution.coordinator import Coordinated, OpenExecutor, coordinate
 from passgate.tasks.files.temporary import sweep
-from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
@@ -37,7 +36,7 @@ async def run(open_executor: OpenExecutor, plan: Plan, pool: Pool) -> list[Trial
 
 async def _coordinated(open_executor: OpenExecutor, plan: Plan, pool: Pool, store: RunStore) -> Coordinated:
     """Coordinate what is missing."""
-    with store.open_journal(masker_of(plan)) as journal:
+    with store.open_journal() as journal:
         journal.drop_torn_line()
         finished = that_count(store.read_journal())
         async with open_executor(plan, store, journal, finished) as execute:

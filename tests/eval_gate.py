@@ -11,10 +11,10 @@ from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.grade import grade
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.sandboxes.workbench import Workbench

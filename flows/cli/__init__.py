@@ -15,7 +15,8 @@ from passgate.flows.cli.app import VerdictCode, app
 from passgate.flows.cli.terminal import take_standard_streams, warnings_printed
 from passgate.flows.process.interrupts import ignore_interrupts
 from passgate.flows.process.worker_report import WorkerReport
-from passgate.tasks.errors import ExitCode, InputError, PassgateError, UsageError, first_known
+from passgate.tasks.errors import ExitCode, InputError, MeasurementError, PassgateError, UsageError, first_known
+from passgate.tasks.files.proxies import exceptions_with_loopback
 from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.messages import warn, write_line
 
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None 
     report = report or WorkerReport()
     if arguments is not None:
         return _exit_code(_ended(arguments, report))
+    # What passgate serves on the loopback is not asked for through a proxy, by Prefect's client and by agents alike.
+    if any(name.lower().endswith("_proxy") for name in os.environ):
+        os.environ |= exceptions_with_loopback(os.environ)
     output = take_standard_streams()
     ended = _ended(sys.argv[1:], report)
     ignore_interrupts()
@@ -76,18 +80,26 @@ def _exit_code(ended: int | BaseException) -> int:
         from passgate.tasks.reports.figures import count
 
         for problem in error.problems:
-            write_line(str(problem))
+            write_line(_masked(problem))
         warn(f"{count(len(error.problems), 'problem')} found, nothing was run")
         return error.exit_code
     if isinstance(error, PassgateError):
-        warn(str(error))
+        warn(_masked(error))
         if isinstance(error, UsageError) and (folder := _project_above()):
             warn(f"there is no gates.yaml in this folder, but in {folder}: start passgate there")
         return error.exit_code
     with tempfile.NamedTemporaryFile("w", prefix=BUG_PREFIX, suffix=".txt", delete=False, encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
-    warn(f"a bug in passgate: {type(error).__name__}: {error}\nThe details for a report are in {file.name}")
+    warn(f"a bug in passgate: {type(error).__name__}: {_masked(error)}\nThe details for a report are in {file.name}")
     return ExitCode.BUG
+
+
+def _masked(error: object) -> str:
+    """Return the text of an error without the values of variables that hold secrets by their names."""
+    from passgate.tasks.history.masking import masker_for
+
+    masker = masker_for(None)
+    return masker.render(error.message) if isinstance(error, MeasurementError) else masker.text(str(error))
 
 
 def _project_above() -> str | None:

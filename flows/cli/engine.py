@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.execution.shared_limit import refuse_embedded
+from passgate.tasks.files.proxies import via_proxy
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -28,6 +31,7 @@ _SECONDS_TO_END = 15.0  # The most seconds that Prefect may take to end the flow
 _SECONDS_OF_SILENCE = 2.0
 _SECONDS_TO_DRAIN = 20.0
 _POLL_SECONDS = 0.2
+_LEAST_SPACE = 1_000_000  # Bytes: with less of them SQLite fails
 _API_URL = "PREFECT_API_URL"
 _CERTIFICATES = "PREFECT_API_SSL_CERT_FILE"
 
@@ -198,7 +202,7 @@ async def _connected(settings: Mapping[str, str]) -> "EmbeddedServer | None":
     try:
         return waiting.result()
     except Exception as error:
-        raise EngineError(f"Prefect cannot start: {error}") from error
+        raise EngineError(f"Prefect{_at_server()} cannot start: {error}") from error
 
 
 def _connect(connecting: "Future[EmbeddedServer | None]", settings: Mapping[str, str]) -> None:
@@ -242,6 +246,12 @@ def _seconds_to_start() -> float:
 
 
 def _at_server() -> str:
-    """Return the address of Prefect for messages, if the user has set a server."""
+    """Return where Prefect is, for messages: the address that the user has set, or a home without space."""
     url = os.environ.get(_API_URL)
-    return f" at {url} ({_API_URL})" if url else ""
+    if url:
+        return f" at {url} ({_API_URL}){via_proxy(url)}"
+    home = Path(os.environ.get("PREFECT_HOME", "~/.prefect")).expanduser()
+    with suppress(OSError):
+        if shutil.disk_usage(home).free < _LEAST_SPACE:
+            return f", whose home {home} has no space left,"
+    return ""

@@ -9,8 +9,8 @@ from prefect.artifacts import acreate_link_artifact, acreate_markdown_artifact, 
 
 from passgate.flows.display.report_retries import until_accepted
 from passgate.flows.display.states import kept
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import GateName

@@ -1,10 +1,11 @@
 """Any command as an agent, run in the trial's sandbox: `cli:COMMAND`."""
 
 import json
+import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -12,7 +13,7 @@ from typing import Final, Self
 from passgate.tasks.agents.commands import Command, Given, Places, read_command
 from passgate.tasks.agents.inherited import inherited_variables
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, leading_to_models, symptom
-from passgate.tasks.agents.transcripts import ended, read_transcript_file, transcript_of
+from passgate.tasks.agents.transcripts import LONGEST_DETAIL, ended, read_transcript_file, transcript_of
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
@@ -21,6 +22,7 @@ from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 
+LONGEST_WORD: Final = 128 * 1024 - 1  # Bytes: MAX_ARG_STRLEN of Linux, with the byte that ends a word
 _OURS: Final = frozenset({"PATH", "HOME", "TMPDIR", "LANG", "PYTHONDONTWRITEBYTECODE"})
 _ANNOUNCED: Final = {
     "PASSGATE_TASK_ID": "task_id",
@@ -34,7 +36,7 @@ _ANNOUNCED: Final = {
 }  # Environment variables, each with the placeholder that says the same
 _PROGRAM: Final = re.compile(r"[A-Za-z0-9_.+-]+")  # What is plainly the name of a program
 _SAID: Final = {"role", "content", "tool_calls"}
-_EXCERPT: Final = 2000
+_EXCERPT: Final = 2000  # Characters in which interpreters say what is missing
 _CANNOT_START: Final = frozenset({126, 127})
 """The exit codes of shells for a program that cannot be run, and for one that is not there."""
 _MISSING_SCRIPT: Final = re.compile(
@@ -86,8 +88,10 @@ class CliAgent(Agent):
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         given = _given(attempt, sandbox, self.places.project)
+        words = self.command.filled(given)
+        _refuse_long_words(words)
         result = await sandbox.run(
-            self.command.filled(given),
+            words,
             folder=self.places.start,
             seconds=seconds,
             environment=_environment(given, access, sandbox.variables),
@@ -108,6 +112,16 @@ class CliAgent(Agent):
         if end is EndReason.COMPLETED and left is None:
             return transcript
         return transcript.model_copy(update={"end": end, "detail": detail})
+
+
+def _refuse_long_words(words: Sequence[str]) -> None:
+    """Raise `MeasurementError` for a word that Linux starts no program with."""
+    longest = max(len(os.fsencode(word)) for word in words)
+    if longest > LONGEST_WORD:
+        raise MeasurementError(
+            f"a word of the agent's command has {longest:,} bytes, and Linux allows {LONGEST_WORD:,}: "
+            "have the agent read {prompt_file} in place of {prompt}"
+        )
 
 
 def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
@@ -155,7 +169,7 @@ def _environment(given: Given, access: ModelAccess, wanted: Mapping[str, str]) -
 
 
 def _end(result: ProcessResult) -> tuple[EndReason, str]:
-    tail = (result.stderr.strip() or result.stdout.strip())[-_EXCERPT:]
+    tail = (result.stderr.strip() or result.stdout.strip())[-LONGEST_DETAIL:]
     if result.timed_out:
         return EndReason.TIMED_OUT, tail
     if result.output_limit_hit:

@@ -12,7 +12,15 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
-from passgate.tasks.agents.transcripts import as_text, ended, first_problem, read_json, read_left_file, transcript_of
+from passgate.tasks.agents.transcripts import (
+    LONGEST_DETAIL,
+    as_text,
+    ended,
+    first_problem,
+    read_json,
+    read_left_file,
+    transcript_of,
+)
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.transcript import MOST, EndReason, Tokens, ToolCall, Transcript, Usage
@@ -33,7 +41,6 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+|[A-Z_]+)\}")
 _OF_A_FILE = re.compile(r"\{(\w+)\}")
 _ON_WORK_POOL: Final = "; on a work pool, check `working_dir` of its job variables, in which batches run"
 _SANDBOX_FILES = f"{SANDBOXES}/*/files"
-_DETAIL: Final = 2000
 _ROLES: Final = ("system", "user", "assistant")
 _FAILED: Final = frozenset({"error", "timeout", "cancelled"})
 
@@ -265,7 +272,7 @@ def transcript_of_agentv(content: str) -> Transcript:
     else:
         transcript = transcript_of(as_text(answer.text)).model_copy(update={"usage": usage})
     if answer.error:
-        return transcript.model_copy(update={"end": EndReason.CRASHED, "detail": answer.error[:_DETAIL]})
+        return transcript.model_copy(update={"end": EndReason.CRASHED, "detail": answer.error[:LONGEST_DETAIL]})
     return transcript
 
 

@@ -17,6 +17,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess, TrialTranscript
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.quotes import end, quote_repr, raw
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript, Usage, total_usage
 
@@ -84,7 +85,9 @@ class PlayedUser:
         if END in text:
             return None
         if not text or len(text) > LONGEST_REPLY:
-            raise MeasurementError(f"the judge's reply as the user is unusable: {text[:500]!r}", transient=True)
+            raise MeasurementError(
+                raw("the judge's reply as the user is unusable: ", quote_repr(text, 500)), transient=True
+            )
         return Message(role="user", content=text, usage=reply.usage, model=self._judge.name)
 
 
@@ -252,7 +255,7 @@ def merged(turns: Sequence[Turn]) -> Transcript:
             "messages": messages_of(turns),
             "usage": total_usage([one.whole_usage for one in transcripts]) if says_usage else Usage(),
             "complete": all(transcript.complete for transcript in transcripts),
-            "printed": "".join(transcript.printed for transcript in transcripts)[-PRINTED_BYTES:],
+            "printed": end("".join(transcript.printed for transcript in transcripts), PRINTED_BYTES),
         }
     )
 

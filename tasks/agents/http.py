@@ -19,15 +19,18 @@ from passgate.tasks.agents.http_templates import HeaderTemplates, check_template
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, symptom
 from passgate.tasks.agents.transcripts import as_text, ended, excerpt, first_problem, read_json, transcript_of
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.files.proxies import proxy_of, via_proxy
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec, HttpOptions
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.json_values import MISSING, at_path
+from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.providers.retries import TRY_AGAIN, Breaker, RetryPolicy, retry_after
 
 _NOT_THE_AGENTS_FAULT: Final = frozenset({401, 402, 403, 404, 407, 408, 425, 429})
+_EXCERPT: Final = 300  # Characters of a refusal
 MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
 _PATIENCE: Final = RetryPolicy()
 _DECLINED: Final = frozenset({429, 503})
@@ -65,6 +68,7 @@ class AgentEndpoint:
         self._retry_policy = retry_policy
         self._breaker = Breaker(retry_policy)
         self._tls = _tls()
+        self._uses_proxies = proxy_of(url) is not None
 
     async def ask(self, content: bytes, headers: Mapping[str, str], *, seconds: float) -> Reply:
         """The reply to one request, in at most `seconds`.
@@ -83,7 +87,8 @@ class AgentEndpoint:
             await asyncio.sleep(pause)
         if isinstance(outcome, Reply):
             return outcome
-        raise MeasurementError(f"the agent at {self.url} cannot be reached: {outcome!r}", transient=True) from outcome
+        why = f"{outcome!r}{via_proxy(self.url)}"
+        raise MeasurementError(f"the agent at {self.url} cannot be reached: {why}", transient=True) from outcome
 
     async def _once(
         self, content: bytes, headers: Mapping[str, str], *, seconds: float
@@ -102,14 +107,15 @@ class AgentEndpoint:
             raise TimeoutError(f"{self.url} gave no answer in time") from error
         except httpx.HTTPError as error:
             self._breaker.failed(repr(error))
-            raise MeasurementError(f"the connection to {self.url} broke: {error!r}", transient=True) from error
+            why = f"{error!r}{via_proxy(self.url)}"
+            raise MeasurementError(f"the connection to {self.url} broke: {why}", transient=True) from error
         self._breaker.succeeded()
         return reply
 
     async def _exchange(self, content: bytes, headers: Mapping[str, str], connect_seconds: float) -> Reply:
         limits = httpx.Timeout(self._silence, connect=connect_seconds)
         async with (
-            httpx.AsyncClient(verify=self._tls, timeout=limits, headers=_PLAIN) as client,
+            httpx.AsyncClient(verify=self._tls, timeout=limits, headers=_PLAIN, trust_env=self._uses_proxies) as client,
             client.stream(self._method, self.url, content=content, headers=headers) as response,
         ):
             body = bytearray()
@@ -153,6 +159,9 @@ class HttpAgent(Agent):
             raise UsageError(f"the agent http:{spec.target} is not a URL: {error}") from error
         if url.scheme not in {"http", "https"} or not url.host:
             raise UsageError(f"the agent http:{spec.target} needs an address like http:https://host/path")
+        if url.userinfo:
+            remedy = "under http.headers, as in `Authorization: 'Basic ${{ NAME }}'`"
+            raise UsageError(f"the address of the agent at {url.host} holds a user or a password: put them {remedy}")
         endpoint = AgentEndpoint(options.method, spec.target, silence_seconds=spec.timeout_seconds)
         return cls(endpoint, options, HeaderTemplates.checked(options.headers))
 
@@ -182,12 +191,12 @@ class HttpAgent(Agent):
             return ended(EndReason.TIMED_OUT, str(error))
         except ReplyTooLargeError as error:
             return ended(EndReason.OUTPUT_LIMIT, str(error))
-        status, said = answer.status, self.headers.masked(excerpt(answer.content))
+        status, said = answer.status, excerpt(answer.content)
         if not httpx.codes.is_success(status):
-            said = f"{self.endpoint.url} answered {status}: {said}"
+            what = f"{self.endpoint.url} answered {status}: "
             if status >= 500 or status in _NOT_THE_AGENTS_FAULT or httpx.codes.is_redirect(status):
-                raise MeasurementError(said, transient=status >= 500 or status in TRY_AGAIN)
-            return ended(EndReason.CRASHED, said)
+                raise MeasurementError(raw(what, quote(said, _EXCERPT)), transient=status >= 500 or status in TRY_AGAIN)
+            return ended(EndReason.CRASHED, f"{what}{said}")
         try:
             return transcript_of(read_reply(answer.content, self.options))
         except ValueError as error:

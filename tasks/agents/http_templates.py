@@ -23,7 +23,6 @@ _INPUT: Final = "inputs."
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 HEADER_PLACEHOLDERS: Final = ("session", "trial", "turn", "openai_base_url", "anthropic_base_url", "api_key")
 """What is always fit for a header."""
-_SHORTEST_SECRET: Final = 6
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _IN_HEADER: Final = re.compile(r"(\$?)\{\{\s*([^{}]*?)\s*\}\}")
 
@@ -133,13 +132,6 @@ class HeaderTemplates:
             return self.variables[match[2]] if match[1] else str(values[match[2]])
 
         return {name: _IN_HEADER.sub(replaced, template) for name, template in self.templates.items()}
-
-    def masked(self, text: str) -> str:
-        """A text without the values of the variables, for messages."""
-        for value in self.variables.values():
-            if len(value) >= _SHORTEST_SECRET:
-                text = text.replace(value, "***")
-        return text
 
 
 def _check_text(text: str, where: str) -> None:

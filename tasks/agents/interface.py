@@ -6,6 +6,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self
 
+from passgate.tasks.files.proxies import exceptions_with_loopback
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
@@ -15,9 +16,6 @@ from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
 
 PROBE_SECONDS: Final = 5.0  # For each question of `doctor`
-_LOOPBACK = ("127.0.0.1", "localhost")
-_EXCEPTIONS = ("NO_PROXY", "no_proxy")
-_ALL = "*"
 
 
 class AgentSandbox(Sandbox, Protocol):
@@ -124,11 +122,4 @@ def leading_to_models(environment: Mapping[str, str], access: ModelAccess) -> di
     """
     if not access.variables:
         return {}
-    together = {**environment, **access.variables}
-    found = dict(access.variables)
-    for name in _EXCEPTIONS:
-        # Programs read one of the two spellings: what one of them says holds for both.
-        stated = together.get(name) or "".join(together.get(other) or "" for other in _EXCEPTIONS)
-        hosts = [host.strip() for host in stated.split(",") if host.strip()]
-        found[name] = _ALL if _ALL in hosts else ",".join(dict.fromkeys([*hosts, *_LOOPBACK]))
-    return found
+    return {**access.variables, **exceptions_with_loopback({**environment, **access.variables})}

@@ -3,14 +3,16 @@
 import json
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.errors import MeasurementError, Quote, UsageError
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import JudgePolicy
+from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
 from passgate.tasks.providers.client import ProviderReply, Upstream
@@ -20,7 +22,7 @@ from passgate.tasks.providers.exchange import ApiFormatError
 SETTINGS = "judge.base_url and judge.model in gates.yaml, or PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL"
 _CHAT: Final = ChatCompletions()
 _CLIENT_ERROR: Final = 400
-_NO_SUCH_PARAMETER: Final = frozenset({400, 404, 422})  # How endpoints answer that cannot hold a model to a schema
+_NO_SUCH_PARAMETER: Final = frozenset({400, 404, 422})  # How endpoints answer that do not know a key of the request
 _SILENCES: Final = 5  # All attempts of one question may take so many times what the model may be silent
 _EXCERPT: Final = 300
 # What the templates of local models read as the end of a message or the beginning of another one's.
@@ -66,42 +68,47 @@ class HttpJudge:
         self.name = model
         self.votes = policy.votes
         self._temperature = policy.temperature
-        if self._temperature is None:
-            self._temperature = 0.0 if policy.votes == 1 else 1.0
         self._seconds = _SILENCES * policy.timeout_seconds
-        self._takes_schemas = True
+        self._refused = frozenset[str]()  # Keys of requests that the endpoint does not take
 
     async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """An endpoint that refuses the reply's schema is asked once more without, and never again
-        with one.
+        """An endpoint that refuses a key of the request that can be left out, the schema of the reply or the
+        temperature, is asked once more without it, and never again with it.
         """
-        schema = request.reply_schema if self._takes_schemas else None
-        answer = await self._ask(request, schema)
-        if schema is not None and answer.status in _NO_SUCH_PARAMETER:
-            answer = await self._ask(request, None)
+        left_out = set(self._refused)
+        answer = await self._ask(request, left_out)
+        while answer.status in _NO_SUCH_PARAMETER and (optional := self._optional(request).keys() - left_out):
+            said = answer.body.decode("utf-8", "replace")
+            left_out.add(next((name for name in sorted(optional) if name in said), min(optional)))
+            answer = await self._ask(request, left_out)
             if answer.status < _CLIENT_ERROR:
-                self._takes_schemas = False
+                self._refused = frozenset(left_out)
         if answer.status >= _CLIENT_ERROR:
-            raise MeasurementError(f"the judge at {self._upstream.name} answered {answer.status}: {_excerpt(answer)}")
+            what = f"the judge at {self._upstream.name} answered {answer.status}: "
+            raise MeasurementError(raw(what, _excerpt(answer)))
         try:
             reply = _CHAT.read_reply(answer.document)
         except ApiFormatError as error:
             message = f"the judge at {self._upstream.name} did not answer with a chat completion: {error}"
-            raise MeasurementError(f"{message}. It answered {_excerpt(answer)}") from error
+            raise MeasurementError(raw(f"{message}. It answered ", _excerpt(answer))) from error
         return JudgeReply(text=reply.text, usage=reply.usage)
 
     async def close(self) -> None:
         await self._upstream.close()
 
-    async def _ask(self, request: JudgeRequest, schema: dict[str, Any] | None) -> ProviderReply:
-        body: dict[str, Any] = {
-            "model": self.name,
+    def _optional(self, request: JudgeRequest) -> dict[str, Any]:
+        """The keys of a request that an endpoint may not know, in the order in which they are left out."""
+        form = {"name": "reply", "strict": True, "schema": request.reply_schema}
+        keys = {
+            "response_format": request.reply_schema and {"type": "json_schema", "json_schema": form},
             "temperature": self._temperature,
-            "messages": [{"role": said.role, "content": disarmed(said.content)} for said in request.messages],
         }
-        if schema is not None:
-            form = {"name": "reply", "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        return {name: value for name, value in keys.items() if value is not None}
+
+    async def _ask(self, request: JudgeRequest, left_out: Collection[str]) -> ProviderReply:
+        optional = {name: value for name, value in self._optional(request).items() if name not in left_out}
+        messages = [{"role": said.role, "content": disarmed(said.content)} for said in request.messages]
+        body = {"model": self.name, **optional, "messages": messages}
         return await self._upstream.send(_CHAT.path, json.dumps(body).encode("ascii"), seconds=self._seconds)
 
 
@@ -110,8 +117,8 @@ def disarmed(text: str) -> str:
     return _CONTROL_TOKEN.sub(lambda match: f"{match[0]} ", text)
 
 
-def _excerpt(answer: ProviderReply) -> str:
-    return " ".join(answer.body[:_EXCERPT].decode("utf-8", "replace").split())
+def _excerpt(answer: ProviderReply) -> Quote:
+    return quote(" ".join(answer.body.decode("utf-8", "replace").split()), _EXCERPT)
 
 
 class RecordedJudge:

@@ -24,6 +24,7 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess, ModelAnswer
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.messages import TaskMessage
+from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
@@ -138,7 +139,8 @@ def _read(content: bytes) -> tuple[dict[str, Any], ModelReply]:
             raise ApiFormatError("no JSON object")
         return document, _API.read_reply(document)
     except (ValueError, ApiFormatError) as error:
-        raise MeasurementError(f"the model's reply cannot be read: {error}: {excerpt(content)}") from error
+        what = f"the model's reply cannot be read: {error}: "
+        raise MeasurementError(raw(what, quote(excerpt(content), 300))) from error
 
 
 def _refusal(answer: ModelAnswer) -> tuple[EndReason, str]:

@@ -13,6 +13,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.messages import MessageCall, TaskMessage
+from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Solution
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
@@ -96,7 +97,7 @@ class OracleAgent(Agent):
 def _call(tool: str, arguments: dict[str, str], result: ProcessResult) -> ToolCall:
     if result.timed_out or result.exit_code != 0:
         how = "ran out of time" if result.timed_out else f"exited {result.exit_code}"
-        raise MeasurementError(f"{tool} {json.dumps(arguments)} {how}: {result.stderr.strip()[-500:]}")
+        raise MeasurementError(raw(f"{tool} {json.dumps(arguments)} {how}: ", quote_end(result.stderr, 500)))
     return ToolCall(tool=tool, arguments=arguments, result=result.stdout)
 
 

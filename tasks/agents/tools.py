@@ -13,9 +13,10 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from passgate.tasks.agents.interface import AgentSandbox
-from passgate.tasks.agents.transcripts import excerpt, read_json, read_transcript_file
+from passgate.tasks.agents.transcripts import read_json, read_transcript_file
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.json_values import strictly_equal
+from passgate.tasks.model.quotes import beginning, end
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.schema_draft import draft_of
 from passgate.tasks.model.task import EvalTask, Replay, Tool
@@ -28,6 +29,7 @@ MAX_VARIABLE_BYTES: Final = 64 * 1024
 MAX_RESULT_CHARACTERS: Final = 500_000  # No model reads more
 _MOST_PROBLEMS: Final = 5
 _TAIL: Final = 2000
+_EXCERPT: Final = 300
 RUNNER: Final = """\
 import asyncio, inspect, json, linecache, os, sys, types
 
@@ -129,20 +131,25 @@ class SandboxTools:
 def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     # `AskedCall` has this key in place of arguments that are no JSON object.
     if set(arguments) == {"unparsed"} != set(tool.parameters.get("properties", {})):
-        return [f"they are not a JSON object: {excerpt(str(arguments['unparsed']))}"]
+        return [f"they are not a JSON object: {_excerpt(str(arguments['unparsed']))}"]
     # With a registry of its own the validator fetches nothing from the network.
     validator = draft_of(tool.parameters)(tool.parameters, registry=Registry())
     try:
         errors = islice(validator.iter_errors(dict(arguments)), _MOST_PROBLEMS)
-        return [excerpt(f"{error.json_path}: {error.message}") for error in errors]
+        return [_excerpt(f"{error.json_path}: {error.message}") for error in errors]
     except Unresolvable as error:
         raise MeasurementError(f"the parameters of the tool {tool.name} refer to what is not there: {error}") from error
     except RecursionError:
         return ["they are nested too deep"]
 
 
+def _excerpt(text: str) -> str:
+    shown = beginning(text, _EXCERPT)
+    return shown if shown == text else f"{shown}…"
+
+
 def _outcome(tool: Tool, result: ProcessResult) -> ToolOutcome:
-    tail = (result.stderr.strip() or result.stdout.strip())[-_TAIL:]
+    tail = end(result.stderr.strip() or result.stdout.strip(), _TAIL)
     if result.timed_out:
         return ToolOutcome(f"stopped after {tool.timeout_seconds:g} s. {tail}".strip(), is_error=True)
     if result.output_limit_hit:

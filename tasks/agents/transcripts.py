@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -14,7 +14,7 @@ MAX_TRANSCRIPT_BYTES = 32 * 1024 * 1024
 _MOST_BRACKETS = 500_000
 """Lists and objects of one document, and brackets in its texts. A transcript of so many messages takes 1 GB of memory
 and 10 s to read; 32 MiB of nothing else would take seven times as much."""
-_EXCERPT = 300
+LONGEST_DETAIL: Final = 16_000  # Characters of why a turn gave no answer: they are cut where secrets are masked
 
 
 def read_transcript_file(file: Path) -> Transcript | None:
@@ -101,10 +101,9 @@ def read_json(content: str | bytes) -> Any:
 
 
 def excerpt(content: str | bytes) -> str:
-    """The beginning of a text, for a message."""
-    text = content if isinstance(content, str) else content[: _EXCERPT * 4].decode("utf-8", "replace")
-    text = sendable(text).strip()
-    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
+    """The beginning of a text, for the detail of a transcript."""
+    text = content if isinstance(content, str) else content[: LONGEST_DETAIL * 4].decode("utf-8", "replace")
+    return sendable(text).strip()[:LONGEST_DETAIL]
 
 
 def sendable(text: str) -> str:

@@ -27,7 +27,6 @@ from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.grade import grade
 from passgate.tasks.history.baseline import baseline_of, error_rates_of
 from passgate.tasks.history.journal import FileJournal, read_journal
-from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
@@ -150,7 +149,7 @@ class _Series:
     async def _trials(self, number: int, pool: Pool | None) -> tuple[Trial, ...]:
         file = folder_of(self._plan) / f"{number:04}.jsonl"
         run_state = RunState((), partial(needless, self._plan))
-        with FileJournal(file, masker_of(self._plan)) as journal:
+        with FileJournal(file) as journal:
             worker = Worker(
                 tasks={task.task_id: task for task in self._plan.tasks},
                 resources=self._resources,

@@ -32,7 +32,7 @@ from passgate.tasks.graders.grader_checks.transcripts import (
     refusals_of,
     sees_only_the_state,
 )
-from passgate.tasks.graders.grading import grade_trial, trial_result
+from passgate.tasks.graders.grading import TrialResult, grade_trial, trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
@@ -141,13 +141,15 @@ async def _with_mutants(proof: Proof, agent: Agent, resources: TrialResources) -
                 metrics=trial_metrics(transcript),
                 sandbox=sandbox,
                 suites_folder=resources.suites_folder,
+                masker=resources.masker,
                 judge=resources.judge,
             )
             good = _outcome(what, evidence, await grade_trial(evidence))
             proof = replace(proof, good=good)
             return proof if good.status is not TrialStatus.PASSED else await _mutated(proof, good, evidence)
     except (MeasurementError, OSError) as error:
-        return replace(proof, good=Tried(what, TrialStatus.ERROR, str(error)))
+        message = error.message if isinstance(error, MeasurementError) else str(error)
+        return replace(proof, good=Tried(what, TrialStatus.ERROR, resources.masker.render(message)))
 
 
 async def _mutated(proof: Proof, good: Tried, evidence: Evidence) -> Proof:
@@ -191,5 +193,5 @@ def _outcome(what: str, evidence: Evidence, grades: tuple[Grade, ...]) -> Tried:
     try:
         result = trial_result(evidence.task, evidence.transcript, evidence.metrics, grades)
     except MeasurementError as error:
-        return Tried(what, TrialStatus.ERROR, str(error), grades, evidence.transcript)
-    return Tried(what, result.status, result.reason, grades, evidence.transcript)
+        result = TrialResult(TrialStatus.ERROR, error.message, None)
+    return Tried(what, result.status, evidence.masker.render(result.reason), grades, evidence.transcript)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from passgate.tasks.errors import ExitCode, PassgateError, UsageError
+from passgate.tasks.files.proxies import is_loopback, via_proxy
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.reports.escape import printable
@@ -27,7 +28,6 @@ _REFUSED: Final = frozenset({401, 403, 404})
 _BUSY: Final = frozenset({429, 500, 502, 503, 504})
 _LONGEST_ANSWER: Final = 300
 _PULL_REQUEST: Final = re.compile(r"refs/pull/(\d+)/")
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class CommentError(PassgateError):
@@ -67,7 +67,7 @@ def comment_service(environment: Mapping[str, str], pull_request: int | None) ->
     else:
         raise UsageError("no pull request is known: run this in a job of GitHub Actions or GitLab CI")
     url = httpx.URL(service.comments)
-    if url.scheme != "https" and url.host not in _LOOPBACK:
+    if url.scheme != "https" and not is_loopback(url.host):
         raise UsageError(f"{service.name}'s API {url.host} is not reached by https, so it would get the token in clear")
     return service
 
@@ -184,7 +184,8 @@ def _answered(client: httpx.Client, service: CommentService, method: str, url: s
         try:
             answer = client.request(method, url, **request)
         except httpx.HTTPError as error:
-            raise CommentError(f"{service.name} cannot be reached: {error or type(error).__name__}") from error
+            why = f"{error or type(error).__name__}{via_proxy(url)}"
+            raise CommentError(f"{service.name} cannot be reached: {why}") from error
         is_busy = answer.status_code in _BUSY or _is_rate_limited(answer)
         if pause is None or not is_busy:
             return answer

@@ -1,6 +1,7 @@
 """Doctor: find what keeps a run from working in the machine, the files, the LLM judge and the agents."""
 
 import asyncio
+import os
 import platform
 import shutil
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.agents_file import AGENTS_FILE
 from passgate.tasks.formats.loading import load_folder, load_prices, policy_of_run
 from passgate.tasks.formats.targets_file import TARGETS_FILE
-from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.masking import masker_for, secret_variables
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
@@ -27,7 +28,7 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import MEASURED, FinishedTrial
-from passgate.tasks.planning.diagnosis import USUAL_KEYS, diagnose, price_symptom
+from passgate.tasks.planning.diagnosis import diagnose, price_symptom
 from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_agents
 from passgate.tasks.sandboxes.isolation import best_isolation
 
@@ -92,11 +93,9 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
     if not subjects and files_are_right:
         remedy = f"name agents in {gates.parent / AGENTS_FILE}, or give one to this command: {FORMS}"
         groups.append([_symptom("agents", "names", State.OK, "no agent has a name", remedy)])
+    machine.append(_secrets(setup.policy, agents))
     # Answers of endpoints can quote the key that they got.
-    declared = (*setup.policy.secrets, setup.policy.judge.api_key_variable) if setup.policy else ()
-    endpoints = [endpoint for agent in agents for endpoint in (agent.upstreams.openai, agent.upstreams.anthropic)]
-    keys = [endpoint.api_key_variable for endpoint in endpoints if endpoint.api_key_variable]
-    masker = Masker.of_environment([*declared, *keys, *USUAL_KEYS])
+    masker = masker_for(setup.policy, *agents)
     return tuple(
         symptom.model_copy(update={key: masker.text(getattr(symptom, key)) for key in ("subject", "found", "remedy")})
         for group in (machine, files, judge, *groups)
@@ -174,6 +173,12 @@ def _names(named: NamedAgents) -> str:
 def _failures(subject: str, what: str, error: PassgateError, state: State = State.FAILED) -> list[Symptom]:
     found = [str(problem) for problem in error.problems] if isinstance(error, InputError) else [str(error)]
     return [_symptom(subject, what, state, line) for line in found]
+
+
+def _secrets(policy: Policy | None, agents: Sequence[AgentSpec]) -> Symptom:
+    names = secret_variables(os.environ, policy, agents)
+    found = f"masked are the values of {', '.join(names)}" if names else "no variable that is set holds a secret"
+    return _symptom("machine", "secrets", State.OK, found)
 
 
 async def _judge(setup: _Setup) -> list[Symptom]:

@@ -165,7 +165,7 @@ def _line_of(run_id: str, content: bytes) -> RunLine:
 
 
 def _masked(view: RunView, html: str) -> str:
-    return masker_of(view.plan).html(html) if view.plan else html
+    return masker_of(view.plan).text(html) if view.plan else html
 
 
 def why_not(error: PassgateError) -> str:

@@ -11,13 +11,14 @@ from passgate.tasks.agents.interface import Agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.graders.grading import GradedTrial
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.masking import masker_for
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import Meter, open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import LlmJudge
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Plan
@@ -94,7 +95,7 @@ async def open_resources(
             cost_cap=cost_cap,
             judge=judge,
             suites_folder=suites_folder,
-            masker=Masker.of_environment(policy.secrets),
+            masker=masker_for(policy, spec),
             error_retries=policy.error_retries if error_retries is None else error_retries,
         )
 

@@ -3,20 +3,20 @@
 import asyncio
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from typing import Any
 
 from passgate.tasks.agents.conversation import converse
-from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.errors import EXCERPT, CostCapError, MeasurementError
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.graders import forbidden_by
-from passgate.tasks.graders.grading import trial_result
+from passgate.tasks.graders.grading import TrialResult, trial_result
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.meter import Meter
 from passgate.tasks.metering.usage import TrialRecord, trial_metrics
 from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import cut_middle
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
@@ -57,21 +57,18 @@ async def run_trial(
 async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> tuple[FinishedTrial, bool]:
     """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
     known = TrialRecord(blank, ChargedLlmJudge(resources.judge) if resources.judge else None)
-    update: dict[str, Any]
     try:
-        update = await _measured(task, known, resources)
-        transient = update["status"] is TrialStatus.ERROR and any(grade.transient for grade in update["grades"])
+        result = await _measured(task, known, resources)
+        transient = result.status is TrialStatus.ERROR and any(grade.transient for grade in known.trial.grades)
     except (MeasurementError, OSError) as error:
         status = TrialStatus.NOT_RUN if isinstance(error, CostCapError) else TrialStatus.ERROR
-        update = {"status": status, "reason": str(error)}
+        result = TrialResult(status, error.message if isinstance(error, MeasurementError) else str(error), None)
         transient = status is TrialStatus.ERROR and getattr(error, "transient", True)
-    return _finished(known.ended(update), known.transcript, resources.masker), transient
+    return _finished(known.ended(), result, known.transcript, resources.masker), transient
 
 
 def _not_run(blank: Trial, reason: str, resources: TrialResources) -> FinishedTrial:
-    return _finished(
-        blank.model_copy(update={"status": TrialStatus.NOT_RUN, "reason": reason}), Transcript(), resources.masker
-    )
+    return _finished(blank, TrialResult(TrialStatus.NOT_RUN, reason, None), Transcript(), resources.masker)
 
 
 def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Trial:
@@ -94,7 +91,7 @@ def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Tria
     )
 
 
-async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResources) -> dict[str, Any]:
+async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResources) -> TrialResult:
     """What a trial comes to. Raises `MeasurementError`; `known` holds what was found out before."""
     async with resources.workbench.sandbox(task) as sandbox:
         seconds = task.budgets.max_seconds or DEFAULT_SECONDS
@@ -114,12 +111,13 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
             metrics=metrics,
             sandbox=sandbox,
             suites_folder=resources.suites_folder,
+            masker=resources.masker,
             judge=known.judge,
             agent_kind=resources.agent_kind,
         )
         grades, with_grades = await resources.grade(evidence)
         known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades})
-    return {**trial_result(task, transcript, metrics, grades)._asdict(), "grades": grades}
+    return trial_result(task, transcript, metrics, grades)
 
 
 def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[ModelAccess]:
@@ -128,10 +126,17 @@ def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[Model
     return meter.trial(task.budgets, forbidden_by(task))
 
 
-def _finished(trial: Trial, transcript: Transcript, masker: Masker) -> FinishedTrial:
-    """The trial with its transcript as it will be kept, so that the digest is that of what is kept."""
+def _finished(trial: Trial, result: TrialResult, transcript: Transcript, masker: Masker) -> FinishedTrial:
+    """A trial as it leaves its sandbox: without secrets, and with the digest of the transcript that is kept."""
     text = transcript.model_dump_json()
     masked = masker.json(text)
-    kept = transcript if masked == text else Transcript.model_validate_json(masked)
-    digest = digest_of(kept.model_dump(mode="json"))
-    return FinishedTrial(trial=trial.model_copy(update={"transcript_digest": digest}), transcript=kept)
+    whole = transcript if masked == text else Transcript.model_validate_json(masked)
+    kept = whole.model_copy(update={"detail": cut_middle(whole.detail, EXCERPT)})
+    update = {
+        "status": result.status,
+        "reason": masker.render(result.reason),
+        "score": result.score,
+        "model": masker.text(trial.model),
+        "transcript_digest": digest_of(kept.model_dump(mode="json")),
+    }
+    return FinishedTrial(trial=trial.model_copy(update=update), transcript=kept)

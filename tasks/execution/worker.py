@@ -64,7 +64,8 @@ class Worker:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What went wrong so far that no trial depends on, each once."""
-        return tuple(dict.fromkeys(one for opened in self.resources.values() for one in opened.workbench.warnings))
+        every = [(opened.masker, one) for opened in self.resources.values() for one in opened.workbench.warnings]
+        return tuple(dict.fromkeys(masker.render(warning) for masker, warning in every))
 
     def fault_of(self, batch: Batch) -> StepFault | None:
         """Which tasks of a batch have not passed by the trials so far, each with its first failure or error; a task

@@ -5,7 +5,7 @@ from functools import partial
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.agentv import agentv_graders
 from passgate.tasks.graders.answers import assertions, fields
-from passgate.tasks.graders.checks import settled, unmeasured
+from passgate.tasks.graders.checks import rendered, settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
 from passgate.tasks.graders.composites.turns import grade_turns
 from passgate.tasks.graders.interface import Evidence, GradeFunction, UnreportedError, remedy_for
@@ -17,31 +17,35 @@ from passgate.tasks.graders.programs.code_grader import grade_code, grade_script
 from passgate.tasks.graders.state_check import grade_state
 from passgate.tasks.graders.static_analysis import grade_static_analysis
 from passgate.tasks.graders.tests import grade_tests
-from passgate.tasks.graders.texts import shorten
 from passgate.tasks.graders.tool_calls import grade_tool_calls
 from passgate.tasks.graders.trajectories import limits, tool_trajectory, trajectory_steps
 from passgate.tasks.model.assertions import AssertionOptions, Unavailable
-from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.grade import Grade, RawGrade
 from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.quotes import quote, raw
 
 __all__ = ["AGENTV_GRADERS", "GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]
 
 
 async def grade(options: Grader, evidence: Evidence) -> Grade:
     """One grader's answer for one trial. Whatever goes wrong in a grader is the grade's `error`."""
+    return rendered(await _answer(options, evidence), evidence.masker)
+
+
+async def _answer(options: Grader, evidence: Evidence) -> RawGrade:
     graders = AGENTV_GRADERS if evidence.task.scoring.compat == "agentv" else GRADERS
     try:
         bare = await graders[options.type](options, evidence)
     except UnreportedError as error:
-        return unmeasured(options, f"{error}. {remedy_for(evidence.agent_kind)}", transient=False)
+        return unmeasured(options, raw(error.message, f". {remedy_for(evidence.agent_kind)}"))
     except MeasurementError as error:
-        return unmeasured(options, str(error), transient=error.transient)
+        return unmeasured(options, error.message, transient=error.transient)
     except Exception as error:  # noqa: BLE001 - a bug of one grader must not take the run with it
-        return unmeasured(options, f"the grader raised {type(error).__name__}: {shorten(str(error), 500)}")
+        return unmeasured(options, raw(f"the grader raised {type(error).__name__}: ", quote(str(error), 500)))
     return settled(options, bare) if isinstance(options, AssertionOptions) else bare
 
 
-async def grade_unavailable(options: Unavailable, evidence: Evidence) -> Grade:
+async def grade_unavailable(options: Unavailable, evidence: Evidence) -> RawGrade:
     """Raises `MeasurementError`: what nobody can measure is neither passed nor failed."""
     raise MeasurementError(f"passgate has no grader {options.kind!r}")
 
@@ -74,10 +78,10 @@ GRADERS: dict[str, GradeFunction] = {
     "tool_sequence": trajectory_steps.grade_tool_sequence,
     "tool_arguments": trajectory_steps.grade_tool_arguments,
     "step_count": trajectory_steps.grade_step_count,
-    "composite": partial(grade_composite, grade),
-    "turns": partial(grade_turns, grade),
+    "composite": partial(grade_composite, _answer),
+    "turns": partial(grade_turns, _answer),
     "unavailable": grade_unavailable,
 }
 
-AGENTV_GRADERS: dict[str, GradeFunction] = {**GRADERS, **agentv_graders(grade)}
+AGENTV_GRADERS: dict[str, GradeFunction] = {**GRADERS, **agentv_graders(_answer)}
 """For tasks with `compat: agentv`: where AgentV computes a score differently."""

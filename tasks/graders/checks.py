@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Raw, RawText
 from passgate.tasks.model.assertions import AssertionOptions
-from passgate.tasks.model.grade import Check, Grade, Violation
+from passgate.tasks.model.grade import Check, Grade, RawCheck, RawGrade, RawViolation, Violation
 from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import raw
 
 PASS_FROM: Final = 0.8  # The least score that passes, where nothing else is said
 BORDERLINE_FROM: Final = 0.6
@@ -17,8 +19,8 @@ _BUT_MUST: Final = ", but must"
 
 
 def graded(
-    options: Grader, checks: Sequence[Check], violations: Sequence[Violation] = (), score: float | None = None
-) -> Grade:
+    options: Grader, checks: Sequence[RawCheck], violations: Sequence[RawViolation] = (), score: float | None = None
+) -> RawGrade:
     """The grade of checks that must all pass; any violation fails it too.
 
     `score` is the share of passed checks when it is not given. Raises `MeasurementError` without checks: a grader that
@@ -27,7 +29,7 @@ def graded(
     if not checks:
         raise MeasurementError(f"{options.label} has nothing to check: set at least one option")
     share = sum(check.passed for check in checks) / len(checks)
-    return Grade(
+    return RawGrade(
         name=options.label,
         type=options.type,
         score=share if score is None else score,
@@ -37,11 +39,11 @@ def graded(
     )
 
 
-def scored(options: AssertionOptions, score: float, checks: Sequence[Check] = (), *, fatal: str = "") -> Grade:
+def scored(options: AssertionOptions, score: float, checks: Sequence[RawCheck] = (), *, fatal: Raw = "") -> RawGrade:
     """The grade for a score. It passes from the grader's `min_score` on, 0.8 by default, unless something is fatal."""
     passed = score >= passing_score(options) - ROUNDING and not fatal
     name, type_name = options.label, options.type_name
-    return Grade(name=name, type=type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal)
+    return RawGrade(name=name, type=type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal)
 
 
 def passing_score(options: AssertionOptions) -> float:
@@ -49,7 +51,7 @@ def passing_score(options: AssertionOptions) -> float:
     return PASS_FROM if options.min_score is None else options.min_score
 
 
-def settled(options: AssertionOptions, bare: Grade) -> Grade:
+def settled(options: AssertionOptions, bare: RawGrade) -> RawGrade:
     """A bare grade with what all graders of eval files have: negated, and fatal where it is required and not passed."""
     if bare.score is None:
         return bare
@@ -58,12 +60,12 @@ def settled(options: AssertionOptions, bare: Grade) -> Grade:
         score, checks = 1 - bare.score, bare.checks
         # The checks of some graders know of the negation already: then they do not all agree with the bare grade.
         if all(check.passed for check in checks) is bare.passed:
-            checks = tuple(Check(passed=not check.passed, message=_opposite(check)) for check in checks)
+            checks = tuple(RawCheck(passed=not check.passed, message=_opposite(check)) for check in checks)
         passed = score >= passing_score(options) - ROUNDING
         grade = bare.model_copy(update={"score": score, "passed": passed, "checks": checks, "fatal": ""})
     if options.required and not grade.passed and not grade.fatal:
-        why = next((f": {check.message}" for check in grade.checks if not check.passed), "")
-        grade = grade.model_copy(update={"fatal": f"required, but its score is {grade.score:.3g}{why}"})
+        why = next((raw(": ", check.message) for check in grade.checks if not check.passed), "")
+        grade = grade.model_copy(update={"fatal": raw(f"required, but its score is {grade.score:.3g}", why)})
     return grade
 
 
@@ -72,34 +74,54 @@ def expectation(*, passed: bool, must: str = "") -> str:
     return AS_EXPECTED if passed else f"{_BUT_MUST}{f' {must}' if must else ''}"
 
 
-def _opposite(check: Check) -> str:
+def _opposite(check: RawCheck) -> Raw:
     """What a check says when the contrary is wanted."""
-    if check.passed and check.message.endswith(AS_EXPECTED):
-        return f"{check.message.removesuffix(AS_EXPECTED)}{_BUT_MUST} not"
-    found, but_must, _ = check.message.rpartition(_BUT_MUST)
-    return f"{found}{AS_EXPECTED}" if but_must and not check.passed else f"negated: {check.message}"
+    *found, said = check.message.parts if isinstance(check.message, RawText) else (check.message,)
+    if isinstance(said, str):
+        if check.passed and said.endswith(AS_EXPECTED):
+            return raw(*found, f"{said.removesuffix(AS_EXPECTED)}{_BUT_MUST} not")
+        before, but_must, _ = said.rpartition(_BUT_MUST)
+        if but_must and not check.passed:
+            return raw(*found, f"{before}{AS_EXPECTED}")
+    return raw("negated: ", check.message)
 
 
-def unmeasured(options: Grader, reason: str, *, transient: bool = False) -> Grade:
+def unmeasured(options: Grader, reason: Raw, *, transient: bool = False) -> RawGrade:
     """The grade of a grader that could not measure: no score, not passed, the reason as its error."""
-    return Grade(name=options.label, type=options.type, score=None, passed=False, error=reason, transient=transient)
+    return RawGrade(name=options.label, type=options.type, score=None, passed=False, error=reason, transient=transient)
 
 
-async def settle(checks: Iterable[Awaitable[Check]]) -> list[Check]:
+async def settle(checks: Iterable[Awaitable[RawCheck]]) -> list[RawCheck]:
     """The checks, one after the other.
 
     Raises the first `MeasurementError` among them, unless a check failed: that fail is certain, and what could
     not be measured beside it becomes a failed check that says so.
     """
-    results: list[Check] = []
+    results: list[RawCheck] = []
     errors: list[MeasurementError] = []
     for check in checks:
         try:
             results.append(await check)
         except MeasurementError as error:
             errors.append(error)
-            results.append(Check(passed=False, message=f"not measured: {error}"))
+            results.append(RawCheck(passed=False, message=raw("not measured: ", error.message)))
     # Only the checks of errors have failed.
     if errors and sum(not result.passed for result in results) == len(errors):
         raise errors[0]
     return results
+
+
+def rendered(grade: RawGrade, masker: Masker) -> Grade:
+    """A grade whose texts have no secrets."""
+    violations = [Violation(rule=found.rule, message=masker.render(found.message)) for found in grade.violations]
+    return Grade(
+        **dict(grade)
+        | {
+            "name": masker.text(grade.name),
+            "checks": tuple(Check(passed=check.passed, message=masker.render(check.message)) for check in grade.checks),
+            "violations": tuple(violations),
+            "fatal": masker.render(grade.fatal),
+            "members": tuple(rendered(member, masker) for member in grade.members),
+            "error": None if grade.error is None else masker.render(grade.error),
+        }
+    )

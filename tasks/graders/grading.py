@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.policy_check import finds_violations
 from passgate.tasks.metering.usage import overruns
 from passgate.tasks.model.assertions import AssertionOptions
-from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.grade import Grade, RawGrade
+from passgate.tasks.model.quotes import raw, raw_join
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import END_IN_WORDS, EndReason, Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
@@ -67,26 +68,29 @@ class TrialResult(NamedTuple):
     """What a trial comes to."""
 
     status: TrialStatus
-    reason: str  # Why it is not `passed`, in a line
+    reason: Raw  # Why it is not `passed`, in a line
     score: float | None  # From 0 to 1; `None` with an error
 
 
-def trial_result(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, grades: Sequence[Grade]) -> TrialResult:
+def trial_result(
+    task: EvalTask, transcript: Transcript, metrics: TrialMetrics, grades: Sequence[RawGrade]
+) -> TrialResult:
     """The status of a trial, why it is not `passed`, and its score.
 
     What is certain goes first: an agent that crashed, overran a budget or did not satisfy a grader has failed, also
     when another grader could not measure. Raises `MeasurementError` when a budget cannot be checked.
     """
-    ended: list[str] = []
+    ended: Sequence[Raw] = ()
     over: Sequence[str] = ()
     if transcript.end is EndReason.OVER_BUDGET:
-        ended = [transcript.detail]
+        ended = [_detail(transcript)]
     elif transcript.end in END_IN_WORDS:
-        ended = [f"{END_IN_WORDS[transcript.end]}: {transcript.detail}".rstrip(": ")]
+        detail = _detail(transcript)
+        ended = [raw(END_IN_WORDS[transcript.end], ": " if detail else "", detail)]
     if task.scoring.rule == "weighted_average":
         failed = _below_threshold(task, grades)
     else:
-        failed = [f"{one.name}: {_first_failure(one)}" for one in grades if one.error is None and not one.passed]
+        failed = [raw(f"{one.name}: ", _first_failure(one)) for one in grades if one.error is None and not one.passed]
     try:
         over = overruns(task.budgets, metrics, transcript)
     except MeasurementError:
@@ -95,14 +99,18 @@ def trial_result(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, 
     score = trial_score(task, grades)
     if ended or over or failed:
         fatal = bool(ended or over) or any(grade.fatal or grade.violations for grade in grades)
-        return TrialResult(TrialStatus.FAILED, "; ".join([*ended, *over, *failed]), 0.0 if fatal else score or 0.0)
-    errors = [f"{grade.name}: {grade.error}" for grade in grades if grade.error is not None]
+        return TrialResult(TrialStatus.FAILED, raw_join("; ", [*ended, *over, *failed]), 0.0 if fatal else score or 0.0)
+    errors = [raw(f"{grade.name}: ", grade.error) for grade in grades if grade.error is not None]
     if errors:
-        return TrialResult(TrialStatus.ERROR, "; ".join(errors), None)
+        return TrialResult(TrialStatus.ERROR, raw_join("; ", errors), None)
     return TrialResult(TrialStatus.PASSED, "", score)
 
 
-def trial_score(task: EvalTask, grades: Sequence[Grade]) -> float | None:
+def _detail(transcript: Transcript) -> Quote:
+    return Quote(transcript.detail, keep="both")
+
+
+def trial_score(task: EvalTask, grades: Sequence[RawGrade]) -> float | None:
     """The score of a trial by its grades alone: their mean by weight, or 1 and 0 where all must pass; 0 without
     something required. `None` where it is not known.
     """
@@ -116,7 +124,7 @@ def trial_score(task: EvalTask, grades: Sequence[Grade]) -> float | None:
     return weighted_mean([score for score in scores if score is not None], [one.weight for one in task.graders])
 
 
-def _below_threshold(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
+def _below_threshold(task: EvalTask, grades: Sequence[RawGrade]) -> list[Raw]:
     """Graders that bind by themselves and did not pass, else the score where it is below the threshold for certain."""
     bound = [
         grade
@@ -126,7 +134,7 @@ def _below_threshold(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
         and (grade.fatal or grade.violations or not (grade.passed or isinstance(options, AssertionOptions)))
     ]
     if bound:
-        return [f"{grade.name}: {_first_failure(grade)}" for grade in bound]
+        return [raw(f"{grade.name}: ", _first_failure(grade)) for grade in bound]
     # The best score that the trial can have: a grader that could not measure may still give 1.
     scores = [1.0 if grade.score is None else grade.score for grade in grades]
     best = weighted_mean(scores, [one.weight for one in task.graders])
@@ -136,14 +144,17 @@ def _below_threshold(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
         return []
     band = "borderline: " if best >= BORDERLINE_FROM - ROUNDING else ""
     low = [
-        f"{one.name} {one.score:.3g} ({_first_failure(one)})" for one in grades if one.error is None and not one.passed
+        raw(f"{one.name} {one.score:.3g} (", _first_failure(one), ")")
+        for one in grades
+        if one.error is None and not one.passed
     ]
-    return [f"{band}score {best:.3g}, expected at least {task.scoring.threshold:g}: {'; '.join(low)}"]
+    short = f"{band}score {best:.3g}, expected at least {task.scoring.threshold:g}: "
+    return [raw(short, raw_join("; ", low))]
 
 
-def _first_failure(grade: Grade) -> str:
+def _first_failure(grade: RawGrade) -> Raw:
     if grade.fatal:
         return grade.fatal
     failed = [check.message for check in grade.checks if not check.passed]
     more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-    return f"{failed[0]}{more}" if failed else "not passed"
+    return raw(failed[0], more) if failed else "not passed"

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.agent import AgentKind
-from passgate.tasks.model.grade import Grade, LlmJudge
+from passgate.tasks.model.grade import LlmJudge, RawGrade
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import ToolCall, Transcript
@@ -44,6 +45,7 @@ class Evidence:
     metrics: TrialMetrics
     sandbox: Sandbox
     suites_folder: Path
+    masker: Masker  # Of the run's secrets
     judge: LlmJudge | None  # `None` when no judge is configured
     agent_kind: AgentKind | None = None  # Of the agent that had the trial; `None` where that is not known
 
@@ -58,5 +60,5 @@ class Evidence:
             raise UnreportedError("the agent does not report its tool calls")
 
 
-GradeFunction = Callable[[Any, Evidence], Awaitable[Grade]]
+GradeFunction = Callable[[Any, Evidence], Awaitable[RawGrade]]
 """Computes the bare grade of one type of grader from its options and a trial."""

@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, assert_never
 
+from passgate.tasks.errors import Raw
 from passgate.tasks.graders.checks import graded, settle
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json, ending, found, shorten
+from passgate.tasks.graders.searches import found
 from passgate.tasks.graders.workspace import (
     UnusableFileError,
     is_present,
@@ -20,9 +21,10 @@ from passgate.tasks.graders.workspace import (
     regular_file,
     run_shell,
 )
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import CommandCheck, FileCheck, JsonCheck, SqliteCheck, StateCheck
 from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
+from passgate.tasks.model.quotes import quote_end, quote_json, quote_repr, raw
 from passgate.tasks.model.sandbox import Sandbox
 
 QUERY_SECONDS: Final = 5.0
@@ -31,7 +33,7 @@ LONGEST_VALUE: Final = 1_000_000  # Bytes of one value or row
 _STEPS_BETWEEN_LOOKS_AT_THE_CLOCK: Final = 10_000
 
 
-async def grade_state(options: StateCheck, evidence: Evidence) -> Grade:
+async def grade_state(options: StateCheck, evidence: Evidence) -> RawGrade:
     """Run the commands of `run`, then look at everything that is expected. The score is the share that holds.
 
     A file that is missing or must not be read, a query that cannot be answered and a command that does not
@@ -47,16 +49,16 @@ async def grade_state(options: StateCheck, evidence: Evidence) -> Grade:
     return graded(options, [*hanging, *checks])
 
 
-def _hangs(command: str, seconds: float) -> Check:
-    return Check(passed=False, message=f"`{command}` did not end within {seconds:g} seconds")
+def _hangs(command: str, seconds: float) -> RawCheck:
+    return RawCheck(passed=False, message=f"`{command}` did not end within {seconds:g} seconds")
 
 
-async def _check(expectation: FileCheck | JsonCheck | SqliteCheck | CommandCheck, sandbox: Sandbox) -> Check:
+async def _check(expectation: FileCheck | JsonCheck | SqliteCheck | CommandCheck, sandbox: Sandbox) -> RawCheck:
     try:
         match expectation:
             case FileCheck():
                 subject = f"{expectation.file} "
-                problem = await asyncio.to_thread(_file_problem, expectation, sandbox.workspace)
+                problem = await _file_problem(expectation, sandbox.workspace)
             case JsonCheck():
                 subject = f"{expectation.json_file}: {expectation.path or 'the document'} "
                 problem = await asyncio.to_thread(_json_problem, expectation, sandbox.workspace)
@@ -68,53 +70,53 @@ async def _check(expectation: FileCheck | JsonCheck | SqliteCheck | CommandCheck
             case _:
                 assert_never(expectation)
     except UnusableFileError as error:
-        return Check(passed=False, message=str(error))
+        return RawCheck(passed=False, message=str(error))
     fine = "as expected" if isinstance(expectation, SqliteCheck) else "is as expected"
-    return Check(passed=not problem, message=shorten(f"{subject}{problem or fine}"))
+    return RawCheck(passed=not problem, message=raw(subject, problem or fine))
 
 
-def _file_problem(check: FileCheck, workspace: Path) -> str:
+async def _file_problem(check: FileCheck, workspace: Path) -> Raw:
     """What is wrong with a file; empty when it is as expected."""
     if not check.exists:
-        return "exists, but must not" if is_present(workspace, check.file) else ""
-    regular_file(workspace, check.file)
+        return "exists, but must not" if await asyncio.to_thread(is_present, workspace, check.file) else ""
+    await asyncio.to_thread(regular_file, workspace, check.file)
     # A file that need only be there may be larger than what is read, and need not be text.
     if check.equals is None and check.matches is None and not check.contains and not check.not_contains:
         return ""
-    text = read_text(workspace, check.file)
-    return _text_problem(text, check.equals, check.contains, check.matches) or next(
+    text = await asyncio.to_thread(read_text, workspace, check.file)
+    return await _text_problem(text, check.equals, check.contains, check.matches) or next(
         (f"contains {unwanted!r}, but must not" for unwanted in check.not_contains if unwanted in text), ""
     )
 
 
-def _text_problem(text: str, equals: str | None, contains: tuple[str, ...], matches: str | None) -> str:
+async def _text_problem(text: str, equals: str | None, contains: tuple[str, ...], matches: str | None) -> Raw:
     if equals is not None and text != equals:
-        return f"is {shorten(text, 500)!r}, expected {shorten(equals, 500)!r}"
+        return raw("is ", quote_repr(text, 500), ", expected ", quote_repr(equals, 500))
     missing = next((wanted for wanted in contains if wanted not in text), None)
     if missing is not None:
         return f"does not contain {missing!r}"
-    return f"does not match {matches!r}" if matches is not None and not found(matches, text) else ""
+    return f"does not match {matches!r}" if matches is not None and not await found(matches, text) else ""
 
 
-def _json_problem(check: JsonCheck, workspace: Path) -> str:
+def _json_problem(check: JsonCheck, workspace: Path) -> Raw:
     """What is wrong with a value of a JSON file; empty when it is as expected."""
     try:
         value = at_path(parse_json(read_text(workspace, check.json_file)), check.path)
     except ValueError as error:
         raise UnusableFileError(f"{check.json_file} is not JSON: {error}") from None
     if check.absent:
-        return "" if value is MISSING else f"is {as_json(value)}, but must not exist"
+        return "" if value is MISSING else raw("is ", quote_json(value), ", but must not exist")
     if value is MISSING:
         return "does not exist"
     # A wanted null is given, too; only what the task file does not say is not wanted.
     if "equals" in check.model_fields_set and not strictly_equal(value, check.equals):
-        return f"is {as_json(value)}, expected {as_json(check.equals)}"
+        return raw("is ", quote_json(value), ", expected ", quote_json(check.equals))
     if check.one_of and not any(strictly_equal(value, wanted) for wanted in check.one_of):
-        return f"is {as_json(value)}, expected one of {as_json(check.one_of)}"
+        return raw("is ", quote_json(value), ", expected one of ", quote_json(check.one_of))
     return ""
 
 
-def _sqlite_problem(check: SqliteCheck, workspace: Path, scratch: Path) -> str:
+def _sqlite_problem(check: SqliteCheck, workspace: Path, scratch: Path) -> Raw:
     """What is wrong with what a database answers; empty when it is as expected.
 
     A missing database or table, any other error of SQLite and more than `QUERY_SECONDS` are wrong too.
@@ -150,15 +152,15 @@ def _ask(connection: sqlite3.Connection, check: SqliteCheck) -> tuple[list[tuple
     return kept_rows, len(kept_rows) + sum(1 for _ in rows)
 
 
-def _answer_problem(check: SqliteCheck, rows: list[tuple[Any, ...]], total: int) -> str:
+def _answer_problem(check: SqliteCheck, rows: list[tuple[Any, ...]], total: int) -> Raw:
     if check.rows is not None and not strictly_equal(rows, check.rows):
         more = f" and {total - len(rows)} more" if total > len(rows) else ""
-        return f"the rows are {as_json(rows)}{more}, expected {as_json(check.rows)}"
+        return raw("the rows are ", quote_json(rows), f"{more}, expected ", quote_json(check.rows))
     if "value" in check.model_fields_set:
         if not rows:
-            return f"the query returned no row, expected {as_json(check.value)}"
+            return raw("the query returned no row, expected ", quote_json(check.value))
         if not strictly_equal(rows[0][0], check.value):
-            return f"the value is {as_json(rows[0][0])}, expected {as_json(check.value)}"
+            return raw("the value is ", quote_json(rows[0][0]), ", expected ", quote_json(check.value))
     if check.min_rows is not None and total < check.min_rows:
         return f"the query returned {total} rows, expected at least {check.min_rows}"
     if check.max_rows is not None and total > check.max_rows:
@@ -166,18 +168,19 @@ def _answer_problem(check: SqliteCheck, rows: list[tuple[Any, ...]], total: int)
     return ""
 
 
-async def _check_command(check: CommandCheck, sandbox: Sandbox) -> Check:
+async def _check_command(check: CommandCheck, sandbox: Sandbox) -> RawCheck:
     result = await run_shell(sandbox, check.command, seconds=check.timeout_seconds)
     if result.timed_out:
         return _hangs(check.command, check.timeout_seconds)
+    problem: Raw
     if result.output_limit_hit:
         problem = "it printed more than passgate keeps"
     elif result.exit_code != check.exit_code:
-        said = ending(result.stderr, 500) or ending(result.stdout, 500)
-        problem = f"exit code {result.exit_code}, expected {check.exit_code}{': ' if said else ''}{said}"
+        said = quote_end(result.stderr, 500) or quote_end(result.stdout, 500)
+        problem = raw(f"exit code {result.exit_code}, expected {check.exit_code}", ": " if said else "", said)
     else:
-        problem = _text_problem(result.stdout, check.stdout_equals, check.stdout_contains, check.stdout_matches)
-        problem = f"its output {problem}" if problem else ""
+        problem = await _text_problem(result.stdout, check.stdout_equals, check.stdout_contains, check.stdout_matches)
+        problem = raw("its output ", problem) if problem else ""
     if not problem:
-        return Check(passed=True, message=f"`{check.command}` is as expected")
-    return Check(passed=False, message=shorten(f"`{check.command}`: {problem}"))
+        return RawCheck(passed=True, message=f"`{check.command}` is as expected")
+    return RawCheck(passed=False, message=raw(f"`{check.command}`: ", problem))

@@ -15,7 +15,6 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.temporary import new_folder
 from passgate.tasks.graders.checks import graded, settle
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import ending, shorten
 from passgate.tasks.graders.workspace import (
     NOT_EXECUTABLE,
     NOT_FOUND,
@@ -24,8 +23,9 @@ from passgate.tasks.graders.workspace import (
     resolve,
     run_shell,
 )
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import StaticAnalysis
+from passgate.tasks.model.quotes import quote, quote_end, raw
 from passgate.tasks.model.sandbox import ProcessResult
 
 REMEDY: Final = "pip install 'passgate[graders]'"
@@ -59,7 +59,7 @@ def _mypy_arguments(configuration: Path | None) -> list[str]:
 def _mypy_is_clean(result: ProcessResult, configuration: Path | None) -> bool:
     if configuration is not None and str(configuration) in result.stderr:
         # mypy goes on without the settings that it does not understand.
-        raise MeasurementError(f"mypy cannot read its configuration: {ending(result.stderr)}")
+        raise MeasurementError(raw("mypy cannot read its configuration: ", quote_end(result.stderr)))
     if result.exit_code == 0:
         return True
     said = result.stdout + result.stderr
@@ -75,8 +75,8 @@ def _mypy_is_clean(result: ProcessResult, configuration: Path | None) -> bool:
 def _failure(tool: str, result: ProcessResult) -> MeasurementError:
     if f"No module named {tool}" in result.stderr:
         return MeasurementError(f"{tool} is not installed: {REMEDY}")
-    said = ending(result.stderr) or ending(result.stdout)
-    return MeasurementError(f"{tool} did not work (exit code {result.exit_code}): {said}")
+    said = quote_end(result.stderr) or quote_end(result.stdout)
+    return MeasurementError(raw(f"{tool} did not work (exit code {result.exit_code}): ", said))
 
 
 PYTHON_TOOLS: Final = {"ruff": (_ruff_arguments, _ruff_is_clean), "mypy": (_mypy_arguments, _mypy_is_clean)}
@@ -85,7 +85,7 @@ latter raises `MeasurementError` for a result that is neither findings nor none.
 """
 
 
-async def grade_static_analysis(options: StaticAnalysis, evidence: Evidence) -> Grade:
+async def grade_static_analysis(options: StaticAnalysis, evidence: Evidence) -> RawGrade:
     """Run every tool over the workspace; none may find anything. The score is the share that found nothing.
 
     Code that a tool cannot parse is a finding. Raises `MeasurementError` when a tool is not installed, does
@@ -94,18 +94,18 @@ async def grade_static_analysis(options: StaticAnalysis, evidence: Evidence) -> 
     return graded(options, await settle(_run_tool(tool, options, evidence) for tool in options.tools))
 
 
-async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> Check:
+async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> RawCheck:
     sandbox, seconds = evidence.sandbox, options.timeout_seconds
     if tool not in PYTHON_TOOLS:
         result = _ended(tool, await run_shell(sandbox, tool, seconds=seconds), options)
         if result.exit_code in {NOT_EXECUTABLE, NOT_FOUND}:
-            raise MeasurementError(f"`{tool}` cannot be run: {ending(result.stderr)}")
+            raise MeasurementError(raw(f"`{tool}` cannot be run: ", quote_end(result.stderr)))
         is_clean = result.exit_code == 0
     else:
         try:
             await asyncio.to_thread(_require_sources, sandbox.workspace, options.paths)
         except UnusableFileError as error:
-            return Check(passed=False, message=f"{tool} cannot analyse the work: {error}")
+            return RawCheck(passed=False, message=f"{tool} cannot analyse the work: {error}")
         arguments_for, finds_nothing = PYTHON_TOOLS[tool]
         async with new_folder(sandbox.scratch) as folder:
             configuration = await asyncio.to_thread(_copy_configuration, tool, options, evidence, folder)
@@ -113,8 +113,8 @@ async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> C
             result = _ended(tool, await sandbox.run(command, seconds=seconds), options)
         is_clean = finds_nothing(result, configuration)
     if is_clean:
-        return Check(passed=True, message=f"{tool} found no problems")
-    return Check(passed=False, message=f"{tool} found: {shorten((result.stdout + result.stderr).strip())}")
+        return RawCheck(passed=True, message=f"{tool} found no problems")
+    return RawCheck(passed=False, message=raw(f"{tool} found: ", quote((result.stdout + result.stderr).strip())))
 
 
 def _ended(tool: str, result: ProcessResult, options: StaticAnalysis) -> ProcessResult:

@@ -22,16 +22,16 @@ from xml.etree import ElementTree
 
 from pydantic import ValidationError
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.files.temporary import new_folder
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.static_analysis import REMEDY
-from passgate.tasks.graders.texts import ending, shorten
 from passgate.tasks.graders.workspace import UnusableFileError, read_text, run_shell
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import DeterministicTests
+from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import ProcessResult, Sandbox
 
 MOST_CHECKS: Final = 20
@@ -45,11 +45,14 @@ import pathlib
 import sys
 
 sys.path.insert(0, {workspace!r})
-progress = {{"collected": None, "finished": 0}}
+progress = {{"collected": None, "finished": 0, "marked": []}}
+SKIPS = {{"skip", "skipif"}}
 
 
 def pytest_collection_finish(session):
     progress["collected"] = len(session.items)
+    marked = [item for item in session.items if SKIPS & {{mark.name for mark in item.iter_markers()}}]
+    progress["marked"] = [item.nodeid.removeprefix("tests/") for item in marked]
 
 
 def pytest_runtest_logfinish():
@@ -77,7 +80,7 @@ class Case(NamedTuple):
     group: str  # The classes that it lies in, joined with `::`; empty for a function of a module
     name: str  # With the parameters in brackets, where it has some
     status: CaseStatus
-    message: str
+    message: Raw
 
     @property
     def label(self) -> str:
@@ -99,6 +102,8 @@ class _Progress(Frozen):
     """How many tests there were to run; `None` when the run ended before that was known."""
     finished: int = 0
     """How many came to their end."""
+    marked: tuple[str, ...] = ()
+    """The tests that a mark of their author may skip, as on another system. The agent's code has not run by then."""
 
 
 class _PytestFolder(NamedTuple):
@@ -110,8 +115,9 @@ class _PytestFolder(NamedTuple):
     progress: str
 
 
-async def grade_tests(options: DeterministicTests, evidence: Evidence) -> Grade:
-    """Run hidden tests against the workspace. All must pass; a skipped test has not passed.
+async def grade_tests(options: DeterministicTests, evidence: Evidence) -> RawGrade:
+    """Run hidden tests against the workspace. All must pass. A test that is skipped has not passed, unless a
+    mark of its own skips it: then it does not count. One that is expected to fail passes when it does.
 
     The score is the share of passed tests. A crash or a time-out of the tests is a fail: the code under test
     caused it. Raises `MeasurementError` when the tests are not there, hold no test, or cannot be run here.
@@ -126,9 +132,9 @@ async def grade_tests(options: DeterministicTests, evidence: Evidence) -> Grade:
         result = await run_shell(evidence.sandbox, command, seconds=seconds, environment=variables)
     if result.timed_out:
         return _hangs(options)
-    said = "" if result.exit_code == 0 else f": {ending(result.stdout + result.stderr)}"
-    message = f"the tests ended with exit code {result.exit_code}{said}"
-    return graded(options, [Check(passed=result.exit_code == 0, message=message)])
+    said = "" if result.exit_code == 0 else raw(": ", quote_end(result.stdout + result.stderr))
+    message = raw(f"the tests ended with exit code {result.exit_code}", said)
+    return graded(options, [RawCheck(passed=result.exit_code == 0, message=message)])
 
 
 def _fresh_folder(sandbox: Sandbox) -> AbstractAsyncContextManager[Path]:
@@ -165,12 +171,12 @@ def _environment(tests: Path) -> dict[str, str]:
     return {"PYTHONDONTWRITEBYTECODE": "1", "PASSGATE_TESTS": str(tests)}
 
 
-def _hangs(options: DeterministicTests) -> Grade:
+def _hangs(options: DeterministicTests) -> RawGrade:
     message = f"the tests did not end within {options.timeout_seconds:g} seconds: the code under test hangs"
-    return graded(options, [Check(passed=False, message=message)])
+    return graded(options, [RawCheck(passed=False, message=message)])
 
 
-async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: _PytestFolder) -> Grade:
+async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: _PytestFolder) -> RawGrade:
     result = await _run_pytest(sandbox, folder, options.timeout_seconds)
     if result.timed_out:
         return _hangs(options)
@@ -179,12 +185,13 @@ async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: _
     except UnusableFileError as error:
         await _require_working_pytest(sandbox)
         end = f"pytest ended with exit code {result.exit_code} and no usable report"
-        said = ending(result.stderr) or ending(result.stdout) or str(error)
-        return graded(options, [Check(passed=False, message=f"{end}: the code under test ended the process: {said}")])
+        said = quote_end(result.stderr) or quote_end(result.stdout) or str(error)
+        message = raw(f"{end}: the code under test ended the process: ", said)
+        return graded(options, [RawCheck(passed=False, message=message)])
     is_internal = result.exit_code == INTERNAL_ERROR and any(case.label == "pytest::internal" for case in cases)
     # pytest also calls it an internal error when a module of the workspace ends the process as it is imported.
     if is_internal and str(sandbox.workspace) not in result.stdout:
-        raise MeasurementError(f"pytest failed to run: {ending(result.stdout)}")
+        raise MeasurementError(raw("pytest failed to run: ", quote_end(result.stdout)))
     try:
         progress = _Progress.model_validate_json(read_text(folder.root, folder.progress))
     except (UnusableFileError, ValidationError):
@@ -224,8 +231,8 @@ async def _require_working_pytest(sandbox: Sandbox) -> None:
     if "No module named pytest" in result.stderr:
         raise MeasurementError(f"pytest is not installed: {REMEDY}")
     if result.exit_code != 0:
-        said = ending(result.stderr) or ending(result.stdout)
-        raise MeasurementError(f"pytest does not work here (exit code {result.exit_code}): {said}")
+        said = quote_end(result.stderr) or quote_end(result.stdout)
+        raise MeasurementError(raw(f"pytest does not work here (exit code {result.exit_code}): ", said))
 
 
 def read_report(folder: Path, name: str) -> tuple[Case, ...]:
@@ -247,42 +254,47 @@ def _case(element: ElementTree.Element) -> Case:
     file = element.get("file", "")
     module = file.removesuffix(".py").replace("/", ".")
     group = element.get("classname", "").removeprefix(module).strip(".").replace(".", "::")
-    status, message = CaseStatus.PASSED, ""
+    status: CaseStatus = CaseStatus.PASSED
+    message: Raw = ""
     for tag, bad in _STATUS_OF_TAG.items():
         detail = element.find(tag)
-        if detail is not None:
+        if detail is not None and detail.get("type") != "pytest.xfail":
             status, message = bad, detail.get("message", "")
             # For a file that cannot be imported the message says no more than that, the text says why.
             if message in {"", "collection failure", "internal error"}:
-                message = ending(detail.text or "")
+                message = quote_end(detail.text or "")
             break
     return Case(file.removeprefix("tests/"), group, element.get("name", ""), status, message)
 
 
 def _grade_cases(
     options: DeterministicTests, result: ProcessResult, cases: tuple[Case, ...], progress: _Progress
-) -> Grade:
+) -> RawGrade:
     if not cases and progress.collected == 0:
         raise MeasurementError(f"{options.label}: no test was found in {', '.join(options.tests)}")
-    planned = max(len(cases), progress.collected or 0)
-    passed = [case for case in cases if case.status is CaseStatus.PASSED]
-    problems = []
-    for case in cases:
+    collected = max(len(cases), progress.collected or 0)
+    counted = [case for case in cases if case.status is not CaseStatus.SKIPPED or case.label not in progress.marked]
+    if cases and not counted:
+        raise MeasurementError(f"{options.label}: marks skip every test on this machine")
+    planned = collected - (len(cases) - len(counted))
+    passed = [case for case in counted if case.status is CaseStatus.PASSED]
+    problems: list[Raw] = []
+    for case in counted:
         if case.status is not CaseStatus.PASSED:
             skipped = case.status is CaseStatus.SKIPPED
             reason = "was skipped, and a skipped test does not pass: " if skipped else ""
-            problems.append(shorten(f"{case.label}: {reason}{case.message}"))
+            problems.append(Quote(raw(f"{case.label}: {reason}", case.message)))
     missing = (name for name in options.required if not any(case.is_called(name) for case in passed))
     problems += [f"the required test {name} did not pass" for name in missing]
     if not problems:
         finished, end = min(len(cases), progress.finished), ""
-        if finished == 0 or finished < planned:
-            end = f"the run ended after {finished} of {planned} tests: the code under test stopped it"
+        if finished == 0 or finished < collected:
+            end = f"the run ended after {finished} of {collected} tests: the code under test stopped it"
         elif result.exit_code != 0:
             end = f"pytest ended with exit code {result.exit_code} although no test failed"
-        problems = [f"{end}: {ending(result.stdout + result.stderr)}"] if end else []
+        problems = [raw(f"{end}: ", quote_end(result.stdout + result.stderr))] if end else []
     if len(problems) > MOST_CHECKS:
         problems = [*problems[:MOST_CHECKS], f"{len(problems) - MOST_CHECKS} more tests failed"]
-    checks = [Check(passed=False, message=problem) for problem in problems]
-    checks = checks or [Check(passed=True, message=f"{len(passed)} of {planned} tests passed")]
+    checks = [RawCheck(passed=False, message=problem) for problem in problems]
+    checks = checks or [RawCheck(passed=True, message=f"{len(passed)} of {planned} tests passed")]
     return graded(options, checks, score=min(len(passed), progress.finished) / planned if planned else 0.0)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from passgate.tasks.errors import Raw
 from passgate.tasks.graders.call_patterns import call_matches
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.forbidden_calls import is_forbidden
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json
-from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
+from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
 from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
+from passgate.tasks.model.quotes import quote_json, raw, raw_join
 from passgate.tasks.model.transcript import ToolCall
 
 MOST_VIOLATIONS: Final = 20
@@ -29,14 +30,14 @@ def leaves(value: Any) -> Iterator[Any]:
             yield item
 
 
-def pattern_text(pattern: str | ToolPattern) -> str:
+def pattern_text(pattern: str | ToolPattern) -> Raw:
     """A pattern as messages show it: `send_email({"to": "*@evil.example"})`."""
     if isinstance(pattern, str):
         return pattern
-    return f"{pattern.tool}({as_json(pattern.params)})" if pattern.params else pattern.tool
+    return raw(f"{pattern.tool}(", quote_json(pattern.params), ")") if pattern.params else pattern.tool
 
 
-async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
+async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> RawGrade:
     """Hold the tool calls against what is required and forbidden. The score is the share of rules that hold.
 
     Every forbidden call is a violation. Raises `MeasurementError` when the transcript does not hold every
@@ -51,33 +52,35 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
     for entry in required:
         count = sum(call_matches(entry, call) for call in made)
         passed = entry.min <= count and (entry.max is None or count <= entry.max)
-        message = f"{pattern_text(entry)} was {_called(count)}, expected {call_range(entry.min, entry.max)}"
-        checks.append(Check(passed=passed, message=message))
+        message = raw(pattern_text(entry), f" was {_called(count)}, expected {call_range(entry.min, entry.max)}")
+        checks.append(RawCheck(passed=passed, message=message))
     for pattern in options.forbidden:
         count = sum(is_forbidden(call, pattern) for call in calls)
-        message = f"{pattern_text(pattern)} was {_called(count)}{', but is forbidden' if count else ''}"
-        checks.append(Check(passed=count == 0, message=message))
+        message = raw(pattern_text(pattern), f" was {_called(count)}{', but is forbidden' if count else ''}")
+        checks.append(RawCheck(passed=count == 0, message=message))
     if options.in_order and required:
         checks.append(_order_check(required, made))
     violations = [
-        Violation(rule=ViolationRule.FORBIDDEN_TOOL, message=f"forbidden tool called: {shown(call)}")
+        RawViolation(rule=ViolationRule.FORBIDDEN_TOOL, message=raw("forbidden tool called: ", shown(call)))
         for call in hits[:MOST_VIOLATIONS]
     ]
     return graded(options, checks, violations)
 
 
-def shown(call: ToolCall) -> str:
-    """A call as messages show it: tool and arguments, bounded, credentials masked."""
-    return f"{call.tool}({as_json(call.arguments)})"
+def shown(call: ToolCall) -> Raw:
+    """A call as messages show it: tool and arguments."""
+    return raw(f"{call.tool}(", quote_json(call.arguments), ")")
 
 
-def _order_check(required: Sequence[RequiredTool], calls: Sequence[ToolCall]) -> Check:
+def _order_check(required: Sequence[RequiredTool], calls: Sequence[ToolCall]) -> RawCheck:
     wanted = [entry for entry in required for _ in range(entry.min)]
     remaining = iter(calls)
     # `any` takes from the iterator up to the first match, so each entry goes on where the last one stopped.
     kept = all(any(call_matches(entry, call) for call in remaining) for entry in wanted)
-    order = ", ".join(pattern_text(entry) for entry in required)
-    return Check(passed=kept, message=f"the required calls were {'' if kept else 'not '}made in this order: {order}")
+    order = raw_join(", ", [pattern_text(entry) for entry in required])
+    return RawCheck(
+        passed=kept, message=raw(f"the required calls were {'' if kept else 'not '}made in this order: ", order)
+    )
 
 
 def _called(count: int) -> str:

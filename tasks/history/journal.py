@@ -17,7 +17,6 @@ from pydantic import ConfigDict, ValidationError
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.lease import Lease, LeaseHeldError
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.storage import Storage
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
@@ -149,9 +148,8 @@ class FileParts:
 class FileJournal:
     """Appends finished trials to a file. Use it as a context manager; one process at a time may hold a journal."""
 
-    def __init__(self, file: Path, masker: Masker) -> None:
+    def __init__(self, file: Path) -> None:
         self._file = file
-        self._masker = masker
         self._descriptor = -1
         self._whole = 0  # Bytes of whole lines; what lies behind them is left of a write that failed
         self._waiting: list[asyncio.Future[None]] = []
@@ -187,7 +185,7 @@ class FileJournal:
     async def append(self, finished: FinishedTrial) -> None:
         """As of `Journal`; what it keeps is on disk."""
         try:
-            self._write(line_of(finished, self._masker).encode("utf-8", "surrogatepass"))
+            self._write(line_of(finished).encode("utf-8", "surrogatepass"))
             await self._synced()
         except OSError as error:
             raise StorageError(f"cannot write the journal {self._file}: {error}") from error
@@ -245,6 +243,6 @@ def leased(journal: FileJournal, lease: Lease) -> Iterator[Journal]:
         yield stack.enter_context(journal)
 
 
-def line_of(finished: FinishedTrial, masker: Masker) -> str:
+def line_of(finished: FinishedTrial) -> str:
     """A trial as a line of a journal."""
-    return masker.json(finished.model_dump_json()) + "\n"
+    return finished.model_dump_json() + "\n"

@@ -1,66 +1,48 @@
-"""Declared secrets never reach a file."""
+"""The secrets of a run: which environment variables hold them."""
 
-import json
 import os
-from collections.abc import Iterable
-from html import escape
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
 
+from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import RunContext
 
-MASK = "***"
-_LEAST_LENGTH = 6
+_USUAL_NAME: Final = re.compile(r".*(?:_KEY|_TOKEN)|.*(?:SECRET|PASSWORD|CREDENTIAL).*", re.IGNORECASE)
+_LEAST_USUAL: Final = 12  # Characters of a value that nobody has declared: `true` or a port is no secret
+_IN_HEADER: Final = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
 
 
-class Masker:
-    """Replaces the values of secrets in texts and in JSON."""
-
-    def __init__(self, values: Iterable[str]) -> None:
-        # The longest first: one secret may hold another.
-        self._values = sorted({value for value in values if len(value) >= _LEAST_LENGTH}, key=len, reverse=True)
-
-    @classmethod
-    def of_environment(cls, names: Iterable[str]) -> "Masker":
-        """The masker of the values that some environment variables have now."""
-        return cls(os.environ.get(name, "") for name in names)
-
-    def text(self, text: str) -> str:
-        """The text without secrets."""
-        for value in self._values:
-            text = text.replace(value, MASK)
-        return text
-
-    def html(self, text: str) -> str:
-        """HTML without secrets, also where HTML writes them with character references."""
-        for value in self._values:
-            # The templates write quotes as numbers.
-            written = escape(value).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
-            text = text.replace(value, MASK).replace(written, MASK)
-        return text
-
-    def finds_in(self, content: bytes) -> bool:
-        """Whether a file holds a secret as it is."""
-        return any(value.encode("utf-8", "surrogateescape") in content for value in self._values)
-
-    def json(self, text: str) -> str:
-        """A JSON document whose texts and keys hold no secrets, also where JSON writes them with escapes."""
-        if not any(written in text for value in self._values for written in _as_json(value)):
-            return text
-        # Replaced in the text itself, a secret could take half of an escape with it.
-        return json.dumps(self._masked(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
-
-    def _masked(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {self.text(key): self._masked(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._masked(item) for item in value]
-        return self.text(value) if isinstance(value, str) else value
+def secret_variables(
+    environment: Mapping[str, str], policy: Policy | None, agents: Iterable[AgentSpec] = ()
+) -> list[str]:
+    """The environment variables whose values are masked, sorted: those that the policy declares, those that hold the
+    keys of the judge and the agents, and those that have the name and the value of a secret.
+    """
+    named = set[str]()
+    not_secrets = set[str]()
+    if policy is not None:
+        named = {*policy.secrets, policy.judge.api_key_variable}
+        not_secrets = set(policy.not_secrets)
+    for agent in agents:
+        named.add(agent.upstreams.openai.api_key_variable or "OPENAI_API_KEY")
+        named.add(agent.upstreams.anthropic.api_key_variable or "ANTHROPIC_API_KEY")
+        named |= {name for template in agent.http.headers.values() for name in _IN_HEADER.findall(template)}
+    usual = {name for name, value in environment.items() if _USUAL_NAME.fullmatch(name) and _is_like_secret(value)}
+    return sorted(name for name in named | (usual - not_secrets) if environment.get(name))
 
 
-def _as_json(value: str) -> tuple[str, str]:
-    return json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
+def _is_like_secret(value: str) -> bool:
+    return len(value) >= _LEAST_USUAL and any(map(str.isalpha, value)) and any(map(str.isdigit, value))
+
+
+def masker_for(policy: Policy | None, *agents: AgentSpec) -> Masker:
+    """The masker of the values that the secret variables have now."""
+    return Masker(os.environ[name] for name in secret_variables(os.environ, policy, agents))
 
 
 def masker_of(context: RunContext) -> Masker:
-    """The masker of the secrets that the run's policy declares."""
-    return Masker.of_environment(context.policy.secrets)
+    """The masker of a run's secrets."""
+    return masker_for(context.policy, context.agent)

@@ -17,7 +17,6 @@ from typing import Final, Self
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.journal import JournalBusyError, Wanted, line_of
 from passgate.tasks.history.lease import Lease, LeaseHeldError
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.storage import Storage
 from passgate.tasks.model.trial import FinishedTrial
 
@@ -31,9 +30,9 @@ _SUFFIX: Final = ".jsonl"
 class ObjectJournal:
     """Appends finished trials to a part of a journal. Use it as a context manager."""
 
-    def __init__(self, storage: Storage, part: str, masker: Masker, lease: Lease | None = None) -> None:
+    def __init__(self, storage: Storage, part: str, lease: Lease | None = None) -> None:
         """`lease` is held while the part is written, where nothing else keeps others from it."""
-        self._storage, self._part, self._masker, self._lease = storage, part, masker, lease
+        self._storage, self._part, self._lease = storage, part, lease
         self._folder = f"{_FOLDER}/{part}"
         self._open: dict[str, bytes] = {}  # The lines that are not sealed, by the names of their objects
         self._sealing = asyncio.Lock()
@@ -66,7 +65,7 @@ class ObjectJournal:
         """As of `Journal`."""
         if self._lease is not None:
             self._lease.refuse_lost()
-        line = line_of(finished, self._masker).encode("utf-8", "surrogatepass")
+        line = line_of(finished).encode("utf-8", "surrogatepass")
         # A name of its own also where a trial is run again by another process; names sort by time.
         name = f"{self._folder}/{time.time_ns()}-{secrets.token_hex(4)}{_SUFFIX}"
         await asyncio.to_thread(self._storage.write, name, line)

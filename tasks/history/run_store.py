@@ -27,10 +27,10 @@ from passgate.tasks.history.journal import (
     parsed_lines,
 )
 from passgate.tasks.history.lease import Lease, LeaseHolder, living_holder, newest_holder
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.object_journal import MAIN, ObjectJournal, ObjectParts
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, Storage, protect_state_folder, storage_at
 from passgate.tasks.history.url_storage import UrlStorage
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.model.verdict import Verdict
@@ -205,7 +205,7 @@ class RunStore:
         """What whoever coordinates a run at a URL holds; `lost` is called in another thread once another has it."""
         return Lease(self._storage, _LEASE, f"the run {self.location}", lost=lost)
 
-    def open_journal(self, masker: Masker, part: str = "") -> AbstractContextManager[Journal]:
+    def open_journal(self, part: str = "") -> AbstractContextManager[Journal]:
         """The journal to append to: the coordinator's, or a part of its own for a batch that runs elsewhere.
 
         To enter it raises `JournalBusyError` while another process has the part, and `StorageError`.
@@ -213,8 +213,8 @@ class RunStore:
         what = f"a batch of the run {self.location}"
         lease = Lease(self._storage, f"{_LEASES_OF_PARTS}/{part}", what) if part and self.is_elsewhere else None
         if not isinstance(self._storage, LocalStorage):
-            return ObjectJournal(self._storage, part or MAIN, masker, lease)
-        journal = FileJournal(self._storage.folder / (f"journal.{part}.jsonl" if part else _JOURNAL), masker)
+            return ObjectJournal(self._storage, part or MAIN, lease)
+        journal = FileJournal(self._storage.folder / (f"journal.{part}.jsonl" if part else _JOURNAL))
         return journal if lease is None else leased(journal, lease)
 
     def read_trials(self, without: str = "") -> list[Trial]:
@@ -241,9 +241,9 @@ class RunStore:
                     del wanted[key]
                     yield one
 
-    async def take_over(self, trials: Iterable[FinishedTrial], masker: Masker) -> None:
+    async def take_over(self, trials: Iterable[FinishedTrial]) -> None:
         """Put trials that another run has measured into the journal, but for those that it holds already."""
-        with self.open_journal(masker) as journal:
+        with self.open_journal() as journal:
             journal.drop_torn_line()
             known = {(one.trial.task_id, one.trial.trial) for one in self.read_journal()}
             for one in trials:

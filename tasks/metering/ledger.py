@@ -136,18 +136,18 @@ class Ledger:
         self._dollars.settle(admission.dollars, admission.dollars)
         self._queue.changed()
 
-    def unanswered(self, what: str, error: MeasurementError | None) -> None:
-        """A call got no answer, with an error through no fault of the agent. Too many in a row end the trial."""
+    def unanswered(self, why: str | MeasurementError) -> None:
+        """A call got no answer; an error is no fault of the agent. Too many in a row end the trial."""
         self._unanswered += 1
-        if error is not None:
-            self._trouble = error
+        if isinstance(why, MeasurementError):
+            self._trouble = why
         if self._unanswered < MOST_UNANSWERED:
             return
-        if error is None:
-            count = f"{MOST_UNANSWERED} calls in a row got no reply"
-            self.finish(EndReason.OVER_BUDGET, f"over budget: {count}, the last one: {what}")
+        if isinstance(why, MeasurementError):
+            self._give_up("provider_unavailable", why)
         else:
-            self._give_up("provider_unavailable", error)
+            count = f"{MOST_UNANSWERED} calls in a row got no reply"
+            self.finish(EndReason.OVER_BUDGET, f"over budget: {count}, the last one: {why}")
 
     def take_tool_call(self) -> bool:
         """Count a tool call that the model asks for; false, and the trial is over, when none is left."""

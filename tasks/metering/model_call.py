@@ -12,6 +12,8 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAnswer
 from passgate.tasks.metering.ledger import RefusalError
 from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
+from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.client import Upstream, UpstreamError
 from passgate.tasks.providers.exchange import ApiFormatError
@@ -21,7 +23,8 @@ _NOT_THE_AGENTS_FAULT: Final = frozenset({401, 402, 403, 404})
 _PASSED_HEADERS: Final = ("content-type", "request-id", "x-request-id")
 # No client library tries a refusal of the meter again: it would come to the same.
 _OWN_HEADERS: Final[Mapping[str, str]] = {"content-type": "application/json", "x-should-retry": "false"}
-_EXCERPT: Final = 300
+_EXCERPT: Final = 300  # Characters of a refusal
+_MOST_READ: Final = 16_000  # Bytes of it, of which secrets are masked before the rest is cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[
 
 def unreadable(route: Route, error: ApiFormatError) -> ModelAnswer:
     """What an agent is told whose request cannot be read."""
-    route.trial.ledger.unanswered(str(error), None)
+    route.trial.ledger.unanswered(str(error))
     return error_answer(route.api, CLIENT_ERROR, "invalid_request_error", str(error))
 
 
@@ -97,17 +100,20 @@ def unanswered(route: Route, call: MeteredCall, error: UpstreamError | ApiFormat
     """What the agent is told when the provider does not answer, or with something that cannot be read."""
     if isinstance(error, ApiFormatError):
         message = f"{route.upstream.name} answered what cannot be read: {error}"
-        call.failed(message, MeasurementError(message, transient=True))
+        call.failed(MeasurementError(message, transient=True))
     else:
-        message = str(error)
-        call.failed(message, error)
+        # What a provider says is the agent's to know.
+        message = UNMASKED.render(error.message)
+        call.failed(error)
     return error_answer(route.api, 503, "provider_unavailable", message)
 
 
 def refused_by_provider(call: MeteredCall, upstream: Upstream, status: int, body: bytes) -> None:
     """Note that a provider has refused a call; its status says whether that is the agent's fault."""
-    what = f"{upstream.name} answered {status}: {body[:_EXCERPT].decode('utf-8', 'replace')}"
-    call.failed(what, MeasurementError(what) if status in _NOT_THE_AGENTS_FAULT else None)
+    said = body[:_MOST_READ].decode("utf-8", "replace")
+    what = f"{upstream.name} answered {status}: "
+    is_the_agents_fault = status not in _NOT_THE_AGENTS_FAULT
+    call.failed(f"{what}{said}" if is_the_agents_fault else MeasurementError(raw(what, quote(said, _EXCERPT))))
 
 
 def error_answer(api: Api | None, status: int, code: str, message: str) -> ModelAnswer:

@@ -30,6 +30,7 @@ from passgate.tasks.metering.model_call import (
     whole_reply,
 )
 from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
+from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.interface import Api, ReplyStream
 from passgate.tasks.providers.client import ProviderReply, StreamedReply, Upstream, UpstreamError
@@ -174,8 +175,8 @@ async def _pump(call: MeteredCall, answer: StreamedReply, stream: ReplyStream, a
 async def _break_off(call: MeteredCall, error: Exception, api: Api, outlet: Outlet) -> None:
     if not isinstance(error, MeasurementError):
         error = MeasurementError(f"the provider's stream ended early: {error}", transient=True)
-    call.failed(str(error), error)
-    await outlet.put(api.error_event("provider_unavailable", str(error)))
+    call.failed(error)
+    await outlet.put(api.error_event("provider_unavailable", UNMASKED.render(error.message)))
 
 
 async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: Upstream, path: str) -> Response:
@@ -194,7 +195,7 @@ async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: 
             case ("POST", "openai", "embeddings"):
                 return await _embedded(await _read_body(request), headers, trial, upstream)
     except UpstreamError as error:
-        return _own_error(503, "provider_unavailable", str(error))
+        return _own_error(503, "provider_unavailable", UNMASKED.render(error.message))
     except ApiFormatError as error:
         return _own_error(400, "invalid_request_error", str(error))
     message = f"passgate passes on model calls, embeddings and lists of models, and not {request.method} {path}"
@@ -218,7 +219,7 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
     try:
         answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=None, progress=call.progress)
     except UpstreamError as error:
-        call.failed(str(error), error)
+        call.failed(error)
         raise
     if answer.status >= CLIENT_ERROR:
         refused_by_provider(call, upstream, answer.status, answer.body)

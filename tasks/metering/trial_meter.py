@@ -180,12 +180,12 @@ class MeteredCall:
         self._trial.ledger.settle(self.admission, least)
         self._write_down(reply, reply.usage)
 
-    def failed(self, what: str, error: MeasurementError | None) -> None:
-        """There was no answer, `what` says why; with an error through no fault of the agent."""
+    def failed(self, why: str | MeasurementError) -> None:
+        """There was no answer; an error is no fault of the agent."""
         if not self._trial.end(self):
             return
         self._trial.ledger.release(self.admission)
-        self._trial.ledger.unanswered(what, error)
+        self._trial.ledger.unanswered(why)
 
     def abandon(self) -> None:
         """The trial ends before the answer is there: a step of which nothing is known."""

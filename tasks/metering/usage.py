@@ -1,9 +1,8 @@
 """What one trial used: its metrics, the budgets that it overran, and the record of it while it is made."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge
@@ -120,9 +119,9 @@ class TrialRecord:
         }
         self.trial = self.trial.model_copy(update=update)
 
-    def ended(self, update: Mapping[str, Any]) -> Trial:
-        """The trial as it is recorded, with what was paid beside what it says itself."""
-        trial = self.trial.model_copy(update=update)
+    def ended(self) -> Trial:
+        """The trial with what was paid beside what it says itself."""
+        trial = self.trial
         of_agent = max(0.0, self.agent_paid - (trial.metrics.cost or 0.0))
         of_judge = max(0.0, (self.judge.paid if self.judge else 0.0) - (trial.judge_cost or 0.0))
         beside = (trial.unmeasured_cost or 0.0) + of_agent + of_judge

@@ -1,10 +1,17 @@
 """What graders answer, and what they ask of an LLM judge."""
 
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol
 
+from typing_extensions import TypeVar
+
+from passgate.tasks.errors import Raw
 from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.masker import MaskedText
 from passgate.tasks.model.transcript import Usage
+
+Text = TypeVar("Text", default=MaskedText, covariant=True)
+"""What a text may be: within the graders a message that still has its secrets, outside of them one without."""
 
 
 class ViolationRule(StrEnum):
@@ -14,22 +21,22 @@ class ViolationRule(StrEnum):
     SAFETY_VIOLATION = "safety_violation"
 
 
-class Violation(Frozen):
+class Violation(Frozen, Generic[Text]):
     """Something that the agent must never do, and did."""
 
     rule: ViolationRule
-    message: str
+    message: Text
 
 
-class Check(Frozen):
+class Check(Frozen, Generic[Text]):
     """One thing that a grader looked at."""
 
     passed: bool
-    message: str
+    message: Text
     """What was expected and what was found."""
 
 
-class Grade(Frozen):
+class Grade(Frozen, Generic[Text]):
     """One grader's answer for one trial. With an `error` it has no score: it could not measure."""
 
     name: str
@@ -37,19 +44,25 @@ class Grade(Frozen):
     score: float | None
     """From 0 to 1."""
     passed: bool
-    checks: tuple[Check, ...] = ()
-    violations: tuple[Violation, ...] = ()
-    fatal: str = ""
+    checks: tuple[Check[Text], ...] = ()
+    violations: tuple[Violation[Text], ...] = ()
+    fatal: Text | Literal[""] = ""
     """Why the trial fails whatever else is said of it: something required was not met."""
-    members: tuple["Grade", ...] = ()
+    members: tuple["Grade[Text]", ...] = ()
     """The grades that this one is made of."""
     votes: tuple[float, ...] = ()
     """The score of each vote, where a judge was asked several times."""
     usage: Usage = Usage()
     """What the judge used."""
-    error: str | None = None
+    error: Text | None = None
     transient: bool = False
     """Whether the error may be gone at the next attempt."""
+
+
+RawCheck = Check[Raw]
+RawViolation = Violation[Raw]
+RawGrade = Grade[Raw]
+"""What a grader answers, before its texts are rendered."""
 
 
 class JudgeMessage(Frozen):

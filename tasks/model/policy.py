@@ -238,7 +238,7 @@ class JudgePolicy(Frozen):
     votes: Annotated[int, Field(ge=1, le=99)] = 1
     """How often the model is asked about each rubric: the median of the scores counts, of assertions the majority."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    """When not given: 0 with one vote, 1 with several, which would all be the same otherwise."""
+    """The model's own when not given."""
 
 
 class BaselinePolicy(Frozen):
@@ -263,6 +263,8 @@ class Policy(Frozen):
     judge: JudgePolicy = JudgePolicy()
     secrets: tuple[Text, ...] = ()
     """Environment variables whose values are masked in everything that is written."""
+    not_secrets: tuple[Text, ...] = ()
+    """Environment variables whose values are not masked although their names are like those of secrets."""
     history: Text = ".passgate/history"
     """Folder or URL (`s3://...`) of the history."""
 

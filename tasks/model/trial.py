@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Grade, Violation
+from passgate.tasks.model.masker import MaskedText
 from passgate.tasks.model.task import Metric, SequentialTest, Suite
 from passgate.tasks.model.transcript import EndReason, Transcript
 
@@ -111,7 +112,7 @@ class Trial(Frozen):
     status: TrialStatus
     left_out: bool = False
     """Whether it is `not_run` because it could not change the verdict any more."""
-    reason: str = ""
+    reason: MaskedText | Literal[""] = ""
     """Why the trial is not `passed`, in a line."""
     grades: tuple[Grade, ...] = ()
     score: float | None = None

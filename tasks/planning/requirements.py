@@ -51,7 +51,8 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
     if masker_of(plan).json(recorded) != recorded:
         raise UsageError(
             "the agent, its command or its settings, contains the value of a secret, and passgate records agents: "
-            "have the agent read it from an environment variable, which it inherits from passgate"
+            "have the agent read it from an environment variable, which it inherits from passgate, or name a variable "
+            "that holds no secret under `not_secrets` in gates.yaml"
         )
 
 
@@ -100,7 +101,7 @@ def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEn
 
 def _refuse_target(provider: Provider, target: ResolvedEndpoint) -> None:
     asked = f"{target.base_url}/{PROVIDERS[provider].models}"
-    outcome = reach(asked, target.key_headers, uses_proxies=not target.is_loopback)
+    outcome = reach(asked, target.key_headers)
     if isinstance(outcome, Unreachable):
         remedy = f"check the base URL of {provider} ({provider.upper()}_BASE_URL or `upstreams`) and the network"
         raise _no_trial(target.base_url, outcome, remedy)

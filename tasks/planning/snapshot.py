@@ -92,4 +92,7 @@ def _refuse_secrets(plan: Plan, folders: list[Path]) -> None:
     for folder in folders:
         for file in [folder] if folder.is_file() else folder.rglob("*"):
             if file.name not in _NEVER_SENT and file.is_file() and masker.finds_in(file.read_bytes()):
-                raise UsageError(f"{file} contains the value of a secret, and the run store would hold it: take it out")
+                raise UsageError(
+                    f"{file} contains the value of a secret, and the run store would hold it: take it out, or name its "
+                    "variable under `not_secrets` in gates.yaml"
+                )

@@ -12,6 +12,9 @@ from urllib.parse import quote
 
 import httpcore
 
+from passgate.tasks.errors import Raw
+from passgate.tasks.files.proxies import via_proxy
+from passgate.tasks.model.quotes import raw
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
 
 _SAFE_IN_PATHS: Final = "/?&=%:@!$'()*+,;~-._"
@@ -64,7 +67,7 @@ class CallProgress:
 
     attempts: int = 0
     stage: Stage = Stage.TURN
-    last_fault: str = ""  # What the last failed attempt came to; empty while none has failed
+    last_fault: Raw = ""  # What the last failed attempt came to; empty while none has failed
     url: str = ""  # For messages: without its query
 
     @property
@@ -72,15 +75,15 @@ class CallProgress:
         """Whether the provider answers, or has been asked once and may still answer."""
         return self.stage is Stage.REST or (self.stage is Stage.ANSWER and not self.last_fault)
 
-    def in_words(self, what: str) -> str:
+    def in_words(self, what: Raw) -> Raw:
         """A message that says which provider cannot be had, why, and how often it was asked."""
         attempts = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
-        return f"the provider at {self.url} cannot be had: {what} ({attempts})"
+        return raw(f"the provider at {self.url}{via_proxy(self.url)} cannot be had: ", what, f" ({attempts})")
 
-    def in_words_at(self, moment: str) -> str:
+    def in_words_at(self, moment: str) -> Raw:
         """As `in_words`, of a call that was still waiting at some moment, as in `2 s were over`."""
-        before = f"; before, {self.last_fault}" if self.last_fault else ""
-        return self.in_words(f"{moment} while it was waited for {self.stage}{before}")
+        before = raw("; before, ", self.last_fault) if self.last_fault else ""
+        return self.in_words(raw(f"{moment} while it was waited for {self.stage}", before))
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from typing import Any, Final, Self, TypeVar
 
 import httpcore
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Raw
+from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.providers.calls import (
     CallProgress,
     Calls,
@@ -30,13 +31,13 @@ from passgate.tasks.providers.retries import (
     check_head,
     check_refusal,
     document_of,
-    shortened,
 )
 from passgate.tasks.providers.wire import Wire, breakdowns, pieces
 
 Found = TypeVar("Found")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _CLIENT_ERROR: Final = 400
+_LONGEST_FAULT: Final = 400  # Characters of what a failed attempt came to
 
 
 class UpstreamError(MeasurementError):
@@ -187,8 +188,8 @@ class Upstream:
         if fault.final or call.progress.attempts >= self._policy.attempts:
             raise self._error(call, call.progress.last_fault, transient=not fault.final)
         if pause > call.seconds_left or (fault.asked_pause or 0) > self._policy.longest_retry_after:
-            what = f"{call.progress.last_fault}; the next attempt is due in {pause:.3g} s, which is too long to wait"
-            raise self._error(call, what, transient=True)
+            due = f"; the next attempt is due in {pause:.3g} s, which is too long to wait"
+            raise self._error(call, raw(call.progress.last_fault, due), transient=True)
         return pause
 
     async def _whole(self, call: ProviderCall) -> ProviderReply:
@@ -251,7 +252,7 @@ class Upstream:
         return b"".join([piece async for piece in pieces(response, self._silence)])
 
     def _note(self, call: ProviderCall, fault: AttemptError, epoch: int) -> None:
-        call.progress.last_fault = shortened(without_secrets(str(fault), call.request.headers))
+        call.progress.last_fault = quote(without_secrets(str(fault), call.request.headers), _LONGEST_FAULT)
         if fault.overload:
             self._limiter.window.shrink(self._limiter.in_flight, epoch)
         if fault.alive:
@@ -259,7 +260,7 @@ class Upstream:
         else:
             self._failed(call.progress.last_fault, fault.silence)
 
-    def _failed(self, what: str, silence: float) -> None:
+    def _failed(self, what: Raw, silence: float) -> None:
         if self._breaker.failed(what, silence):
             self._limiter.send_away()
 
@@ -270,5 +271,5 @@ class Upstream:
     def _refusal(self, call: ProviderCall) -> UpstreamError:
         return self._error(call, self._breaker.reason, transient=False)
 
-    def _error(self, call: ProviderCall, what: str, *, transient: bool) -> UpstreamError:
+    def _error(self, call: ProviderCall, what: Raw, *, transient: bool) -> UpstreamError:
         return UpstreamError(call.progress.in_words(what), transient=transient)

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Final, Literal
 
 import httpx
 
 from passgate.tasks.errors import UsageError
+from passgate.tasks.files.proxies import is_loopback
 from passgate.tasks.model.agent import Endpoint, Upstreams
 
 Provider = Literal["openai", "anthropic"]
@@ -56,13 +56,7 @@ class ResolvedEndpoint:
     @property
     def is_loopback(self) -> bool:
         """Whether it is on this machine, so that no proxy may stand in between."""
-        host = self.url.host
-        if host == "localhost" or host.endswith(".localhost"):
-            return True
-        try:
-            return ip_address(host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.url.host)
 
     @property
     def key_headers(self) -> dict[str, str]:

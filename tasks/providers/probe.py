@@ -4,9 +4,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 import httpx
 
+from passgate.tasks.files.proxies import is_loopback, via_proxy
+from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.providers.client import Upstream, UpstreamError
 from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint
 from passgate.tasks.providers.retries import RetryPolicy
@@ -45,7 +48,7 @@ async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: floa
         async with Upstream(endpoint, timeout_seconds=seconds, retry_policy=RetryPolicy(attempts=1)) as upstream:
             answer = await upstream.get(known.models, dict(known.headers), seconds=seconds)
     except UpstreamError as error:
-        return Probe(asked, None, str(error))
+        return Probe(asked, None, UNMASKED.render(error.message))
     return Probe(asked, answer.status)
 
 
@@ -63,24 +66,25 @@ class Unreachable:
     reason: str
 
 
-def reach(address: str, headers: Mapping[str, str], *, uses_proxies: bool = True) -> Reached | Unreachable:
+def reach(address: str, headers: Mapping[str, str]) -> Reached | Unreachable:
     """Ask an address with a GET whose answer does not matter. It takes at most about 20 seconds."""
     for pause in PAUSES:
-        outcome = _once(address, headers, uses_proxies=uses_proxies)
+        outcome = _once(address, headers)
         if isinstance(outcome, Reached):
             return outcome
         time.sleep(pause)
-    return _once(address, headers, uses_proxies=uses_proxies)
+    return _once(address, headers)
 
 
-def _once(address: str, headers: Mapping[str, str], *, uses_proxies: bool) -> Reached | Unreachable:
+def _once(address: str, headers: Mapping[str, str]) -> Reached | Unreachable:
     try:
+        is_direct = is_loopback(urlsplit(address).hostname or "")
         with (
-            httpx.Client(timeout=CONNECT_SECONDS, trust_env=uses_proxies) as client,
+            httpx.Client(timeout=CONNECT_SECONDS, trust_env=not is_direct) as client,
             client.stream("GET", address, headers=dict(headers)) as answer,
         ):
             return Reached(answer.status_code)
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
-        return Unreachable(str(error) or type(error).__name__)
+        return Unreachable(f"{str(error) or type(error).__name__}{via_proxy(address)}")
     except (httpx.HTTPError, httpx.InvalidURL):
         return Reached(None)

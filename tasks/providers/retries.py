@@ -10,14 +10,16 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from passgate.tasks.errors import Raw
+from passgate.tasks.model.quotes import raw
+
 TRY_AGAIN: Final = frozenset({408, 425, 429})  # Beside 5xx: statuses that may be gone at the next attempt
 OVERLOADED: Final = frozenset({429, 503, 529})
 _NEVER_BETTER: Final = frozenset({501, 505})
 _SERVER_ERROR: Final = 500
 _SUCCESS: Final = range(200, 300)
 _CLIENT_ERROR: Final = 400
-_EXCERPT: Final = 1200  # Characters of an answer; messages are shortened later, when keys have been taken out of them
-_LONGEST: Final = 400
+_EXCERPT: Final = 16_000  # Bytes of an answer; messages are cut later, when secrets are masked in them
 _MOST_DOUBLINGS: Final = 60  # More would leave the range of a float
 
 
@@ -138,11 +140,6 @@ def document_of(status: int, body: bytes) -> Any:
     return document
 
 
-def shortened(text: str) -> str:
-    """As much of a text as a message may hold."""
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
 def _excerpt(body: bytes) -> str:
     words = " ".join(body[:_EXCERPT].decode("utf-8", "replace").split())
     text = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in words)
@@ -164,7 +161,7 @@ class Breaker:
         self._failures = 0
         self._failing_since = 0.0
         self._next_probe = 0.0
-        self._last = ""
+        self._last: Raw = ""
         self._opened = asyncio.Event()
 
     @property
@@ -186,7 +183,7 @@ class Breaker:
         self._failures = 0
         self._opened.clear()
 
-    def failed(self, what: str, silence: float = 0.0) -> bool:
+    def failed(self, what: Raw, silence: float = 0.0) -> bool:
         """The provider did not answer, or with nothing usable; whether this opens the breaker.
 
         `silence` is how many seconds it had said nothing before: so long it has been failing already.
@@ -213,11 +210,13 @@ class Breaker:
         return True
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Raw:
         """Since when and why it is open."""
         lasting = timedelta(seconds=self._clock() - self._failing_since)
         since = datetime.now(UTC) - lasting
-        return (
-            f"the circuit breaker is open: {self._failures} failures in a row since {since:%H:%M:%S} UTC, "
-            f"the last one: {self._last}; one call tries again every {self._policy.probe_every:g} s"
+        return raw(
+            f"the circuit breaker is open: {self._failures} failures in a row since {since:%H:%M:%S} UTC, ",
+            "the last one: ",
+            self._last,
+            f"; one call tries again every {self._policy.probe_every:g} s",
         )

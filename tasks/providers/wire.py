@@ -4,11 +4,11 @@ import ssl
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Final, cast
-from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 import httpx
 
+from passgate.tasks.files.proxies import proxy_of
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.retries import AttemptError
 
@@ -90,13 +90,10 @@ class Wire:
 
 def _proxy(endpoint: ResolvedEndpoint) -> httpcore.Proxy | None:
     """The proxy that the environment names for an address, as curl and httpx read it."""
-    if endpoint.is_loopback or proxy_bypass(endpoint.url.host):
+    named = proxy_of(endpoint.base_url)
+    if not named:
         return None
-    proxies = getproxies()
-    text = proxies.get(endpoint.url.scheme) or proxies.get("all")
-    if not text:
-        return None
-    proxy = httpx.Proxy(text if "://" in text else f"http://{text}")
+    proxy = httpx.Proxy(named)
     return httpcore.Proxy(url=str(proxy.url), auth=proxy.raw_auth)
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.quotes import beginning, end
 from passgate.tasks.model.sandbox import ProcessResult
 
-KEPT_BYTES = 1024 * 1024  # how much of each output stream is kept: its beginning
+KEPT_BYTES = 1024 * 1024  # How much of each output stream is kept: half of it from the beginning, half from the end
+_HALF = KEPT_BYTES // 2
 MAX_OUTPUT_BYTES = 64 * 1024 * 1024  # A command that prints more than this is ended
 # Of waiting for the pipes to close: whoever has inherited them and cannot be killed may hold them open.
 _DRAIN_SECONDS = 5
@@ -57,7 +59,7 @@ async def run_process(
         timed_out = True
     finally:
         await to_its_end(asyncio.ensure_future(_end(process, mark, reading)))
-    stdout, stderr = (kept.decode("utf-8", "replace") for kept in streams.kept)
+    stdout, stderr = (kept.text() for kept in streams.kept)
     return ProcessResult(
         exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
         stdout=stdout,
@@ -93,13 +95,38 @@ async def to_its_end(task: "asyncio.Future[_Result]") -> _Result:
     return task.result()
 
 
+class _Kept:
+    """The beginning and the end of what comes. What lies between is counted: agents say their answer at the end."""
+
+    def __init__(self) -> None:
+        self._head, self._tail = bytearray(), bytearray()
+        self._seen = 0
+
+    def add(self, chunk: bytes) -> None:
+        self._seen += len(chunk)
+        room = _HALF - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        if len(self._tail) > KEPT_BYTES:
+            del self._tail[:-_HALF]
+
+    def text(self) -> str:
+        if self._seen <= KEPT_BYTES:
+            return (self._head + self._tail).decode("utf-8", "replace")
+        head, tail = self._head.decode("utf-8", "ignore"), self._tail[-_HALF:].decode("utf-8", "ignore")
+        # Whole words: nobody knows the secrets here, and half of one would not be masked.
+        head, tail = beginning(head, len(head) - 1), end(tail, len(tail) - 1)
+        left_out = self._seen - len(head.encode()) - len(tail.encode())
+        return f"{head}\n… (passgate left out {left_out} bytes here) …\n{tail}"
+
+
 class _Streams:
-    """Feeds a process and keeps the beginning of what it prints."""
+    """Feeds a process and keeps the beginning and the end of what it prints."""
 
     def __init__(self, process: asyncio.subprocess.Process, stdin: bytes) -> None:
         self._process = process
         self._stdin = stdin
-        self.kept = (bytearray(), bytearray())  # of standard output, of standard error
+        self.kept = (_Kept(), _Kept())  # Of standard output, of standard error
         self._seen = 0
         self.limit_hit = False
 
@@ -120,8 +147,7 @@ class _Streams:
 
     async def _read(self, stream: asyncio.StreamReader | None, index: int) -> None:
         while stream is not None and (chunk := await stream.read(256 * 1024)):
-            kept = self.kept[index]
-            kept.extend(chunk[: max(0, KEPT_BYTES - len(kept))])
+            self.kept[index].add(chunk)
             self._seen += len(chunk)
             if self._seen > MAX_OUTPUT_BYTES:
                 self.limit_hit = True

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Self
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
 from passgate.tasks.model.transcript import FileChanges
 from passgate.tasks.sandboxes.changed_files import NO_FILES, WorkspaceFiles, changes_since
 from passgate.tasks.sandboxes.isolation import STARTED, TRIAL_FOLDERS, Isolation
 from passgate.tasks.sandboxes.processes import run_process
 
+_GIT_SETTINGS = Path(__file__).resolve().with_name("gitconfig")  # In place of /etc/gitconfig
 _MOST_STARTS = 20  # on a machine whose /tmp never rests several may fail in a row
 
 
@@ -136,8 +138,8 @@ class TrialSandbox:
                 if STARTED in result.stderr or result.timed_out:
                     break
             else:
-                tail = result.stderr.strip()[-500:]
-                raise MeasurementError(f"the sandbox could not be made {_MOST_STARTS} times: {tail}")
+                what = f"the sandbox could not be made {_MOST_STARTS} times: "
+                raise MeasurementError(raw(what, quote_end(result.stderr, 500)))
         if self._is_agents:
             await asyncio.to_thread(self.restore)
         return result.model_copy(update={"stderr": result.stderr.replace(STARTED, "", 1)})
@@ -186,7 +188,8 @@ def refuse_failure(result: ProcessResult, seconds: float, what: str, command: st
     if result.output_limit_hit:
         raise MeasurementError(f"{what} printed too much: {command}")
     if result.exit_code != 0:
-        raise MeasurementError(f"{what} exited {result.exit_code}: {command}: {result.stderr.strip()[-500:]}")
+        said = f"{what} exited {result.exit_code}: {command}: "
+        raise MeasurementError(raw(said, quote_end(result.stderr, 500)))
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
@@ -197,4 +200,5 @@ def minimal_environment(folder: Path) -> dict[str, str]:
         "TMPDIR": str(folder / "tmp"),
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "GIT_CONFIG_SYSTEM": str(_GIT_SETTINGS),
     }

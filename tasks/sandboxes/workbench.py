@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.errors import MeasurementError, Raw, UsageError
 from passgate.tasks.files.removal import remove_tree
+from passgate.tasks.files.repositories import git_folders
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES, Bridge, SandboxFile
@@ -48,7 +49,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         self._folder = self._held.path
         above = self._suites_folder.parents
         # The history of the repository holds the hidden tests and the solutions too.
-        of_authors = [self._suites_folder, *(parent / ".git" for parent in above if (parent / ".git").is_dir())]
+        of_authors = [self._suites_folder, *(folder for parent in above for folder in git_folders(parent))]
         repository = [folder for folder in (self._suites_folder, *above) if (folder / ".git").exists()][:1]
         secret = [*of_authors, *hidden, *([bridge.socket.parent] if bridge else [])]
         try:
@@ -75,7 +76,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
             await asyncio.shield(asyncio.to_thread(self.__exit__))
 
     @property
-    def warnings(self) -> Sequence[str]:
+    def warnings(self) -> Sequence[Raw]:
         """What went wrong after trials, in hooks that tidy up and in the removal of folders. It changes no verdict."""
         return (*self._workspaces.warnings, *self._remains)
 

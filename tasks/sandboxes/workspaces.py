@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Generic, TypeVar
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.files.environment import bound_to_no_repository
 from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Hook, Repository, Workspace
 from passgate.tasks.sandboxes.processes import run_process
@@ -149,8 +150,9 @@ class Repositories:
         if result.timed_out:
             raise MeasurementError(f"the repository {name}: git {arguments[0]} took longer than {GIT_SECONDS:g} s")
         if result.exit_code != 0:
-            said = _CREDENTIALS.sub(r"\1", result.stderr.strip())[-500:]
-            raise MeasurementError(f"the repository {name}: git {arguments[0]} exited {result.exit_code}: {said}")
+            said = quote_end(_CREDENTIALS.sub(r"\1", result.stderr), 500)
+            what = f"the repository {name}: git {arguments[0]} exited {result.exit_code}: "
+            raise MeasurementError(raw(what, said))
 
     async def _run(self, arguments: Sequence[str], folder: Path, *, stdin: bytes = b"") -> ProcessResult:
         environment = {**bound_to_no_repository(os.environ), **_ASKS_NOBODY}
@@ -194,7 +196,7 @@ class Workspaces:
         self._around = around
         self._repositories = Repositories(suites_folder, folder / "repositories", around.processes)
         self._prepared = Once[_Prepared]()
-        self.warnings: list[str] = []  # what went wrong after trials, and changes nothing of them
+        self.warnings: list[Raw] = []  # what went wrong after trials, and changes nothing of them
 
     async def template(self, workspace: Workspace, task: EvalTask) -> Path:
         """The prepared copy of a workspace. Raises `MeasurementError` when it cannot be brought about."""
@@ -229,7 +231,8 @@ class Workspaces:
         try:
             await self.run_hook(name, workspace, sandbox, task)
         except (MeasurementError, OSError) as error:
-            self.warnings.append(f"{task.task_id}: {error}" if name == "after_each" else str(error))
+            what = error.message if isinstance(error, MeasurementError) else str(error)
+            self.warnings.append(raw(f"{task.task_id}: ", what) if name == "after_each" else what)
 
     async def run_hook(self, name: str, workspace: Workspace | None, sandbox: TrialSandbox, task: EvalTask) -> None:
         """Run a hook, if there is one. What it is told may stand in its command too, as `{{ workspace_path }}`. Raises

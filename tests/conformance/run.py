@@ -17,6 +17,7 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Composite, Grader
+from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
@@ -162,6 +163,7 @@ async def _grades(task: EvalTask, transcript: Transcript, row: Row, corpus: Corp
         transcript=transcript,
         metrics=trial_metrics(transcript),
         sandbox=LocalSandbox(corpus.scratch / "workspace", corpus.scratch / "scratch"),
+        masker=UNMASKED,
         suites_folder=suites_folder_of(corpus.folder / row.path),
         judge=None,
     )

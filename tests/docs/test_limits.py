@@ -10,7 +10,7 @@ from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.formats.evals.map.graders import MAX_TEMPLATE_DEPTH
 from passgate.tasks.formats.evals.read import compose, documents, variables
 from passgate.tasks.gates.evidence import MOST_ERRORS
-from passgate.tasks.graders.answers import assertions
+from passgate.tasks.graders import searches
 from passgate.tasks.graders.judges.judge_prompt import LONGEST_CONVERSATION
 from passgate.tasks.graders.programs import code_grader
 from passgate.tasks.integrity import merge_base
@@ -46,8 +46,8 @@ ADMISSION = SHIPPED.gates[GateName.CI_MERGE].admission or pytest.fail("the shipp
         ("docs/agents.md", "Changed files", f"at most {changed_files.MOST_LINES} lines differ"),
         ("docs/agents.md", "Changed files", f"room for {changed_files.MOST_DIFF // KIB} KiB"),
         ("docs/graders.md", "llm_rubric", f"longer than {LONGEST_CONVERSATION:,} characters"),
-        ("docs/eval-graders.md", "regex", f"more than {assertions.CPU_SECONDS} seconds of CPU time"),
-        ("docs/eval-graders.md", "regex", f"more than {assertions.LONGEST_TEXT:,} characters"),
+        ("docs/eval-graders.md", "regex", f"more than {searches.CPU_SECONDS} seconds of CPU time"),
+        ("docs/eval-graders.md", "regex", f"more than {searches.LONGEST_TEXT:,} characters"),
         ("docs/eval-graders.md", "javascript", f"at most {code_grader.SCRIPT_SECONDS} seconds"),
         ("docs/eval-graders.md", "code_grader", f"more than {code_grader.LONGEST_OUTPUT:,} bytes"),
         ("docs/evals.md", "Tests from elsewhere", f"include files {compose.MAX_DEPTH} deep"),

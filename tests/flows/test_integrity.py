@@ -11,11 +11,11 @@ from passgate.flows.integrity import RunTrials, shared_trials, with_change
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.journal import read_journal
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.earlier_runs import EarlierRuns
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Base, Edit, Plan, RunRequest
@@ -258,7 +258,7 @@ async def test_both_plans_share_one_cost_cap(cap: float | None, left: float | No
     """Three of the four trials, a dollar each, are of a task that the change does not have."""
     plan = planned(A, C, max_cost=cap, jobs=2)
     trials = [*trials_of(A, "p", cost=1.0), *trials_of(C.model_copy(update={"k": 3}), "ppp", cost=1.0)]
-    await RunStore.of(plan.run_id).take_over(finished(*trials), Masker([]))
+    await RunStore.of(plan.run_id).take_over(finished(*trials))
     asked: list[Plan] = []
 
     async def runs(change: Plan, pool: Pool) -> list[Trial]:

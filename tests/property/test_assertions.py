@@ -14,12 +14,14 @@ from tests.property.documents import nested
 from tests.searches import costly
 
 from passgate.tasks.graders import Evidence, grade
-from passgate.tasks.graders.answers.assertions import BLANKS, regex_found
+from passgate.tasks.graders.answers.assertions import BLANKS
 from passgate.tasks.graders.answers.dates import DEFAULT_FORMATS, MONTHS, read_date, read_date_as_agentv
 from passgate.tasks.graders.answers.fields import answer_document, within
+from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.javascript_regex import regex_problem
+from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
@@ -45,6 +47,7 @@ def graded(
         transcript=transcript,
         metrics=metrics or TrialMetrics(),
         sandbox=nowhere,
+        masker=UNMASKED,
         suites_folder=Path(),
         judge=None,
     )
@@ -92,8 +95,8 @@ def test_every_pattern_is_taken_or_refused_with_words(pattern: str, flags: str) 
 @given(texts, st.text(alphabet="ab.*+?()[]{}^$|\\", min_size=1, max_size=5))
 def test_an_escaped_pattern_is_found_where_the_text_is(text: str, part: str) -> None:
     escaped = "".join(f"\\{sign}" if not sign.isalnum() else sign for sign in part)
-    assert asyncio.run(regex_found(escaped, "", text + part))
-    assert asyncio.run(regex_found(escaped, "", text)) is (part in text)
+    assert asyncio.run(javascript_found(escaped, "", text + part))
+    assert asyncio.run(javascript_found(escaped, "", text)) is (part in text)
 
 
 amounts = st.integers(0, 20)

@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 from tests.builders import a_finished, a_task
 
 from passgate.tasks.history.journal import FileJournal, read_journal
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 
-NO_SECRETS = Masker([])
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
@@ -31,7 +29,7 @@ def latest(trials: list[FinishedTrial]) -> dict[tuple[str, int], FinishedTrial]:
 
 def append(file: Path, trials: list[FinishedTrial]) -> None:
     async def run() -> None:
-        with FileJournal(file, NO_SECRETS) as journal:
+        with FileJournal(file) as journal:
             journal.drop_torn_line()
             for finished in trials:
                 await journal.append(finished)

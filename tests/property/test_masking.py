@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.property.documents import nested
 
-from passgate.tasks.history.masking import MASK, Masker
+from passgate.tasks.model.masker import MASK, Masker
 
 letters = st.characters(codec="utf-8") | st.sampled_from('"\\\n\t/ntb')
 texts = st.text(letters)
@@ -34,7 +34,7 @@ def test_json_stays_json_and_holds_no_secret(
     assert list(masked[2].values()) == [MASK]
 
 
-@given(value=values, secret=secrets, rest=texts)
+@given(value=values, secret=st.text(st.sampled_from("abcXYZ019"), min_size=6, max_size=12), rest=texts)
 def test_json_without_the_secret_is_left_as_it_is(value: Any, secret: str, rest: str) -> None:
     told = [value, f"\n{secret[1:]}", f"\\{secret[1:]}", rest]
     assume(not any(secret in text for text in strings(told)))

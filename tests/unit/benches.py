@@ -9,8 +9,8 @@ import pytest
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.grade import grade
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.sandboxes.workbench import Workbench
 from tests.function_agent import FunctionAgent
 

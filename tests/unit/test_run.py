@@ -13,6 +13,7 @@ from passgate.tasks.execution import trial as run_module
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
+from passgate.tasks.model.graders import OutputCheck, ToolCalls
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import Budgets, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, EndReason, FileChanges, Transcript, Usage
@@ -29,7 +30,7 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "_RETRY_PAUSE_SECONDS", 0.0)
 
 
-def fails_at_first(times: int, *, transient: bool = True) -> Function:
+def fails_at_first(times: int, *, transient: bool = True, why: str = "the provider is down") -> Function:
     """An agent whose provider is down for the first attempts."""
     left = times
 
@@ -37,7 +38,7 @@ def fails_at_first(times: int, *, transient: bool = True) -> Function:
         nonlocal left
         left -= 1
         if left >= 0:
-            raise MeasurementError("the provider is down", transient=transient)
+            raise MeasurementError(why, transient=transient)
         return "yes"
 
     return function
@@ -62,6 +63,27 @@ async def test_a_trial_that_passes_has_its_digest_of_what_is_kept_without_secret
     assert trial.metrics.wall_time_seconds > 0
     assert finished.transcript.output == "yes, ***"
     assert trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
+
+
+async def test_nothing_that_leaves_a_trial_has_a_secret(bench) -> None:
+    secret = 'sk-"quoted"\\and\nsecond line ü'
+    call = {"tool": "a", "arguments": {secret: [secret]}, "result": secret, "is_error": False}
+    spoken = [{"role": "assistant", "content": f"it is {secret}!"}, {"role": "assistant", "tool_calls": [call]}]
+    graders = [
+        OutputCheck(type="output_check", equals=secret + "yes"),
+        ToolCalls(type="tool_calls", forbidden=["a"]),
+    ]
+    task = a_task(graders=graders)
+    for agent in (
+        says({"messages": spoken, "output": "y" * 480 + secret + "z" * 3000}),
+        says({"messages": spoken, "end": "crashed", "detail": "z" * 3000 + secret + "y" * 1890}),
+        fails_at_first(9, why=f"the provider said {secret}"),
+    ):
+        finished = await run_trial(task, 0, bench(agent, secrets=(secret,)))
+        kept = finished.model_dump_json()
+        assert not any(part in kept for part in ("quoted", "second line", "sk-", "ine ü"))
+        assert "***" in kept
+        assert len(finished.transcript.detail) < 2100
 
 
 async def test_an_agent_that_is_wrong_or_crashes_has_failed_and_is_not_tried_again(bench) -> None:

@@ -9,13 +9,13 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES
+from passgate.tasks.agents.transcripts import LONGEST_DETAIL, MAX_TRANSCRIPT_BYTES
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.transcript import Transcript
 
 STARTED: Final = b"\n"  # What a process says before it runs any of the agent's code
 MAX_REPLY_BYTES: Final = MAX_TRANSCRIPT_BYTES + 64 * 1024
-MAX_DETAIL: Final = 2000
+MAX_DETAIL: Final = LONGEST_DETAIL
 
 
 class TurnRequest(Frozen):

@@ -19,6 +19,7 @@ from passgate.tasks.agents.processes.messages import (
 from passgate.tasks.agents.processes.server import ForkServer, ended_how
 from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES, first_problem, refuse_endless
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.model.quotes import end
 from passgate.tasks.model.transcript import EndReason
 
 _START_SECONDS: Final = 60.0
@@ -51,7 +52,8 @@ class Printed:
                 break
         text = self._kept[-PRINTED_BYTES:].decode("utf-8", "replace")
         if self._is_cut or len(self._kept) > PRINTED_BYTES:
-            text = text.lstrip("\ufffd")  # half a character may stand where it was cut
+            # Half a character may stand where it was cut, and half a secret.
+            text = end(text.lstrip("\ufffd"), len(text) - 1)
         self._kept.clear()
         self._is_cut = False
         return text

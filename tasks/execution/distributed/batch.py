@@ -18,7 +18,6 @@ from passgate.tasks.execution.waiting import WaitingTrials
 from passgate.tasks.execution.worker import open_worker, trials_at_once
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.history.journal import Journal, JournalBusyError
-from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan, Released
@@ -69,7 +68,7 @@ async def _run_here(
 ) -> BatchOutcome:
     part, at_once = part_of(batch), batch.trials_at_once or trials_at_once(plan)
     with ExitStack() as stack:
-        journal = await _entered(store.open_journal(masker_of(plan), part), stack)
+        journal = await _entered(store.open_journal(part), stack)
         journal.drop_torn_line()
         earlier = EarlierAttempts(store, batch, part)
         cost_cap = _cost_cap(plan, batch, earlier)

@@ -5,16 +5,17 @@ import math
 import re
 from typing import Any, Final
 
+from passgate.tasks.errors import Raw
 from passgate.tasks.graders.answers import fields
 from passgate.tasks.graders.answers.assertions import grade_regex, json_check
 from passgate.tasks.graders.answers.dates import read_date_as_agentv
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck, IsJson, Regex
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.javascript_regex import regex_problem
 from passgate.tasks.model.json_values import MISSING, strictly_equal
+from passgate.tasks.model.quotes import quote, quote_repr, raw
 from passgate.tasks.model.task import EvalTask
 
 _FENCE: Final = re.compile(r"```json\n?|```")
@@ -23,15 +24,15 @@ LONGEST_NUMBER: Final = 1000
 _MATCHES: Final = frozenset({"exact", "numeric_tolerance", "date"})
 
 
-async def grade_regex_as_agentv(options: Regex, evidence: Evidence) -> Grade:
+async def grade_regex_as_agentv(options: Regex, evidence: Evidence) -> RawGrade:
     """As `grade_regex`, and 0 for a regular expression that JavaScript does not take."""
     problem = regex_problem(options.value, options.flags)
     if problem is not None:
-        return _nothing(options, f"/{shorten(options.value, 500)}/: {problem}")
+        return _nothing(options, raw("/", quote(options.value, 500), f"/: {problem}"))
     return await grade_regex(options, evidence)
 
 
-async def grade_is_json_as_agentv(options: IsJson, evidence: Evidence) -> Grade:
+async def grade_is_json_as_agentv(options: IsJson, evidence: Evidence) -> RawGrade:
     """1 when the final answer is a JSON document, else 0. A JSON Schema of the options is not looked at."""
     check = json_check(None, evidence.transcript.output, parse_javascript_json)
     return scored(options, float(check.passed), [check])
@@ -53,7 +54,7 @@ def parse_javascript_json(text: str) -> Any:
         raise ValueError("it is nested too deep") from None
 
 
-async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> Grade:
+async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
     """The mean of the fields by weight, or all or nothing; `minimum` is the mean too. Without either document 0.
 
     AgentV drops a grader whose fields all have a rule that it does not know; passgate does not.
@@ -65,7 +66,7 @@ async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> 
     try:
         document = _parsed(answer)
     except ValueError as error:
-        return _nothing(options, f"the answer is not JSON: {error}: {shorten(answer, 200)!r}")
+        return _nothing(options, raw(f"the answer is not JSON: {error}: ", quote_repr(answer, 200)))
     expected = _expected_document(evidence.task)
     if expected is None:
         return _nothing(options, "expected_output holds no JSON")
@@ -77,13 +78,13 @@ async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> 
     return scored(options, fields.aggregated("weighted_average", results), checks)
 
 
-def _nothing(options: FieldAccuracy | Regex, message: str) -> Grade:
-    return scored(options, 0.0, [Check(passed=False, message=message)])
+def _nothing(options: FieldAccuracy | Regex, message: Raw) -> RawGrade:
+    return scored(options, 0.0, [RawCheck(passed=False, message=message)])
 
 
 def _result(field: FieldCheck, actual: Any, expected: Any) -> fields.FieldResult:
     if expected is MISSING:
-        return fields.FieldResult(Check(passed=True, message=f"{field.path} has no expected value"), field.weight)
+        return fields.FieldResult(RawCheck(passed=True, message=f"{field.path} has no expected value"), field.weight)
     if actual is MISSING:
         # A field that says nothing is required in AgentV and optional in AgentEvals.
         return fields.missing_field(field, required=field.required is not False)

@@ -11,11 +11,11 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges import llm_grader
 from passgate.tasks.graders.judges.asking import WROTE_NOTHING, read_object, wrote_nothing
 from passgate.tasks.graders.programs.grader_reply import GraderReply, share
-from passgate.tasks.graders.texts import ending, shorten
 from passgate.tasks.model.assertions import AssertionOptions, Criterion, Rubrics
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import Composite, Grader, Turns
 from passgate.tasks.model.json_values import parse_json
+from passgate.tasks.model.quotes import quote, quote_end
 
 _TRUE: Final = frozenset({"true", "yes", "pass", "passed", "1"})
 _NO_TEXT: Final = "(no text)"
@@ -27,17 +27,17 @@ def read_code_reply_as_agentv(stdout: str, stderr: str, exit_code: int) -> Grade
     `score` brought into 0..1, the share of its `assertions` (or `checks`) that passed where it has none, or 0.
     """
     if exit_code != 0:
-        said = stdout.strip() or ending(stderr, 500) or f"exit code {exit_code}"
-        return GraderReply(0.0, (Check(passed=False, message=shorten(said)),))
+        said = quote(stdout.strip()) or quote_end(stderr, 500) or f"exit code {exit_code}"
+        return GraderReply(0.0, (RawCheck(passed=False, message=said),))
     document = _printed_object(stdout)
     if document is None:
-        return GraderReply(1.0, (Check(passed=True, message=shorten(stdout.strip() or "exit code 0")),))
+        return GraderReply(1.0, (RawCheck(passed=True, message=quote(stdout.strip() or "exit code 0")),))
     entries = document.get("assertions", document.get("checks"))
     checks = tuple(
-        Check(
+        RawCheck(
             # Here only `true` passes; a judge's "yes" passes too, see `read_judge_reply_as_agentv`.
             passed=entry.get("passed", entry.get("pass")) is True,
-            message=shorten(str(entry.get("text", "")) or _NO_TEXT),
+            message=quote(str(entry.get("text", "")) or _NO_TEXT),
         )
         for entry in (entries if isinstance(entries, list) else [])
         if isinstance(entry, dict)
@@ -73,9 +73,9 @@ def read_judge_reply_as_agentv(reply: str) -> GraderReply:
         told = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
         checks = [
             # "passed" in whatever words a model has for it: `True` as a text is "true".
-            Check(
+            RawCheck(
                 passed=str(entry.get("passed")).strip().lower() in _TRUE,
-                message=shorten(str(entry.get("text") or _NO_TEXT)),
+                message=quote(str(entry.get("text") or _NO_TEXT)),
             )
             for entry in told
         ]
@@ -85,7 +85,7 @@ def read_judge_reply_as_agentv(reply: str) -> GraderReply:
     return read_object(in_braces(reply) or reply, read)
 
 
-async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade:
+async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> RawGrade:
     """The weighted mean over those items alone that the judge marks, 0 when there is none; `required` and `min_score`
     change nothing. Raises `MeasurementError` when there is no judge or no usable reply.
     """
@@ -94,7 +94,7 @@ async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade
         return read_object(in_braces(reply) or reply, lambda document: llm_grader.marks_in(document, criteria))
 
     if wrote_nothing(evidence.transcript):
-        return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
+        return scored(options, 0, [RawCheck(passed=False, message=WROTE_NOTHING)])
     marks_of_votes, usage = await llm_grader.ask_about_items(options, evidence, read)
     votes = {item.id: [vote[item.id] for vote in marks_of_votes if item.id in vote] for item in options.criteria}
     pairs = [(item, votes[item.id]) for item in options.criteria if votes[item.id]]
@@ -104,7 +104,7 @@ async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade
     return llm_grader.with_votes(scored(options, score, llm_grader.item_checks(marked, settled)), (), usage)
 
 
-async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evidence) -> Grade:
+async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evidence) -> RawGrade:
     """The members' grades as `grade_composite` aggregates them, but a member's `required`, `negate` and `min_score` are
     nothing, and it weighs what `weights` says by its name, 1 where that says nothing.
 
@@ -141,14 +141,14 @@ def read_aggregate_as_agentv(stdout: str, stderr: str, exit_code: int) -> Grader
     return reply if _is_number(document.get("score")) else reply._replace(score=0.0)
 
 
-async def grade_turns_as_agentv(ask: Ask, options: Turns, evidence: Evidence) -> Grade:
+async def grade_turns_as_agentv(ask: Ask, options: Turns, evidence: Evidence) -> RawGrade:
     """As `grade_turns`, but a turn without graders has 1, and what is required in a turn makes that turn 0 and does not
     fail the rest.
     """
 
-    async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> Grade:
+    async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> RawGrade:
         if not assertions:
-            return Grade(name=name, type="composite", score=1.0, passed=True)
+            return RawGrade(name=name, type="composite", score=1.0, passed=True)
         whole = Composite(type="composite", name=name, assertions=tuple(assertions))
         grade = await grade_composite(ask, whole, of_part)
         return grade.model_copy(update={"score": 0.0, "fatal": ""}) if grade.fatal else grade

@@ -16,8 +16,9 @@ from passgate.tasks.graders.trajectories import limits
 from passgate.tasks.graders.trajectories import tool_trajectory as trajectory
 from passgate.tasks.graders.trajectories import trajectory_steps as steps
 from passgate.tasks.model.assertions import ExecutionMetrics, SkillTrigger, StepCount, ToolArguments, ToolTrajectory
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.json_values import MISSING, strictly_equal
+from passgate.tasks.model.quotes import raw
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 COMMAND_TOOLS: Final = frozenset({"exec_command", "local_shell", "shell"})
@@ -41,7 +42,7 @@ _LIMITED: Final[limits.Limited] = {
 }
 
 
-async def grade_limits_as_agentv(options: limits.ExecutionLimits, evidence: Evidence) -> Grade:
+async def grade_limits_as_agentv(options: limits.ExecutionLimits, evidence: Evidence) -> RawGrade:
     """The share of the limits of `execution_metrics` that are kept; of other graders 1 when every one is kept, else 0.
 
     AgentV drops `execution_metrics` with limits on tokens in and tokens out alone; passgate does not.
@@ -56,12 +57,12 @@ async def grade_limits_as_agentv(options: limits.ExecutionLimits, evidence: Evid
     return _shared(options, checks) if checks else await limits.grade_execution_limits(options, evidence)
 
 
-def _shared(options: ExecutionMetrics | ToolTrajectory, checks: Sequence[Check]) -> Grade:
+def _shared(options: ExecutionMetrics | ToolTrajectory, checks: Sequence[RawCheck]) -> RawGrade:
     """The grade of the share of checks that passed; 1 without any."""
     return scored(options, sum(check.passed for check in checks) / len(checks) if checks else 1.0, checks)
 
 
-async def grade_skill_trigger_as_agentv(options: SkillTrigger, evidence: Evidence) -> Grade:
+async def grade_skill_trigger_as_agentv(options: SkillTrigger, evidence: Evidence) -> RawGrade:
     """1 when the skill was used, or was not, as wanted, else 0: in any call, or in what a tool answered."""
 
     def uses(call: ToolCall) -> bool:
@@ -77,7 +78,7 @@ async def grade_skill_trigger_as_agentv(options: SkillTrigger, evidence: Evidenc
     return steps.skill_grade(options, use, where="any call or result")
 
 
-async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evidence) -> Grade:
+async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evidence) -> RawGrade:
     """The calls that are known against the expected ones, by `mode`, as AgentV up to 5.0 does:
 
     - `any_order`: the share of `minimums` that are reached; `expected` is not looked at.
@@ -97,21 +98,23 @@ async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evi
     return _shared(options, list(_MODES[options.mode](options, evidence.made_calls)))
 
 
-def _one_by_one(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+def _one_by_one(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[RawCheck]:
     remaining = iter(calls)
     for expected in options.expected:
         # `next` leaves the iterator behind what it took, so each search goes on where the last one stopped.
         places = remaining if options.mode == "exact" else (call for call in remaining if call.tool == expected.tool)
         call = next(iter(places), None)
         found = call is not None and trajectory.same_call(expected, options.args_match, call)
-        yield Check(passed=found, message=f"{trajectory.expected_text(expected)} was {'' if found else 'not '}found")
+        yield RawCheck(
+            passed=found, message=raw(trajectory.expected_text(expected), f" was {'' if found else 'not '}found")
+        )
         # A call that is not found breaks its limit too; a duration that is not known is no check.
         quick = trajectory.in_time(expected, call) if call is not None and found else False
         if expected.max_duration_ms is not None and quick is not None:
-            yield Check(passed=quick, message=f"{expected.tool} took at most {expected.max_duration_ms:g} ms")
+            yield RawCheck(passed=quick, message=f"{expected.tool} took at most {expected.max_duration_ms:g} ms")
 
 
-def _superset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+def _superset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[RawCheck]:
     left = list(calls)
     for expected in options.expected:
         place = next(
@@ -120,16 +123,16 @@ def _superset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Ch
         found = place is not None
         if place is not None:
             del left[place]
-        yield Check(passed=found, message=f"{expected.tool} was {'' if found else 'not '}found")
+        yield RawCheck(passed=found, message=f"{expected.tool} was {'' if found else 'not '}found")
 
 
-def _subset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+def _subset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[RawCheck]:
     for call in calls:
         allowed = any(trajectory.same_call(expected, options.args_match, call) for expected in options.expected)
-        yield Check(passed=allowed, message=f"{call.tool} is {'' if allowed else 'not '}expected")
+        yield RawCheck(passed=allowed, message=f"{call.tool} is {'' if allowed else 'not '}expected")
 
 
-_MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall]], Iterator[Check]]]] = {
+_MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall]], Iterator[RawCheck]]]] = {
     "any_order": trajectory.minimum_checks,
     "in_order": _one_by_one,
     "exact": _one_by_one,
@@ -144,7 +147,7 @@ def of_tools_alone(native: GradeFunction) -> GradeFunction:
     def tools_of(message: Message) -> tuple[ToolCall, ...]:
         return tuple(c for c in message.tool_calls if c.tool.lower() not in COMMAND_TOOLS or not steps.command_names(c))
 
-    async def grade_tools(options: Any, evidence: Evidence) -> Grade:
+    async def grade_tools(options: Any, evidence: Evidence) -> RawGrade:
         messages = [
             message.model_copy(update={"tool_calls": tools_of(message)}) for message in evidence.transcript.messages
         ]
@@ -170,7 +173,7 @@ def called_with(options: ToolArguments, call: ToolCall) -> bool:
     return steps.as_expected(options, options.args, given)
 
 
-async def grade_step_count_as_agentv(options: StepCount, evidence: Evidence) -> Grade:
+async def grade_step_count_as_agentv(options: StepCount, evidence: Evidence) -> RawGrade:
     """As `grade_step_count`, where each step has one kind; a shell without a command is a tool."""
 
     def find_steps(transcript: Transcript) -> list[steps.Step]:

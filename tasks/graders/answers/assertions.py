@@ -1,31 +1,22 @@
 """The final answer against texts, regular expressions and JSON Schemas."""
 
-import asyncio
-import json
-import re
-import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
-import regress
 from jsonschema.exceptions import SchemaError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.answers import regex_worker
+from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.checks import expectation, graded, scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json, found, shorten
+from passgate.tasks.graders.searches import found, javascript_found
 from passgate.tasks.model.assertions import Equals, IsJson, Regex, TextAssertion
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import OutputCheck
-from passgate.tasks.model.javascript_regex import engine_flags, regex_problem
 from passgate.tasks.model.json_values import parse_json, strictly_equal
+from passgate.tasks.model.quotes import quote, quote_json, quote_repr, raw, raw_join
 from passgate.tasks.model.schema_draft import draft_of
 
 MOST_ERRORS: Final = 5
@@ -34,11 +25,6 @@ BLANKS: Final = (
     "\u3000\ufeff"
 )  # What JavaScript takes for blank: `String.prototype.trim` (ECMA-262)
 LONGEST_SHOWN: Final = 200
-CPU_SECONDS: Final = 2  # CPU time of one search: a busy machine does not make it fail
-WALL_SECONDS: Final = 60
-LONGEST_TEXT: Final = 10_000_000  # Characters of one text that is searched
-_HALF_CHARACTERS: Final = re.compile("[\ud800-\udfff]")
-_TOO_SLOW: Final = frozenset({-signal.SIGKILL, -signal.SIGXCPU})
 _RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
     "contains": ("contains", "does not contain", str.__contains__),
     "starts_with": ("starts with", "does not start with", str.startswith),
@@ -46,51 +32,56 @@ _RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
 }  # What an answer does that keeps a rule, what it does not do else, and whether it keeps it
 
 
-async def grade_output(options: OutputCheck, evidence: Evidence) -> Grade:
+async def grade_output(options: OutputCheck, evidence: Evidence) -> RawGrade:
     """Hold the final answer against what is expected of it. The score is the share of checks that passed.
 
     `equals` disregards blanks around both texts: programs end their output with a line end. Raises
-    `MeasurementError` when the JSON Schema of the options cannot be used.
+    `MeasurementError` when the JSON Schema of the options cannot be used, and as `found` does.
     """
-    return graded(options, list(output_checks(options, evidence.transcript.output)))
+    answer = evidence.transcript.output
+    checks = list(output_checks(options, answer))
+    if options.matches is not None:
+        passed = await found(options.matches, answer, ignore_case=options.ignore_case)
+        verb = "matches" if passed else "does not match"
+        message = f"the answer {verb} {options.matches!r}{expectation(passed=passed)}"
+        # The JSON Schema, which says most, stays last.
+        place = len(checks) - (options.json_schema is not None)
+        checks.insert(place, RawCheck(passed=passed, message=message))
+    return graded(options, checks)
 
 
-def output_checks(options: OutputCheck, answer: str) -> Iterator[Check]:
-    """A check for everything that the options expect of an answer."""
+def output_checks(options: OutputCheck, answer: str) -> Iterator[RawCheck]:
+    """A check for everything that the options expect of an answer but `matches`, whose search takes a process."""
 
     def fold(text: str) -> str:
         return text.casefold() if options.ignore_case else text
 
     text = fold(answer)
     if options.equals is not None:
-        message = f"the answer is {shorten(answer, 500)!r}, expected {shorten(options.equals, 500)!r}"
-        yield Check(passed=text.strip() == fold(options.equals).strip(), message=message)
+        message = raw("the answer is ", quote_repr(answer, 500), ", expected ", quote_repr(options.equals, 500))
+        yield RawCheck(passed=text.strip() == fold(options.equals).strip(), message=message)
     texts = [*((value, True) for value in options.contains), *((value, False) for value in options.not_contains)]
     for value, is_wanted in texts:
         is_there = fold(value) in text
         has = "contains" if is_there else "does not contain"
         expected = expectation(passed=is_there is is_wanted, must="" if is_wanted else "not")
-        yield Check(passed=is_there is is_wanted, message=f"the answer {has} {value!r}{expected}")
-    if options.matches is not None:
-        passed = found(options.matches, answer, ignore_case=options.ignore_case)
-        verb = "matches" if passed else "does not match"
-        yield Check(passed=passed, message=f"the answer {verb} {options.matches!r}{expectation(passed=passed)}")
+        yield RawCheck(passed=is_there is is_wanted, message=f"the answer {has} {value!r}{expected}")
     if options.json_schema is not None:
         yield json_check(options.json_schema, answer)
 
 
-def json_check(schema: dict[str, Any] | None, answer: str, parse: Callable[[str], Any] = parse_json) -> Check:
+def json_check(schema: dict[str, Any] | None, answer: str, parse: Callable[[str], Any] = parse_json) -> RawCheck:
     """Whether an answer is JSON, and as a JSON Schema wants it. Raises `MeasurementError` when that cannot be used."""
     try:
         document = parse(answer)
     except ValueError as error:
-        return Check(passed=False, message=f"the answer is not JSON: {error}: {shorten(answer, 200)!r}")
+        return RawCheck(passed=False, message=raw(f"the answer is not JSON: {error}: ", quote_repr(answer, 200)))
     problems = [] if schema is None else schema_problems(schema, document)
     kept = "the answer is JSON" if schema is None else "the answer matches the JSON Schema"
-    return Check(passed=not problems, message="; ".join(problems) or kept)
+    return RawCheck(passed=not problems, message=raw_join("; ", problems) or kept)
 
 
-def schema_problems(schema: dict[str, Any], document: Any) -> list[str]:
+def schema_problems(schema: dict[str, Any], document: Any) -> list[Raw]:
     """Where a document is not as a JSON Schema wants it: the first few places. Nothing is fetched from the network.
 
     Raises `MeasurementError` when the schema cannot be used.
@@ -100,14 +91,14 @@ def schema_problems(schema: dict[str, Any], document: Any) -> list[str]:
         draft.check_schema(schema)
         # With a registry of its own the validator fetches nothing from the network.
         errors = draft(schema, registry=Registry()).iter_errors(document)
-        return [f"{error.json_path}: {shorten(error.message, 300)}" for error in islice(errors, MOST_ERRORS)]
+        return [raw(f"{error.json_path}: ", quote(error.message, 300)) for error in islice(errors, MOST_ERRORS)]
     except (SchemaError, Unresolvable) as error:
-        raise MeasurementError(f"json_schema cannot be used: {shorten(str(error), 500)}") from error
+        raise MeasurementError(raw("json_schema cannot be used: ", quote(str(error), 500))) from error
     except RecursionError:
         return ["the answer is nested too deeply"]
 
 
-async def grade_is_json(options: IsJson, evidence: Evidence) -> Grade:
+async def grade_is_json(options: IsJson, evidence: Evidence) -> RawGrade:
     """1 when the final answer is a JSON document, and as the JSON Schema of the options wants it, else 0.
 
     Raises `MeasurementError` when that schema cannot be used.
@@ -116,19 +107,19 @@ async def grade_is_json(options: IsJson, evidence: Evidence) -> Grade:
     return scored(options, float(check.passed), [check])
 
 
-async def grade_text(options: TextAssertion, evidence: Evidence) -> Grade:
+async def grade_text(options: TextAssertion, evidence: Evidence) -> RawGrade:
     """1 when the final answer fits the text or the texts, else 0."""
     checks = text_checks(options, evidence.transcript.output)
     return scored(options, float(all(check.passed for check in checks)), checks)
 
 
-def text_checks(options: TextAssertion, answer: str) -> list[Check]:
+def text_checks(options: TextAssertion, answer: str) -> list[RawCheck]:
     """A check for every wanted text; where any one of them is enough, one check for all."""
     rule = options.type.removesuffix("_any").removesuffix("_all")
     yes, no, holds = _RULES[rule.removeprefix("i")]
     case = " (ignoring case)" if rule == "icontains" else ""
     values = (options.value,) if isinstance(options.value, str) else options.value
-    shown = [repr(shorten(value, LONGEST_SHOWN)) for value in values]
+    shown = [quote_repr(value, LONGEST_SHOWN) for value in values]
     if rule == "icontains":
         answer, values = answer.lower(), tuple(value.lower() for value in values)
     elif rule != "contains":
@@ -137,16 +128,18 @@ def text_checks(options: TextAssertion, answer: str) -> list[Check]:
     results = [(text, holds(answer, value)) for text, value in zip(shown, values, strict=True)]
     if options.type.endswith("_any"):
         first = next((text for text, passed in results if passed), None)
-        what = f"none of {shorten(', '.join(shown), 1000)}" if first is None else first
+        what = raw("none of ", Quote(raw_join(", ", shown), 1000)) if first is None else first
         expected = expectation(passed=first is not None, must="contain one of them")
-        return [Check(passed=first is not None, message=f"the answer contains {what}{case}{expected}")]
+        return [RawCheck(passed=first is not None, message=raw("the answer contains ", what, case, expected))]
     return [
-        Check(passed=passed, message=f"the answer {yes if passed else no} {text}{case}{expectation(passed=passed)}")
+        RawCheck(
+            passed=passed, message=raw(f"the answer {yes if passed else no} ", text, case, expectation(passed=passed))
+        )
         for text, passed in results
     ]
 
 
-async def grade_equals(options: Equals, evidence: Evidence) -> Grade:
+async def grade_equals(options: Equals, evidence: Evidence) -> RawGrade:
     """1 when the final answer is the value, else 0: texts but for the blanks around them, anything else as JSON."""
     answer = evidence.transcript.output.strip(BLANKS)
     try:
@@ -156,53 +149,16 @@ async def grade_equals(options: Equals, evidence: Evidence) -> Grade:
             passed = strictly_equal(parse_json(answer), options.value)
     except (ValueError, RecursionError):
         passed = False
-    message = f"the answer is {shorten(answer, LONGEST_SHOWN)!r}, expected {as_json(options.value)}"
-    return scored(options, float(passed), [Check(passed=passed, message=message)])
+    message = raw("the answer is ", quote_repr(answer, LONGEST_SHOWN), ", expected ", quote_json(options.value))
+    return scored(options, float(passed), [RawCheck(passed=passed, message=message)])
 
 
-async def grade_regex(options: Regex, evidence: Evidence) -> Grade:
+async def grade_regex(options: Regex, evidence: Evidence) -> RawGrade:
     """1 when the regular expression is found in the final answer, else 0.
 
-    Raises `MeasurementError` as `regex_found` does.
+    Raises `MeasurementError` as `javascript_found` does.
     """
-    is_found = await regex_found(options.value, options.flags, evidence.transcript.output)
-    shown = shorten(f"/{options.value}/{options.flags}", 500)
-    message = f"the answer {'matches' if is_found else 'does not match'} {shown}{expectation(passed=is_found)}"
-    return scored(options, float(is_found), [Check(passed=is_found, message=message)])
-
-
-async def regex_found(pattern: str, flags: str, text: str) -> bool:
-    """Whether a regular expression is found in a text, as by JavaScript's `new RegExp(pattern, flags).test(text)`.
-
-    Raises `MeasurementError` when JavaScript does not take the expression, and when the search takes too long.
-    """
-    problem = regex_problem(pattern, flags)
-    if problem is not None:
-        raise MeasurementError(f"/{shorten(pattern, 500)}/: {problem}")
-    if len(text) > LONGEST_TEXT:
-        raise MeasurementError(f"a text of {len(text)} characters is too long for a regular expression")
-    request = [pattern, engine_flags(flags), _HALF_CHARACTERS.sub("\ufffd", text), "y" in flags]
-    folder = Path(regress.__file__).parent.parent
-    command = [sys.executable, "-I", "-S", regex_worker.__file__, str(folder), str(CPU_SECONDS)]
-    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={})
-    answer = await _answer(process, json.dumps(request).encode())
-    if process.returncode in _TOO_SLOW:
-        raise MeasurementError(
-            f"/{shorten(pattern, 500)}/ takes more than {CPU_SECONDS} s on this text: simplify it, "
-            "and avoid a repetition inside another one"
-        )
-    if process.returncode != 0 or answer not in {b"true", b"false"}:
-        raise MeasurementError(f"the search for /{shorten(pattern, 500)}/ ended with {process.returncode}")
-    return answer == b"true"
-
-
-async def _answer(process: Process, request: bytes) -> bytes:
-    try:
-        async with asyncio.timeout(WALL_SECONDS):
-            return (await process.communicate(request))[0]
-    except TimeoutError:
-        return b""
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    is_found = await javascript_found(options.value, options.flags, evidence.transcript.output)
+    verb, shown = "matches" if is_found else "does not match", quote(f"/{options.value}/{options.flags}", 500)
+    message = raw(f"the answer {verb} ", shown, expectation(passed=is_found))
+    return scored(options, float(is_found), [RawCheck(passed=is_found, message=message)])

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.answers.assertions import regex_found
 from passgate.tasks.graders.answers.dates import read_date
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
 from passgate.tasks.model.messages import TaskMessage
+from passgate.tasks.model.quotes import quote_json, quote_repr, raw
 from passgate.tasks.model.task import EvalTask
 
 _PATH_SIGNS: Final = re.compile(r"[.\[\]]")
@@ -93,12 +93,12 @@ async def _fits(field: FieldCheck, actual: Any, expected: Any) -> bool:
         return isinstance(actual, str) and read_date(actual, field.formats) == wanted
     if field.match == "contains":
         return expected in actual
-    return isinstance(actual, str) and await regex_found(expected, "", actual)
+    return isinstance(actual, str) and await javascript_found(expected, "", actual)
 
 
 def _unusable(field: FieldCheck, expected: Any, what: str) -> MeasurementError:
-    shown = as_json(expected, 200)
-    return MeasurementError(f"{field.path}: {field.match} needs {what} in expected_output, found {shown}")
+    needs = f"{field.path}: {field.match} needs {what} in expected_output, found "
+    return MeasurementError(raw(needs, quote_json(expected, 200)))
 
 
 def as_number(value: Any) -> float | None:
@@ -122,12 +122,12 @@ def within(found: float, wanted: float, tolerance: float) -> bool:
 class FieldResult(NamedTuple):
     """The result of one field. One that is left out counts in no aggregation."""
 
-    check: Check
+    check: RawCheck
     weight: float
     left_out: bool = False
 
 
-async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> Grade:
+async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
     """Compare fields of the answer with the expected ones. The score is their mean by weight, the least of them, or all
     or nothing.
 
@@ -145,8 +145,8 @@ async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> Grade:
     try:
         document = answer_document(evidence.transcript.output)
     except ValueError as error:
-        message = f"{error}: {shorten(evidence.transcript.output, 200)!r}"
-        return scored(options, 0.0, [Check(passed=False, message=message)])
+        message = raw(f"{error}: ", quote_repr(evidence.transcript.output, 200))
+        return scored(options, 0.0, [RawCheck(passed=False, message=message)])
     results = []
     for field, value in pairs:
         actual = field_at(document, field.path)
@@ -171,11 +171,10 @@ def aggregated(aggregation: str, results: Sequence[FieldResult]) -> float:
 def missing_field(field: FieldCheck, *, required: bool) -> FieldResult:
     """The result of a field that the answer lacks."""
     message = f"{field.path} is missing{', but required' if required else '; it is optional and does not count'}"
-    return FieldResult(Check(passed=not required, message=message), field.weight, left_out=not required)
+    return FieldResult(RawCheck(passed=not required, message=message), field.weight, left_out=not required)
 
 
-def value_check(field: FieldCheck, actual: Any, expected: Any, *, passed: bool) -> Check:
+def value_check(field: FieldCheck, actual: Any, expected: Any, *, passed: bool) -> RawCheck:
     """The check of a field with both of its values."""
-    rule = field.match.replace("_", " ")
-    shown = f"{field.path} is {as_json(actual, 200)}, expected {as_json(expected, 200)} ({rule})"
-    return Check(passed=passed, message=shown)
+    values = raw(quote_json(actual, 200), ", expected ", quote_json(expected, 200))
+    return RawCheck(passed=passed, message=raw(f"{field.path} is ", values, f" ({field.match.replace('_', ' ')})"))

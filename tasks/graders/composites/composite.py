@@ -4,21 +4,22 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, scored, settled, unmeasured
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge, read_judge_reply
 from passgate.tasks.graders.programs.code_grader import read_code_reply, run_program
 from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of
-from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import AssertionOptions, CodeGrader, LlmGrader, Rubrics
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
+from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import raw, raw_join
 from passgate.tasks.model.transcript import Usage, total_usage
 from passgate.tasks.stats.estimators import weighted_mean
 
 SAFE_FROM: Final = 0.6  # The least score of a member that a safety gate requires (AgentEvals)
-Ask = Callable[[Grader, Evidence], Awaitable[Grade]]  # One grader's answer for one trial, errors included
+Ask = Callable[[Grader, Evidence], Awaitable[RawGrade]]  # One grader's answer for one trial, errors included
 USUAL_PROMPT: Final = f"""\
 These are the results of several graders of one trial:
 
@@ -26,7 +27,7 @@ These are the results of several graders of one trial:
 
 Give the score that they come to together."""
 _BY_REPLY: Final = frozenset({"code_grader", "llm_grader"})  # Aggregators whose score a program or the judge gives
-Leaf = Callable[[Grader, Grade | None], Grade]
+Leaf = Callable[[Grader, RawGrade | None], RawGrade]
 """The grade of a grader that is made of no others, from the one that it had, where it had one."""
 
 
@@ -34,7 +35,7 @@ class GradedMember(NamedTuple):
     """One of the grades that are made one."""
 
     name: str
-    grade: Grade
+    grade: RawGrade
     weight: float = 1.0
     safe_from: float | None = None  # The least score with which it satisfies a safety gate; `None`: it must pass
     required: bool = False
@@ -46,10 +47,10 @@ class Aggregate(NamedTuple):
 
     score: float
     least: float | None = None  # The least score that passes, where the way of aggregating says it
-    fatal: str = ""
+    fatal: Raw = ""
 
 
-def _members(options: Composite, grades: Sequence[Grade]) -> list[GradedMember]:
+def _members(options: Composite, grades: Sequence[RawGrade]) -> list[GradedMember]:
     members = []
     for member, grade in zip(options.assertions, grades, strict=True):
         if isinstance(member, AssertionOptions):
@@ -92,14 +93,14 @@ def aggregated(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggre
         case "all_or_nothing" if min(scores) < least - ROUNDING:
             return Aggregate(0.0)
         case "safety_gate" if unsafe := _unsafe(aggregator, members):
-            return Aggregate(0.0, fatal=f"the safety gate failed: {'; '.join(unsafe)}")
+            return Aggregate(0.0, fatal=raw("the safety gate failed: ", raw_join("; ", unsafe)))
     mean = weighted_mean(scores, [aggregator.weights.get(member.name, member.weight) for member in members])
     if mean is None:
         raise MeasurementError("every member has the weight 0, so there is no average: give one a weight above 0")
     return Aggregate(mean)
 
 
-def _unsafe(aggregator: Aggregator, members: Sequence[GradedMember]) -> list[str]:
+def _unsafe(aggregator: Aggregator, members: Sequence[GradedMember]) -> list[Raw]:
     gate = [member for member in members if member.required or member.name in aggregator.required]
     if not gate:
         raise MeasurementError("the safety gate has no required member: name at least one in `required`")
@@ -110,10 +111,11 @@ def _unsafe(aggregator: Aggregator, members: Sequence[GradedMember]) -> list[str
     ]
 
 
-def _told(member: GradedMember) -> str:
+def _told(member: GradedMember) -> Raw:
     """A member's score, with the first thing that was wrong."""
-    why = next((f" ({shorten(check.message, 300)})" for check in member.grade.checks if not check.passed), "")
-    return f"{member.name} scored {score_of(member):.3g}{why}"
+    failed = next((check.message for check in member.grade.checks if not check.passed), "")
+    why = raw(" (", Quote(raw(failed), 300), ")") if failed else ""
+    return raw(f"{member.name} scored {score_of(member):.3g}", why)
 
 
 def score_of(member: GradedMember) -> float:
@@ -123,12 +125,12 @@ def score_of(member: GradedMember) -> float:
     return member.grade.score
 
 
-def binding_reason(members: Sequence[GradedMember]) -> str:
+def binding_reason(members: Sequence[GradedMember]) -> Raw:
     """Why the whole fails whatever the scores are: something required is not met, or must never be and was."""
     for member in members:
         reason = member.grade.fatal or next((found.message for found in member.grade.violations), "")
         if reason:
-            return f"{member.name}: {reason}"
+            return raw(f"{member.name}: ", reason)
     return ""
 
 
@@ -141,7 +143,7 @@ def _supposed(member: GradedMember, *, at_best: bool) -> GradedMember:
     return member._replace(grade=member.grade.model_copy(update=update))
 
 
-def usage_of(grades: Sequence[Grade]) -> Usage:
+def usage_of(grades: Sequence[RawGrade]) -> Usage:
     """What the judge used for several grades; those that asked nobody say nothing of it."""
     asked = [grade.usage for grade in grades if grade.usage != Usage()]
     return total_usage(asked) if asked else Usage()
@@ -154,7 +156,7 @@ async def grade_composite(
     *,
     read_program: Callable[[str, str, int], GraderReply] = read_code_reply,
     read_judge: Callable[[str], GraderReply] = read_judge_reply,
-) -> Grade:
+) -> RawGrade:
     """Ask the members, one after the other in the same sandbox, and make one grade of theirs.
 
     `aggregated` makes one score of theirs, or a program or the judge does, which get the results. The
@@ -175,11 +177,11 @@ async def grade_composite(
         else:
             grade = combined(options, options.aggregator, members, options.threshold)
     except MeasurementError as error:
-        grade = unmeasured(options, str(error), transient=error.transient)
+        grade = unmeasured(options, error.message, transient=error.transient)
     return with_members(grade, grades)
 
 
-def with_members(grade: Grade, grades: Sequence[Grade]) -> Grade:
+def with_members(grade: RawGrade, grades: Sequence[RawGrade]) -> RawGrade:
     """A grade with the grades that it is made of: what they found and used is found and used by it."""
     return grade.model_copy(
         update={
@@ -192,7 +194,7 @@ def with_members(grade: Grade, grades: Sequence[Grade]) -> Grade:
 
 def combined(
     options: Composite | Turns, aggregator: Aggregator, members: Sequence[GradedMember], threshold: float | None = None
-) -> Grade:
+) -> RawGrade:
     """The grade of members by a formula.
 
     A member without a score is taken as it may be at best and at worst. Raises `MeasurementError` with its error when
@@ -205,8 +207,8 @@ def combined(
     # What is negated passes by its score, so a difference of scores is one of passing too.
     if best.passed is not worst.passed or (options.negate and best.score != worst.score):
         _require_measured(members)
-    unknown = [f"{member.name}: {member.grade.error}" for member in members if member.grade.error is not None]
-    notes = tuple(Check(passed=False, message=shorten(f"not measured: {note}")) for note in unknown)
+    unknown = [raw(f"{member.name}: ", member.grade.error) for member in members if member.grade.error is not None]
+    notes = tuple(RawCheck(passed=False, message=Quote(raw("not measured: ", note))) for note in unknown)
     # At worst a member is fatal that was only not measured; what is fatal at best is so for certain.
     fatal = best.fatal if unknown else worst.fatal
     return worst.model_copy(update={"checks": (*worst.checks, *notes), "fatal": fatal})
@@ -214,7 +216,7 @@ def combined(
 
 def _by_formula(
     options: Composite | Turns, aggregator: Aggregator, members: Sequence[GradedMember], threshold: float | None
-) -> Grade:
+) -> RawGrade:
     whole = aggregated(aggregator, members)
     least = _least(whole.least, threshold, options.min_score)
     fatal = whole.fatal or binding_reason(members)
@@ -222,9 +224,9 @@ def _by_formula(
         # Who sets a threshold of its own for some graders does not want others to make up for them.
         fatal = f"its score is {whole.score:.3g}, below its threshold of {threshold:g}"
     reached = whole.score >= least - ROUNDING
-    low = "; ".join(_told(member) for member in members if not member.grade.passed)
-    message = f"{aggregator.type} is {whole.score:.3g}, expected at least {least:g}{f': {low}' if low else ''}"
-    grade = scored(options, whole.score, [Check(passed=reached, message=shorten(message))], fatal=fatal)
+    low = raw_join("; ", [_told(member) for member in members if not member.grade.passed])
+    message = raw(f"{aggregator.type} is {whole.score:.3g}, expected at least {least:g}", ": " if low else "", low)
+    grade = scored(options, whole.score, [RawCheck(passed=reached, message=Quote(message))], fatal=fatal)
     # `scored` knows the `min_score` alone, which may be below the other bars.
     return grade.model_copy(update={"passed": reached and not fatal})
 
@@ -236,7 +238,7 @@ def _least(*bars: float | None) -> float:
 def _require_measured(members: Sequence[GradedMember]) -> None:
     errors = [member for member in members if member.grade.error is not None]
     if errors:
-        text = "; ".join(f"{member.name}: {member.grade.error}" for member in errors)
+        text = raw_join("; ", [raw(f"{member.name}: ", member.grade.error or "") for member in errors])
         raise MeasurementError(text, transient=any(member.grade.transient for member in errors))
 
 
@@ -246,16 +248,16 @@ async def _by_reply(
     evidence: Evidence,
     read_program: Callable[[str, str, int], GraderReply],
     read_judge: Callable[[str], GraderReply],
-) -> Grade:
+) -> RawGrade:
     """The score that a program or the judge gives for the results.
 
     Raises `MeasurementError` as they do, and when a member was not measured.
     """
     fatal = binding_reason(members)
     if fatal:  # whatever the reply says, so nobody is asked
-        return scored(options, 0.0, [Check(passed=False, message=shorten(fatal))], fatal=fatal)
+        return scored(options, 0.0, [RawCheck(passed=False, message=fatal)], fatal=fatal)
     _require_measured(members)
-    results, aggregator = _results(members), options.aggregator
+    results, aggregator = _results(members, evidence.masker), options.aggregator
     least = _least(options.threshold, options.min_score)
     if aggregator.type == "llm_grader":
         prompt = aggregator.prompt or USUAL_PROMPT
@@ -272,8 +274,8 @@ async def _by_reply(
     return grade.model_copy(update={"name": options.label, "type": options.type})
 
 
-def _results(members: Sequence[GradedMember]) -> dict[str, Any]:
-    """The results by the members' names, in the words of both AgentEvals and AgentV."""
+def _results(members: Sequence[GradedMember], masker: Masker) -> dict[str, Any]:
+    """The results by the members' names, in the words of both AgentEvals and AgentV. Secrets are masked."""
     names = [member.name for member in members]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:  # one result would hide the other
@@ -281,19 +283,20 @@ def _results(members: Sequence[GradedMember]) -> dict[str, Any]:
     results = {}
     for name, member in zip(names, members, strict=True):
         grade, score = member.grade, score_of(member)
+        checks = [(check.passed, masker.render(check.message)) for check in grade.checks]
         low = "borderline" if score >= BORDERLINE_FROM - ROUNDING and not grade.fatal else "fail"
         results[name] = {
             "score": score,
             "verdict": "pass" if grade.passed else low,
             "type": grade.type,
-            "hits": [check.message for check in grade.checks if check.passed],
-            "misses": [check.message for check in grade.checks if not check.passed],
-            "assertions": [{"text": check.message, "passed": check.passed} for check in grade.checks],
+            "hits": [text for passed, text in checks if passed],
+            "misses": [text for passed, text in checks if not passed],
+            "assertions": [{"text": text, "passed": passed} for passed, text in checks],
         }
     return results
 
 
-def recombined(options: Grader, grade: Grade | None, leaf: Leaf) -> Grade:
+def recombined(options: Grader, grade: RawGrade | None, leaf: Leaf) -> RawGrade:
     """The grade of a grader whose parts, at any depth, have the grades that `leaf` gives them.
 
     `grade` is the one that it had, with its members. A composite whose score a program or a judge gives is a leaf, and

@@ -9,13 +9,13 @@ from passgate.tasks.graders.checks import unmeasured
 from passgate.tasks.graders.composites.composite import Ask, GradedMember, combined, grade_composite, with_members
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.usage import trial_metrics
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import Aggregator, Composite, Grader, TurnGraders, Turns
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
 
-GradePart = Callable[[str, Sequence[Grader], Evidence], Awaitable[Grade]]
+GradePart = Callable[[str, Sequence[Grader], Evidence], Awaitable[RawGrade]]
 """The grade of a turn or of the conversation, by its name, its graders and its evidence."""
 AGGREGATORS: Final[dict[str, Literal["weighted_average", "minimum", "maximum"]]] = {
     "mean": "weighted_average",
@@ -82,7 +82,7 @@ def evidence_of_conversation(evidence: Evidence) -> Evidence:
     return replace(evidence, transcript=evidence.transcript.model_copy(update={"output": "\n\n".join(said)}))
 
 
-async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> Grade:
+async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> RawGrade:
     """Ask each turn's graders about that turn alone, see `evidence_of_turn`, and those of the conversation about all of
     it. The score of a turn is the average of its graders by their weights, and it passes as a composite does.
 
@@ -91,7 +91,7 @@ async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> Grade:
     The grade has an error when a turn could not be measured and the grade depends on it.
     """
 
-    async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> Grade:
+    async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> RawGrade:
         whole = Composite(type="composite", name=name, assertions=tuple(assertions))
         return await grade_composite(ask, whole, of_part)
 
@@ -101,13 +101,13 @@ async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> Grade:
 
 async def grade_parts(
     options: Turns, counted: Mapping[int, TurnGraders], evidence: Evidence, grade_part: GradePart
-) -> Grade:
+) -> RawGrade:
     """The grade of a conversation whose turns, those that are counted, and whose whole are graded by `grade_part`.
 
     Raises `MeasurementError` as `grade_turns` does.
     """
     turns = turns_of(evidence.task, evidence.transcript)
-    grades: list[Grade] = []
+    grades: list[RawGrade] = []
     for number, asked in counted.items():
         name = f"turn-{number}"
         if options.on_turn_failure == "stop" and grades and not grades[-1].passed:
@@ -125,17 +125,19 @@ async def grade_parts(
     try:
         grade = combined(options, aggregator, [GradedMember(grade.name, grade) for grade in grades])
     except MeasurementError as error:
-        grade = unmeasured(options, str(error), transient=error.transient)
+        grade = unmeasured(options, error.message, transient=error.transient)
     return with_members(grade, grades)
 
 
-def _after(name: str, previous: Grade) -> Grade:
+def _after(name: str, previous: RawGrade) -> RawGrade:
     if previous.error is None:
         return _nothing(name, f"{previous.name} did not pass")
     # Whether the conversation stops here is not known either.
     error = f"{previous.name} was not measured"
-    return Grade(name=name, type="composite", score=None, passed=False, error=error, transient=previous.transient)
+    return RawGrade(name=name, type="composite", score=None, passed=False, error=error, transient=previous.transient)
 
 
-def _nothing(name: str, reason: str) -> Grade:
-    return Grade(name=name, type="composite", score=0.0, passed=False, checks=(Check(passed=False, message=reason),))
+def _nothing(name: str, reason: str) -> RawGrade:
+    return RawGrade(
+        name=name, type="composite", score=0.0, passed=False, checks=(RawCheck(passed=False, message=reason),)
+    )

@@ -13,7 +13,7 @@ from passgate.tasks.graders.checks import ROUNDING, scored, settled
 from passgate.tasks.graders.composites.composite import recombined
 from passgate.tasks.graders.grader_checks.always_true import always_true
 from passgate.tasks.model.assertions import AssertionOptions, IsJson, Rubrics, ScriptAssertion, TextAssertion
-from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.grade import RawGrade
 from passgate.tasks.model.graders import Composite, FileCheck, Grader, LlmRubric, OutputCheck, StateCheck, Turns
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.stats.estimators import weighted_mean
@@ -103,7 +103,7 @@ def _together(task: EvalTask) -> list[Vacuous]:
     return [Vacuous(None, "; ".join([why, *reasons]))]
 
 
-def _least(grader: Grader, task: EvalTask) -> Grade | None:
+def _least(grader: Grader, task: EvalTask) -> RawGrade | None:
     """The grade of a grader at its least; `None` when it cannot be told."""
     if isinstance(grader, Composite) and task.scoring.compat == "agentv":
         # `recombined` has AgentEvals' rules alone.
@@ -114,14 +114,14 @@ def _least(grader: Grader, task: EvalTask) -> Grade | None:
         return None
 
 
-def _leaf(options: Grader, _grade: Grade | None) -> Grade:
+def _leaf(options: Grader, _grade: RawGrade | None) -> RawGrade:
     true = always_true(options) is not None
     fatal = "one of its members may bind" if isinstance(options, Composite | Turns) else ""
     if isinstance(options, Rubrics) and any(item.required for item in options.criteria):
         fatal = "a required item is not met"
     if not isinstance(options, AssertionOptions) or isinstance(options, Composite | Turns):
         points = true and not isinstance(options, LlmRubric)
-        return Grade(name=options.label, type=options.type, score=float(points), passed=true, fatal=fatal)
+        return RawGrade(name=options.label, type=options.type, score=float(points), passed=true, fatal=fatal)
     if isinstance(options, ScriptAssertion) and options.threshold is not None:
         options = options.model_copy(update={"min_score": options.threshold})
     # What is negated is at its least when what it negates is at its best.

@@ -24,7 +24,7 @@ from passgate.tasks.graders.grader_checks.transcripts import Mutant, Refusals, p
 from passgate.tasks.graders.grading import trial_result
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding
-from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.grade import Grade, RawGrade
 from passgate.tasks.model.graders import Composite, Grader
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
@@ -86,14 +86,14 @@ def must_be_killed(task: EvalTask, mutant: Mutant, good: Tried) -> bool:
     of the good transcript.
     """
 
-    def leaf(part: Grader, known: Grade | None) -> Grade:
+    def leaf(part: Grader, known: RawGrade | None) -> RawGrade:
         if known is not None and not mutant.hits(part):
             return known
         # `required` of `tool_calls` is a list of tools and binds nothing.
         fatal = "it is required" if getattr(part, "required", False) is True else ""
-        return Grade(name=part.label, type=part.type, score=0.0, passed=False, fatal=fatal)
+        return RawGrade(name=part.label, type=part.type, score=0.0, passed=False, fatal=fatal)
 
-    def supposed(options: Grader, known: Grade) -> Grade:
+    def supposed(options: Grader, known: RawGrade) -> RawGrade:
         # `recombined` has AgentEvals' rules alone.
         theirs = isinstance(options, Composite) and task.scoring.compat == "agentv"
         return known if theirs else recombined(options, known, leaf)

@@ -10,11 +10,11 @@ from pydantic import Field, ValidationError, WithJsonSchema
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.programs.grader_reply import GraderReply
-from passgate.tasks.graders.texts import cut, shorten
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.grade import Check, JudgeMessage, JudgeRequest, LlmJudge
+from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge, RawCheck
 from passgate.tasks.model.json_schema import json_schema
 from passgate.tasks.model.json_values import parse_json
+from passgate.tasks.model.quotes import cut, quote, quote_repr, raw
 from passgate.tasks.model.transcript import Transcript, Usage, total_usage
 
 LONGEST_REPLY: Final = 200_000
@@ -56,7 +56,7 @@ class UnusableReplyError(MeasurementError):
 
     def __init__(self, problem: str, reply: str) -> None:
         self.problem = problem
-        super().__init__(f"the judge's reply is unusable: {problem}. The reply: {shorten(reply, 500)!r}")
+        super().__init__(raw(f"the judge's reply is unusable: {problem}. The reply: ", quote_repr(reply, 500)))
 
 
 def reply_schema(assertions: Sequence[str]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def read_reply(reply: str, assertions: Sequence[str]) -> GraderReply:
         document = _document(reply)
         if not assertions:
             mark = ScoreReply.model_validate_json(document, strict=True)
-            return GraderReply(mark.score, reason=shorten(mark.reason))
+            return GraderReply(mark.score, reason=quote(mark.reason))
         marks = sorted(AssertionReply.model_validate_json(document, strict=True).checks, key=lambda one: one.assertion)
         if [mark.assertion for mark in marks] != list(range(1, len(assertions) + 1)):
             raise ValueError(f"it must mark each of the {len(assertions)} assertions once")
@@ -99,7 +99,7 @@ def read_reply(reply: str, assertions: Sequence[str]) -> GraderReply:
     except ValueError as error:
         raise UnusableReplyError(str(error), reply) from None
     checks = tuple(
-        Check(passed=mark.passed, message=shorten(f"{assertion}: {mark.reason}"))
+        RawCheck(passed=mark.passed, message=quote(f"{assertion}: {mark.reason}"))
         for assertion, mark in zip(assertions, marks, strict=True)
     )
     return GraderReply(sum(check.passed for check in checks) / len(checks), checks)

@@ -10,10 +10,10 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import marker_of, request_fingerprint, sendable
 from passgate.tasks.graders.programs import code_input
-from passgate.tasks.graders.texts import cut, json_text
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
 from passgate.tasks.model.json_values import MISSING, at_path
 from passgate.tasks.model.messages import as_prompt
+from passgate.tasks.model.quotes import cut, json_text
 from passgate.tasks.model.transcript import Transcript
 
 LONGEST_PART = 50_000  # Characters of one message, one call's arguments or one result

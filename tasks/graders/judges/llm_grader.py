@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.checks import PASS_FROM, ROUNDING, scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges import asking
 from passgate.tasks.graders.judges.judge_prompt import Asked, judge_prompt, request_of
 from passgate.tasks.graders.programs import grader_reply
-from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
+from passgate.tasks.model.quotes import quote, raw, raw_join
 from passgate.tasks.model.transcript import Usage
 
 RESULTS_VARIABLE: Final = "EVALUATOR_RESULTS_JSON"  # What a composite's results are called in a prompt
@@ -41,7 +41,7 @@ def read_judge_reply(reply: str) -> grader_reply.GraderReply:
 
 async def grade_by_judge(
     options: LlmGrader, evidence: Evidence, extra: Mapping[str, str] | None = None, read: ReadReply = read_judge_reply
-) -> Grade:
+) -> RawGrade:
     """Ask the judge for a score. See `judge_prompt` for what it is asked and `read_document` for its reply.
 
     `extra` are further variables of the prompt, as a composite has them. Of several votes the median counts. An agent
@@ -49,7 +49,7 @@ async def grade_by_judge(
     or no usable reply, also after the judge was asked to repair it.
     """
     if asking.wrote_nothing(evidence.transcript) and not extra:
-        return scored(options, 0, [Check(passed=False, message=asking.WROTE_NOTHING)])
+        return scored(options, 0, [RawCheck(passed=False, message=asking.WROTE_NOTHING)])
     prompt = judge_prompt(Asked(options.prompt, options.criteria, extra=extra or {}), evidence)
     if not prompt.is_authors and not prompt.has_criteria:
         raise MeasurementError("the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`")
@@ -60,7 +60,7 @@ async def grade_by_judge(
     return with_votes(grade, [mark.score for mark in marks], usage)
 
 
-def with_votes(grade: Grade, scores: Sequence[float], usage: Usage) -> Grade:
+def with_votes(grade: RawGrade, scores: Sequence[float], usage: Usage) -> RawGrade:
     """A grade with the scores of its votes, where there are several, and what the judge used."""
     votes = tuple(scores) if len(scores) > 1 else ()
     return grade.model_copy(update={"votes": votes, "usage": usage})
@@ -93,7 +93,7 @@ class ItemMark(NamedTuple):
     """What was said of one item."""
 
     share: float  # 1 or 0 for yes or no, or the share of the points
-    reason: str = ""
+    reason: Raw = ""
 
 
 ItemMarks = Mapping[str, ItemMark]  # By the ids of the items; those that the judge left out are missing
@@ -120,7 +120,7 @@ def marks_in(document: Any, criteria: Sequence[Criterion]) -> ItemMarks:
             part = float(satisfied)
         else:
             raise ValueError("the `satisfied` of an item must be true or false")
-        marks[item.id] = ItemMark(part, shorten(grader_reply.first_text(check, ("reasoning", "reason", "evidence"))))
+        marks[item.id] = ItemMark(part, quote(grader_reply.first_text(check, ("reasoning", "reason", "evidence"))))
     if len(marks) < len(known):
         raise ValueError("it marks an item twice")
     return marks
@@ -133,7 +133,7 @@ def combined_mark(marks: Sequence[ItemMark], criterion: Criterion) -> ItemMark:
     middle = median(mark.share for mark in marks)
     result = middle if criterion.score_ranges else float(middle > 1 / 2)
     nearest = min(marks, key=lambda mark: abs(mark.share - result))
-    return ItemMark(result, f"{nearest.reason} ({len(marks)} votes)".strip())
+    return ItemMark(result, raw(nearest.reason, " " if nearest.reason else "", f"({len(marks)} votes)"))
 
 
 ReadMarks = Callable[[str, Sequence[Criterion]], ItemMarks]
@@ -141,7 +141,7 @@ ReadMarks = Callable[[str, Sequence[Criterion]], ItemMarks]
 LEFT_OUT: Final = ItemMark(0.0, "the judge did not mark this item")
 
 
-async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
+async def grade_rubrics(options: Rubrics, evidence: Evidence) -> RawGrade:
     """Ask the judge to mark each item. The score is the sum of weight x share over the sum of the weights, where the
     share is 1 or 0 for yes or no, and points / 10 with `score_ranges`; an item that the judge leaves out has 0.
 
@@ -221,13 +221,13 @@ def weighted(criteria: Sequence[Criterion], marks: Sequence[ItemMark]) -> float:
     return sum(item.weight * mark.share for item, mark in pairs) / sum(item.weight for item in criteria)
 
 
-def item_checks(options: Rubrics, marks: Sequence[ItemMark]) -> list[Check]:
+def item_checks(options: Rubrics, marks: Sequence[ItemMark]) -> list[RawCheck]:
     """A check per item. Points pass it from `min_score` on, 8 of 10 when it says none."""
     checks = []
     for item, mark in zip(options.criteria, marks, strict=True):
         least = item.min_score if item.min_score is not None and item.score_ranges else PASS_FROM
         points = f" ({mark.share * MOST_POINTS:g} of {MOST_POINTS})" if item.score_ranges else ""
-        why = ": ".join(part for part in (item.outcome, mark.reason) if part)
-        message = f"[{item.id}]{points} {why}".rstrip()
-        checks.append(Check(passed=mark.share >= least - ROUNDING, message=shorten(message)))
+        why = raw_join(": ", [part for part in (item.outcome, mark.reason) if part])
+        message = Quote(raw(f"[{item.id}]{points}", " " if why else "", why))
+        checks.append(RawCheck(passed=mark.share >= least - ROUNDING, message=message))
     return checks

@@ -11,8 +11,9 @@ from passgate.tasks.graders.judges import asking
 from passgate.tasks.graders.judges.judge_prompt import render
 from passgate.tasks.graders.programs.grader_reply import GraderReply, median_reply
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
-from passgate.tasks.model.grade import Check, Grade, JudgeMessage, JudgeRequest
+from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, RawCheck, RawGrade
 from passgate.tasks.model.graders import LlmRubric
+from passgate.tasks.model.quotes import raw
 
 _INSTRUCTIONS: Final = """\
 You mark a conversation between a user and an AI agent against a rubric. Go by the rubric alone. Mark what the \
@@ -53,11 +54,11 @@ def combined(marks: Sequence[GraderReply]) -> GraderReply:
         true = sum(vote.passed for vote in votes)
         passed = 2 * true > len(votes)
         winner = next(vote for vote in votes if vote.passed is passed)
-        checks.append(Check(passed=passed, message=f"{winner.message} ({true} of {len(votes)} votes: true)"))
+        checks.append(RawCheck(passed=passed, message=raw(winner.message, f" ({true} of {len(votes)} votes: true)")))
     return GraderReply(sum(check.passed for check in checks) / len(checks), tuple(checks))
 
 
-async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
+async def grade_rubric(options: LlmRubric, evidence: Evidence) -> RawGrade:
     """Ask the judge; the trial passes with a score of at least the threshold.
 
     The score is the share of assertions that the judge finds true, or the judge's own where there are none; several
@@ -66,7 +67,7 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
     unusable, also after it was asked to repair it.
     """
     if asking.wrote_nothing(evidence.transcript):
-        return graded(options, [Check(passed=False, message=asking.WROTE_NOTHING)])
+        return graded(options, [RawCheck(passed=False, message=asking.WROTE_NOTHING)])
     shape = _ASSERTIONS_SHAPE if options.assertions else _SCORE_SHAPE
     request = judge_request(options, evidence)
     marks, usage = await asking.ask(
@@ -75,12 +76,12 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
     mark = combined(marks)
     passed = mark.score >= options.threshold - ROUNDING
     summary = f"score {mark.score:.3g}, expected at least {options.threshold:g}"
-    return Grade(
+    return RawGrade(
         name=options.label,
         type=options.type,
         score=mark.score,
         passed=passed,
-        checks=mark.checks or (Check(passed=passed, message=f"{summary}: {mark.reason}"),),
+        checks=mark.checks or (RawCheck(passed=passed, message=raw(f"{summary}: ", mark.reason)),),
         votes=tuple(one.score for one in marks) if len(marks) > 1 else (),
         usage=usage,
     )

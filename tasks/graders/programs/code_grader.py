@@ -14,10 +14,10 @@ from passgate.tasks.graders.checks import passing_score
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.programs.code_input import code_input, encoded
 from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of, read_document, share
-from passgate.tasks.graders.texts import ending, shorten
 from passgate.tasks.model.assertions import CodeGrader, ScriptAssertion
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.json_values import MISSING, parse_json
+from passgate.tasks.model.quotes import quote, quote_end, quote_repr, raw
 from passgate.tasks.model.sandbox import ProcessResult
 
 _FIRST_SIGNAL: Final = 128
@@ -74,22 +74,22 @@ def read_code_reply(stdout: str, stderr: str, exit_code: int) -> GraderReply:
     """
     document = _document(stdout)
     plain = document is MISSING and "{" not in stdout
-    printed = repr(shorten(stdout.strip(), 300))
+    printed = quote_repr(stdout.strip(), 300)
     if exit_code != 0:
         # A program that means to fail a trial prints why on its output; a traceback is the fault of the program.
         if not 0 < exit_code < _FIRST_SIGNAL or stderr.strip():
-            said = ending(stderr, 500)
-            raise MeasurementError(f"the grader crashed with exit code {exit_code}{': ' if said else ''}{said}")
+            said = quote_end(stderr, 500)
+            raise MeasurementError(raw(f"the grader crashed with exit code {exit_code}", ": " if said else "", said))
         if not plain:
-            raise MeasurementError(f"the grader ended with exit code {exit_code} after it had printed {printed}")
+            raise MeasurementError(raw(f"the grader ended with exit code {exit_code} after it had printed ", printed))
     if plain:
-        said = stdout.strip() or f"exit code {exit_code}"
-        return GraderReply(float(exit_code == 0), (Check(passed=exit_code == 0, message=shorten(said)),))
+        printed_text = quote(stdout.strip() or f"exit code {exit_code}")
+        return GraderReply(float(exit_code == 0), (RawCheck(passed=exit_code == 0, message=printed_text),))
     try:
         return read_document(document)
     except ValueError as error:
         problem = "it contains a `{` but no JSON object" if document is MISSING else str(error)
-        raise MeasurementError(f"the grader's reply is unusable: {problem}. It printed {printed}") from None
+        raise MeasurementError(raw(f"the grader's reply is unusable: {problem}. It printed ", printed)) from None
 
 
 def _document(stdout: str) -> Any:
@@ -104,7 +104,7 @@ def _document(stdout: str) -> Any:
     return MISSING
 
 
-async def grade_code(options: CodeGrader, evidence: Evidence, read: ReadReply = read_code_reply) -> Grade:
+async def grade_code(options: CodeGrader, evidence: Evidence, read: ReadReply = read_code_reply) -> RawGrade:
     """Give the trial to a program as `code_input` says, and take its score as `read` says.
 
     Raises `MeasurementError` when the program cannot be run, does not end in its time, prints too much, or gives no
@@ -144,7 +144,7 @@ async def run_program(options: CodeGrader, evidence: Evidence, document: Mapping
     return result
 
 
-async def grade_script(options: ScriptAssertion, evidence: Evidence) -> Grade:
+async def grade_script(options: ScriptAssertion, evidence: Evidence) -> RawGrade:
     """Run the script on the answer, in the trial's sandbox without network; its result is the score.
 
     It sees `output`, the answer, and `context` with `vars`, `output`, `metadata` and whatever else a code grader is
@@ -171,7 +171,7 @@ def _script_reply(options: ScriptAssertion, result: ProcessResult) -> GraderRepl
     if result.timed_out:
         raise MeasurementError(f"{options.label}: the script did not end within {SCRIPT_SECONDS} seconds")
     if result.exit_code != 0 or result.output_limit_hit:
-        raise MeasurementError(f"{options.label}: the script raised: {ending(result.stderr, 1000)}")
+        raise MeasurementError(raw(f"{options.label}: the script raised: ", quote_end(result.stderr, 1000)))
     try:
         value = parse_json(result.stdout.rpartition("\n")[2])["result"]
         if isinstance(value, dict):
@@ -180,4 +180,4 @@ def _script_reply(options: ScriptAssertion, result: ProcessResult) -> GraderRepl
     except (ValueError, KeyError, TypeError) as error:
         raise MeasurementError(f"{options.label}: the script's result is unusable: {error}") from None
     message = f"{options.value.strip()}: {value}"
-    return GraderReply(score, (Check(passed=score >= passing_score(options), message=shorten(message, 500)),))
+    return GraderReply(score, (RawCheck(passed=score >= passing_score(options), message=quote(message, 500)),))

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
 
+from passgate.tasks.errors import Raw
 from passgate.tasks.graders.checks import passing_score, scored
-from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import AssertionOptions
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
+from passgate.tasks.model.quotes import quote, raw
 
 MOST_CHECKS: Final = 100  # Checks that are kept of one reply
 
@@ -16,8 +17,8 @@ class GraderReply(NamedTuple):
     """A score from 0 to 1 and what speaks for it."""
 
     score: float
-    checks: tuple[Check, ...] = ()
-    reason: str = ""
+    checks: tuple[RawCheck, ...] = ()
+    reason: Raw = ""
 
 
 def read_document(document: Any) -> GraderReply:
@@ -45,16 +46,16 @@ def read_document(document: Any) -> GraderReply:
     score, checks = own, entries
     if passed is False and own:
         score, message = 0.0, f"`pass` is false, so the score {own:.3g} does not count"
-        checks = [Check(passed=False, message=message), *entries]
+        checks = [RawCheck(passed=False, message=message), *entries]
     for name in ("hits", "misses"):
         texts = [] if document.get(name) is None else document[name]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"`{name}` must be a list of texts")
-        checks += [Check(passed=name == "hits", message=shorten(text)) for text in texts]
-    return GraderReply(score, tuple(checks[:MOST_CHECKS]), shorten(first_text(document, ("reasoning", "reason"))))
+        checks += [RawCheck(passed=name == "hits", message=quote(text)) for text in texts]
+    return GraderReply(score, tuple(checks[:MOST_CHECKS]), quote(first_text(document, ("reasoning", "reason"))))
 
 
-def grade_of(options: AssertionOptions, reply: GraderReply) -> Grade:
+def grade_of(options: AssertionOptions, reply: GraderReply) -> RawGrade:
     """The grade of a reply. A check with the score comes first where the reply gives a reason, or where no other check
     tells why it does not pass.
     """
@@ -62,8 +63,8 @@ def grade_of(options: AssertionOptions, reply: GraderReply) -> Grade:
     if not reply.reason and (grade.passed or any(not check.passed for check in reply.checks)):
         return grade
     wanted = f"expected at least {passing_score(options):g}"
-    message = f"score {reply.score:.3g}, {wanted}: {reply.reason}".removesuffix(": ")
-    return grade.model_copy(update={"checks": (Check(passed=grade.passed, message=message), *reply.checks)})
+    message = raw(f"score {reply.score:.3g}, {wanted}", ": " if reply.reason else "", reply.reason)
+    return grade.model_copy(update={"checks": (RawCheck(passed=grade.passed, message=message), *reply.checks)})
 
 
 def median_reply(replies: Sequence[GraderReply]) -> GraderReply:
@@ -74,7 +75,7 @@ def median_reply(replies: Sequence[GraderReply]) -> GraderReply:
     score = median(scores)
     nearest = min(replies, key=lambda reply: abs(reply.score - score))
     spread = f"{len(replies)} votes, from {min(scores):.3g} to {max(scores):.3g}"
-    return GraderReply(score, nearest.checks, f"{nearest.reason} ({spread})".strip())
+    return GraderReply(score, nearest.checks, raw(nearest.reason, " " if nearest.reason else "", f"({spread})"))
 
 
 def share(value: Any, name: str, most: float = 1) -> float:
@@ -90,7 +91,7 @@ def first_text(document: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 
 
-def _entries(document: Mapping[str, Any], name: str) -> list[Check]:
+def _entries(document: Mapping[str, Any], name: str) -> list[RawCheck]:
     entries = [] if document.get(name) is None else document[name]
     if not isinstance(entries, list):
         raise ValueError(f"`{name}` must be a list")  # noqa: TRY004
@@ -104,5 +105,5 @@ def _entries(document: Mapping[str, Any], name: str) -> list[Check]:
             raise ValueError(f"{place} must say whether it passed: true or false")  # noqa: TRY004
         texts = [first_text(entry, ("text", "message", "name", "id"))]
         texts.append(first_text(entry, ("evidence", "reason", "reasoning")))
-        checks.append(Check(passed=passed, message=shorten(": ".join(filter(None, texts)) or place)))
+        checks.append(RawCheck(passed=passed, message=quote(": ".join(filter(None, texts)) or place)))
     return checks

@@ -8,7 +8,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import graded, scored, settle
 from passgate.tasks.graders.interface import Evidence, UnreportedError
 from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import TrajectoryMetrics
 from passgate.tasks.model.transcript import ToolCall
 
@@ -40,13 +40,13 @@ class Limit(NamedTuple):
     bound: float
 
 
-async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> Grade:
+async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> RawGrade:
     """Hold the metrics of the trial against the limits. The score is the share of limits that were kept.
 
     Raises `MeasurementError` when a limited metric was not measured, unless another limit is already broken:
     that fail is certain whatever the missing one would say.
     """
-    checks: list[Check] = []
+    checks: list[RawCheck] = []
     missing: list[str] = []
     for option, metric in METRIC_OF_OPTION.items():
         bound, is_least = getattr(options, option), option.startswith("min_")
@@ -56,10 +56,10 @@ async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> Gr
         found = _measured(getattr(evidence.metrics, metric))
         if found is None:
             missing.append(metric)
-            checks.append(Check(passed=False, message=f"{metric} was not measured, {expected}"))
+            checks.append(RawCheck(passed=False, message=f"{metric} was not measured, {expected}"))
         else:
             passed = found >= bound if is_least else found <= bound
-            checks.append(Check(passed=passed, message=f"{metric} is {found:g}, {expected}"))
+            checks.append(RawCheck(passed=passed, message=f"{metric} is {found:g}, {expected}"))
     # Only what was not measured has failed.
     if missing and sum(not check.passed for check in checks) == len(missing):
         raise UnreportedError(f"not measured: {', '.join(dict.fromkeys(missing))}")
@@ -70,7 +70,7 @@ def _measured(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-async def grade_execution_limits(options: ExecutionLimits, evidence: Evidence) -> Grade:
+async def grade_execution_limits(options: ExecutionLimits, evidence: Evidence) -> RawGrade:
     """1 when every limit is kept and the share of read-only tool calls is as wanted, else 0.
 
     Raises `MeasurementError` when something limited was not measured, unless another limit is already broken.
@@ -114,33 +114,33 @@ def limits_of(options: ExecutionLimits, evidence: Evidence, limited: Limited) ->
     ]
 
 
-async def _kept(limit: Limit) -> Check:
+async def _kept(limit: Limit) -> RawCheck:
     if limit.found is None:
         raise UnreportedError(f"not measured: {limit.what}")
     return limit_check(limit)
 
 
-def limit_check(limit: Limit) -> Check:
+def limit_check(limit: Limit) -> RawCheck:
     """Whether a limit is kept; what was not measured does not keep it."""
     if limit.found is None:
-        return Check(passed=False, message=f"{limit.what}: not measured, expected at most {limit.bound:.10g}")
+        return RawCheck(passed=False, message=f"{limit.what}: not measured, expected at most {limit.bound:.10g}")
     # 1.1 s are not more than 1100 ms, whatever binary fractions make of it.
     passed = limit.found <= limit.bound or math.isclose(limit.found, limit.bound, rel_tol=1e-9)
-    return Check(passed=passed, message=f"{limit.what}: {limit.found:.10g}, expected at most {limit.bound:.10g}")
+    return RawCheck(passed=passed, message=f"{limit.what}: {limit.found:.10g}, expected at most {limit.bound:.10g}")
 
 
-async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence) -> Check:
+async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence) -> RawCheck:
     evidence.require_every_call()
     return exploration_check(options, target, evidence.made_calls)
 
 
-def exploration_check(options: ExecutionMetrics, target: float, calls: Sequence[ToolCall]) -> Check:
+def exploration_check(options: ExecutionMetrics, target: float, calls: Sequence[ToolCall]) -> RawCheck:
     """Whether the share of read-only tool calls is near enough to the target; without calls it is not."""
     wanted = f"expected {target:g} ± {options.exploration_tolerance:g}"
     if not calls:
         missing = "there are no tool calls, so the share of read-only calls is undefined"
-        return Check(passed=False, message=f"{missing}, {wanted}")
+        return RawCheck(passed=False, message=f"{missing}, {wanted}")
     ratio = sum(call.tool in EXPLORING_TOOLS for call in calls) / len(calls)
     distance = abs(ratio - target)
     passed = distance <= options.exploration_tolerance or math.isclose(distance, options.exploration_tolerance)
-    return Check(passed=passed, message=f"the share of read-only tool calls is {ratio:.4g}, {wanted}")
+    return RawCheck(passed=passed, message=f"the share of read-only tool calls is {ratio:.4g}, {wanted}")

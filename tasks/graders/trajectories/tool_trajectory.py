@@ -5,14 +5,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, assert_never
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence, UnreportedError
-from passgate.tasks.graders.texts import as_json
 from passgate.tasks.graders.tool_calls import shown
 from passgate.tasks.model.assertions import ArgsMatch, ExpectedCall, ToolTrajectory
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
+from passgate.tasks.model.quotes import quote_json, raw
 from passgate.tasks.model.transcript import ToolCall
 
 Fits = Sequence[Sequence[int]]  # Which calls fit each expectation, by its position: their positions, in ascending order
@@ -59,19 +59,19 @@ def in_time(expected: ExpectedCall, call: ToolCall) -> bool | None:
     return None if call.duration_ms is None else call.duration_ms <= expected.max_duration_ms
 
 
-def expected_text(expected: ExpectedCall) -> str:
+def expected_text(expected: ExpectedCall) -> Raw:
     """An expected call as messages show it: `search({"q": "a"}) within 200 ms`."""
     named = isinstance(expected.args, dict)
     limit = "" if expected.max_duration_ms is None else f" within {expected.max_duration_ms:g} ms"
-    return f"{expected.tool}({as_json(expected.args)}){limit}" if named else f"{expected.tool}{limit}"
+    return raw(expected.tool, *(("(", quote_json(expected.args), ")") if named else ()), limit)
 
 
 class TrajectoryScore(NamedTuple):
     score: float
-    checks: Sequence[Check]
+    checks: Sequence[RawCheck]
 
 
-async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> Grade:
+async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> RawGrade:
     """Hold the calls against the expected ones, by `mode`. A call fits an expected one when its tool is the same, its
     arguments are as `args_match` says, and it took no longer than `max_duration_ms`.
 
@@ -123,40 +123,43 @@ def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: b
         return _made(options, considered, fits)
     allowed = {position for positions in fits for position in positions}
     others = [call for position, call in enumerate(considered) if position not in allowed]
-    checks = [Check(passed=False, message=f"{shown(call)} is not expected") for call in others[:MOST_SHOWN]]
-    checks = checks or [Check(passed=True, message="the agent made only expected calls")]
+    checks = [RawCheck(passed=False, message=raw(shown(call), " is not expected")) for call in others[:MOST_SHOWN]]
+    checks = checks or [RawCheck(passed=True, message="the agent made only expected calls")]
     return TrajectoryScore(float(not others), checks)
 
 
 def _made(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
     pairs = most_in_order(fits) if options.mode == "in_order" else most_paired(fits)
     checks = [
-        Check(passed=place in pairs, message=f"{expected_text(expected)} was {'' if place in pairs else 'not '}called")
+        RawCheck(
+            passed=place in pairs,
+            message=raw(expected_text(expected), f" was {'' if place in pairs else 'not '}called"),
+        )
         for place, expected in enumerate(options.expected)
     ]
     if options.mode == "in_order" and len(most_paired(fits)) > len(pairs):
         order = ", ".join(call.tool for call in calls[:MOST_SHOWN])
         message = f"the expected calls were made in another order: {order}"
-        return TrajectoryScore(0.0, [Check(passed=False, message=message), *checks])
+        return TrajectoryScore(0.0, [RawCheck(passed=False, message=message), *checks])
     checks += minimum_checks(options, calls)
     return TrajectoryScore(sum(check.passed for check in checks) / len(checks), checks)
 
 
 def _exact(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
     wanted = len(options.expected)
-    checks = [Check(passed=len(calls) == wanted, message=f"{len(calls)} tool calls, expected {wanted}")]
+    checks = [RawCheck(passed=len(calls) == wanted, message=f"{len(calls)} tool calls, expected {wanted}")]
     for place, expected in enumerate(options.expected):
         found = shown(calls[place]) if place < len(calls) else "missing"
-        message = f"call {place + 1} is {found}, expected {expected_text(expected)}"
-        checks.append(Check(passed=place in fits[place], message=message))
+        message = raw(f"call {place + 1} is ", found, ", expected ", expected_text(expected))
+        checks.append(RawCheck(passed=place in fits[place], message=message))
     return TrajectoryScore(float(all(check.passed for check in checks)), checks)
 
 
-def minimum_checks(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+def minimum_checks(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[RawCheck]:
     """Whether each tool of `minimums` was called as often as it says."""
     for tool, least in options.minimums.items():
         count = sum(call.tool == tool for call in calls)
-        yield Check(passed=count >= least, message=f"{tool}: {count} calls, expected at least {least}")
+        yield RawCheck(passed=count >= least, message=f"{tool}: {count} calls, expected at least {least}")
 
 
 def most_paired(fits: Fits) -> dict[int, int]:

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.graders.checks import expectation, scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json
 from passgate.tasks.graders.tool_calls import call_range, shown
 from passgate.tasks.model import assertions as evals
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.json_values import strictly_equal
+from passgate.tasks.model.quotes import quote_json, raw, raw_join
 from passgate.tasks.model.transcript import ToolCall, Transcript
 
 SHELL_TOOLS: Final = frozenset({
@@ -22,7 +22,7 @@ SHELL_TOOLS: Final = frozenset({
 MOST_SHOWN: Final = 20  # Calls that a message names
 
 
-async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> Grade:
+async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> RawGrade:
     """1 when each of the tools was called at least `min` and at most `max` times, else 0. Every call counts, those of
     shells too.
 
@@ -45,7 +45,7 @@ async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> Grade:
     return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
-async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -> Grade:
+async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -> RawGrade:
     """1 when the tools were called in this order, else 0; with `exact` these calls and no others.
 
     Raises `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
@@ -78,7 +78,7 @@ async def grade_tool_arguments(
     options: evals.ToolArguments,
     evidence: Evidence,
     fits: Callable[[evals.ToolArguments, ToolCall], bool] = called_with,
-) -> Grade:
+) -> RawGrade:
     """1 when the tool was called with these arguments at least once, else 0. `partial`: the call may have others, in
     objects within them too; `exact`: it has no others.
 
@@ -86,20 +86,22 @@ async def grade_tool_arguments(
     """
     calls = [call for call in _considered(options, evidence) if named_like(call.tool, options.tool)]
     holds = any(fits(options, call) for call in calls)
-    made = "; ".join(as_json(call.arguments) for call in calls[:MOST_SHOWN])
-    called = f"{options.tool} was called with {made}" if made else f"{options.tool} was not called"
+    made = raw_join("; ", [quote_json(call.arguments) for call in calls[:MOST_SHOWN]])
+    called = raw(f"{options.tool} was called with ", made) if made else f"{options.tool} was not called"
     wanted = "no call must have" if options.negate else "expected a call with"
-    message = f"{called}; {wanted} {as_json(options.args)} ({options.mode})"
+    message = raw(called, f"; {wanted} ", quote_json(options.args), f" ({options.mode})")
     return _decided(options, evidence, message, holds=holds, certain=options.negate and holds)
 
 
-def _decided(options: evals.AssertionOptions, evidence: Evidence, message: str, *, holds: bool, certain: bool) -> Grade:
+def _decided(
+    options: evals.AssertionOptions, evidence: Evidence, message: Raw, *, holds: bool, certain: bool
+) -> RawGrade:
     """The grade of something that is met or not. Its check is passed as it will be once `negate` has been applied.
 
     Raises `MeasurementError` where the transcript is not complete, unless the result is `certain`.
     """
     evidence.require_every_call(unless=certain)
-    return scored(options, float(holds), [Check(passed=holds is not options.negate, message=message)])
+    return scored(options, float(holds), [RawCheck(passed=holds is not options.negate, message=message)])
 
 
 def _considered(options: evals.AssertionOptions, evidence: Evidence) -> Sequence[ToolCall]:
@@ -179,7 +181,7 @@ def command_names(call: ToolCall) -> tuple[str, ...]:
 
 async def grade_step_count(
     options: evals.StepCount, evidence: Evidence, find_steps: Callable[[Transcript], list[Step]] = steps_of
-) -> Grade:
+) -> RawGrade:
     """1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and messages of
     the agent that say something; see `StepCount` for their kinds.
 
@@ -204,7 +206,7 @@ async def grade_step_count(
     return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
-async def grade_skill_trigger(options: evals.SkillTrigger, evidence: Evidence) -> Grade:
+async def grade_skill_trigger(options: evals.SkillTrigger, evidence: Evidence) -> RawGrade:
     """1 when the skill was used, or was not, as wanted, else 0.
 
     The first tool call counts, and with `any_call` every one: a call of `Skill` with the skill's name in its argument
@@ -232,11 +234,11 @@ def read_path(call: ToolCall) -> str:
     return str(call.arguments.get("path", "") if path is None else path)
 
 
-def skill_grade(options: evals.SkillTrigger, use: ToolCall | None, *, where: str) -> Grade:
+def skill_grade(options: evals.SkillTrigger, use: ToolCall | None, *, where: str) -> RawGrade:
     """The grade for the first call that uses the skill; `None` when no call does."""
     name = repr(options.skill)
-    found = f"the skill {name} is not used in {where}" if use is None else f"{shown(use)} uses the skill {name}"
+    found = f"the skill {name} is not used in {where}" if use is None else raw(shown(use), f" uses the skill {name}")
     passed = (use is not None) == options.should_trigger
     met = passed is not options.negate
-    message = f"{found}{expectation(passed=met, must='be' if use is None else 'not')}"
-    return scored(options, float(passed), [Check(passed=met, message=message)])
+    message = raw(found, expectation(passed=met, must="be" if use is None else "not"))
+    return scored(options, float(passed), [RawCheck(passed=met, message=message)])

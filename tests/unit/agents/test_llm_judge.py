@@ -1,5 +1,6 @@
 """Who marks rubrics: a model on a real server, or replies written down."""
 
+import json
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +20,7 @@ from tests.upstream_shapes import Json, Says
 from passgate.tasks.agents.llm_judge import HttpJudge, RecordedJudge, disarmed, judge_model, make_llm_judge
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
+from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Upstream
@@ -73,19 +75,18 @@ async def test_the_question_and_the_answer(judge_at, upstream, end: str, key: st
     assert (request.path, request.headers.get("authorization")) == ("/v1/chat/completions", authorization)
     assert request.body == {
         "model": "gpt-judge",
-        "temperature": 0,
         "messages": [{"role": "system", "content": "Mark."}, {"role": "user", "content": "Größe?"}],
     }
 
 
-VOTES = [({}, 1, 0), ({"votes": 3}, 3, 1), ({"temperature": 0.5}, 1, 0.5), ({"votes": 3, "temperature": 0}, 3, 0)]
+VOTES = [({}, 1, None), ({"votes": 3}, 3, None), ({"temperature": 0.5}, 1, 0.5), ({"votes": 3, "temperature": 0}, 3, 0)]
 
 
 @pytest.mark.parametrize(("policy", "votes", "temperature"), VOTES)
-async def test_several_votes_are_not_all_the_same_vote(judge_at, upstream, policy, votes, temperature) -> None:
+async def test_a_temperature_is_sent_where_one_is_set(judge_at, upstream, policy, votes, temperature) -> None:
     judge = judge_at(**policy)
     await judge.reply(REQUEST)
-    assert (judge.votes, upstream.requests[0].body["temperature"]) == (votes, temperature)
+    assert (judge.votes, upstream.requests[0].body.get("temperature")) == (votes, temperature)
 
 
 @pytest.mark.parametrize("status", [400, 404, 422])
@@ -98,6 +99,23 @@ async def test_an_endpoint_that_knows_no_schemas_is_asked_without_one(judge_at, 
         "type": "json_schema",
         "json_schema": {"name": "reply", "strict": True, "schema": SCHEMA},
     }
+
+
+@pytest.mark.parametrize(("refused", "asked"), [(["temperature"], 2), (["temperature", "response_format"], 3)])
+async def test_a_model_that_takes_no_other_temperature_is_asked_without_one(
+    judge_at, upstream, refused: list[str], asked: int
+) -> None:
+    def answer(_: object, body: Json) -> Any:
+        name = next((name for name in refused if name in body), None)
+        said = {"error": {"message": f"Unsupported value: '{name}' does not support this.", "param": name}}
+        return GOOD if name is None else Status(400, body=json.dumps(said).encode())
+
+    upstream.script = answer
+    judge = judge_at(temperature=0)
+    assert [(await judge.reply(WITH_SCHEMA)).text for _ in range(2)] == [GOOD.text] * 2
+    assert len(upstream.requests) == asked + 1
+    assert not set(refused) & set(upstream.requests[-1].body)
+    assert {"temperature", "response_format"} - set(refused) <= set(upstream.requests[-1].body)
 
 
 async def test_a_refusal_that_has_nothing_to_do_with_the_schema_is_not_laid_to_it(judge_at, upstream) -> None:
@@ -135,7 +153,7 @@ async def test_no_answer_cannot_be_measured(
 ) -> None:
     upstream.says(reply)
     error = await failure(judge_at(key="sk-123456789", **options))
-    assert re.search(what, str(error))
+    assert re.search(what, UNMASKED.render(error.message))
     assert len(str(error)) < 500
     assert error.transient is transient
     assert transient or upstream.count == 1

@@ -41,7 +41,7 @@ async def test_no_proxy_is_asked_for_the_meter_and_no_key_of_the_judge_is_there(
             has_key = b"PASSGATE_JUDGE" in pathlib.Path("/proc/self/environ").read_bytes()
             return f"{os.environ['NO_PROXY']}|{os.environ.get('no_proxy')}|{has_key}"
         """)
-    both = "a.example,127.0.0.1,localhost"
+    both = "a.example,127.0.0.1,localhost,::1"
     assert (await attempt(agent, access=Metered(TRIAL_KEY="k"))).output == f"{both}|{both}|False"
     assert (await attempt(agent)).output == "a.example|None|False"
 

@@ -11,8 +11,8 @@ import pytest
 from passgate.tasks.commands import comment as comments
 from passgate.tasks.commands.comment import CommentError, comment, comment_service
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, Verdict

@@ -6,9 +6,9 @@ import pytest
 
 from passgate.tasks.commands.report import write_run_page
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_finished, a_plan, a_policy, a_task, verdict_on
@@ -65,7 +65,7 @@ async def test_the_page_of_a_run_at_a_url_is_there_and_here(run: RunStore, tmp_p
     elsewhere = RunStore.new(plan.run_id, f"file://{tmp_path}/elsewhere")
     elsewhere.settle_here()
     elsewhere.write_plan(plan, Masker([]))
-    with elsewhere.open_journal(Masker([])) as journal:
+    with elsewhere.open_journal() as journal:
         for one in FINISHED:
             await journal.append(one)
     judged(elsewhere)

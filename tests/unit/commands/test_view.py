@@ -10,9 +10,9 @@ from bench.generated_history import write_generated
 
 from passgate.tasks.commands.view import Viewer
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_finished, a_plan, a_policy, a_run_id, a_task, begun, verdict_on

@@ -32,7 +32,7 @@ async def run(
     tasks: Sequence[EvalTask], bench: TrialResources, state: RunState | None = None, limit: int = 4, order: Any = ()
 ) -> tuple[int, list[Trial]]:
     """How many trials of these tasks are run, and the trials in the journal."""
-    with tempfile.TemporaryDirectory() as folder, FileJournal(Path(folder) / "journal", bench.masker) as journal:
+    with tempfile.TemporaryDirectory() as folder, FileJournal(Path(folder) / "journal") as journal:
         worker = Worker(
             tasks={task.task_id: task for task in tasks},
             resources=dict.fromkeys(Suite, bench),

@@ -15,6 +15,7 @@ from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Check, Grade, LlmJudge
 from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
@@ -116,6 +117,7 @@ def make_evidence(sandbox: LocalSandbox, suites_folder: Path) -> MakeEvidence:
             transcript=transcript or Transcript(),
             metrics=metrics or TrialMetrics(),
             sandbox=sandbox,
+            masker=UNMASKED,
             suites_folder=suites_folder,
             judge=judge,
         )

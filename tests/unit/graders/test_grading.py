@@ -7,6 +7,7 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.grading import TrialResult, grade_trial, trial_result, with_grades
 from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
@@ -75,7 +76,7 @@ def test_the_status_of_a_trial(
     grades: list[Grade], transcript: Transcript, budgets: dict[str, Any], status: TrialStatus, reason: str
 ) -> None:
     found = trial_result(a_task(budgets=Budgets(**budgets)), transcript, TrialMetrics(steps=9), grades)
-    assert found[:2] == (status, reason)
+    assert (found.status, UNMASKED.render(found.reason)) == (status, reason)
 
 
 def test_an_unknown_cost_cannot_be_measured() -> None:
@@ -139,8 +140,8 @@ def test_the_weighted_mean_against_a_threshold_and_what_binds_beside_it(
     found: TrialResult, status: TrialStatus, score: float | None, reason: str
 ) -> None:
     assert (found.status, found.score) == (status, pytest.approx(score))
-    assert found.reason.startswith(reason)
-    assert (found.reason == "") is (status is PASSED)
+    assert UNMASKED.render(found.reason).startswith(reason)
+    assert bool(found.reason) is (status is not PASSED)
 
 
 def test_weights_of_0_alone_say_nothing() -> None:

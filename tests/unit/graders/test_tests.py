@@ -7,6 +7,7 @@ import pytest
 from passgate.tasks.graders.tests import Case, CaseStatus, read_report
 from passgate.tasks.graders.workspace import UnusableFileError
 from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.quotes import quote_end
 from tests.unit.graders.trials import Files, Graded
 
 APP = "def add(a, b):\n    return a + b\n"
@@ -103,6 +104,38 @@ async def test_what_fails_and_the_share_that_passed(left: Any, tests: Any, score
     result = await run(left, tests)
     assert (result.passed, result.score) == (False, score)
     assert said in messages(result)
+
+
+MARKED = """
+import pytest, sys
+
+@pytest.mark.skipif(sys.platform != "win32", reason="for Windows")
+def test_registry():
+    raise AssertionError
+
+class TestPlaces:
+    @pytest.mark.skip
+    @pytest.mark.parametrize("place", ["a", "b"])
+    def test_later(self, place):
+        raise AssertionError
+
+@pytest.mark.xfail(strict=True)
+def test_known_fault():
+    raise AssertionError
+"""
+
+
+async def test_what_its_author_skips_does_not_count_and_what_is_expected_to_fail_passes(run: Graded) -> None:
+    result = await run({"app.py": APP}, TESTS + MARKED)
+    assert (result.passed, result.score) == (True, 1.0)
+    assert messages(result) == "3 of 3 tests passed"
+    assert (await run({"app.py": WRONG_APP}, TESTS + MARKED)).score == pytest.approx(2 / 3)
+    stopped = await run({"app.py": "import pytest\n" + APP + "pytest.exit('enough', returncode=0)\n"}, MARKED + TESTS)
+    assert stopped.passed is False
+    result = await run({}, MARKED.partition("@pytest.mark.xfail")[0])
+    assert "marks skip every test on this machine" in result.error
+    strict = MARKED.replace("test_known_fault():\n    raise AssertionError", "test_known_fault():\n    pass")
+    assert (await run({"app.py": APP}, TESTS + strict)).passed is False
 
 
 PLANTED = {
@@ -274,7 +307,7 @@ def test_a_report_is_read_case_by_case(tmp_path: Path) -> None:
         Case("sub/test_a.py", "TestOne", "test_x[1]", CaseStatus.PASSED, ""),
         Case("test_b.py", "", "test_y", CaseStatus.FAILED, "it fails"),
         Case("test_b.py", "", "test_z", CaseStatus.SKIPPED, "no"),
-        Case("test_c.py", "", "tests.test_c", CaseStatus.FAILED, "why"),
+        Case("test_c.py", "", "tests.test_c", CaseStatus.FAILED, quote_end("why")),
     )
 
 

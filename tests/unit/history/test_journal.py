@@ -12,12 +12,9 @@ import pytest
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.journal import FileJournal, read_journal
-from passgate.tasks.history.masking import Masker
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialStatus
-from tests.builders import a_finished, a_task, a_trial
+from tests.builders import a_finished, a_task
 
-NO_SECRETS = Masker([])
 TASK = a_task()
 
 
@@ -27,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 
 
 async def append(file: Path, *trials: int) -> None:
-    with FileJournal(file, NO_SECRETS) as journal:
+    with FileJournal(file) as journal:
         for trial in trials:
             await journal.append(a_finished(TASK, trial))
 
@@ -39,7 +36,7 @@ def numbers(file: Path) -> list[int]:
 async def test_what_is_appended_reads_back_and_is_carried_on(file: Path) -> None:
     assert read_journal(file) == ([], 0)
     finished = a_finished(TASK, said="grün\n\u2028\x00\x7f 😀")
-    with FileJournal(file, NO_SECRETS) as journal:
+    with FileJournal(file) as journal:
         await journal.append(finished)
         assert read_journal(file) == ([finished], file.stat().st_size)
     await append(file, 1, 2)
@@ -49,7 +46,7 @@ async def test_what_is_appended_reads_back_and_is_carried_on(file: Path) -> None
 
 async def test_of_a_trial_that_stands_twice_the_later_line_counts(file: Path) -> None:
     lines = (TASK, TrialStatus.ERROR), (a_task(task_id="other"), TrialStatus.FAILED), (TASK, TrialStatus.PASSED)
-    with FileJournal(file, NO_SECRETS) as journal:
+    with FileJournal(file) as journal:
         for task, status in lines:
             await journal.append(a_finished(task, 0, status=status))
     trials = [(one.trial.task_id, one.trial.status) for one in read_journal(file)[0]]
@@ -63,7 +60,7 @@ async def test_a_torn_last_line_is_left_out_and_cut_off(file: Path, torn: bytes)
     file.write_bytes(whole + torn)
     trials, length = read_journal(file)
     assert (len(trials), length) == (2, len(whole))
-    with FileJournal(file, NO_SECRETS) as journal:
+    with FileJournal(file) as journal:
         assert journal.drop_torn_line() is True
         assert file.read_bytes() == whole
         assert journal.drop_torn_line() is False
@@ -78,7 +75,7 @@ async def test_a_damaged_line_in_the_middle_is_no_torn_line(file: Path) -> None:
     file.write_bytes(b"\n".join(lines))
     with pytest.raises(StorageError, match=r"journal\.jsonl:2: the journal is damaged in this line"):
         read_journal(file)
-    with FileJournal(file, NO_SECRETS) as journal, pytest.raises(StorageError, match=":2:"):
+    with FileJournal(file) as journal, pytest.raises(StorageError, match=":2:"):
         journal.drop_torn_line()
 
 
@@ -91,7 +88,7 @@ async def test_what_append_returned_for_is_on_disk_in_whole_lines(file: Path, mo
         synced.append(file.stat().st_size)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with FileJournal(file, NO_SECRETS) as journal:
+    with FileJournal(file) as journal:
         await journal.append(a_finished(TASK, 0))
         assert synced == [file.stat().st_size]
         long = "x" * 100_000
@@ -105,7 +102,7 @@ async def test_a_disk_that_is_full_is_a_storage_error(file: Path, monkeypatch: p
     def fsync(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with FileJournal(file, NO_SECRETS) as journal:
+    with FileJournal(file) as journal:
         monkeypatch.setattr(os, "fsync", fsync)
         with pytest.raises(StorageError, match=r"cannot write the journal .*No space left"):
             await journal.append(a_finished(TASK, 0))
@@ -113,7 +110,7 @@ async def test_a_disk_that_is_full_is_a_storage_error(file: Path, monkeypatch: p
 
 async def test_a_write_that_stops_half_way_damages_no_other_trial(file: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with FileJournal(file, NO_SECRETS) as journal:
+    with FileJournal(file) as journal:
         await journal.append(a_finished(TASK, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 100, before[1]))
         try:
@@ -135,7 +132,7 @@ async def test_what_cannot_be_cut_back_is_before_the_next_trial(file: Path, monk
         monkeypatch.setattr(os, "write", fails)
         return write(descriptor, data[: len(data) // 2])
 
-    with FileJournal(file, NO_SECRETS) as journal:
+    with FileJournal(file) as journal:
         await journal.append(a_finished(TASK, 0))
         monkeypatch.setattr(os, "write", stops_half_way)
         monkeypatch.setattr(os, "ftruncate", fails)
@@ -150,8 +147,8 @@ async def test_what_cannot_be_cut_back_is_before_the_next_trial(file: Path, monk
 
 async def test_a_second_writer_in_this_process_or_another_is_refused(file: Path) -> None:
     locks = [sys.executable, "-c", "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)"]
-    with FileJournal(file, NO_SECRETS) as journal:
-        with pytest.raises(StorageError, match="another process: the run is going on"), FileJournal(file, NO_SECRETS):
+    with FileJournal(file) as journal:
+        with pytest.raises(StorageError, match="another process: the run is going on"), FileJournal(file):
             pass
         assert b"BlockingIOError" in subprocess.run([*locks, str(file)], capture_output=True, check=False).stderr
         await journal.append(a_finished(TASK, 0))
@@ -161,31 +158,8 @@ async def test_a_second_writer_in_this_process_or_another_is_refused(file: Path)
 
 def test_a_journal_that_cannot_be_opened_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot open the journal"), FileJournal(tmp_path / "file" / "j", NO_SECRETS):
+    with pytest.raises(StorageError, match="cannot open the journal"), FileJournal(tmp_path / "file" / "j"):
         pass
     (tmp_path / "folder").mkdir()
     with pytest.raises(StorageError, match="cannot read the journal"):
         read_journal(tmp_path / "folder")
-
-
-async def test_secrets_do_not_reach_the_disk(file: Path) -> None:
-    secret = 'sk-"quoted"\\and\nmore ü'
-    transcript = Transcript(
-        messages=(
-            Message(role="assistant", content=f"it is {secret}!"),
-            Message(role="assistant", tool_calls=(ToolCall(tool="a", arguments={secret: [secret]}, result=secret),)),
-        ),
-        output=secret,
-    )
-    finished = a_finished(TASK).model_copy(
-        update={"transcript": transcript, "trial": a_trial(TASK, reason=f"says {secret}")}
-    )
-    with FileJournal(file, Masker([secret])) as journal:
-        await journal.append(finished)
-    content = file.read_text(encoding="utf-8")
-    assert "quoted" not in content
-    ((kept,), _) = read_journal(file)
-    assert kept.transcript.output == "***"
-    assert kept.transcript.messages[0].content == "it is ***!"
-    assert kept.transcript.tool_calls[0].arguments == {"***": ["***"]}
-    assert kept.trial.reason == "says ***"

@@ -1,34 +1,62 @@
-"""Secrets do not reach a file."""
-
-import json
+"""Which environment variables hold secrets."""
 
 import pytest
 
-from passgate.tasks.history.masking import MASK, Masker
+from passgate.tasks.history.masking import masker_for, masker_of, secret_variables
+from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.masker import MASK
+from tests.builders import SHIPPED, a_plan
+
+VALUE = "abcdefghijk1"
 
 
-def test_a_secret_is_masked_wherever_it_stands_the_longest_first() -> None:
-    assert Masker(["hunter22"]).text("hunter22 is not hunter2, xhunter22x") == f"{MASK} is not hunter2, x{MASK}x"
-    assert Masker(["secret", "secret-and-more"]).text("secret-and-more secret") == f"{MASK} {MASK}"
-
-
-@pytest.mark.parametrize("value", ["", "a", "12345"])
-def test_what_is_too_short_to_be_a_secret_is_left_alone(value: str) -> None:
-    assert Masker([value]).text("a 12345 text") == "a 12345 text"
-    assert Masker([value]).json('"a 12345 text"') == '"a 12345 text"'
-
-
-def test_a_secret_with_characters_that_json_escapes_breaks_no_json() -> None:
-    secret = 'pass"word\\\n\t\x01é😀'
-    for text in (json.dumps({"a": secret}), json.dumps({"a": secret}, ensure_ascii=False)):
-        assert json.loads(Masker([secret]).json(text)) == {"a": MASK}
-    text = json.dumps(["first line\nosecret"])
-    assert json.loads(Masker(["nosecret"]).json(text)) == ["first line\nosecret"]
+@pytest.mark.parametrize(
+    ("name", "value", "is_secret"),
+    [
+        ("SHOP_KEY", VALUE, True),
+        ("CI_JOB_TOKEN", VALUE, True),
+        ("npm_token", VALUE, True),
+        ("AWS_SECRET_ACCESS_KEY", VALUE, True),
+        ("MY_PASSWORDS", VALUE, True),
+        ("GOOGLE_CREDENTIALS_JSON", VALUE, True),
+        ("DECLARED", "short1", True),
+        ("JUDGE", "a", True),
+        ("MODELS_AUTH", "a", True),
+        ("HEADER", "a", True),
+        ("SHOP_KEY", "abcdefghij1", False),
+        ("SHOP_KEY", "abcdefghijklmnop", False),
+        ("SHOP_KEY", "1234567890123", False),
+        ("KEYBOARD", VALUE, False),
+        ("MONKEY", VALUE, False),
+        ("PATH", VALUE, False),
+        ("PUBLIC_KEY", VALUE, False),
+        ("DECLARED", "", False),
+    ],
+)
+def test_a_variable_holds_a_secret_by_its_name_and_value_or_because_somebody_says_so(
+    name: str, value: str, is_secret: bool
+) -> None:
+    policy = SHIPPED.model_copy(
+        update={
+            "secrets": ("DECLARED",),
+            "not_secrets": ("PUBLIC_KEY", "DECLARED"),
+            "judge": SHIPPED.judge.model_copy(update={"api_key_variable": "JUDGE"}),
+        }
+    )
+    agent = AgentSpec.model_validate(
+        {
+            "kind": "http",
+            "target": "https://agent.example",
+            "http": {"headers": {"Authorization": "Bearer ${{ HEADER }}"}},
+            "upstreams": {"anthropic": {"api_key_variable": "MODELS_AUTH"}},
+        }
+    )
+    assert secret_variables({name: value}, policy, [agent]) == ([name] if is_secret else [])
 
 
 def test_what_the_environment_holds_is_masked_whatever_it_holds_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PASSGATE_TEST_SECRET", "swordfish")
-    monkeypatch.delenv("PASSGATE_TEST_GONE", raising=False)
-    masker = Masker.of_environment(["PASSGATE_TEST_SECRET", "PASSGATE_TEST_GONE"])
-    monkeypatch.setenv("PASSGATE_TEST_SECRET", "other value")
-    assert masker.text("swordfish and fish, other value") == f"{MASK} and fish, other value"
+    monkeypatch.setenv("A_KEY", "swordfish-123")
+    masker, of_run = masker_for(None), masker_of(a_plan())
+    monkeypatch.setenv("A_KEY", "other-value-123")
+    for one in (masker, of_run):
+        assert one.text("swordfish-123 and fish, other-value-123") == f"{MASK} and fish, other-value-123"

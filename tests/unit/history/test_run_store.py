@@ -6,9 +6,9 @@ import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.journal import FileJournal
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run
 from tests.builders import SHIPPED, a_plan, a_task, trials_of, verdict_on
@@ -150,7 +150,7 @@ def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -
     run = RunStore.of("r")
     run.verdict.parent.mkdir(parents=True)
     run.verdict.write_text("{}")
-    with FileJournal(run.journal, NO_SECRETS):
+    with FileJournal(run.journal):
         with pytest.raises(StorageError, match="going on in another process"):
             run.begin()
         assert run.verdict.exists()

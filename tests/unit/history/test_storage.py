@@ -7,11 +7,11 @@ import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.journal import JournalBusyError
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import storage_at
 from passgate.tasks.history.url_storage import UrlStorage
 from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import SHIPPED, a_finished, a_plan, a_task, trials_of, verdict_on
 from tests.object_store import ObjectStore
@@ -54,7 +54,7 @@ def test_a_plan_and_a_verdict_are_read_back(store: RunStore) -> None:
 async def test_the_parts_of_the_journal_are_merged_and_one_is_read_alone_or_left_out(store: RunStore) -> None:
     """A trial that ended in an error in one part and was measured in another is the measured one, in any order."""
     for part, status in (("", TrialStatus.ERROR), ("b", TrialStatus.PASSED), ("c", TrialStatus.ERROR)):
-        with store.open_journal(NO_SECRETS, part) as journal:
+        with store.open_journal(part) as journal:
             await journal.append(a_finished(TASK, 0, status=status))
             if part:
                 await journal.append(a_finished(TASK, 1 if part == "b" else 2))
@@ -69,7 +69,7 @@ async def test_the_journal_is_followed_while_it_grows(store: RunStore) -> None:
     seen: dict[str, int] = {}
     assert list(store.new_lines(seen)) == store.read_journal() == []
     for part in ("", "b"):
-        with store.open_journal(NO_SECRETS, part) as journal:
+        with store.open_journal(part) as journal:
             for trial in range(2):
                 await journal.append(a_finished(TASK, trial))
                 assert len(list(store.new_lines(seen))) == 1
@@ -78,12 +78,12 @@ async def test_the_journal_is_followed_while_it_grows(store: RunStore) -> None:
 
 async def test_what_a_killed_writer_has_left_is_read_and_followed_once(store: RunStore) -> None:
     seen: dict[str, int] = {}
-    journal = store.open_journal(NO_SECRETS, "b")
+    journal = store.open_journal("b")
     opened = journal.__enter__()
     await opened.append(a_finished(TASK, 0))
     assert len(list(store.new_lines(seen))) == 1
     journal.__exit__(KeyboardInterrupt, None, None)
-    with store.open_journal(NO_SECRETS, "b") as again:
+    with store.open_journal("b") as again:
         await again.append(a_finished(TASK, 1))
     assert [one.trial.trial for one in store.read_journal()] == [0, 1]
     assert 1 <= len(list(store.new_lines(seen))) <= 2
@@ -91,12 +91,12 @@ async def test_what_a_killed_writer_has_left_is_read_and_followed_once(store: Ru
 
 
 async def test_a_part_has_one_writer(store: RunStore) -> None:
-    with store.open_journal(NO_SECRETS, "b"):
-        with pytest.raises(JournalBusyError), store.open_journal(NO_SECRETS, "b"):
+    with store.open_journal("b"):
+        with pytest.raises(JournalBusyError), store.open_journal("b"):
             pytest.fail("two writers have a part")
-        with store.open_journal(NO_SECRETS, "c") as other:
+        with store.open_journal("c") as other:
             await other.append(a_finished(TASK, 0))
-    with store.open_journal(NO_SECRETS, "b") as journal:
+    with store.open_journal("b") as journal:
         await journal.append(a_finished(TASK, 1))
     assert len(store.read_journal()) == 2
 
@@ -105,7 +105,7 @@ async def test_a_part_has_one_writer(store: RunStore) -> None:
 @pytest.mark.parametrize("store", ["file", "memory", "s3"], indirect=True)
 def test_who_writes_a_part_at_a_url_is_known_and_seen_to_renew_its_lease(store: RunStore) -> None:
     assert store.holder_of_part("b") is None
-    with store.open_journal(NO_SECRETS, "b"):
+    with store.open_journal("b"):
         first = store.holder_of_part("b")
         assert first is not None
         wait_until(lambda: store.holder_of_part("b") != first)
@@ -114,7 +114,7 @@ def test_who_writes_a_part_at_a_url_is_known_and_seen_to_renew_its_lease(store: 
 async def test_to_look_for_new_trials_takes_a_few_requests_however_many_there_are(tmp_path: Path) -> None:
     store = RunStore(f"memory:/{tmp_path}/r1")
     stored, seen = storage_at(store.location), dict[str, int]()
-    with store.open_journal(NO_SECRETS, "b") as journal:
+    with store.open_journal("b") as journal:
         for trial in range(230):
             await journal.append(a_finished(TASK, trial))
         assert len(stored.listing("journal").files) == 2, "every hundred are one object"

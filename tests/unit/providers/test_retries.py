@@ -88,7 +88,7 @@ def test_while_it_is_open_one_call_goes_through_now_and_then_until_a_success(ope
 
 
 def test_it_says_since_when_and_why_it_is_open(opened: Breaker) -> None:
-    begin, _time, end = re.split(r"(\d\d:\d\d:\d\d)", opened.reason)
+    begin, _time, end = re.split(r"(\d\d:\d\d:\d\d)", str(opened.reason))
     assert begin == "the circuit breaker is open: 3 failures in a row since "
     assert end == " UTC, the last one: it answered 502; one call tries again every 5 s"
 

@@ -48,6 +48,15 @@ async def test_a_task_without_a_sandbox_has_an_empty_workspace(isolation: str, s
     assert await sh(sandbox, "pwd") == f"{sandbox.workspace}\n"
 
 
+async def test_git_has_an_identity_where_nobody_has_given_one_and_else_the_one_that_is_given(
+    isolation: str, sandbox: TrialSandbox
+) -> None:
+    commit = "git commit -q --allow-empty -m a && git log -1 --format='%an %ae %cn'"
+    assert await sh(sandbox, f"git init -q . && {commit}") == "passgate passgate@localhost passgate\n"
+    assert await sh(sandbox, f"git config --global user.name Ada && {commit}") == "Ada passgate@localhost Ada\n"
+    assert await sh(sandbox, f"git config user.name Eve && {commit}") == "Eve passgate@localhost Eve\n"
+
+
 async def test_a_run_has_one_set_up_and_every_trial_its_resets(isolation: str, describe, workbench_of) -> None:
     # Only the time of the set-up is in all copies of one run the same.
     describe("setup: ['date +%s%N > setup-at; sleep 0.1', 'echo a >> log']\nreset: ['echo b >> log']\n")
@@ -200,7 +209,8 @@ async def test_commands_get_a_small_environment(isolation: str, sandbox: TrialSa
     printed = await sh(sandbox, "python -c 'import pydantic' && env", environment={"GIVEN": "yes"})
     given = dict(line.split("=", 1) for line in printed.splitlines())
     of_shells = {"PWD", "OLDPWD", "SHLVL", "_", "PASSGATE_PROCESS"}
-    assert given.keys() - of_shells == {"PATH", "HOME", "LANG", "TMPDIR", "PYTHONDONTWRITEBYTECODE", "GIVEN"}
+    of_sandboxes = {"PATH", "HOME", "LANG", "TMPDIR", "PYTHONDONTWRITEBYTECODE", "GIT_CONFIG_SYSTEM"}
+    assert given.keys() - of_shells == of_sandboxes | {"GIVEN"}
     assert given["GIVEN"] == "yes"
     assert Path(given["HOME"]).parent == Path(given["TMPDIR"]).parent == sandbox.workspace.parent
 

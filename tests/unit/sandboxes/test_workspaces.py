@@ -197,7 +197,7 @@ async def test_a_hook_that_fails_after_a_trial_is_a_trouble_and_no_error(isolati
         async with workbench.sandbox(task) as sandbox:
             assert not sandbox.network
         assert not sandbox.workspace.exists()
-    assert workbench.warnings == (
+    assert tuple(map(str, workbench.warnings)) == (
         "say-yes: the hook after_each exited 3: sh -c 'echo oh >&2; exit 3': oh",
         "the hook after_all exited 4: sh -c 'exit 4': ",
     )

@@ -11,6 +11,7 @@ from tests.unit.conftest import LONG, Marked, call_off
 
 from passgate.tasks.agents.cli import CliAgent
 from passgate.tasks.agents.interface import leading_to_models
+from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 
@@ -24,6 +25,13 @@ async def test_what_a_command_prints_is_its_answer(attempt) -> None:
     assert transcript.messages == (Message(role="assistant", content="yes\nü"),)
     assert (transcript.end, transcript.detail) == (EndReason.COMPLETED, "")
     assert transcript.complete is False, "text alone is no complete transcript"
+
+
+async def test_a_prompt_that_is_too_long_for_a_word_of_a_command_is_no_fault_of_the_agent(attempt) -> None:
+    task = a_task(inputs={"prompt": "ü" * (64 * 1024)})
+    with pytest.raises(MeasurementError, match=r"131,072 bytes, .* 131,071: have the agent read \{prompt_file\}"):
+        await attempt(cli_agent("sh -c 'echo yes' sh {prompt}"), task)
+    assert (await attempt(cli_agent("sh -c 'wc -c < \"$1\"' sh {prompt_file}"), task)).output == "131072"
 
 
 @pytest.mark.usefixtures("needs_bubblewrap")
@@ -52,7 +60,7 @@ async def test_how_a_command_ended(attempt, command: str, end: EndReason, output
 async def test_the_end_of_a_long_complaint_is_kept(attempt) -> None:
     transcript = await attempt(python("import sys; sys.exit('x' * 100_000 + 'the reason')"))
     assert transcript.detail.endswith("the reason")
-    assert len(transcript.detail) < 3000
+    assert len(transcript.detail) < 20_000
 
 
 @pytest.mark.parametrize("transcript", ["", f"; echo [ > {LEFT}"], ids=["", "half a transcript"])
@@ -189,7 +197,7 @@ async def test_the_way_to_the_models_comes_last(environment, monkeypatch) -> Non
     access = Metered(TRIAL_URL="here", NO_PROXY="a.example")
     seen = await environment(task=a_task(workspace={"environment": wanted}), access=access)
     assert seen.items() >= {**access.variables, "NO_PROXY": seen["no_proxy"]}.items()
-    assert seen["no_proxy"] == "a.example,127.0.0.1,localhost"
+    assert seen["no_proxy"] == "a.example,127.0.0.1,localhost,::1"
     assert (seen["MODE"], seen["OTHER"], seen["PASSGATE_TRIAL"]) == ("of the task", "ours", "0")
     assert "the real one" not in seen.values()
 
@@ -197,10 +205,10 @@ async def test_the_way_to_the_models_comes_last(environment, monkeypatch) -> Non
 @pytest.mark.parametrize(
     ("given", "seen"),
     [
-        ({}, ("127.0.0.1,localhost", "127.0.0.1,localhost")),
-        ({"no_proxy": "a.example, b.example"}, ("a.example,b.example,127.0.0.1,localhost",) * 2),
-        ({"NO_PROXY": "localhost,a.example"}, ("localhost,a.example,127.0.0.1",) * 2),
-        ({"NO_PROXY": "a", "no_proxy": "b"}, ("a,127.0.0.1,localhost", "b,127.0.0.1,localhost")),
+        ({}, ("127.0.0.1,localhost,::1", "127.0.0.1,localhost,::1")),
+        ({"no_proxy": "a.example, b.example"}, ("a.example,b.example,127.0.0.1,localhost,::1",) * 2),
+        ({"NO_PROXY": "localhost,a.example"}, ("localhost,a.example,127.0.0.1,::1",) * 2),
+        ({"NO_PROXY": "a", "no_proxy": "b"}, ("a,127.0.0.1,localhost,::1", "b,127.0.0.1,localhost,::1")),
         ({"NO_PROXY": "*"}, ("*", "*")),
     ],
 )

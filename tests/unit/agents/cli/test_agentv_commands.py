@@ -14,6 +14,7 @@ from tests.unit.agents.cli.programs import cli_agent
 from tests.unit.agents.conftest import one_turn
 
 from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, transcript_of_agentv
+from passgate.tasks.agents.transcripts import LONGEST_DETAIL
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Usage
 
@@ -239,10 +240,10 @@ def test_what_is_not_said_is_unknown() -> None:
 
 
 def test_an_error_that_the_agent_reports_is_a_crash() -> None:
-    transcript = read(text="half", error="no key " + "x" * 5000)
+    transcript = read(text="half", error="no key " + "x" * 50_000)
     assert transcript.end is EndReason.CRASHED
     assert transcript.detail.startswith("no key")
-    assert len(transcript.detail) == 2000
+    assert len(transcript.detail) == LONGEST_DETAIL
     assert transcript.output == "half"
     assert read(output=[says("yes")], error=None).end is EndReason.COMPLETED
 

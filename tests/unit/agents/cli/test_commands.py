@@ -68,10 +68,9 @@ async def test_the_prompt_and_the_inputs_lie_in_files(attempt) -> None:
     assert json.loads(transcript.output) == [NASTY, inputs, "say-yes", "1"]
 
 
-@pytest.mark.parametrize("prompt", ["a\0b", "a" * 3_000_000], ids=["NUL", "long"])
-async def test_a_prompt_that_no_command_can_take_cannot_be_measured(attempt, prompt: str) -> None:
+async def test_a_prompt_that_no_command_can_take_cannot_be_measured(attempt) -> None:
     with pytest.raises(MeasurementError, match="cannot start"):
-        await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": prompt}))
+        await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": "a\0b"}))
 
 
 UNKNOWN = r"unknown placeholder \{\w+\} in the agent command; known: \{prompt\}, .*\{session\}, .*\{OUTPUT_FILE\}$"

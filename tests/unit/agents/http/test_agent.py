@@ -17,6 +17,7 @@ from tests.waiting import until
 
 from passgate.tasks.agents.http import MAX_REPLY_BYTES, AgentEndpoint, HttpAgent
 from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.transcripts import LONGEST_DETAIL
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.model.agent import AgentKind, AgentSpec
@@ -247,7 +248,7 @@ async def test_a_reply_of_another_shape_is_the_agents_fault(turn, server, body: 
     transcript = await turn(tool_calls="calls", tokens_in="in")
     assert (transcript.end, transcript.complete) == (EndReason.CRASHED, False)
     assert detail in transcript.detail
-    assert len(transcript.detail) < 1000
+    assert len(transcript.detail) < LONGEST_DETAIL + 200
     assert len(server.asked) == 1
 
 
@@ -288,7 +289,7 @@ async def test_an_agent_that_does_not_answer_is_timed_out(
     [
         *((Says(NO, status), f"answered {status}: ", False) for status in (301, 402, 403, 404, 407)),
         *((Says(NO, status), f"answered {status}: ", True) for status in (408, 425, 429, 500, 502, 503, 504)),
-        (Says({"error": "unknown key secret-1234"}, 401), r"answered 401: .*unknown key \*\*\*", False),
+        (Says({"error": "unknown key"}, 401), "answered 401: .*unknown key", False),
         (Says(cut_off=True), "broke", True),
     ],
     ids=lambda value: str(value.status) if isinstance(value, Says) else "",

@@ -17,7 +17,6 @@ from passgate.tasks.execution.coordinator import Round
 from passgate.tasks.execution.distributed.batch import part_of
 from passgate.tasks.execution.distributed.executor import RunBatch, distributed_executor
 from passgate.tasks.execution.distributed.orders import read_orders, write_released
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOutcome, Released
 from passgate.tasks.model.trial import TrialStatus
@@ -153,7 +152,7 @@ def test_a_batch_of_which_trials_end_is_run_again_however_often_it_is_lost(tmp_p
         if len(lost) == 4:
             return await machines.run_one(batch)
         lost.append(part_of(batch))
-        with RunStore(str(tmp_path)).open_journal(Masker([]), f"attempt-{len(lost)}") as journal:
+        with RunStore(str(tmp_path)).open_journal(f"attempt-{len(lost)}") as journal:
             await journal.append(a_finished(a_task(task_id="a", k=5), len(lost)))
         raise WorkerLostError("killed")
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.answers.assertions import LONGEST_TEXT
+from passgate.tasks.graders.searches import LONGEST_TEXT
 from passgate.tasks.model.assertions import Regex
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.messages import TaskMessage

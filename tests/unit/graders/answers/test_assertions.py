@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.answers.assertions import LONGEST_TEXT, regex_found
+from passgate.tasks.graders.searches import LONGEST_TEXT, javascript_found
 from passgate.tasks.model.assertions import TextAssertion
 from tests.unit.graders.options import output
 from tests.unit.graders.trials import Graded, said
@@ -249,14 +249,14 @@ async def test_the_message_shows_the_pattern(graded: Graded) -> None:
     ],
 )
 async def test_where_javascript_differs_from_python(pattern: str, text: str, expected: bool) -> None:
-    assert await regex_found(pattern, "", text) is expected
+    assert await javascript_found(pattern, "", text) is expected
 
 
 async def test_a_pattern_that_takes_forever_is_an_error_and_stops_nothing_else(
     graded: Graded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, seconds in (("CPU_SECONDS", 1), ("WALL_SECONDS", LIMIT)):
-        monkeypatch.setattr(f"passgate.tasks.graders.answers.assertions.{name}", seconds)
+        monkeypatch.setattr(f"passgate.tasks.graders.searches.{name}", seconds)
     beats = 0
 
     async def beat() -> None:
@@ -274,7 +274,7 @@ async def test_a_pattern_that_takes_forever_is_an_error_and_stops_nothing_else(
 
 async def test_a_search_that_is_called_off_leaves_no_process() -> None:
     before = children()
-    search = asyncio.create_task(regex_found(FOREVER, "", ENDLESS))
+    search = asyncio.create_task(javascript_found(FOREVER, "", ENDLESS))
     while children() == before:
         await asyncio.sleep(0.01)
     search.cancel()
@@ -289,4 +289,4 @@ def children() -> set[str]:
 
 async def test_a_text_without_bounds_is_not_searched() -> None:
     with pytest.raises(MeasurementError, match="too long for a regular expression"):
-        await regex_found("a", "", "a" * (LONGEST_TEXT + 1))
+        await javascript_found("a", "", "a" * (LONGEST_TEXT + 1))

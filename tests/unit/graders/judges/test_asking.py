@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.judges.asking import UnusableReplyError, read_reply, reply_schema
-from passgate.tasks.model.grade import Check
+from passgate.tasks.model.masker import UNMASKED
 
 ASSERTIONS = ("it is polite", "it is correct")
 
@@ -20,7 +20,7 @@ def marks(*passed: Any, first: int = 1) -> str:
 
 def test_a_score() -> None:
     mark = read_reply('{"score": 0.7, "reason": "short but right"}', ())
-    assert (mark.score, mark.reason, mark.checks) == (0.7, "short but right", ())
+    assert (mark.score, UNMASKED.render(mark.reason), mark.checks) == (0.7, "short but right", ())
     assert read_reply('{"reason": "", "score": 1}', ()).score == 1.0
 
 
@@ -28,10 +28,10 @@ def test_assertions_are_marked_by_number_in_any_order() -> None:
     checks = [{"assertion": 2, "passed": False, "reason": "wrong"}, {"assertion": 1, "passed": True, "reason": "kind"}]
     mark = read_reply(json.dumps({"checks": checks}), ASSERTIONS)
     assert mark.score == 0.5
-    assert mark.checks == (
-        Check(passed=True, message="it is polite: kind"),
-        Check(passed=False, message="it is correct: wrong"),
-    )
+    assert [(check.passed, UNMASKED.render(check.message)) for check in mark.checks] == [
+        (True, "it is polite: kind"),
+        (False, "it is correct: wrong"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_fence_or_blanks_around_it_are_accepted(frame: str) -> None:
 def test_any_other_reply_is_an_error(assertions: tuple[str, ...], reply: str) -> None:
     with pytest.raises(MeasurementError, match="the judge's reply is unusable: ") as caught:
         read_reply(reply, assertions)
-    assert len(str(caught.value)) < 1500
+    assert len(UNMASKED.render(caught.value.message)) < 1500
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=20))
@@ -107,7 +107,7 @@ def test_an_unusable_reply_says_why_without_repeating_what_was_written() -> None
     assert caught.value.problem == (
         "score: Input should be less than or equal to 1; it has a key that was not asked for"
     )
-    assert "obey me" in str(caught.value)
+    assert "obey me" in UNMASKED.render(caught.value.message)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import reply_schema
 from passgate.tasks.graders.judges.llm_rubric import combined
 from passgate.tasks.graders.programs.grader_reply import GraderReply
-from passgate.tasks.model.grade import Check, JudgeReply, JudgeRequest
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest, RawCheck
 from passgate.tasks.model.graders import LlmRubric
+from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 from tests.unit.graders.trials import Files, Graded, MakeEvidence, called, said
 
@@ -297,7 +298,7 @@ BALLOTS = st.integers(1, 6).flatmap(
 
 
 def vote(*passed: bool) -> GraderReply:
-    checks = tuple(Check(passed=one, message=str(one)) for one in passed)
+    checks = tuple(RawCheck(passed=one, message=str(one)) for one in passed)
     return GraderReply(sum(passed) / len(passed), checks)
 
 
@@ -308,7 +309,8 @@ def scored(value: float) -> GraderReply:
 def test_one_vote_stays_as_it_is_and_of_several_the_reason_in_the_middle_is_told() -> None:
     assert combined([scored(0.3)]) == scored(0.3)
     assert combined([vote(True, False)]) == vote(True, False)
-    assert combined([scored(0.1), scored(0.9), scored(0.6)]).reason == "reason 0.6 (3 votes, from 0.1 to 0.9)"
+    reason = combined([scored(0.1), scored(0.9), scored(0.6)]).reason
+    assert UNMASKED.render(reason) == "reason 0.6 (3 votes, from 0.1 to 0.9)"
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=15), st.randoms())
@@ -327,5 +329,5 @@ def test_every_assertion_goes_with_its_majority_and_the_score_with_the_assertion
     for number, check in enumerate(result.checks):
         true = sum(ballot[number] for ballot in ballots)
         assert check.passed is (true > len(ballots) - true)
-        assert check.message.startswith(str(check.passed))
+        assert UNMASKED.render(check.message).startswith(str(check.passed))
     assert result.score == sum(check.passed for check in result.checks) / len(result.checks)

@@ -5,6 +5,7 @@ import pytest
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.programs.code_grader import read_code_reply
+from passgate.tasks.model.masker import UNMASKED
 
 
 @pytest.mark.parametrize(
@@ -37,13 +38,13 @@ def test_what_a_reply_says_becomes_checks() -> None:
         "reasoning": "so so",
     }
     read = read_code_reply(json.dumps(reply), "", 0)
-    assert [(check.passed, check.message) for check in read.checks] == [
+    assert [(check.passed, UNMASKED.render(check.message)) for check in read.checks] == [
         (True, "a: e"),
         (False, "c: r"),
         (True, "h"),
         (False, "m"),
     ]
-    assert read.reason == "so so"
+    assert UNMASKED.render(read.reason) == "so so"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_what_a_reply_says_becomes_checks() -> None:
 )
 def test_plain_text_goes_by_the_exit_code(stdout: str, exit_code: int, score: float, message: str) -> None:
     read = read_code_reply(stdout, "", exit_code)
-    assert (read.score, [check.message for check in read.checks]) == (score, [message])
+    assert (read.score, [UNMASKED.render(check.message) for check in read.checks]) == (score, [message])
     assert read.checks[0].passed is (score == 1)
 
 
@@ -117,12 +118,13 @@ def test_a_reply_that_is_none_is_the_graders_error(stdout: str) -> None:
     ],
 )
 def test_a_grader_that_crashes_says_nothing(stdout: str, stderr: str, exit_code: int, message: str) -> None:
-    with pytest.raises(MeasurementError, match=message):
+    with pytest.raises(MeasurementError) as caught:
         read_code_reply(stdout, stderr, exit_code)
+    assert message in UNMASKED.render(caught.value.message)
 
 
 def test_foreign_text_is_bounded() -> None:
     read = read_code_reply(json.dumps({"score": 0, "misses": ["x" * 10_000] * 1000, "reason": "y" * 10_000}), "", 0)
     assert len(read.checks) == 100
-    assert all(len(check.message) < 3000 for check in read.checks)
-    assert len(read.reason) < 3000
+    assert all(len(UNMASKED.render(check.message)) < 3000 for check in read.checks)
+    assert len(UNMASKED.render(read.reason)) < 3000

@@ -1,0 +1,84 @@
+"""Regular expressions in texts from outside. A search that can take for ever has a process that the system can end."""
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import regress
+
+from passgate.tasks.errors import MeasurementError, RawText
+from passgate.tasks.graders import search_worker
+from passgate.tasks.model.javascript_regex import engine_flags, regex_problem
+from passgate.tasks.model.quotes import quote, raw
+
+CPU_SECONDS: Final = 2  # CPU time of one search: a busy machine does not make it fail
+WALL_SECONDS: Final = 60
+LONGEST_TEXT: Final = 10_000_000  # Characters of one text that is searched
+_HALF_CHARACTERS: Final = re.compile("[\ud800-\udfff]")
+_TOO_SLOW: Final = frozenset({-signal.SIGKILL, -signal.SIGXCPU})
+_MAY_TAKE_LONG: Final = re.compile(r"[*+?{(]")  # Without any of them a search takes no longer than the text
+
+
+async def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
+    """Return whether a regular expression of Python matches somewhere in a text.
+
+    Raises `MeasurementError` when the text is too long or the search takes too long.
+    """
+    expression = _compiled(pattern, re.IGNORECASE if ignore_case else 0)
+    if not _MAY_TAKE_LONG.search(pattern):
+        return expression.search(text) is not None
+    return await _searched(pattern, text, ["python", "i" if ignore_case else "", text, False])
+
+
+# The cache of `re` holds 512 expressions, and a suite of a thousand tasks has more that each of its trials asks for.
+_compiled = lru_cache(maxsize=4096)(re.compile)
+
+
+async def javascript_found(pattern: str, flags: str, text: str) -> bool:
+    """Return whether JavaScript finds a regular expression in a text: `new RegExp(pattern, flags).test(text)`.
+
+    Raises `MeasurementError` when JavaScript does not take the expression, and as `found` does.
+    """
+    problem = regex_problem(pattern, flags)
+    if problem is not None:
+        raise MeasurementError(raw(shown_pattern(pattern), f": {problem}"))
+    whole = _HALF_CHARACTERS.sub("\ufffd", text)
+    return await _searched(pattern, text, ["javascript", engine_flags(flags), whole, "y" in flags])
+
+
+async def _searched(pattern: str, text: str, how: list[Any]) -> bool:
+    if len(text) > LONGEST_TEXT:
+        raise MeasurementError(f"a text of {len(text)} characters is too long for a regular expression")
+    folder = Path(regress.__file__).parent.parent
+    command = [sys.executable, "-I", "-S", search_worker.__file__, str(folder), str(CPU_SECONDS)]
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={})
+    answer = await _answer(process, json.dumps([pattern, *how]).encode())
+    if process.returncode in _TOO_SLOW:
+        slow = f" takes more than {CPU_SECONDS} s on this text: simplify it, and avoid a repetition inside another one"
+        raise MeasurementError(raw(shown_pattern(pattern), slow))
+    if process.returncode != 0 or answer not in {b"true", b"false"}:
+        raise MeasurementError(raw("the search for ", shown_pattern(pattern), f" ended with {process.returncode}"))
+    return answer == b"true"
+
+
+def shown_pattern(pattern: str) -> RawText:
+    """Return a regular expression as messages show it."""
+    return raw("/", quote(pattern, 500), "/")
+
+
+async def _answer(process: Process, request: bytes) -> bytes:
+    try:
+        async with asyncio.timeout(WALL_SECONDS):
+            return (await process.communicate(request))[0]
+    except TimeoutError:
+        return b""
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

@@ -1,0 +1,54 @@
+from typing import Any
+
+import pytest
+
+from passgate.tasks.graders.search_worker import OVERLAP, WINDOW
+from passgate.tasks.graders.searches import found
+from tests.unit.graders.trials import Files, Graded
+
+
+@pytest.mark.parametrize("start", [0, WINDOW - 3, WINDOW - OVERLAP - 3, 2 * (WINDOW - OVERLAP) + 1, 3 * WINDOW])
+async def test_a_match_is_found_wherever_it_lies(start: int) -> None:
+    assert await found("need+le", "x" * start + "needle" + "x" * (3 * WINDOW - start))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "is_found"),
+    [
+        ("needle", "x" * (3 * WINDOW), False),
+        ("^needle", "x" * (WINDOW - OVERLAP) + "needle", False),
+        ("^$", "", True),
+        ("NEEDLE", "a needle", False),
+    ],
+    ids=["no match in a long text", "the beginning is only the beginning", "an empty text", "another case"],
+)
+async def test_what_is_found(pattern: str, text: str, is_found: bool) -> None:
+    assert bool(await found(pattern, text)) is is_found
+
+
+async def test_case_can_be_ignored() -> None:
+    assert await found("NEEDLE", "a needle", ignore_case=True)
+
+
+NESTED = r"^(([0-9]:)?[a-zA-Z-]+\s*)+$"
+WORDS = "the quick brown foxes are jumping over?"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"type": "output_check", "matches": NESTED},
+        {"type": "output_check", "matches": NESTED, "ignore_case": True},
+        {"type": "policy_check", "deny_output": [NESTED]},
+        {"type": "state_check", "expect": [{"file": "a.txt", "matches": NESTED}]},
+        {"type": "state_check", "expect": [{"command": "cat a.txt", "stdout_matches": NESTED}]},
+    ],
+)
+async def test_an_expression_that_takes_for_ever_is_an_error_of_every_grader(
+    options: dict[str, Any], graded: Graded, leave: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("passgate.tasks.graders.searches.CPU_SECONDS", 1)
+    leave({"a.txt": WORDS})
+    result = await graded(options, WORDS)
+    assert (result.score, NESTED[:20] in result.error) == (None, True)
+    assert "takes more than 1 s on this text: simplify it" in result.error
