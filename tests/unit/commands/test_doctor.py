@@ -53,7 +53,7 @@ async def of(subject: str, *names: str, gates: str = "gates.yaml") -> dict[str, 
 
 async def test_the_machine(bubblewrap_works: bool) -> None:
     machine = await of("machine")
-    assert list(machine) == ["isolation", "python", "prefect", "git"]
+    assert list(machine) == ["isolation", "python", "prefect", "git", "secrets"]
     assert machine["isolation"].state is (State.OK if bubblewrap_works else State.WARNING)
     assert __version__ in machine["python"].found
     assert machine["prefect"].found.startswith("3.")
