@@ -3,13 +3,17 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from passgate.tasks.errors import ExitCode, PassgateError
 
 T = TypeVar("T")
+
+_around: ContextVar[Callable[[], None] | None] = ContextVar("_around", default=None)
+"""What a SIGTERM does in the context around: a loop remembers one handler of a signal, the newest."""
 
 
 class InterruptionError(PassgateError):
@@ -24,14 +28,15 @@ def cancelled_by_sigterm() -> Iterator[None]:
 
     A signal handler that raises does so wherever the main thread happens to be. In the midst of starting a process it
     loses the notice of its end, and the cleanup waits for that forever. Prefect's handler raises; this one takes its
-    place. Outside the main thread, where nobody can hear signals, this does nothing.
+    place. Outside the main thread, where nobody can hear signals, this does nothing. Contexts may be nested: after the
+    end of one, a SIGTERM cancels the task of the one around it.
     """
     loop, current = asyncio.get_running_loop(), asyncio.current_task()
     before = signal.getsignal(signal.SIGTERM)
     if current is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    called_off = False
+    called_off, around = False, _around.get()
 
     def call_off() -> None:
         nonlocal called_off
@@ -39,9 +44,13 @@ def cancelled_by_sigterm() -> Iterator[None]:
             called_off = current.cancel()
 
     loop.add_signal_handler(signal.SIGTERM, call_off)
+    token = _around.set(call_off)
     try:
         yield
     finally:
+        _around.reset(token)
+        if around is not None:
+            loop.add_signal_handler(signal.SIGTERM, around)
         signal.signal(signal.SIGTERM, before)
 
 

@@ -71,6 +71,24 @@ THE_HANDLERS_OF_OTHERS_ARE_BACK_IN_PLACE_AFTERWARDS = """
     assert until_ended(work()) == 5
     assert signal.getsignal(signal.SIGTERM) is others
     """
+AFTER_AN_INNER_CONTEXT_THE_OUTER_ONE_HEARS_SIGTERM = """
+    import asyncio, os, signal
+    from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
+
+    async def inner():
+        with cancelled_by_sigterm():
+            await asyncio.sleep(0)
+
+    async def work():
+        await {inner}
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(60)
+
+    try:
+        until_ended(work())
+    except KeyboardInterrupt:
+        os._exit(0)
+    """
 BESIDE_THE_MAIN_THREAD_IT_DOES_NOTHING = """
     import asyncio, signal, threading
     from passgate.flows.process.interrupts import cancelled_by_sigterm
@@ -91,8 +109,13 @@ BESIDE_THE_MAIN_THREAD_IT_DOES_NOTHING = """
 
 @pytest.mark.parametrize(
     "code",
-    [THE_HANDLERS_OF_OTHERS_ARE_BACK_IN_PLACE_AFTERWARDS, BESIDE_THE_MAIN_THREAD_IT_DOES_NOTHING],
-    ids=["of others", "beside the main thread"],
+    [
+        THE_HANDLERS_OF_OTHERS_ARE_BACK_IN_PLACE_AFTERWARDS,
+        BESIDE_THE_MAIN_THREAD_IT_DOES_NOTHING,
+        AFTER_AN_INNER_CONTEXT_THE_OUTER_ONE_HEARS_SIGTERM.format(inner="inner()"),
+        AFTER_AN_INNER_CONTEXT_THE_OUTER_ONE_HEARS_SIGTERM.format(inner="asyncio.create_task(inner())"),
+    ],
+    ids=["of others", "beside the main thread", "after an inner one", "after an inner task"],
 )
 def test_handlers_of_signals_stay_what_they_were(code: str) -> None:
     ended = run(code)
