@@ -180,15 +180,22 @@ class RunStore:
             holder = living_holder(self._storage, _LEASE)
             if holder is not None:
                 raise StorageError(f"the run {self.location} is going on: it is held by {holder.described}")
-        elif self.journal.exists():
-            with _locked(self.journal, StorageError(f"the run {self.name} is going on in another process")):
-                pass
-        for place in self._places:
-            place.remove((_ATTESTATION, _VERDICT))
+        with self.locked():
+            for place in self._places:
+                place.remove((_ATTESTATION, _VERDICT))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of a run in a folder of this machine. Raises `StorageError` while another process has it."""
+        if self.is_elsewhere or not self.plan.exists():
+            yield
+            return
+        with _locked(self.plan, StorageError(f"the run {self.name} is going on in another process")):
+            yield
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the run, as whoever appends to its journal does: nobody else can meanwhile.
+        """Hold the run, as whoever carries it on does: nobody else can meanwhile.
 
         Raises `UsageError` while somebody else does, or without a journal; `StorageError`.
         """
@@ -198,7 +205,7 @@ class RunStore:
             return
         if not self.journal.exists():
             raise UsageError(f"the run {self.name} has no journal any more: run the gate again")
-        with _locked(self.journal, UsageError(f"the run {self.name} is going on, or somebody else is signing it off")):
+        with _locked(self.plan, UsageError(f"the run {self.name} is going on, or somebody else is signing it off")):
             yield
 
     def lease(self, lost: Callable[[], None] = lambda: None) -> Lease:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.journal import FileJournal
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.masker import Masker
@@ -149,8 +148,9 @@ def test_a_name_that_is_not_that_of_one_run_is_refused(runs: list[str], name: st
 def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -> None:
     run = RunStore.of("r")
     run.verdict.parent.mkdir(parents=True)
+    run.plan.write_text("{}")
     run.verdict.write_text("{}")
-    with FileJournal(run.journal):
+    with run.locked():
         with pytest.raises(StorageError, match="going on in another process"):
             run.begin()
         assert run.verdict.exists()
