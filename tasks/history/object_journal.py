@@ -9,7 +9,8 @@ ever written over.
 import asyncio
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
@@ -24,6 +25,7 @@ MAIN: Final = "main"  # What the coordinator's part is called
 _FOLDER: Final = "journal"
 _SEALED_AT: Final = 100
 _TRIES: Final = 10
+_MOST_THREADS: Final = 8
 _SUFFIX: Final = ".jsonl"
 
 
@@ -36,6 +38,7 @@ class ObjectJournal:
         self._folder = f"{_FOLDER}/{part}"
         self._open: dict[str, bytes] = {}  # The lines that are not sealed, by the names of their objects
         self._sealing = asyncio.Lock()
+        self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="journal")
 
     def __enter__(self) -> Self:
         if self._lease is not None:
@@ -51,6 +54,7 @@ class ObjectJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
         with suppress(StorageError):  # the trials are kept, as objects of their own
             if kind is None:
                 self._seal()
@@ -68,12 +72,16 @@ class ObjectJournal:
         line = line_of(finished).encode("utf-8", "surrogatepass")
         # A name of its own also where a trial is run again by another process; names sort by time.
         name = f"{self._folder}/{time.time_ns()}-{secrets.token_hex(4)}{_SUFFIX}"
-        await asyncio.to_thread(self._storage.write, name, line)
+        await self._in_thread(self._storage.write, name, line)
         self._open[name] = line
         async with self._sealing:
             if len(self._open) >= _SEALED_AT:
                 with suppress(StorageError):  # the next append tries again
-                    await asyncio.to_thread(self._seal)
+                    await self._in_thread(self._seal)
+
+    async def _in_thread(self, work: Callable[..., object], *arguments: object) -> None:
+        """Do work that waits while the store does not answer, for minutes at most, in no thread that trials need."""
+        await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     def _seal(self) -> None:
         names = sorted(self._open)

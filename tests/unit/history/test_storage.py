@@ -1,6 +1,8 @@
 """A run at a URL: the same store, whatever the place is."""
 
+import asyncio
 import logging
+import threading
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,26 @@ async def test_to_look_for_new_trials_takes_a_few_requests_however_many_there_ar
         assert len(set(store.new_lines(seen))) == 230
     assert list(store.new_lines(seen)) == [], "what was sealed was seen before"
     assert [one.trial for one in store.read_trials()] == list(range(230))
+
+
+async def test_trials_that_wait_for_a_store_in_trouble_take_no_thread_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, write = threading.Event(), UrlStorage.write
+
+    def write_late(storage: UrlStorage, name: str, content: bytes) -> None:
+        answers.wait(60)
+        write(storage, name, content)
+
+    monkeypatch.setattr(UrlStorage, "write", write_late)
+    store = RunStore(f"memory:/{tmp_path}/r1")
+    with store.open_journal() as journal:
+        appending = [asyncio.create_task(journal.append(a_finished(TASK, trial))) for trial in range(60)]
+        await asyncio.sleep(0)
+        assert await asyncio.to_thread(answers.is_set) is False
+        answers.set()
+        await asyncio.gather(*appending)
+    assert len(store.read_trials()) == 60
 
 
 def test_to_read_a_file_takes_one_request(in_s3: RunStore, caplog: pytest.LogCaptureFixture) -> None:
