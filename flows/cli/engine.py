@@ -173,16 +173,22 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
         os.environ.setdefault(name, value)
     # Workers elsewhere get the settings of Prefect, and do not have the file.
     embedded = await _connected({} if plan.request.runner_address else {_CERTIFICATES: str(NO_TLS)})
-    if embedded is not None:
+    if embedded is None:
+        yield
+        return
+    try:
         refuse_embedded(plan)
         if plan.request.work_pool is not None:
             raise UsageError("--work-pool needs a Prefect server that its workers reach: set PREFECT_API_URL")
-    yield
-    if embedded is not None:
-        from prefect.events.worker import EventsWorker
+        yield
+    except BaseException:
+        # The run may go on without Prefect: nobody waits for what the server still holds.
+        embedded.end()
+        raise
+    from prefect.events.worker import EventsWorker
 
-        await EventsWorker.drain_all(timeout=_SECONDS_TO_DRAIN)  # type: ignore[misc]
-        await asyncio.to_thread(embedded.stop)
+    await EventsWorker.drain_all(timeout=_SECONDS_TO_DRAIN)  # type: ignore[misc]
+    await asyncio.to_thread(embedded.stop)
 
 
 async def _connected(settings: Mapping[str, str]) -> "EmbeddedServer | None":
@@ -192,15 +198,18 @@ async def _connected(settings: Mapping[str, str]) -> "EmbeddedServer | None":
     connecting: Future[EmbeddedServer | None] = Future()
     Thread(target=_connect, args=(connecting, settings), name="prefect-start", daemon=True).start()
     waiting = asyncio.wrap_future(connecting)
-    await asyncio.wait([waiting], timeout=_SECONDS_OF_SILENCE)
-    if not waiting.done():
-        sys.stderr.write("starting Prefect\n")
-        sys.stderr.flush()
-        await asyncio.wait([waiting], timeout=_seconds_to_start() - _SECONDS_OF_SILENCE)
-    if not waiting.done():
+    try:
+        await asyncio.wait([waiting], timeout=_SECONDS_OF_SILENCE)
+        if not waiting.done():
+            sys.stderr.write("starting Prefect\n")
+            sys.stderr.flush()
+            await asyncio.wait([waiting], timeout=_seconds_to_start() - _SECONDS_OF_SILENCE)
+    finally:
+        is_late = connecting.cancel()
+    if is_late:
         raise EngineError(f"Prefect did not start within {_seconds_to_start():g} s")
     try:
-        return waiting.result()
+        return await waiting
     except Exception as error:
         raise EngineError(f"Prefect{_at_server()} cannot start: {error}") from error
 
@@ -215,12 +224,17 @@ def _connect(connecting: "Future[EmbeddedServer | None]", settings: Mapping[str,
             from passgate.flows.embedded.server import EmbeddedServer
 
             server = EmbeddedServer()
+            url = server.start().result()
+            # Nobody waits any more: agents may be starting, and would get the variables.
+            if not connecting.set_running_or_notify_cancel():
+                return server.end()
             # For this process only: agents that use Prefect must not reach this server.
-            with _environment({**settings, _API_URL: server.start().result()}):
+            with _environment({**settings, _API_URL: url}):
                 refresh_global_settings_context()
         connecting.set_result(server)
     except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
-        connecting.set_exception(error)
+        if not connecting.cancelled():
+            connecting.set_exception(error)
 
 
 @contextmanager

@@ -30,9 +30,14 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """End, and store what the server holds in memory. This takes at most `_SECONDS_TO_STOP`."""
+        self.end()
+        if self._server is not None:
+            self._thread.join(_SECONDS_TO_STOP)
+
+    def end(self) -> None:
+        """Begin to end, and wait for nothing."""
         if self._server is not None:
             self._server.should_exit = True
-            self._thread.join(_SECONDS_TO_STOP)
 
     def _serve(self) -> None:
         try:
