@@ -243,6 +243,16 @@ class Checkout:
         known = (full_commit(self.folder, name) for name in named if HASH.fullmatch(name))
         return next(filter(None, known), "")
 
+    def commit_of(self, name: str) -> str:
+        """The commit that a user names by a branch, a hash or an expression; empty where none. A tag that is called as
+        a branch is never meant. Raises `GitError`.
+        """
+        if is_branch_name(name) and not HASH.fullmatch(name):
+            refs = [f"refs/remotes/{name}", f"refs/heads/{name}"]
+            there = git_text(self.folder, "for-each-ref", "--format=%(refname)", *refs).splitlines()
+            name = next((ref for ref in refs if ref in there), name)
+        return full_commit(self.folder, name)
+
     @cached_property
     def has_remote(self) -> bool:
         """Whether there is a remote `origin`."""

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.history.symlinks import way
-from passgate.tasks.integrity.git import Checkout, GitError, git_bytes, names_of, printable_name
+from passgate.tasks.integrity.git import SUBMODULE, Checkout, GitError, git_bytes, names_of, printable_name
 from passgate.tasks.model.run import Edit
 
 What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
@@ -21,6 +21,7 @@ _KINDS: Mapping[str, Literal["added", "changed", "deleted"]] = {"A": "added", "D
 _MADE_BY_PYTHON = "__pycache__"
 _SECONDS = 60
 _DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+_STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def find_edits(checkout: Checkout, commit: str, judging: Mapping[str, What]) -> 
     try:
         compared = git_bytes(checkout.top or checkout.folder, *_DIFF, commit, "--", *judging, seconds=_SECONDS)
         new = [name for name in checkout.untracked if _what(name, judging) is not None]
-        unwatched = _unwatched(checkout, judging)
+        unwatched = _unwatched(checkout, judging) | _edited_submodules(checkout, judging)
     except GitError as error:
         raise UsageError(f"git cannot list what this change edits of the files that judge it: {error}") from error
     words = iter(names_of(compared))
@@ -152,6 +153,28 @@ def _unwatched(checkout: Checkout, judging: Iterable[str]) -> dict[str, Literal[
     entries = names_of(git_bytes(folder, "ls-files", "-v", "-z", "--", *judging, seconds=_SECONDS))
     names = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
     return {name: "changed" if os.path.lexists(folder / name) else "deleted" for name in names}
+
+
+def _edited_submodules(checkout: Checkout, judging: Mapping[str, What]) -> dict[str, Literal["changed"]]:
+    """The submodules whose files are others than those of the commit that is checked out in them. Raises `GitError`.
+
+    Asked about the repository around them git would start another git in each, which goes by the submodule's settings.
+    """
+    top = checkout.top or checkout.folder
+    submodules = [path for path, mode in checkout.index.items() if mode == SUBMODULE and _what(path, judging)]
+    return {path: "changed" for path in submodules if _is_edited(top / path)}
+
+
+def _is_edited(submodule: Path) -> bool:
+    """Whether the checkout of a submodule, or of one in it, has other files than its commit; a missing one has not."""
+    if not (submodule / ".git").exists():
+        return False
+    status = names_of(git_bytes(submodule, *_STATUS, seconds=_SECONDS))
+    if any(_MADE_BY_PYTHON not in PurePosixPath(entry[3:]).parts for entry in status):
+        return True
+    staged = names_of(git_bytes(submodule, "ls-files", "--stage", "-z", seconds=_SECONDS))
+    inner = (path for entry, _, path in (entry.partition("\t") for entry in staged) if entry.startswith(SUBMODULE))
+    return any(_is_edited(submodule / path) for path in inner)
 
 
 def _what(name: str, judging: Mapping[str, What]) -> What | None:

@@ -77,7 +77,7 @@ def find_base(
 
 def _base_of_change(checkout: Checkout, branch: str, given: str | None, branch_at: Callable[[str], str | None]) -> Base:
     if given is not None:
-        commit = full_commit(checkout.folder, given)
+        commit = checkout.commit_of(given)
         if not commit:
             raise UsageError(f"--base {given}: the repository of {checkout.folder} has no such commit; {_FETCH}")
         return _base(checkout, commit)
@@ -170,10 +170,12 @@ def _joined(*notes: str) -> str:
 
 def _without_head(checkout: Checkout) -> Base:
     """The base of a folder without a repository, or whose repository has no HEAD. Raises `GitError`."""
+    target = f"this is a change into {checkout.target!r}, and" if checkout.target else ""
     if not checkout.is_repository:
-        return Base()
+        return Base(doubt=f"{target} the folder is in no repository") if target else Base()
     git_bytes(checkout.folder, "rev-parse", "--git-dir")
-    return Base(note="the merge base is unknown: the repository has no commit yet")
+    note = "the merge base is unknown: the repository has no commit yet"
+    return Base(note=note, doubt=f"{target} {note}" if target else "")
 
 
 def _why_no_merge_base(checkout: Checkout, branch: str) -> str:

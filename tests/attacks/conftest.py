@@ -104,16 +104,16 @@ class Outcome:
 class Clone(GitRepository):
     """A repository with a gate."""
 
-    def gate(self, *codes: int, **environment: str) -> Outcome:
+    def gate(self, *codes: int, base: str | None = None, **environment: str) -> Outcome:
         """Run the gate in this process, with more of the environment; it ends with one of these exit codes."""
         with chdir(self.path), patch.dict(os.environ, environment):
-            outcome = self._outcome()
+            outcome = self._outcome(base)
         assert outcome.code in codes, outcome.printed
         return outcome
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self, base: str | None) -> Outcome:
         try:
-            plan = load(GateName.CI_MERGE, RunRequest(agent="desk", jobs=1))
+            plan = load(GateName.CI_MERGE, RunRequest(agent="desk", jobs=1, base=base))
             verdict = asyncio.run(evaluate(plan.gate, plan.request, NoEngine(), plan))
         except PassgateError as error:
             return Outcome(error.exit_code, str(error))

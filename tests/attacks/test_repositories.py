@@ -66,6 +66,39 @@ def test_branch_that_calls_itself_main(attacked: Attacked) -> None:
     refused(attacked, "git fetch origin +refs/heads/main")
 
 
+@pytest.mark.parametrize("name", ["main", "origin/main"])
+def test_tag_that_calls_itself_a_branch(attacked: Attacked, name: str) -> None:
+    own = attacked.change(LAX)
+    attacked.git("tag", name, own)
+    for base in (None, name):
+        outcome = attacked.gate(1, base=base, CI="true", GITHUB_BASE_REF="main")
+        assert outcome.edits == [A]
+        assert own not in outcome.verdict["integrity"]["base"]
+
+
+@pytest.mark.parametrize("state", ["no repository", "no commit"])
+def test_checkout_without_a_history(attacked: Attacked, state: str) -> None:
+    attacked.change(LAX)
+    if state == "no repository":
+        shutil.rmtree(attacked.path / ".git")
+    else:
+        attacked.git("symbolic-ref", "HEAD", "refs/heads/unborn")
+    refused(attacked, "so nothing was run", GITHUB_BASE_REF="main")
+
+
+@pytest.mark.parametrize("kind", ["worktree", "reference"])
+def test_objects_that_lie_elsewhere(attacked: Attacked, tmp_path: Path, kind: str) -> None:
+    attacked.change(LAX)
+    attacked.checkout("main")
+    clone = tmp_path / "clone"
+    if kind == "worktree":
+        attacked.git("worktree", "add", "--quiet", str(clone), "change")
+    else:
+        url = attacked.path.as_uri()
+        attacked.git("clone", "--quiet", "--reference", str(attacked.path), "--branch", "change", url, str(clone))
+    assert Clone(clone).gate(0, 1, CI="true", GITHUB_BASE_REF="main").edits == [A]
+
+
 MISSING = "the target of this change, is missing here"
 TARGETS = {"target_that_is_an_expression": "main~1", "target_that_is_an_option": "--output=written"}
 
@@ -107,7 +140,9 @@ def test_sparse_checkout(attacked: Attacked) -> None:
     assert "golden/a" in attacked.gate(1).printed
 
 
-def test_submodule_that_moves(attacked: Attacked) -> None:
+@pytest.fixture
+def of_submodule(attacked: Attacked) -> GitRepository:
+    """The repository of a submodule, in which the suites of the gate are."""
     tasks = GitRepository(attacked.path.parent / "tasks")
     tasks.write("golden/a.yaml", task("a"))
     tasks.commit()
@@ -116,11 +151,22 @@ def test_submodule_that_moves(attacked: Attacked) -> None:
     attacked.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tasks.path), "suites")
     attacked.land()
     attacked.branch("moves")
-    inner = GitRepository(attacked.path / "suites")
-    inner.write("golden/a.yaml", LAX[A])
-    inner.commit("Loosen")
     attacked.agent(BROKEN)
+    return GitRepository(attacked.path / "suites")
+
+
+def test_submodule_that_moves(attacked: Attacked, of_submodule: GitRepository) -> None:
+    of_submodule.write("golden/a.yaml", LAX[A])
+    of_submodule.commit("Loosen")
+    attacked.change({})
     assert attacked.gate(1).edits == ["suites"]
+
+
+@pytest.mark.parametrize("files", [LAX, {"suites/golden/b.yaml": task("b")}], ids=["changed", "added"])
+def test_submodule_with_other_files(attacked: Attacked, of_submodule: GitRepository, files: dict[str, str]) -> None:
+    attacked.git("config", "submodule.suites.ignore", "all")
+    attacked.put(files)
+    assert attacked.gate(1).edits == [of_submodule.path.name]
 
 
 def test_file_marked_as_unchanged(attacked: Attacked) -> None:
