@@ -20,6 +20,19 @@ _MOST_DEPTH: Final = 50  # Of arguments inside one another; tools do not read wh
 _LONGEST_LIST_OF_ADDRESSES: Final = 10_000
 
 
+class _Unseen(dict[int, int | None]):
+    """For `str.translate`: takes away what has no width, and leaves white space."""
+
+    def __missing__(self, code: int) -> int | None:
+        sign = chr(code)
+        is_seen = sign.isspace() or unicodedata.category(sign) not in {"Cf", "Cc"}
+        self[code] = code if is_seen else None
+        return self[code]
+
+
+_UNSEEN: Final = _Unseen()
+
+
 def is_forbidden(call: ToolCall, pattern: str | ToolPattern) -> bool:
     """Whether a pattern of forbidden calls means a call, or one that it holds; a text is a pattern of the name alone.
 
@@ -64,15 +77,16 @@ def _is_named(pattern: str, tool: str) -> bool:
     return any(fnmatchcase(end, dotted) for end in ends)
 
 
-@lru_cache(maxsize=4096)
-def _plain(text: str, space: str = "") -> str:
+def plain(text: str, space: str = "") -> str:
     """A text without what the eye does not see: compatible characters, cases, zero-width signs, kinds of white space.
 
     Each run of white space becomes `space`.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    seen = (sign for sign in folded if sign.isspace() or unicodedata.category(sign) not in {"Cf", "Cc"})
-    return space.join("".join(seen).split())
+    return space.join(folded.translate(_UNSEEN).split())
+
+
+_plain = lru_cache(maxsize=4096)(plain)
 
 
 def _has(arguments: Mapping[str, Any], param: str, expected: Any) -> bool:
