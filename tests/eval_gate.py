@@ -7,6 +7,7 @@ from typing import Any
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.execution.resources import TrialResources
+from passgate.tasks.execution.standstills import Standstills
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.decide import Ruling, rule_on
@@ -77,6 +78,7 @@ async def trials_of_files(
             masker=Masker(()),
             error_retries=0,
             grade=grade,
+            standstills=Standstills(),
         )
         return tasks, [await run_trial(task, trial, bench) for task in tasks for trial in range(task.k)]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
+from passgate.tasks.execution.standstills import Standstills, noticed_standstills
 from passgate.tasks.graders.grading import GradedTrial
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.masking import masker_for
@@ -40,6 +41,7 @@ class TrialResources:
     masker: Masker
     error_retries: int
     grade: GradeTrial
+    standstills: Standstills
     agent_kind: AgentKind | None = None
 
 
@@ -90,6 +92,7 @@ async def open_resources(
             agent=agent,
             agent_kind=spec.kind,
             grade=grade,
+            standstills=await stack.enter_async_context(noticed_standstills()),
             workbench=await stack.enter_async_context(workbench),
             meter=meter,
             cost_cap=cost_cap,

@@ -1,6 +1,7 @@
 """One trial: an eval task and an agent in, a finished trial out."""
 
 import asyncio
+import time
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 
@@ -94,7 +95,7 @@ def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Tria
 async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResources) -> TrialResult:
     """What a trial comes to. Raises `MeasurementError`; `known` holds what was found out before."""
     async with resources.workbench.sandbox(task) as sandbox:
-        seconds = task.budgets.max_seconds or DEFAULT_SECONDS
+        seconds, started = task.budgets.max_seconds or DEFAULT_SECONDS, time.monotonic()
         with _access(task, resources.meter) as access:
             said = await converse(
                 resources.agent, task, known.trial.trial, sandbox.for_the_agent, access, known.judge, seconds=seconds
@@ -105,6 +106,7 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
         metrics = trial_metrics(transcript)
         known.said(transcript, metrics, sandbox.isolation)
         said.checked()
+        await resources.standstills.refuse_time_out(transcript, started)
         evidence = Evidence(
             task=task,
             transcript=transcript,

@@ -1,6 +1,8 @@
 """`kill -9` of everything, again and again: a run repeats nothing that has finished, and loses nothing."""
 
+import os
 import random
+import signal
 import time
 from collections import Counter
 
@@ -8,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.flows.counting import asked, begun, finished, said, trials, wait_for_trials, write_counting
+from tests.processes import worker_of
 from tests.project import Project
 from tests.unit.agents.agent_server import Says, running_agent
 from tests.waiting import wait_until
@@ -50,3 +53,23 @@ def test_a_run_that_is_killed_twenty_times_repeats_only_what_was_in_flight_and_l
     assert Counter(rows["status"]) == {"passed": len(every)}
     assert len(project.run_folders()) == 1
     assert list(temporary.glob("*/*")) == [], "what killed processes have left is swept"
+
+
+@pytest.mark.slow
+def test_an_agent_is_not_late_because_the_gate_was_stopped(bare_project: Project) -> None:
+    project = bare_project
+    project.environment |= {"PASSGATE_ENGINE": "none"}
+    with running_agent() as agent:
+        agent.replies = [Says(pause=60), Says()]
+        write_counting(project, agent, tasks=1, k=1, jobs=1)
+        gates = (project.path / "gates.yaml").read_text()
+        project.write("gates.yaml", gates.replace("max_steps: 20", "max_steps: 20, budgets: {max_seconds: 4}"))
+        with begun(project) as run:
+            wait_until(lambda: agent.asked != [])
+            worker = worker_of(run.pid)
+            os.kill(worker, signal.SIGSTOP)
+            time.sleep(8)
+            os.kill(worker, signal.SIGCONT)
+            assert run.wait(timeout=600) == 0
+    (trial,) = trials(project)
+    assert (trial["status"], trial["attempts"]) == ("passed", 2)

@@ -8,6 +8,7 @@ import pytest
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.execution.resources import TrialResources
+from passgate.tasks.execution.standstills import Standstills
 from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.masker import Masker
@@ -36,6 +37,7 @@ def bench(suites: Path) -> Iterator[MakeBench]:
                 masker=Masker(secrets),
                 error_retries=retries,
                 grade=grade,
+                standstills=Standstills(),
             )
 
         yield _bench
