@@ -17,6 +17,7 @@ from passgate.tasks.errors import ExitCode
 SECONDS_TO_INTERRUPT = 8.0  # So long an interrupted worker may take to clean up and to say how the run is carried on
 SECONDS_TO_EXIT = 10.0
 """So long a worker that has reported its exit code may take to end; Prefect sends meanwhile what it has not sent."""
+SECONDS_TO_EXIT_INTERRUPTED = 2.0  # CI systems kill what has not ended 10 s after an interrupt
 _SECONDS_TO_DIE = 5.0
 _CHUNK = 65536
 
@@ -100,7 +101,7 @@ class Supervision:
     def _hear(self, news: bytes) -> None:
         self._told += news
         if self._reported.exit_code is not None:
-            self._end_within(SECONDS_TO_EXIT)
+            self._end_within(SECONDS_TO_EXIT_INTERRUPTED if self._interrupted else SECONDS_TO_EXIT)
 
     def _hear_the_rest(self) -> None:
         """A child process of the worker can hold the pipe open, so its end is not waited for."""

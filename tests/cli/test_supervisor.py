@@ -120,7 +120,7 @@ IN_NO_HURRY = """
 import sys
 from passgate.flows.process import supervision
 from passgate.flows.process.supervisor import main
-supervision.SECONDS_TO_EXIT = 4242.0
+supervision.SECONDS_TO_EXIT = supervision.SECONDS_TO_INTERRUPT = 4242.0
 sys.exit(main())
 """
 
@@ -133,6 +133,14 @@ def test_an_interrupt_ends_a_command_at_once_that_has_its_answer(gate: Project) 
         wait_until((gate.path / "answered").exists)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=LIMIT) == 0
+
+
+def test_nobody_waits_long_for_the_end_of_an_interrupted_worker(gate: Project, mark: str) -> None:
+    in_the_worker(gate, "import atexit, time\natexit.register(time.sleep, 4242)")
+    with gate.started([*CODE, IN_NO_HURRY, *run_with("slow.sh")]) as process:
+        wait_for_agent(mark)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=LIMIT) == 130
 
 
 HOLDS_AN_IMPORT = """

@@ -35,7 +35,7 @@ import sys
 from passgate.flows import executors
 from passgate.flows.process import supervision
 from passgate.flows.process.supervisor import main
-supervision.SECONDS_TO_INTERRUPT = supervision.SECONDS_TO_EXIT = 240.0
+supervision.SECONDS_TO_INTERRUPT = supervision.SECONDS_TO_EXIT_INTERRUPTED = 240.0
 executors._SECONDS_TO_CLOSE = 60.0
 sys.exit(main())
 """
