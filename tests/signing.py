@@ -1,11 +1,8 @@
-"""Verdicts that await a sign-off, and keys to sign them with."""
+"""Verdicts that await a sign-off."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
-
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
@@ -69,15 +66,6 @@ def a_sign_off(decision: Literal["approve", "reject"] = "approve", **changes: An
         "verdict_digest": verdict_digest(awaiting()),
     }
     return SignOff(**(plain | changes))
-
-
-def write_keys(folder: Path) -> tuple[Path, Path]:
-    """A new key in two files: the private half and the public one."""
-    key = Ed25519PrivateKey.generate()
-    private, public = folder / "key.pem", folder / "public.pem"
-    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
-    return private, public
 
 
 def write_gate(folder: Path) -> None:

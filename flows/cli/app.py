@@ -26,7 +26,6 @@ from passgate.flows.cli.traces import traces
 from passgate.flows.cli.trend import trend
 from passgate.flows.cli.try_task import try_task
 from passgate.flows.cli.validate import validate
-from passgate.flows.cli.verify import verify
 from passgate.flows.cli.view import view
 
 P = ParamSpec("P")
@@ -80,7 +79,6 @@ app.command()(_judging(judge))
 app.command()(report)
 app.command()(view)
 app.command("sign-off")(_judging(sign_off))
-app.command()(verify)
 app.command()(comment)
 app.command()(traces)
 app.command()(trend)

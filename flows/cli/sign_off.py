@@ -1,6 +1,5 @@
 """`passgate sign-off`: record a person's decision on a verdict that waits for it."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -13,13 +12,6 @@ def sign_off(
     by: Annotated[str, typer.Option(metavar="NAME", help="Your name.")],
     decision: Annotated[Literal["approve", "reject"], typer.Option(help="`approve` gives PASS, `reject` gives FAIL.")],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why you decide so.")],
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="KEY.pem",
-            help="Sign the verdict with this ed25519 key. PASSGATE_SIGNING_PASSPHRASE decrypts an encrypted key.",
-        ),
-    ] = None,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> int:
@@ -32,9 +24,8 @@ def sign_off(
     from passgate.tasks.reports.messages import LONGEST_MESSAGE
 
     run_id = find_run(run)
-    verdict = decide(run_id, by=by, decision=decision, reason=reason, key_file=key)
+    verdict = decide(run_id, by=by, decision=decision, reason=reason)
     store = RunStore.of(run_id)
     lines = [printable(verdict.headline, LONGEST_MESSAGE), f"artifacts  {store.shown}"]
-    lines += [f"signed     {store.shown}/{store.attestation.name}"] if key is not None else []
     say_verdict(verdict, lambda: "\n".join(lines), as_json=as_json, quiet=quiet)
     return verdict.exit_code

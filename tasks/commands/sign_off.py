@@ -1,25 +1,15 @@
 """Sign-off: record what a person decides about a run that waits for it, and give the verdict that now holds."""
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from passgate.tasks.attestations.keys import MAX_KEY_BYTES, signing_key
-from passgate.tasks.attestations.reading import UnreadableError, read_bounded, recorded_trials
-from passgate.tasks.attestations.statement import (
-    IN_TOTO,
-    Envelope,
-    Signature,
-    envelope_text,
-    signed_bytes,
-    statement_of,
-)
 from passgate.tasks.commands.report import known_before
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.masking import masker_of
-from passgate.tasks.history.run_store import RunStore, verdict_text
+from passgate.tasks.history.recorded_trials import recorded_trials
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.judge import inputs_of
 from passgate.tasks.model.baseline import Baseline
@@ -29,26 +19,17 @@ from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, v
 from passgate.tasks.planning.plan import plan_of
 from passgate.tasks.report import report, view_of
 
-PASSPHRASE_VARIABLE = "PASSGATE_SIGNING_PASSPHRASE"
 _LONGEST_NAME = 200
 _LONGEST_REASON = 10_000
 _NAMED_TASKS = 3
 
 
-def sign_off(
-    run_id: str, *, by: str, decision: Literal["approve", "reject"], reason: str, key_file: Path | None = None
-) -> Verdict:
-    """Decide on a verdict that waits for it, write it again with its reports, and sign it if there is a key.
+def sign_off(run_id: str, *, by: str, decision: Literal["approve", "reject"], reason: str) -> Verdict:
+    """Decide on a verdict that waits for it, and write it again with its reports.
 
-    Raises `UsageError` for a verdict that waits for nothing or whose inputs have changed since, and for a key that
-    cannot be used. Then nothing is written.
+    Raises `UsageError` for a verdict that waits for nothing or whose inputs have changed since. Then nothing is
+    written.
     """
-    key = None
-    if key_file is not None:
-        try:
-            key = signing_key(read_bounded(key_file, MAX_KEY_BYTES), os.environ.get(PASSPHRASE_VARIABLE, ""))
-        except UnreadableError as error:
-            raise UsageError(f"the key {key_file} {error}") from error
     store = RunStore.of(run_id)
     with store.held():
         verdict, plan = _awaiting(store), store.read_plan()
@@ -63,21 +44,9 @@ def sign_off(
         )
         signed = signed_off(verdict, decided)
         trials = store.read_trials()
-        # The signature comes first: until the verdict is written nothing is decided, and then nothing may stay signed.
-        attestation = None
-        if key is not None:
-            payload = statement_of(signed, verdict_text(signed).encode("utf-8"))
-            signature = Signature(keyid=key.keyid, sig=key.sign(signed_bytes(payload)))
-            attestation = envelope_text(Envelope(payload=payload, payload_type=IN_TOTO, signatures=(signature,)))
-        store.write_attestation(attestation)
-        try:
-            known = known_before(plan, trials)
-            view = view_of(signed, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
-            report(view, store, masker)
-        except StorageError:
-            if store.read_verdict() != signed:
-                store.write_attestation(None)
-            raise
+        known = known_before(plan, trials)
+        view = view_of(signed, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
+        report(view, store, masker)
     return signed
 
 

@@ -40,7 +40,6 @@ CHANGE: Final = "change"  # What the run of a change's own files is called, afte
 _PLAN: Final = "plan.json"
 _JOURNAL: Final = "journal.jsonl"
 _VERDICT: Final = "verdict.json"
-_ATTESTATION: Final = "verdict.intoto.json"
 _LOCATION: Final = "location"  # In the folder of a run that is kept at a URL: where that is
 _PROBE: Final = "probe"
 _LEASE: Final = "lease"
@@ -123,11 +122,6 @@ class RunStore:
         return self.here / _VERDICT
 
     @property
-    def attestation(self) -> Path:
-        """The signed statement about the verdict, where somebody has signed it off with a key."""
-        return self.here / _ATTESTATION
-
-    @property
     def plan(self) -> Path:
         """The plan's file, on this machine."""
         return self.path / _PLAN
@@ -182,7 +176,7 @@ class RunStore:
                 raise StorageError(f"the run {self.location} is going on: it is held by {holder.described}")
         with self.locked():
             for place in self._places:
-                place.remove((_ATTESTATION, _VERDICT))
+                place.remove([_VERDICT])
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -335,30 +329,12 @@ class RunStore:
         """
         self._write_twice(name, text)
 
-    def write_attestation(self, text: str | None) -> None:
-        """Write the signed statement about the verdict, or take away that of an earlier one. Raises `StorageError`."""
-        if text is not None:
-            self._write_twice(_ATTESTATION, text)
-            return
-        for place in self._places:
-            place.remove([_ATTESTATION])
-
     def _write_twice(self, name: str, text: str) -> None:
         """Write a file where the run is kept, and its copy here, where commands have to know whose copy it is."""
         if self.is_elsewhere and LocalStorage(self.here).size(_LOCATION) is None:
             self.settle_here()
         for place in self._places:
             place.write(name, _bytes(text))
-
-    def copy_records(self, folder: Path) -> None:
-        """Copy what a signed verdict names into a folder: the statement, the verdict, the journal."""
-        copy = LocalStorage(folder)
-        for name in (_ATTESTATION, _VERDICT):
-            content = self._storage.read(name)
-            if content is not None:
-                copy.write(name, content)
-        for number, (_, content) in enumerate(self.journal_parts()):
-            copy.write(f"journal.{number}.jsonl", content)
 
     @property
     def _places(self) -> list[Storage]:

@@ -1,4 +1,4 @@
-"""The answer of a gate, with every reason and the digest of every input; its sign-off, and what is signed of it."""
+"""The answer of a gate, with every reason and the digest of every input; its sign-off."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -303,55 +303,3 @@ def signed_off(verdict: Verdict, sign_off: SignOff) -> Verdict:
             "sign_off": sign_off,
         }
     )
-
-
-class Claim(Frozen):
-    """The part of a statement that is passgate's own."""
-
-    gate: GateName
-    run_id: str
-    agent: str
-    decision: Decision
-    judged_at: datetime
-    revision: Revision
-    sign_off: SignOff | None
-    verdict_digest: str
-    """`verdict_digest` of the verdict."""
-    inputs: Inputs
-
-
-class Statement(Frozen):
-    """What was signed of a verdict."""
-
-    verdict_file: str
-    """SHA-256 of verdict.json, as hex."""
-    claim: Claim
-
-
-class CheckResult(StrEnum):
-    """How a thing that a statement names compares with the thing itself."""
-
-    OK = "ok"
-    DIFFERS = "differs"
-    NOT_HERE = "not here"
-
-
-class VerificationCheck(Frozen):
-    """One thing that was looked at."""
-
-    finding: CheckResult
-    subject: str
-    detail: str = ""
-
-
-class Verification(Frozen):
-    """What is left of an envelope after looking at everything it names."""
-
-    checks: tuple[VerificationCheck, ...]
-    statement: Statement | None = None
-    """`None` where no signature is by the given key, so that nobody is known to have said anything."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing differs."""
-        return all(check.finding is not CheckResult.DIFFERS for check in self.checks)

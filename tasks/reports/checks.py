@@ -1,22 +1,20 @@
-"""What `passgate check-graders`, `doctor` and `verify` found, for a terminal: a line for each thing they looked at."""
+"""What `passgate check-graders` and `doctor` found, for a terminal: a line for each thing they looked at."""
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from passgate.tasks.model.checks import CheckCounts, GraderCheck, State, Symptom
-from passgate.tasks.model.verdict import CheckResult, Claim, Verification
 from passgate.tasks.reports import console, figures
 from passgate.tasks.reports.console import MESSAGE, NAME, Marked, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
-_LONGEST_SYMPTOM, _LONGEST_CLAIM = 1000, 2000
+_LONGEST_SYMPTOM = 1000
 _STYLE_OF_GOOD = {"passed": "green", "derived": "", "failed": "bold red", "not measured": "yellow", "none": "bold red"}
 _MARKS = {State.OK: ("✓", "green"), State.WARNING: ("!", "yellow"), State.FAILED: ("✗", "red")}
-_STYLES = {CheckResult.OK: "green", CheckResult.DIFFERS: "bold red", CheckResult.NOT_HERE: "yellow"}
 _RULES = (
     "known-good: what must pass; derived: made from the graders' options. known-bad: doing nothing and the "
     "counterexamples; how many failed. mutants: of the known-good transcript; how many failed. graders: how many "
@@ -90,40 +88,3 @@ def doctor_report(symptoms: Sequence[Symptom], *, width: int, color: bool) -> st
     worst = max(counts, key=list(State).index, default=State.OK)
     summary = heading(", ".join(f"{counts[state]} {state}" for state in State), f"bold {_MARKS[worst][1]}")
     return rendered(*parts, summary, width=width, color=color).removeprefix("\n")
-
-
-def verification_report(verification: Verification, *, width: int, color: bool) -> str:
-    """What was checked, a line each; then what the signed verdict says, and whether it holds."""
-    parts: list[RenderableType] = []
-    for check in verification.checks:
-        text = Text.assemble((f"{check.subject}: ", "bold"), printable(check.detail, _LONGEST_CLAIM))
-        parts.append(Marked(f"{check.finding:<8}", text, style=_STYLES[check.finding]))
-    missing = sum(check.finding is CheckResult.NOT_HERE for check in verification.checks)
-    if verification.statement is not None:
-        parts += _claim(verification.statement.claim)
-    if verification.statement is None:
-        conclusion, result = "Not signed with this key: do not trust what it says", CheckResult.DIFFERS
-    elif not verification.holds:
-        conclusion, result = "The signature is valid, but something here is not as signed", CheckResult.DIFFERS
-    elif missing:
-        conclusion, result = f"Everything here is as signed; {missing} could not be checked", CheckResult.NOT_HERE
-    else:
-        conclusion, result = "Everything is as signed", CheckResult.OK
-    return rendered(*parts, heading(conclusion, _STYLES[result]), width=width, color=color)
-
-
-def _claim(claim: Claim) -> Iterator[RenderableType]:
-    yield heading(f"{claim.gate} {claim.decision}", console.DECISION_STYLE[claim.decision])
-    revision, signed = claim.revision, claim.sign_off
-    commit = f"{revision.commit}{' with changes' if revision.dirty else ''}" if revision.commit else "none"
-    facts = {
-        "run": f"{claim.run_id}, judged at {claim.judged_at:%Y-%m-%d %H:%M:%S %Z}",
-        "agent": claim.agent,
-        "commit": f"{commit}{f' on {revision.branch}' if revision.branch else ''}",
-        "sign-off": "none",
-    }
-    if signed is not None:
-        facts["sign-off"] = f"{signed.decision} by {signed.by} at {signed.at:%Y-%m-%d %H:%M:%S %Z}"
-        facts["reason"] = signed.reason
-    for name, text in facts.items():
-        yield _line(f"{name:<8}", text, "dim", indent=0, limit=_LONGEST_CLAIM)

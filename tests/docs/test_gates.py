@@ -9,14 +9,11 @@ import yaml
 
 from passgate import __version__
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.attestations.statement import VERDICT_FILE
-from passgate.tasks.commands import verify as verifying
 from passgate.tasks.commands.forecast import basis_of, forecast
 from passgate.tasks.formats import digests
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.integrity import git
 from passgate.tasks.integrity.judging_places import What
-from passgate.tasks.model import verdict
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.run import Revision, RunRequest
 from passgate.tasks.model.task import GateName
@@ -25,7 +22,7 @@ from passgate.tasks.planning.plan import PlanFiles, make_plan
 from passgate.tasks.planning.preflight import problems_of
 from passgate.tasks.reports.forecast import forecast_text
 from tests.builders import SHIPPED, task_document
-from tests.docs.pages import PAGES, blocks, cells, code_in, rows, section, table
+from tests.docs.pages import PAGES, blocks, code_in, rows, section, table
 from tests.project import REPOSITORY
 
 
@@ -58,14 +55,6 @@ def test_a_grader_that_cannot_fail_is_refused_as_it_says(tmp_path: Path, monkeyp
     (problem,) = problems_of(load_tasks(Path("suites"), SHIPPED), SHIPPED.gates[GateName.CI_MERGE])
     without_place = re.compile(r":\d+:\d+:")
     assert without_place.sub("", str(problem)) in without_place.sub("", PAGES["docs/grader-checks.md"])
-
-
-def test_what_verify_looks_at_and_finds() -> None:
-    text = section("docs/releases.md", "Verifying")
-    source = Path(verifying.__file__).read_text(encoding="utf-8")
-    named = {*re.findall(r'_(?:ok|differs|not_here)\("(\w+)"', source)}
-    assert set(cells(text)) == named | {VERDICT_FILE, verifying._JOURNAL}
-    assert set(map(str, verdict.CheckResult)) <= code_in(text)
 
 
 def words_of(forecast: str) -> list[list[str]]:

@@ -15,7 +15,7 @@ from tests.project import REPOSITORY
 
 HOSTS = {
     *("arxiv.org", "docs.prefect.io", "github.com", "keepachangelog.com", "semver.org"),
-    *("api.anthropic.com", "api.openai.com", "desk.example", "in-toto.io", "models.example"),
+    *("api.anthropic.com", "api.openai.com", "desk.example", "models.example"),
 }
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from passgate.flows.evaluate import evaluate
-from passgate.tasks.commands.verify import records_at
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.execution.batches import batches_of
 from passgate.tasks.execution.distributed.batch import run_batch
@@ -93,8 +92,6 @@ def test_a_run_is_kept_at_its_url_and_comes_to_the_same_verdict(
     found = find_run(f"{url}/last")
     assert RunStore.of(found).read_verdict() == there
     assert len(RunStore.of(found).read_trials()) == 6
-    with records_at(found) as records:
-        assert (records / "verdict.json").is_file()
 
 
 def test_another_machine_runs_a_batch_with_the_url_alone(

@@ -18,7 +18,7 @@ from typing import Any
 
 PASSGATE = (
     *("passgate.tasks.*", "passgate.flows.cli.*", "passgate.flows.process.*"),
-    *("cryptography.hazmat.primitives.serialization", "httpx", "jinja2", "pandas", "pyarrow.dataset", "uvicorn"),
+    *("httpx", "jinja2", "pandas", "pyarrow.dataset", "uvicorn"),
 )
 """All that a command without Prefect imports."""
 PASSGATE_IN_PREFECT = (*PASSGATE, "passgate.flows.*", "prefect.cli", "prefect.workers.process")

@@ -1,4 +1,4 @@
-"""A release that awaits a sign-off, and the same release signed: each made once, and laid out anew for every test."""
+"""A release that awaits a sign-off: made once, and laid out anew for every test."""
 
 import shutil
 from collections.abc import Callable
@@ -8,20 +8,19 @@ import pytest
 
 from passgate.tasks.history.run_store import RunStore
 from tests.repositories import GitRepository
-from tests.signing import a_run_that_awaits, write_gate, write_keys
-from tests.unit.releases import decide
+from tests.signing import a_run_that_awaits, write_gate
 
 LayOut = Callable[[str], Path]
 
 
 def _clear(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GITHUB_STEP_SUMMARY", "SECRET_WORD", "PASSGATE_SIGNING_PASSPHRASE"):
+    for name in ("GITHUB_STEP_SUMMARY", "SECRET_WORD"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="session")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the release, the signed one and the two halves of the key."""
+    """A folder with the release."""
     folder = tmp_path_factory.mktemp("releases")
     project = folder / "project"
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -31,10 +30,8 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
         repository.write(".gitignore", ".passgate/\n")
         write_gate(project)
         repository.commit()
-        run = a_run_that_awaits()
+        a_run_that_awaits()
         shutil.copytree(project, folder / "awaiting")
-        decide(run, key_file=write_keys(folder)[0])
-        shutil.copytree(project, folder / "signed")
     return folder
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.attestations.keys import verifying_key
-from passgate.tasks.attestations.statement import read_envelope, signed_bytes
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
@@ -16,13 +14,11 @@ from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, verdict_digest
 from passgate.tasks.reports.run_files import RUN_FILES
-from tests.signing import write_keys
 from tests.unit.releases import decide, files_of, verdict_of
 
 
 @pytest.mark.parametrize(("decision", "expected"), [("approve", (Decision.PASS, 0)), ("reject", (Decision.FAIL, 1))])
 def test_what_is_decided_is_the_verdict(run: RunStore, decision: str, expected: tuple[Decision, int]) -> None:
-    run.attestation.write_text("{}")
     before, files, began = verdict_of(run), files_of(run), datetime.now(UTC)
     assert (before.decision, before.exit_code, before.awaiting_sign_off) == (Decision.INCONCLUSIVE, 3, True)
     verdict = decide(run, decision)
@@ -36,7 +32,6 @@ def test_what_is_decided_is_the_verdict(run: RunStore, decision: str, expected: 
         assert (run.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
     assert (run.path / "summary.md").read_bytes() != files["summary.md"]
     assert not list(Path(".passgate/history").rglob("*.parquet"))
-    assert not run.attestation.exists(), "nothing is signed without a key, and that of an earlier verdict goes"
 
 
 def test_nobody_signs_off_twice_and_a_sign_off_is_not_undone_by_carrying_the_run_on(run: RunStore) -> None:
@@ -97,38 +92,7 @@ def test_a_secret_is_masked_in_what_is_said(run: RunStore, monkeypatch: pytest.M
     assert not any(b"hunter22" in content for content in files_of(run).values())
 
 
-@pytest.mark.parametrize("decision", ["approve", "reject"])
-def test_with_a_key_the_verdict_is_signed(run: RunStore, tmp_path: Path, decision: str) -> None:
-    private, public = write_keys(tmp_path)
-    decide(run, decision, key_file=private)
-    envelope = read_envelope(run.attestation.read_bytes())
-    key = verifying_key(public.read_bytes())
-    (signature,) = envelope.signatures
-    assert signature.keyid == key.keyid
-    assert key.has_signed(signed_bytes(envelope.payload), signature.sig)
-    run.begin()
-    assert (run.verdict.exists(), run.attestation.exists()) == (False, False)
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("public.pem", "public.pem is no private key in PEM"),
-        ("missing.pem", "missing.pem cannot be read: No such file"),
-        ("large.pem", "large.pem is larger than 64 KiB"),
-        (".", "is no regular file"),
-    ],
-)
-def test_a_key_that_cannot_be_used_is_found_first(run: RunStore, tmp_path: Path, name: str, problem: str) -> None:
-    before = files_of(run)
-    write_keys(tmp_path)
-    (tmp_path / "large.pem").write_bytes(b"x" * 70_000)
-    with pytest.raises(UsageError, match=problem):
-        decide(run, key_file=tmp_path / name)
-    assert files_of(run) == before
-
-
-def test_what_is_not_written_is_not_signed_off(run: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_written_is_not_signed_off(run: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise StorageError("the disk is full")
 
@@ -136,7 +100,7 @@ def test_what_is_not_written_is_not_signed_off(run: RunStore, tmp_path: Path, mo
     with monkeypatch.context() as patched:
         patched.setattr(RunStore, "write_reports", fails)
         with pytest.raises(StorageError):
-            decide(run, key_file=write_keys(tmp_path)[0])
-    assert files_of(run) == before, "a signature that was left behind would verify on its own"
+            decide(run)
+    assert files_of(run) == before
     assert verdict_of(run).awaiting_sign_off
     assert decide(run).decision is Decision.PASS

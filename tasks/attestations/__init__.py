@@ -1,1 +1,0 @@
-"""Signed verdicts: in-toto statements in DSSE envelopes. Bytes in, values out."""
