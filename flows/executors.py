@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from passgate.flows.concurrency_limit import refuse_missing_limit, shared_limit
-from passgate.flows.work_pool import on_work_pool, refuse_work_pool
 from passgate.tasks.errors import PassgateError, UsageError, WorkerLostError
 from passgate.tasks.execution.coordinator import Executor
 from passgate.tasks.execution.distributed.executor import distributed_executor
@@ -49,9 +48,7 @@ _SECONDS_TO_CONNECT = 15.0
 def refuse_runner(request: RunRequest) -> None:
     """Raise `UsageError` for a task runner that this installation does not have, or that is not fully named."""
     runner = request.runner
-    if request.work_pool is not None:
-        refuse_work_pool(request)
-    elif runner is None:
+    if runner is None:
         for option, value in (("--workers", request.workers), ("--runner-address", request.runner_address)):
             if value is not None:
                 raise UsageError(f"{option} is for a task runner of Prefect: add --runner process, dask or ray")
@@ -73,8 +70,6 @@ def open_executor(
 
     It calls `handed_out` for each task run of the flow run that is none of the engine's.
     """
-    if plan.request.work_pool is not None:
-        return on_work_pool(plan, store, finished)
     if plan.request.runner is None:
         return in_process(engine, grade, plan, store, journal, finished, open_limit=shared_limit)
     return _on_task_runner(handed_out, plan, store, finished)

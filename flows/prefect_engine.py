@@ -43,8 +43,7 @@ from passgate.flows.flow_runs import (
 )
 from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm, ignore_interrupts
-from passgate.flows.work_pool import refuse_missing_pool
-from passgate.tasks.errors import PassgateError, UsageError
+from passgate.tasks.errors import PassgateError
 from passgate.tasks.execution.distributed.executor import MOST_TASK_RUNS
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
 from passgate.tasks.execution.worker import fault_of_task
@@ -179,7 +178,6 @@ async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -
             async with cancelled_by_prefect() as cancellation:
                 await resolve_environment()
                 begun = continued(_with_environment(await with_deployment(request)), run_id)
-                await _refuse_missing_pool(begun)
                 verdict = await evaluate(
                     gate, begun, engine, run_id=run_id, open_executor=partial(open_executor, engine, engine.handed_out)
                 )
@@ -204,16 +202,6 @@ async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -
     if settled != verdict:
         await engine.publish(settled)
     return judged(settled)
-
-
-async def _refuse_missing_pool(request: RunRequest) -> None:
-    """Raise `UsageError` for a work pool that is not there, before the run has a plan."""
-    try:
-        await refuse_missing_pool(request)
-    except UsageError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the executor asks again
-        get_run_logger().warning("Prefect does not say whether the work pool is there: %s", error)
 
 
 def _with_environment(request: RunRequest) -> RunRequest:

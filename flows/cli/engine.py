@@ -71,42 +71,18 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
                 raise EngineError(f"Prefect{_at_server()} has ended the flow run as {state.name}")
         except EngineError as error:
             if not store.has_verdict():
-                _refuse_without_prefect(plan, because=f"{error}; ")
+                _refuse_without_prefect(plan, error)
             warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
     if not store.has_verdict():
-        if engine is EngineName.NONE:
-            _refuse_without_prefect(plan)
         await evaluate(plan.gate, request, NoEngine(), plan)
 
 
-async def refuse_missing_work_pool(plan: Plan) -> None:
-    """Raise `UsageError` for a work pool that is not there, before the run begins. Without an answer of Prefect, say
-    nothing: the run tells.
-    """
-    if plan.request.work_pool is None:
-        return
-    try:
-        async with _prefect(plan):
-            from passgate.flows.work_pool import refuse_missing_pool
-
-            async with asyncio.timeout(_seconds_to_start()):
-                await refuse_missing_pool(plan.request)
-    except UsageError:
-        raise
-    except Exception:  # noqa: BLE001 - whatever it is, it is Prefect's
-        return
-
-
-def _refuse_without_prefect(plan: Plan, because: str = "") -> None:
-    """Raise `EngineError` if the run needs Prefect. `because` says how Prefect has failed; without it nobody has asked
-    for Prefect, and trials without slots of a concurrency limit are none of its failures.
-    """
-    limit = plan.agent.concurrency_limit if because else None
-    needs = f"work pool {plan.request.work_pool}" if plan.request.work_pool is not None else ""
-    needs = needs or (f"concurrency limit {limit}" if limit is not None else "")
-    if needs:
+def _refuse_without_prefect(plan: Plan, failure: EngineError) -> None:
+    """Raise `EngineError` if trials of the run need a concurrency limit of Prefect, which has failed."""
+    limit = plan.agent.concurrency_limit
+    if limit is not None:
         remedy = f"carry the run on with `passgate run {plan.gate} --resume {plan.run_id}`"
-        raise EngineError(f"{because}the {needs} needs Prefect; {remedy}")
+        raise EngineError(f"{failure}; the concurrency limit {limit} needs Prefect; {remedy}")
 
 
 async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
@@ -178,8 +154,6 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
         return
     try:
         refuse_embedded(plan)
-        if plan.request.work_pool is not None:
-            raise UsageError("--work-pool needs a Prefect server that its workers reach: set PREFECT_API_URL")
         yield
     except BaseException:
         # The run may go on without Prefect: nobody waits for what the server still holds.

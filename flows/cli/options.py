@@ -79,10 +79,6 @@ JobsOption = Annotated[int | None, typer.Option(min=1, help="Trials at the same 
 MaxCostOption = Annotated[
     float | None, typer.Option(metavar="USD", min=0, help="Cost cap of the whole command in US dollars.")
 ]
-WorkPoolOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Run the batches of trials on this work pool of Prefect; needs --run-store."),
-]
 RunnerOption = Annotated[
     RunnerName | None, typer.Option(help="Run the trials in batches on this task runner of Prefect.", metavar="RUNNER")
 ]

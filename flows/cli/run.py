@@ -45,7 +45,6 @@ def run(
         options.EngineName,
         typer.Option(envvar="PASSGATE_ENGINE", help="`prefect` shows the run in Prefect; `none` starts faster."),
     ] = options.EngineName.PREFECT,
-    work_pool: options.WorkPoolOption = None,
     runner: options.RunnerOption = None,
     workers: options.WorkersOption = None,
     runner_address: options.RunnerAddressOption = None,
@@ -69,15 +68,13 @@ def run(
         jobs=jobs,
         max_cost=max_cost,
         run_store=run_store,
-        work_pool=work_pool,
         runner=runner,
         workers=workers,
         runner_address=runner_address,
     )
     refuse_runner(request)
-    if (runner or work_pool) is not None and engine is options.EngineName.NONE:
-        what = f"--work-pool {work_pool}" if work_pool is not None else f"--runner {runner}"
-        raise typer.BadParameter(f"{what} needs Prefect: leave out --engine none (PASSGATE_ENGINE)")
+    if runner is not None and engine is options.EngineName.NONE:
+        raise typer.BadParameter(f"--runner {runner} needs Prefect: leave out --engine none (PASSGATE_ENGINE)")
     if resume is not None:
         # Only what is on the command line can contradict the run that is resumed: a default says nothing.
         sources = {name: context.get_parameter_source(name) for name in context.params}
@@ -159,7 +156,7 @@ async def _run(
     progress: bool,
 ) -> "Verdict":
     """Run a gate. Call `begin` with the run's folder as soon as the folder exists."""
-    from passgate.flows.cli.engine import refuse_missing_work_pool, run_gate
+    from passgate.flows.cli.engine import run_gate
     from passgate.flows.cli.progress import Progress
     from passgate.tasks.errors import EngineError, StorageError, first_known
     from passgate.tasks.history.run_store import RunStore
@@ -171,13 +168,6 @@ async def _run(
         warn(f"this change may have chosen who judges it, which CI does not let pass: {plan.base.doubt}")
     engine = _engine_of(plan, engine)
     store = RunStore.of(plan.run_id)
-    if engine is options.EngineName.PREFECT:
-        try:
-            await refuse_missing_work_pool(plan)
-        except BaseException:
-            if request.run is None:
-                store.remove()
-            raise
     store.begin()
     begin(store, plan)
     failure: Exception | None = None

@@ -39,7 +39,6 @@ AGENTV_PLACEHOLDERS: Final = {
 }  # Each with passgate's name for what it stands for
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+|[A-Z_]+)\}")
 _OF_A_FILE = re.compile(r"\{(\w+)\}")
-_ON_WORK_POOL: Final = "; on a work pool, check `working_dir` of its job variables, in which batches run"
 _SANDBOX_FILES = f"{SANDBOXES}/*/files"
 _ROLES: Final = ("system", "user", "assistant")
 _FAILED: Final = frozenset({"error", "timeout", "cancelled"})
@@ -120,7 +119,7 @@ class Places:
         project = repository_of(working_folder)
         start = None if cwd is None else project / cwd
         if start is not None and not start.is_dir():
-            raise UsageError(f"the agent's `cwd` is no folder: {start}; name one relative to {project}{_ON_WORK_POOL}")
+            raise UsageError(f"the agent's `cwd` is no folder: {start}; name one relative to {project}")
         sandboxes = tuple(sorted(suites_folder.glob(_SANDBOX_FILES))) if suites_folder else ()
         return cls(working_folder, project, start, sandboxes)
 
@@ -202,7 +201,7 @@ def _refuse_missing(program: str, places: Places) -> None:
         remedy = f"cannot be run: `chmod +x {place}`"
     else:
         looked = f"there is no file {place}" if place != program else "there is no such file"
-        remedy = f"is not on this machine: {looked}; check --agent{_ON_WORK_POOL if place != program else ''}"
+        remedy = f"is not on this machine: {looked}; check --agent"
     raise UsageError(f"the agent command {program!r} {remedy}")
 
 

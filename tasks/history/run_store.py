@@ -26,7 +26,7 @@ from passgate.tasks.history.journal import (
     parse_part,
     parsed_lines,
 )
-from passgate.tasks.history.lease import Lease, LeaseHolder, living_holder, newest_holder
+from passgate.tasks.history.lease import Lease, living_holder
 from passgate.tasks.history.object_journal import MAIN, ObjectJournal, ObjectParts
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, Storage, protect_state_folder, storage_at
 from passgate.tasks.history.url_storage import UrlStorage
@@ -305,17 +305,6 @@ class RunStore:
     def read_file(self, name: str) -> bytes | None:
         """A file that is kept with the run; `None` where there is none. Raises `StorageError`."""
         return self._storage.read(name)
-
-    def has_file(self, name: str) -> bool:
-        """Whether a file is kept with the run. Raises `StorageError`."""
-        return self._storage.size(name) is not None
-
-    def holder_of_part(self, part: str) -> LeaseHolder | None:
-        """Who has written a part of the journal of a run at a URL last: with another `until` each time that the holder
-        renews the lease, whatever its clock says. Raises `StorageError`.
-        """
-        _, holder = newest_holder(self._storage, f"{_LEASES_OF_PARTS}/{part}")
-        return holder
 
     def write_reports(self, verdict: Verdict, reports: Mapping[str, str]) -> None:
         """Write the verdict and the files that are views of it. Raises `StorageError`."""

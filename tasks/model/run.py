@@ -52,7 +52,6 @@ class RunRequest(Frozen):
     """URL below which the run is kept; in the working folder when not given."""
     run: str | None = None
     """A run that was planned or begun before, to be carried on: its id, or its URL."""
-    work_pool: str | None = None
     """Work pool of Prefect whose workers run the batches of trials, each as a flow run."""
     runner: RunnerName | None = None
     """The task runner of Prefect on which batches of trials run; they run in the process of the flow when not given."""
@@ -62,7 +61,7 @@ class RunRequest(Frozen):
     """Of the scheduler of Dask, or of the Ray cluster; a local one is started for the run when not given."""
 
 
-ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost", "runner", "workers", "runner_address", "work_pool"})
+ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost", "runner", "workers", "runner_address"})
 """What may differ when a run is resumed."""
 
 

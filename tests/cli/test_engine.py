@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.answering import Answer, answering, forwarded, serving
+from tests.answering import Answer, forwarded, serving
 from tests.cli.commands import exits, imported_by, told
 from tests.gates import shell_agent, verdict_of
 from tests.prefect_servers import free_port, started_server
@@ -129,21 +129,6 @@ def test_a_database_in_memory_is_no_file(gate: Project) -> None:
     ended = exits(gate, 1, *RUN, PREFECT_API_DATABASE_CONNECTION_URL="sqlite+aiosqlite:///:memory:")
     assert "passgate:" not in ended.stderr
     assert list(gate.path.glob(":*")) == []
-
-
-@pytest.mark.parametrize("server", ["dead", "unauthorized"])
-def test_a_work_pool_whose_server_does_not_let_us_in_ends_the_run_and_says_nothing_else(
-    gate: Project, tmp_path: Path, server: str
-) -> None:
-    with answering(401, b"") as unauthorized:
-        address = unauthorized.url if server == "unauthorized" else f"http://127.0.0.1:{free_port()}"
-        url = f"{address}/api"
-        pool = ("--work-pool", "trials", "--run-store", f"file://{tmp_path}/runs")
-        ended = exits(gate, 3, *RUN, *pool, PREFECT_API_URL=url)
-    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("passgate:")]
-    assert (f"{url} (PREFECT_API_URL)".removeprefix("http://") in line, GOES_ON in line) == (True, False), line
-    assert line.endswith(f"the work pool trials needs Prefect; {how_to_resume(gate.path)}")
-    assert "401" in line or server == "dead"
 
 
 NEVER_STARTS = "import time; time.sleep(4242)"

@@ -25,7 +25,6 @@ from tests.waiting import until
         ({"runner": "dask"}, "--runner dask is not installed: pip install 'passgate[dask]'"),
         ({"runner": "ray"}, "--runner ray is not installed: pip install 'passgate[ray]'"),
         ({"runner": "process", "runner_address": "tcp://a:1"}, "--runner process has no address"),
-        ({"work_pool": "pool"}, "--work-pool needs --run-store: its workers reach the run at a URL"),
     ],
 )
 def test_a_task_runner_that_is_not_there_or_not_fully_named_is_refused(

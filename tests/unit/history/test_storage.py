@@ -17,7 +17,6 @@ from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import SHIPPED, a_finished, a_plan, a_task, trials_of, verdict_on
 from tests.object_store import ObjectStore
-from tests.waiting import wait_until
 
 NO_SECRETS = Masker([])
 TASK = a_task()
@@ -101,16 +100,6 @@ async def test_a_part_has_one_writer(store: RunStore) -> None:
     with store.open_journal("b") as journal:
         await journal.append(a_finished(TASK, 1))
     assert len(store.read_journal()) == 2
-
-
-@pytest.mark.usefixtures("renewed_at_once")
-@pytest.mark.parametrize("store", ["file", "memory", "s3"], indirect=True)
-def test_who_writes_a_part_at_a_url_is_known_and_seen_to_renew_its_lease(store: RunStore) -> None:
-    assert store.holder_of_part("b") is None
-    with store.open_journal("b"):
-        first = store.holder_of_part("b")
-        assert first is not None
-        wait_until(lambda: store.holder_of_part("b") != first)
 
 
 async def test_to_look_for_new_trials_takes_a_few_requests_however_many_there_are(tmp_path: Path) -> None:

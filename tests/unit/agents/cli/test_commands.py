@@ -207,7 +207,7 @@ NO_FOLDER = r"`cwd` is no folder: .*; name one relative to "
 @pytest.mark.parametrize(
     ("command", "cwd", "match"),
     [
-        ("{project}/gone.sh", None, GONE + r"/gone\.sh; .* `working_dir` of its job"),
+        ("{project}/gone.sh", None, GONE + r"/gone\.sh; check --agent"),
         ("{project}/agent.py", None, r"cannot be run: `chmod \+x /.*/agent\.py`"),
         ("./gone.sh", "agents/desk", GONE + r"/agents/desk/gone\.sh; check --agent"),
         ("./words.txt", "agents/desk", r"cannot be run: `chmod \+x "),
