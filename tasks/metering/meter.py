@@ -93,7 +93,8 @@ class Meter:
         return TrialMeter(openai, anthropic, _PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
 
     async def _complete(self, trial: TrialMeter, content: bytes) -> ModelAnswer:
-        route = Route(trial, _CHAT_COMPLETIONS, self.upstreams["openai"], self.spec.model)
+        # The built-in agent's model is its target: what the user names, and no choice of an agent's.
+        route = Route(trial, _CHAT_COMPLETIONS, self.upstreams["openai"], self.spec.model or self.spec.target)
         return await complete(route, content, _IN_PROCESS_HEADERS)
 
 

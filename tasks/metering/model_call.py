@@ -5,26 +5,27 @@ The built-in agent's calls begin here. Those of other agents come through the me
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAnswer
 from passgate.tasks.metering.ledger import RefusalError
 from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
+from passgate.tasks.metering.unpacking import READ_ENCODINGS, UnknownEncodingError
 from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.client import Upstream, UpstreamError
-from passgate.tasks.providers.exchange import ApiFormatError
+from passgate.tasks.providers.exchange import ApiFormatError, ReplyError
+from passgate.tasks.providers.refusals import Refusal
 
 CLIENT_ERROR: Final = 400
-_NOT_THE_AGENTS_FAULT: Final = frozenset({401, 402, 403, 404})
+_UNSUPPORTED_MEDIA_TYPE: Final = 415
 _PASSED_HEADERS: Final = ("content-type", "request-id", "x-request-id")
 # No client library tries a refusal of the meter again: it would come to the same.
 _OWN_HEADERS: Final[Mapping[str, str]] = {"content-type": "application/json", "x-should-retry": "false"}
 _EXCERPT: Final = 300  # Characters of a refusal
-_MOST_READ: Final = 16_000  # Bytes of it, of which secrets are masked before the rest is cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Route:
     trial: TrialMeter
     api: Api
     upstream: Upstream
-    model: str | None  # The model in place of the one that the agent asks for
+    model: str | None  # The one that the user names, in place of what the agent asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,13 @@ class AdmittedRequest:
     stream: bool
     body: dict[str, Any]  # As the agent sent it
     content: bytes  # As the provider gets it
+    changed: frozenset[str]  # The keys that passgate changed or added
+    plain: bytes | None = None  # What is sent when the provider does not know a key that was added; `None` without one
+
+    @property
+    def text(self) -> str:
+        """What the agent asks, as text."""
+        return json.dumps(self.body, ensure_ascii=False)
 
 
 async def complete(route: Route, content: bytes, headers: Mapping[str, str]) -> ModelAnswer:
@@ -64,9 +72,17 @@ async def admit(route: Route, content: bytes) -> AdmittedRequest | ModelAnswer:
         call = await route.trial.begin(asked, route.model or asked.model)
     except RefusalError as refusal:
         return error_answer(route.api, CLIENT_ERROR, refusal.code, str(refusal))
-    sent = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
+    least = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
+    sent = least if route.api.name in route.upstream.without_usage else route.api.asking_for_usage(least)
     # Most calls are sent as they came: writing the JSON anew would cost as much as reading it.
-    return AdmittedRequest(call, asked.stream, body, content if sent is body else json_bytes(sent))
+    return AdmittedRequest(
+        call,
+        asked.stream,
+        body,
+        content if sent is body else json_bytes(sent),
+        changed=frozenset(key for key in sent if sent[key] is not body.get(key)),
+        plain=None if sent is least else content if least is body else json_bytes(least),
+    )
 
 
 async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[str, str]) -> ModelAnswer:
@@ -77,43 +93,84 @@ async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[
             route.api.path, admitted.content, headers, seconds=None, progress=call.progress
         )
         if answer.status >= CLIENT_ERROR:
-            refused_by_provider(call, route.upstream, answer.status, answer.body)
+            refused_by_provider(route, admitted, Refusal.of_reply(answer.status, answer.body))
             return ModelAnswer(answer.status, answer.body, passed_headers(answer.headers))
         reply = route.api.read_reply(answer.document)
+        route.upstream.has_answered.add(route.api.name)
         refused = {asked.call_id for asked in reply.calls if call.withheld(asked)}
         call.answered(reply)
         body = json_bytes(route.api.without_calls(answer.document, refused)) if refused else answer.body
         return ModelAnswer(answer.status, body, passed_headers(answer.headers))
     except (UpstreamError, ApiFormatError) as error:
-        return unanswered(route, call, error)
+        return unanswered(route, admitted, error)
     finally:
         call.abandon()
 
 
 def unreadable(route: Route, error: ApiFormatError) -> ModelAnswer:
     """What an agent is told whose request cannot be read."""
+    route.trial.was_asked = True
+    if isinstance(error, UnknownEncodingError):
+        route.trial.ledger.unanswered(MeasurementError(str(error)))
+        answer = error_answer(route.api, _UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", str(error))
+        return replace(answer, headers={**answer.headers, "accept-encoding": READ_ENCODINGS})
     route.trial.ledger.unanswered(str(error))
     return error_answer(route.api, CLIENT_ERROR, "invalid_request_error", str(error))
 
 
-def unanswered(route: Route, call: MeteredCall, error: UpstreamError | ApiFormatError) -> ModelAnswer:
-    """What the agent is told when the provider does not answer, or with something that cannot be read."""
+def unanswered(route: Route, admitted: AdmittedRequest, error: UpstreamError | ApiFormatError) -> ModelAnswer:
+    """What the agent is told when the provider does not answer, with an error inside a reply, or with something that
+    cannot be read.
+    """
+    if isinstance(error, ReplyError):
+        message = broken_reply(route, admitted, error)
+        if error.refusal.is_of_the_request(admitted.text):
+            return error_answer(route.api, CLIENT_ERROR, "invalid_request_error", message)
+        return error_answer(route.api, 503, "provider_unavailable", message)
     if isinstance(error, ApiFormatError):
         message = f"{route.upstream.name} answered what cannot be read: {error}"
-        call.failed(MeasurementError(message, transient=True))
+        admitted.call.failed(MeasurementError(message, transient=True))
     else:
         # What a provider says is the agent's to know.
         message = UNMASKED.render(error.message)
-        call.failed(error)
+        admitted.call.failed(error)
     return error_answer(route.api, 503, "provider_unavailable", message)
 
 
-def refused_by_provider(call: MeteredCall, upstream: Upstream, status: int, body: bytes) -> None:
-    """Note that a provider has refused a call; its status says whether that is the agent's fault."""
-    said = body[:_MOST_READ].decode("utf-8", "replace")
-    what = f"{upstream.name} answered {status}: "
-    is_the_agents_fault = status not in _NOT_THE_AGENTS_FAULT
-    call.failed(f"{what}{said}" if is_the_agents_fault else MeasurementError(raw(what, quote(said, _EXCERPT))))
+def refused_by_provider(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> None:
+    """Note that a provider has refused a call; what it says tells whether that is the agent's fault."""
+    is_the_agents = _is_the_agents_doing(route, admitted, refusal)
+    note_refusal(admitted.call, route.upstream, refusal, is_the_agents=is_the_agents)
+
+
+def note_refusal(call: MeteredCall, upstream: Upstream, refusal: Refusal, *, is_the_agents: bool) -> None:
+    """Note that a provider has refused a call, and whether that is the agent's fault."""
+    what = f"{upstream.name} answered {refusal.status}: "
+    call.failed(
+        f"{what}{refusal.text}" if is_the_agents else MeasurementError(raw(what, quote(refusal.text, _EXCERPT)))
+    )
+
+
+def broken_reply(route: Route, admitted: AdmittedRequest, error: ReplyError) -> str:
+    """Note that a reply holds an error; gives what the agent is told."""
+    message = f"{route.upstream.name} answered with an error in its reply: {error}"
+    if _is_the_agents_doing(route, admitted, error.refusal):
+        admitted.call.failed(message)
+    else:
+        passes = not error.refusal.is_of_the_account(admitted.text)
+        admitted.call.failed(MeasurementError(raw(quote(message, _EXCERPT)), transient=passes))
+    return message
+
+
+def _is_the_agents_doing(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> bool:
+    """Whether the agent's own request provokes a refusal, and not the account, a filter, a key that passgate changed, a
+    model that the user names, or an address that is wrong for every request.
+    """
+    if not refusal.is_of_the_request(admitted.text) or refusal.names(admitted.changed - {"model"}):
+        return False
+    if refusal.is_of_the_model:
+        return route.model is None
+    return not refusal.is_not_found or route.api.name in route.upstream.has_answered
 
 
 def error_answer(api: Api | None, status: int, code: str, message: str) -> ModelAnswer:

@@ -6,8 +6,7 @@ costs is counted, and the rest is refused.
 
 import asyncio
 import re
-import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
 from starlette.requests import Request
@@ -21,29 +20,31 @@ from passgate.tasks.metering.model_call import (
     AdmittedRequest,
     Route,
     admit,
+    broken_reply,
     document_of,
     error_answer,
+    note_refusal,
     passed_headers,
     refused_by_provider,
     unanswered,
     unreadable,
     whole_reply,
 )
-from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
+from passgate.tasks.metering.trial_meter import TrialMeter
+from passgate.tasks.metering.unpacking import MAX_BODY_BYTES, TOO_LARGE, unpacked
 from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.apis.interface import Api, ReplyStream
 from passgate.tasks.providers.client import ProviderReply, StreamedReply, Upstream, UpstreamError
 from passgate.tasks.providers.endpoints import PROVIDERS
-from passgate.tasks.providers.exchange import ApiFormatError, ModelReply, ModelRequest
+from passgate.tasks.providers.exchange import ApiFormatError, ModelReply, ModelRequest, ReplyError
+from passgate.tasks.providers.refusals import Refusal
 
-MAX_BODY_BYTES = 64 * 1024 * 1024
-_TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES // 1024 // 1024} MiB"
 _QUEUE = 256
 """Pieces of a reply that wait for an agent that reads slowly: what a provider sends is not piled up without end."""
 _CHARACTERS_PER_TOKEN = 6  # More than models write in prose, so that a limit that is taken for reached is reached
 _CHECK_BYTES = 2048  # So often a stream is held against what is left of the budgets
 _EMBEDDINGS: Final = "embeddings"
+_USAGE_OPTION: Final = ("stream_options", "include_usage")
 # Some names of models have slashes. No segment begins with a dot, and a percent sign would be decoded once more.
 _SEGMENT: Final = r"[A-Za-z0-9_:@+~=,-][A-Za-z0-9._:@+~=,-]*"
 _MODELS: Final = {name: re.compile(rf"{known.models}(/{_SEGMENT})*") for name, known in PROVIDERS.items()}
@@ -80,19 +81,24 @@ async def _streamed(route: Route, admitted: AdmittedRequest, headers: Mapping[st
         if not first.done():
             first.set_result(answer)
 
+    async def ask(content: bytes) -> ModelAnswer | None:
+        """Pass on what is answered; gives a refusal."""
+        async with route.upstream.stream(route.api.path, content, headers, progress=call.progress) as answer:
+            if answer.status >= CLIENT_ERROR:
+                whole = b"".join([chunk async for chunk in answer.chunks()])
+                return ModelAnswer(answer.status, whole, passed_headers(answer.headers))
+            begin(answer)
+            await _pump(route, admitted, answer, outlet)
+            return None
+
     async def fetch() -> None:
         try:
-            path, progress = route.api.path, call.progress
-            async with route.upstream.stream(path, admitted.content, headers, progress=progress) as answer:
-                if answer.status >= CLIENT_ERROR:
-                    whole = b"".join([chunk async for chunk in answer.chunks()])
-                    refused_by_provider(call, route.upstream, answer.status, whole)
-                    begin(Response(whole, answer.status, passed_headers(answer.headers)))
-                    return
-                begin(answer)
-                await _pump(call, answer, route.api.stream(admitted.body, call.withheld), route.api, outlet)
+            refused = await _refusal_of(route, admitted, ask)
+            if refused:
+                refused_by_provider(route, admitted, Refusal.of_reply(refused.status, refused.content))
+                begin(response_of(refused))
         except (UpstreamError, ApiFormatError) as error:
-            begin(response_of(unanswered(route, call, error)))
+            begin(response_of(unanswered(route, admitted, error)))
         finally:
             call.abandon()
             first.cancel()
@@ -135,10 +141,27 @@ class Outlet:
             self._room.release()
 
 
-async def _pump(call: MeteredCall, answer: StreamedReply, stream: ReplyStream, api: Api, outlet: Outlet) -> None:
+async def _refusal_of(
+    route: Route, admitted: AdmittedRequest, ask: Callable[[bytes], Awaitable[ModelAnswer | None]]
+) -> ModelAnswer | None:
+    """Ask, and once more without the option to say what was used where a provider may not know it."""
+    refused = await ask(admitted.content)
+    if refused is None or admitted.plain is None:
+        return refused
+    if not Refusal.of_reply(refused.status, refused.content).may_be_of_an_option(_USAGE_OPTION):
+        return refused
+    refused = await ask(admitted.plain)
+    if refused is None:
+        route.upstream.without_usage.add(route.api.name)
+    return refused
+
+
+async def _pump(route: Route, admitted: AdmittedRequest, answer: StreamedReply, outlet: Outlet) -> None:
     """Pass a streamed reply on until it ends, breaks or reaches a limit. The call is over before its last piece goes
     out, for an agent that has it may be gone at once.
     """
+    call = admitted.call
+    stream = route.api.stream(admitted.body, call.withheld)
     last = bytearray()
     unchecked = 0
     most = call.admission.max_tokens_out
@@ -163,20 +186,25 @@ async def _pump(call: MeteredCall, answer: StreamedReply, stream: ReplyStream, a
             last += stream.feed(b"\n\n")
     except (MeasurementError, ApiFormatError) as error:
         if not stream.ended:
-            await _break_off(call, error, api, outlet)
+            await _break_off(route, admitted, error, outlet)
             return
     if stream.ended:
+        route.upstream.has_answered.add(route.api.name)
         call.answered(stream.reply)
         await outlet.put(bytes(last))
     else:
-        await _break_off(call, ApiFormatError("the stream ended before the reply did"), api, outlet)
+        await _break_off(route, admitted, ApiFormatError("the stream ended before the reply did"), outlet)
 
 
-async def _break_off(call: MeteredCall, error: Exception, api: Api, outlet: Outlet) -> None:
-    if not isinstance(error, MeasurementError):
-        error = MeasurementError(f"the provider's stream ended early: {error}", transient=True)
-    call.failed(error)
-    await outlet.put(api.error_event("provider_unavailable", UNMASKED.render(error.message)))
+async def _break_off(route: Route, admitted: AdmittedRequest, error: Exception, outlet: Outlet) -> None:
+    if isinstance(error, ReplyError):
+        message = broken_reply(route, admitted, error)
+    else:
+        if not isinstance(error, MeasurementError):
+            error = MeasurementError(f"the provider's stream ended early: {error}", transient=True)
+        admitted.call.failed(error)
+        message = UNMASKED.render(error.message)
+    await outlet.put(route.api.error_event("provider_unavailable", message))
 
 
 async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: Upstream, path: str) -> Response:
@@ -222,7 +250,8 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
         call.failed(error)
         raise
     if answer.status >= CLIENT_ERROR:
-        refused_by_provider(call, upstream, answer.status, answer.body)
+        told = Refusal.of_reply(answer.status, answer.body)
+        note_refusal(call, upstream, told, is_the_agents=told.is_of_the_request(content.decode("latin-1")))
     else:
         call.answered(ModelReply(usage=_usage(answer.document)))
     return _plain(answer)
@@ -244,23 +273,8 @@ async def _read_body(request: Request) -> bytes:
     async for part in request.stream():
         parts += part
         if len(parts) > MAX_BODY_BYTES:
-            raise ApiFormatError(_TOO_LARGE)
-    return _unpacked(bytes(parts), request.headers.get("content-encoding", "identity"))
-
-
-def _unpacked(content: bytes, encoding: str) -> bytes:
-    if encoding == "identity":
-        return content
-    if encoding != "gzip":
-        raise ApiFormatError(f"the request is packed as {encoding!r}, and passgate reads only gzip")
-    unpacking = zlib.decompressobj(wbits=31)
-    try:
-        unpacked = unpacking.decompress(content, MAX_BODY_BYTES)
-    except zlib.error as error:
-        raise ApiFormatError(f"the request is not gzip: {error}") from None
-    if unpacking.unconsumed_tail:
-        raise ApiFormatError(_TOO_LARGE)
-    return unpacked
+            raise ApiFormatError(TOO_LARGE)
+    return unpacked(bytes(parts), request.headers.get("content-encoding", ""))
 
 
 def _sent_headers(request: Request) -> dict[str, str]:

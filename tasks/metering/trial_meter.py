@@ -34,6 +34,7 @@ class TrialMeter:
     forbidden: Forbidden
     ask: Complete
     recorder: TranscriptRecorder = field(default_factory=TranscriptRecorder)
+    was_asked: bool = False  # Whether the agent has sent a model call, answered or not
     _open: dict["MeteredCall", asyncio.Task[None] | None] = field(default_factory=dict)
     """The calls under way, and the tasks that bring them to their end."""
     _answering: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -61,7 +62,8 @@ class TrialMeter:
             call.abandon()
         seen = self.recorder.transcript()
         told = _as_made(reported)
-        transcript = completed(seen, told) if seen.steps else told
+        knows_steps = seen.steps or (self.was_asked and not told.complete)
+        transcript = completed(seen, told) if knows_steps else told
         if self.ledger.end is None:
             return TrialTranscript(transcript, self.ledger.problem)
         end, detail = self.ledger.end
@@ -108,6 +110,7 @@ class TrialMeter:
 
     async def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "MeteredCall":
         """Let a call pass, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
+        self.was_asked = True
         if is_step:
             # Also of a call that is refused: it tells what came of the tool calls before it.
             self.recorder.ask(request, time.monotonic())

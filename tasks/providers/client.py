@@ -88,6 +88,8 @@ class Upstream:
         self._wire = Wire(endpoint)
         self._breaker = Breaker(retry_policy)
         self._limiter = ConcurrencyLimiter()
+        self.has_answered = set[str]()  # The names of APIs in which it has answered a call
+        self.without_usage = set[str]()  # Those in which it does not know the option to say what a stream used
 
     async def send(
         self,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from passgate.tasks.model.transcript import Usage
+from passgate.tasks.providers.refusals import Refusal
 
 NOTHING_KNOWN: Final = Usage()
 
@@ -63,3 +64,11 @@ class ModelReply:
 
 class ApiFormatError(Exception):
     """A request or reply that is not of its API's shape; the text says what is wrong."""
+
+
+class ReplyError(ApiFormatError):
+    """An error that a provider puts into a reply with status 200."""
+
+    def __init__(self, message: str, refusal: Refusal) -> None:
+        self.refusal = refusal
+        super().__init__(message)

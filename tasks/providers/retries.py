@@ -12,9 +12,13 @@ from typing import Any, Final
 
 from passgate.tasks.errors import Raw
 from passgate.tasks.model.quotes import raw
+from passgate.tasks.providers.refusals import Refusal
 
 TRY_AGAIN: Final = frozenset({408, 425, 429})  # Beside 5xx: statuses that may be gone at the next attempt
-OVERLOADED: Final = frozenset({429, 503, 529})
+TOO_MANY: Final = 429
+OVERLOADED: Final = frozenset({TOO_MANY, 503, 529})
+READ_ENCODINGS: Final = frozenset({"identity", "gzip", "x-gzip", "deflate"})
+"""None is asked for, but some gateways pack every answer."""
 _NEVER_BETTER: Final = frozenset({501, 505})
 _SERVER_ERROR: Final = 500
 _SUCCESS: Final = range(200, 300)
@@ -102,14 +106,15 @@ class AttemptError(Exception):
     @property
     def overload(self) -> bool:
         """Whether the provider has too many calls."""
-        return self.status in OVERLOADED
+        return self.status in OVERLOADED and not self.final
 
 
 def check_refusal(status: int, headers: Mapping[str, str], body: bytes) -> None:
     """Raises `AttemptError` for an answer whose status may be gone at the next attempt."""
     if status in TRY_AGAIN or (status >= _SERVER_ERROR and status not in _NEVER_BETTER):
         pause = retry_after(headers, datetime.now(UTC))
-        raise AttemptError(f"it answered {status}{_excerpt(body)}", status=status, asked_pause=pause)
+        final = pause is None and status == TOO_MANY and Refusal.of_reply(status, body).is_out_of_money
+        raise AttemptError(f"it answered {status}{_excerpt(body)}", status=status, asked_pause=pause, final=final)
 
 
 def check_head(status: int, headers: Mapping[str, str], media_type: str) -> None:
@@ -118,7 +123,7 @@ def check_head(status: int, headers: Mapping[str, str], media_type: str) -> None
         return
     if status not in _SUCCESS:
         raise AttemptError(f"it answered {status}, and redirections are not followed: check the base URL", final=True)
-    if headers.get("content-encoding", "identity") != "identity":
+    if headers.get("content-encoding", "identity").lower() not in READ_ENCODINGS:
         encoding = headers["content-encoding"]
         raise AttemptError(f"it answered in the encoding {encoding!r}, which was not asked for", final=True)
     content_type = headers.get("content-type", "")

@@ -1,7 +1,8 @@
 """Connections to one endpoint: kept alive, taken again, and their breakdowns told in words."""
 
 import ssl
-from collections.abc import AsyncGenerator, Iterator
+import zlib
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Final, cast
 
@@ -120,15 +121,36 @@ def _in_words(error: Exception, silence: float) -> str:
 
 
 async def pieces(response: httpcore.Response, silence: float) -> AsyncGenerator[bytes, None]:
-    """The body of an answer as it comes. Raises `AttemptError` when it breaks off or is larger than `MOST_BYTES`."""
+    """The body of an answer as it comes, unpacked. Raises `AttemptError` when it breaks off or is larger than
+    `MOST_BYTES`.
+    """
     size = 0
+    unpack = _unpacking(response)
     async with aclosing(cast("AsyncGenerator[bytes, None]", response.aiter_stream())) as stream:
         while True:
             with breakdowns(silence):
                 piece = await anext(stream, b"")
             if not piece:
                 return
+            piece = unpack(piece)
             size += len(piece)
             if size > MOST_BYTES:
                 raise AttemptError(f"its answer is larger than {MOST_BYTES // 2**20} MiB", final=True)
-            yield piece
+            if piece:
+                yield piece
+
+
+def _unpacking(response: httpcore.Response) -> Callable[[bytes], bytes]:
+    """What makes the body's bytes of those that come. An encoding that nobody reads is left as it is."""
+    encodings = {value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"}
+    if not encodings & {b"gzip", b"x-gzip", b"deflate"}:
+        return lambda piece: piece
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # Tells gzip and zlib apart by itself
+
+    def unpack(piece: bytes) -> bytes:
+        try:
+            return unpacking.decompress(piece, MOST_BYTES + 1)
+        except zlib.error as error:
+            raise AttemptError(f"its answer is not packed as it says: {error}") from error
+
+    return unpack

@@ -4,12 +4,11 @@ import re
 
 import httpx
 
-from passgate.tasks.metering import model_call
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
-from passgate.tasks.providers import retries
+from passgate.tasks.providers import refusals, retries
 from passgate.tasks.providers.endpoints import PROVIDERS, resolved_endpoint
 from tests.docs.pages import PAGES, code_in, rows, section
 from tests.meters import open_served_meter
@@ -51,9 +50,10 @@ async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: Scripted
 
 
 def test_the_statuses_of_providers_in_trouble() -> None:
-    what = {row[0]: row[1] for row in rows(section(PAGE, "Providers in trouble"))[2:]}
-    codes = {outcome: set(map(int, re.findall(r"\b[45]\d\d\b", happened))) for happened, outcome in what.items()}
+    table = rows(section(PAGE, "Providers in trouble"))[2:]
+    codes = {outcome: set(map(int, re.findall(r"\b[45]\d\d\b", happened))) for happened, outcome in table}
     again, fewer = (next(codes[key] for key in codes if key.startswith(begin)) for begin in ("tries", "fewer"))
     assert again == retries.TRY_AGAIN | retries._NEVER_BETTER
     assert fewer == retries.OVERLOADED
-    assert codes["passed to the agent"] == model_call._NOT_THE_AGENTS_FAULT
+    (unauthorised,) = (happened for happened, _ in table if happened.startswith("401"))
+    assert set(map(int, re.findall(r"\b4\d\d\b", unauthorised))) == refusals._UNAUTHORISED

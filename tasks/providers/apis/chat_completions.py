@@ -58,15 +58,16 @@ class ChatCompletions(Api):
                     raise ApiFormatError(f"{place}.role: {role!r} is none of the roles of chat completions")
         return tuple(said), tuple(answers)
 
-    def _more_changes(self, body: Document, changes: Document) -> Document:
-        if not body.get("stream") or _wants_usage(body):
-            return {}
-        options = values.mapping_or_empty(body.get("stream_options"), "stream_options")
-        return {"stream_options": {**options, "include_usage": True}}
+    def asking_for_usage(self, body: Document) -> Document:
+        options = body.get("stream_options") or {}
+        if not body.get("stream") or _wants_usage(body) or not isinstance(options, dict):
+            return body
+        return {**body, "stream_options": {**options, "include_usage": True}}
 
     def read_reply(self, body: Document) -> ModelReply:
         raise_error(body)
-        _, message = _choice(body)
+        choice, message = _choice(body)
+        raise_error(choice, message, reason=choice.get("finish_reason"))
         text = values.reply_text(message.get("content"), f"{_MESSAGE}.content")
         return ModelReply(
             text=values.clean(text + values.text_or_empty(message.get("refusal"), f"{_MESSAGE}.refusal")),
@@ -220,6 +221,7 @@ class _ChatStream(ReplyStream):
         if not choices:
             return ()
         choice = _only(choices)
+        raise_error(choice, choice.get("delta"), reason=choice.get("finish_reason"))
         owners = self._take_delta(values.mapping_or_empty(choice.get("delta"), _DELTA))
         if choice.get("finish_reason") is not None:
             self._decide_all()

@@ -26,6 +26,8 @@ IsWithheld = Callable[[AskedCall], bool]  # Decides whether a tool call is taken
 
 MAX_HELD_BYTES = 2 * MAX_EVENT_BYTES
 _DONE = b"[DONE]"
+_FAILED = frozenset({"error", "failed", "cancelled", "content_filter"})
+"""Reasons to end that are no model's."""
 
 
 class ReplyStream(ABC):
@@ -189,8 +191,8 @@ class Api(ABC):
         )
 
     def prepared(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
-        """The request as it is sent on: with another model, with no more than `max_tokens_out` where it sets a limit
-        that is higher, and so that a streamed reply says what it used. The same object when nothing has to be changed.
+        """The request as it is sent on: with another model, and with no more than `max_tokens_out` where it sets a
+        limit that is higher. The same object when nothing has to be changed.
         """
         changes: Document = {}
         if model is not None and body.get("model") != model:
@@ -200,6 +202,10 @@ class Api(ABC):
                 changes[key] = max_tokens_out
         changes |= self._more_changes(body, changes)
         return {**body, **changes} if changes else body
+
+    def asking_for_usage(self, body: Document) -> Document:
+        """The request so that a streamed reply says what it used. The same object when it does so anyway."""
+        return body
 
     @abstractmethod
     def read_reply(self, body: Document) -> ModelReply:
@@ -233,10 +239,19 @@ class Api(ABC):
         return {}
 
 
-def raise_error(body: Document) -> None:
-    """Raise the provider's message when a reply or an event of OpenAI's APIs is an error."""
-    if body.get("error"):
-        raise values.provider_error(body["error"])
+def raise_error(*places: Any, reason: Any = None) -> None:
+    """Raise the provider's message when one of these parts of a reply or an event holds an error, or is one, or when
+    the reason why the model ended is that something failed or that a filter stopped it.
+    """
+    for place in places:
+        if not isinstance(place, dict):
+            continue
+        if place.get("error"):
+            raise values.provider_error(place["error"])
+        if "error" in (place.get("type"), place.get("object")):
+            raise values.provider_error(place)
+    if isinstance(reason, str) and reason in _FAILED:
+        raise values.provider_error({"code": reason, "message": f"the model was stopped: {reason}"})
 
 
 def openai_usage(given: Any, *, tokens_in: str, tokens_out: str) -> Usage:

@@ -10,7 +10,15 @@ from typing import Any
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import values
-from passgate.tasks.providers.apis.interface import Api, Context, Document, IsWithheld, Owners, ReplyStream
+from passgate.tasks.providers.apis.interface import (
+    Api,
+    Context,
+    Document,
+    IsWithheld,
+    Owners,
+    ReplyStream,
+    raise_error,
+)
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ModelReply, ToolAnswer
 from passgate.tasks.providers.sse import event_bytes
 
@@ -68,8 +76,7 @@ class Messages(Api):
         return {"thinking": {**body["thinking"], "budget_tokens": most - 1}}
 
     def read_reply(self, body: Document) -> ModelReply:
-        if body.get("type") == "error":
-            raise values.provider_error(body.get("error"))
+        raise_error(body)
         blocks = _blocks(body)
         text = values.reply_text([block for block in blocks if block.get("type") == "text"], "content")
         return ModelReply(
@@ -188,8 +195,8 @@ class _MessageStream(ReplyStream):
                 self._take_usage_and_reason(event)
             case "message_stop":
                 self._finish()
-            case "error":
-                raise values.provider_error(event.get("error"))
+            case _:
+                raise_error(event)
         return ()
 
     def _begin(self, message: Document) -> None:

@@ -63,8 +63,7 @@ class Responses(Api):
         return tuple(one for one in said if one is not None), tuple(answers)
 
     def read_reply(self, body: Document) -> ModelReply:
-        if body.get("object") != "response":
-            raise_error(body)
+        _raise_error(body)
         values.sequence(body.get("output"), "output")
         return _reply_of(body)
 
@@ -80,6 +79,12 @@ class Responses(Api):
         # What is documented as keys of the event comes as its `error` too, which client libraries raise.
         stated = {"code": code, "message": message, "param": None, "sequence_number": 0}
         return event_bytes({"type": "error", **stated, **self.error_body(500, code, message)}, "error")
+
+
+def _raise_error(response: Document) -> None:
+    details = response.get("incomplete_details")
+    stopped = details.get("reason") if isinstance(details, dict) else None
+    raise_error(response, reason=stopped or response.get("status"))
 
 
 def _said(item: Document, place: str) -> InputMessage | None:
@@ -233,12 +238,14 @@ class _ResponseStream(ReplyStream):
         elif kind in {"response.output_item.added", "response.output_item.done"}:
             self._take_item(event, is_done=kind.endswith(".done"))
         elif kind in _LAST:
-            self._end(values.mapping(event.get("response"), "response"))
+            response = values.mapping(event.get("response"), "response")
+            _raise_error(response)
+            self._end(response)
         elif kind == "response.created":
             self._response = values.mapping(event.get("response"), "response")
             self._model = values.text_or_empty(self._response.get("model"), "response.model")
-        elif kind == "error":
-            raise values.provider_error(event.get("error") or event)
+        else:
+            raise_error(event)
         return ()
 
     def _take_text(self, event: Document) -> None:

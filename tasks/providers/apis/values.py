@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from passgate.tasks.providers.exchange import ApiFormatError
+from passgate.tasks.providers.exchange import ApiFormatError, ReplyError
+from passgate.tasks.providers.refusals import Refusal
 
 Kind = TypeVar("Kind")
 _MAX_TOKENS = 10**12  # A count above this is a mistake of the server, and no count of tokens
@@ -80,11 +81,11 @@ def kind_of(fields: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def provider_error(error: Any) -> ApiFormatError:
+def provider_error(error: Any) -> ReplyError:
     """The error to raise for what a reply or an event has as its `error`, of any shape."""
     message = error.get("message") if isinstance(error, dict) else error
     said = clean(message) if isinstance(message, str) and message else "an error without a message"
-    return ApiFormatError(f"the provider says: {said}")
+    return ReplyError(f"the provider says: {said}", Refusal.of_error(error))
 
 
 def clean(text: str) -> str:

@@ -4,13 +4,17 @@ import gzip
 import json
 import re
 import tempfile
+import zlib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.unpacking import MAX_BODY_BYTES
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from tests.unit.metering.conftest import either_way, every_api, message_of
-from tests.upstream_replies import Slow
+from tests.upstream_replies import Slow, Status
 from tests.upstream_shapes import Says
 
 
@@ -59,16 +63,38 @@ async def test_a_response_in_the_background_could_not_be_metered(metered, upstre
     assert upstream.count == 0
 
 
-async def test_a_packed_request_is_unpacked(metered, upstream) -> None:
-    content = gzip.compress(json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi."}]}).encode())
+ASKED = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi."}]}).encode()
+PACKED = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "zstd": lambda content: pa.compress(content, "zstd", asbytes=True),
+    "br": lambda content: pa.compress(content, "brotli", asbytes=True),
+    "deflate, gzip": lambda content: gzip.compress(zlib.compress(content)),
+}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+async def test_a_packed_request_is_unpacked(metered, upstream, encoding: str) -> None:
     async with metered() as agent:
-        url = f"{agent.trial.openai_base_url}/chat/completions"
-        answer = await agent.client.post(url, content=content, headers={"content-encoding": "gzip"})
-        other = await agent.client.post(url, content=content, headers={"content-encoding": "zstd"})
-        broken = await agent.client.post(url, content=b"no", headers={"content-encoding": "gzip"})
-    assert (answer.status_code, other.status_code, broken.status_code) == (200, 400, 400)
+        url, headers = f"{agent.trial.openai_base_url}/chat/completions", {"content-encoding": encoding}
+        answer = await agent.client.post(url, content=PACKED[encoding](ASKED), headers=headers)
+        broken = await agent.client.post(url, content=b"no", headers=headers)
+        too_large = await agent.client.post(url, content=PACKED[encoding](b" " * (MAX_BODY_BYTES + 1)), headers=headers)
+        assert (await agent.transcript()).end is EndReason.COMPLETED
+    assert (answer.status_code, broken.status_code, too_large.status_code) == (200, 400, 400)
+    assert "larger than 64 MiB" in message_of(too_large)
     assert "content-encoding" not in upstream.calls[0].headers
     assert upstream.calls[0].body["messages"][0]["content"] == "Hi."
+
+
+async def test_a_request_that_is_packed_as_nobody_reads_is_no_failure_of_the_agent(metered, upstream) -> None:
+    async with metered() as agent:
+        url = f"{agent.trial.openai_base_url}/chat/completions"
+        answer = await agent.client.post(url, content=ASKED, headers={"content-encoding": "lz4"})
+        with pytest.raises(MeasurementError, match="packed as 'lz4'"):
+            await agent.transcript(Transcript(end=EndReason.CRASHED))
+    assert (answer.status_code, answer.headers["accept-encoding"]) == (415, "gzip, deflate, zstd, br")
+    assert upstream.count == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"model": 7, "messages": 3}', b"\xff\xfe"])
@@ -154,3 +180,23 @@ async def test_usage_is_asked_for_although_the_agent_does_not(metered, upstream)
     chunks = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
     assert all(chunk["choices"] for chunk in chunks)
     assert transcript.steps[0].usage.tokens_in == 100
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, {"error": {"message": "Unknown parameter: 'stream_options'.", "code": "unknown_parameter"}}),
+        (422, {"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]}),
+        (400, {"message": "unsupported parameter in request"}),
+    ],
+)
+async def test_a_provider_that_does_not_know_the_option_is_asked_without_it(
+    metered, upstream, status: int, said: dict[str, object]
+) -> None:
+    upstream.script = lambda _, body: Status(status, body=said) if "stream_options" in body else Says("Well.")
+    async with metered() as agent:
+        assert "Well." in (await agent.chat(True)).text
+        assert "Well." in (await agent.chat(True)).text
+        transcript = await agent.transcript()
+    assert upstream.count == 3
+    assert [step.usage.tokens_in for step in transcript.steps] == [None, None]

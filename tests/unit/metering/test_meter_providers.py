@@ -1,6 +1,7 @@
 """Providers in trouble behind the meter and agents that go on for ever: whose failure it is, and who ends it."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -26,6 +27,12 @@ from tests.upstream_replies import (
 )
 from tests.upstream_shapes import Says
 from tests.waiting import until
+
+CRASHED = Transcript(output="Sorry.", end=EndReason.CRASHED)
+
+
+def refusal(status: int, message: str) -> Status:
+    return Status(status, body={"type": "error", "error": {"type": "invalid_request_error", "message": message}})
 
 
 async def under_way(
@@ -126,16 +133,121 @@ async def test_a_call_that_is_being_tried_again_when_the_agent_ends_is_the_provi
     assert caught.value.transient
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
-async def test_a_key_or_model_that_the_provider_refuses_is_no_failure_of_the_agent(
-    metered, upstream, status: int
+@every_api
+@either_way
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "Incorrect API key provided"),
+        (402, "Payment required"),
+        (403, "Country, region, or territory not supported"),
+        (400, "Your credit balance is too low to use the API. Go to Plans & Billing."),
+        (400, "The prompt triggered the content management policy"),
+        (404, "Not Found"),
+    ],
+)
+async def test_an_account_an_address_or_a_filter_that_refuses_is_no_failure_of_the_agent(
+    metered, upstream, api: str, stream: bool, status: int, said: str
 ) -> None:
-    upstream.script = [Status(status)]
+    upstream.script = [refusal(status, said)]
     async with metered() as agent:
-        assert (await agent.chat()).status_code == status
+        assert (await getattr(agent, api)(stream)).status_code == status
         with pytest.raises(MeasurementError, match=f"answered {status}") as caught:
-            await agent.transcript()
+            await agent.transcript(CRASHED)
     assert not caught.value.transient
+
+
+@every_api
+@either_way
+async def test_a_model_or_an_endpoint_that_the_agent_alone_asks_for_is_its_own_doing(
+    metered, upstream, api: str, stream: bool
+) -> None:
+    upstream.says(refusal(404, "The model `m` does not exist"), Says("Yes."), refusal(404, "Not Found"))
+    async with metered() as agent:
+        for status in (404, 200, 404):
+            assert (await getattr(agent, api)(stream)).status_code == status
+        assert (await agent.transcript(CRASHED)).end is EndReason.CRASHED
+
+
+@pytest.mark.parametrize(
+    ("settings", "reply"),
+    [
+        ({"model": "pinned"}, Status(404, body={"error": {"message": "The model `pinned` does not exist"}})),
+        ({"max_tokens": 5000}, Status(400, body={"error": {"message": "max_tokens must be at least 9000"}})),
+    ],
+)
+async def test_what_passgate_has_changed_in_a_request_is_no_failure_of_the_agent(
+    metered, upstream, settings: dict[str, object], reply: Status
+) -> None:
+    upstream.script = [reply]
+    async with metered(**settings) as agent:
+        await agent.chat(max_tokens=9000)
+        with pytest.raises(MeasurementError, match=r"pinned|max_tokens"):
+            await agent.transcript(CRASHED)
+
+
+def event(document: dict[str, object]) -> bytes:
+    return b"data: " + json.dumps(document).encode() + b"\n\n"
+
+
+SAID = {"code": 502, "message": "the upstream closed the connection"}
+FAILED = {"object": "response", "status": "failed", "error": {"code": "server_error", "message": SAID["message"]}}
+FILTERED = {"object": "response", "status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
+
+
+def chat(**choice: object) -> dict[str, object]:
+    return {"id": "c", "model": "m", "choices": [{"index": 0, **choice}]}
+
+
+ERRORS_IN_REPLIES: list[tuple[str, dict[str, object]]] = [
+    ("chat", {"error": SAID}),
+    ("chat", {"object": "error", **SAID}),
+    ("chat", {**chat(message={"content": ""}, delta={"content": ""}, finish_reason="stop"), "error": SAID}),
+    ("chat", chat(message={"content": "I"}, delta={"content": "I"}, finish_reason="error", error=SAID)),
+    ("chat", chat(message={"content": "I"}, delta={"content": "I"}, finish_reason="error")),
+    ("chat", chat(message={"content": "", "error": SAID}, delta={"error": SAID}, finish_reason="stop")),
+    ("chat", chat(message={"content": "I"}, delta={"content": "I"}, finish_reason="content_filter")),
+    ("responses", {"error": SAID}),
+    ("responses", {"type": "error", **SAID}),
+    ("responses", {**FAILED, "output": [], "type": "response.failed", "response": {**FAILED, "output": []}}),
+    ("responses", {**FILTERED, "output": [], "type": "response.incomplete", "response": {**FILTERED, "output": []}}),
+    ("messages", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    ("messages", {"error": SAID}),
+]
+
+
+@either_way
+@pytest.mark.parametrize(("api", "document"), ERRORS_IN_REPLIES)
+async def test_an_error_inside_a_reply_is_no_failure_of_the_agent_wherever_it_stands(
+    metered, upstream, api: str, document: dict[str, object], stream: bool
+) -> None:
+    whole = event(document) + b"data: [DONE]\n\n" if stream else json.dumps(document).encode()
+    upstream.script = [Status(200, {"content-type": "text/event-stream" if stream else "application/json"}, whole)]
+    async with metered() as agent:
+        answer = await getattr(agent, api)(stream)
+        assert b"error" in answer.content
+        assert (answer.status_code == 200) is stream
+        with pytest.raises(MeasurementError, match=r"the provider says: |the model was stopped"):
+            await agent.transcript(CRASHED)
+
+
+@either_way
+async def test_an_error_inside_a_reply_that_the_request_provokes_is_the_agents(metered, upstream, stream: bool) -> None:
+    said = {"code": "context_length_exceeded", "message": "Your input exceeds the context window."}
+    document = {**FAILED, "error": said, "output": []}
+    whole = event({"type": "response.failed", "response": document}) if stream else json.dumps(document).encode()
+    upstream.script = [Status(200, {"content-type": "text/event-stream" if stream else "application/json"}, whole)]
+    async with metered() as agent:
+        assert "exceeds the context window" in (await agent.responses(stream)).text
+        assert (await agent.transcript(CRASHED)).end is EndReason.CRASHED
+
+
+async def test_an_agent_whose_calls_were_all_refused_is_known_to_have_made_no_step(metered, upstream) -> None:
+    upstream.says(Status(400))
+    async with metered() as agent:
+        await agent.chat()
+        transcript = await agent.transcript(Transcript(output="Sorry.", complete=False))
+    assert (transcript.complete, transcript.steps, transcript.output) == (True, (), "Sorry.")
 
 
 async def test_a_request_that_the_provider_finds_wrong_is_the_agents_own(metered, upstream) -> None:

@@ -1,8 +1,10 @@
 """Calls of a real server on the loopback that answers, and fails, as it is told."""
 
 import asyncio
+import gzip
 import json
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -216,9 +218,37 @@ async def test_what_would_be_the_same_again_is_given_up_at_once(reply: Status, w
     assert len(provider.requests) == 1
 
 
-async def test_an_encoding_that_was_not_asked_for_is_not_guessed(provider, connect) -> None:
-    provider.says(Status(200, {**JSON, "content-encoding": "gzip"}, b"\x1f\x8b\x08"))
-    assert "the encoding 'gzip', which was not asked for" in str(await failure(connect()))
+@pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+@pytest.mark.parametrize("status", [200, 404])
+async def test_a_gateway_that_packs_every_answer_can_be_used(
+    encoding: str, pack: Callable[[bytes], bytes], status: int, provider, connect
+) -> None:
+    provider.says(Status(status, {**JSON, "content-encoding": encoding}, pack(b'{"is": "unpacked"}')))
+    assert (await send(connect())).document == {"is": "unpacked"}
+    events = {"content-type": "text/event-stream", "content-encoding": encoding}
+    provider.says(Status(status, events, pack(b"data: {}" * 9)))
+    assert await streamed(connect()) == b"data: {}" * 9
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "why"),
+    [
+        ("br", b"\x1f", "the encoding 'br', which was not asked for"),
+        ("gzip", b"no", "not packed as it says"),
+        ("gzip", gzip.compress(b" " * (64 * 2**20 + 1)), "larger than 64 MiB"),
+    ],
+    ids=["unknown", "broken", "too large"],
+)
+async def test_what_cannot_be_unpacked_is_no_answer(encoding: str, body: bytes, why: str, provider, connect) -> None:
+    provider.says(Status(200, {**JSON, "content-encoding": encoding}, body))
+    assert why in str(await failure(connect()))
+
+
+async def test_an_account_without_money_is_asked_once(provider, connect) -> None:
+    provider.says(Status(429, body={"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}))
+    error = await failure(connect())
+    assert (provider.count, error.transient) == (1, False)
+    assert "insufficient_quota" in str(error)
 
 
 async def test_no_message_holds_a_key(provider, connect) -> None:

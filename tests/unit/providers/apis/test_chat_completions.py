@@ -85,7 +85,7 @@ class TestPreparedRequest:
     @pytest.mark.parametrize("options", [None, {}, {"include_usage": False, "include_obfuscation": False}])
     def test_a_stream_is_made_to_say_what_it_used(self, options: Json | None) -> None:
         body = request(stream=True) if options is None else request(stream=True, stream_options=options)
-        sent = API.prepared(body, model=None, max_tokens_out=None)
+        sent = API.asking_for_usage(body)
         assert sent["stream_options"] == {**(options or {}), "include_usage": True}
         assert body.get("stream_options") == options
 

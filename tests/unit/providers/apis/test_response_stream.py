@@ -134,7 +134,7 @@ class TestStream:
         if not refused:
             assert output == named(events)
 
-    @pytest.mark.parametrize("last", ["response.completed", "response.incomplete", "response.failed"])
+    @pytest.mark.parametrize("last", ["response.completed", "response.incomplete"])
     def test_each_of_the_last_events_ends_it(self, last: str) -> None:
         assert passed(API, named(stream_of([], last=last)), refusing())[1].ended
 

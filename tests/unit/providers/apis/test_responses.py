@@ -16,7 +16,6 @@ from tests.unit.providers.apis.response_shapes import (
     says,
 )
 
-from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ToolAnswer
 
 
@@ -133,11 +132,9 @@ class TestReply:
         read = API.read_request(request([{**approved, "output": "4"}, {**approved, "error": {"message": "?"}}]))
         assert read.answers == (ToolAnswer("a", "4", False), ToolAnswer("a", {"message": "?"}, True))
 
-    def test_a_refusal_is_text_and_a_reply_that_failed_is_still_one(self) -> None:
+    def test_a_refusal_is_text(self) -> None:
         refusal = {**says(""), "content": [{"type": "refusal", "refusal": "No."}]}
         assert API.read_reply(response(refusal)).text == "No."
-        failed = response(status="failed", error={"code": "server_error", "message": "?"}, usage=None)
-        assert API.read_reply(failed).usage == Usage()
 
     @pytest.mark.parametrize(
         ("body", "message"),

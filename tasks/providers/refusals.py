@@ -1,0 +1,126 @@
+"""What a provider says when it refuses a call, and whose doing that is.
+
+The request's own: an unknown model, a malformed body, a huge prompt. Not the request's: the account, its money, a
+filter, the region. Providers tell both with the same statuses.
+"""
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+_UNAUTHORISED: Final = frozenset({401, 402, 403, 407, 451})
+_NOT_FOUND: Final = frozenset({404, 410})
+_OF_REQUESTS: Final = frozenset({400, 404, 405, 410, 413, 414, 415, 422, 431})
+_REQUEST_CODES: Final = frozenset(
+    {"invalid_request_error", "request_too_large", "context_length_exceeded", "string_above_max_length"}
+    | {"model_not_found", "not_found_error", "invalid_image", "image_parse_error"}
+)
+_CODE_KEYS: Final = ("code", "type", "status", "reason", "param")
+_MOST_READ: Final = 16_000  # Characters
+
+_NO_MONEY: Final = re.compile(
+    r"insufficient[ _](?:quota|balance|credits?|funds)|exceeded_current_quota|billing_(?:hard_limit|not_active|error)"
+    r"|credit balance|(?:spend(?:ing)?|credit|budget) limit|(?:used all|out of|no) (?:available |remaining )?credits"
+    r"|payment[ _]required|arrearage|overdue",
+    re.IGNORECASE,
+)
+_OF_THE_ACCOUNT: Final = re.compile(
+    r"billing|quota|usage limits?\b|good standing|(?:invalid|expired|incorrect)[ _]api[ _]key|api[ _]key[ _]\w*invalid"
+    r"|api key (?:not valid|expired)|(?:account|organi[sz]ation|project|team)\b.{0,40}\b(?:disabled|deactivated"
+    r"|suspended|restricted|not active|archived)|organi[sz]ation_restricted|account_deactivated"
+    r"|content[ _-]?(?:management )?(?:filter|polic)|responsible_?ai|flagged|moderation|safety system|usage polic"
+    r"|data_inspection_failed|inappropriate content|content exists risk|prohibited_content|invalid_prompt"
+    r"|(?:country|region|territory|location).{0,30}(?:not supported|unsupported)|unsupported_country"
+    r"|not (?:supported|available) in your (?:country|region|location)",
+    re.IGNORECASE | re.DOTALL,
+)
+_MODEL: Final = re.compile(r"\bmodels?\b|model_not_found", re.IGNORECASE)
+_NO_MODEL: Final = re.compile(
+    r"model_not_found|(?:invalid|unknown|no such) model|\bmodel\b.{0,120}(?:not found|(?:not|n't) exist)",
+    re.IGNORECASE | re.DOTALL,
+)
+_OPTION: Final = re.compile(
+    r"(?:extra|unknown|unrecogni[sz]ed|unexpected|unsupported|additional)[ _](?:\w+[ _])?"
+    r"(?:field|key|option|param|argument|input|propert)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a provider answered in place of a reply."""
+
+    status: int | None  # `None` of an error inside a reply with status 200
+    text: str  # All that it said, at most its beginning
+    codes: frozenset[str]  # In lower case
+
+    @classmethod
+    def of_reply(cls, status: int, body: bytes) -> "Refusal":
+        """Read the body of an answer, of any shape."""
+        text = body[:_MOST_READ].decode("utf-8", "replace")
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError):
+            document = None
+        return cls(status, text, frozenset(_codes(document)))
+
+    @classmethod
+    def of_error(cls, error: Any) -> "Refusal":
+        """Read the error that stands in a reply."""
+        text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False, default=str)
+        codes = frozenset(_codes(error))
+        status = next((int(code) for code in codes if code.isdecimal() and len(code) == len("400")), None)
+        return cls(status, text[:_MOST_READ], codes)
+
+    @property
+    def is_out_of_money(self) -> bool:
+        """Whether the account has nothing left to pay with: another attempt comes to the same."""
+        return bool(_NO_MONEY.search(self.text))
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether there is no such model or no such endpoint."""
+        return self.status in _NOT_FOUND
+
+    @property
+    def is_of_the_model(self) -> bool:
+        """Whether it is the model that does not exist."""
+        return bool((_MODEL if self.is_not_found else _NO_MODEL).search(self.text))
+
+    def is_of_the_account(self, request: str) -> bool:
+        """Whether the account, a filter or the region is the reason. Words that the request itself says, which a
+        provider may repeat, are no reason.
+        """
+        if self.status in _UNAUTHORISED:
+            return True
+        said = request.lower()
+        found = (match[0].lower() for words in (_NO_MONEY, _OF_THE_ACCOUNT) for match in words.finditer(self.text))
+        return any(words not in said for words in found)
+
+    def is_of_the_request(self, request: str) -> bool:
+        """Whether the request provokes it, whoever sends it."""
+        told = self.status in _OF_REQUESTS or not self.codes.isdisjoint(_REQUEST_CODES)
+        return told and not self.is_of_the_account(request)
+
+    def names(self, keys: Collection[str]) -> bool:
+        """Whether it is about one of these keys of a request."""
+        return any(re.search(rf"\b{re.escape(key)}\b", self.text) for key in keys)
+
+    def may_be_of_an_option(self, keys: Collection[str]) -> bool:
+        """Whether a key of the request may be one that the provider does not know, one of these."""
+        return bool(self.status in _OF_REQUESTS and keys and (self.names(keys) or _OPTION.search(self.text)))
+
+
+def _codes(document: Any) -> list[str]:
+    """Every text or number that stands as a code in a document."""
+    found, waiting = [], [document]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting.extend(one)
+        elif isinstance(one, dict):
+            found += [str(one[key]).lower() for key in _CODE_KEYS if isinstance(one.get(key), str | int)]
+            waiting.extend(one.values())
+    return found
