@@ -52,6 +52,7 @@ class Answerer:
 
 APIS = {
     "/chat/completions": Answerer(shapes.chat_body, shapes.chat_events),
+    "/responses/compact": Answerer(shapes.response_body, lambda answer: ()),
     "/responses": Answerer(shapes.response_body, shapes.response_events),
     "/messages": Answerer(shapes.message_body, shapes.message_events),
     "/embeddings": Answerer(shapes.embedding_body, lambda answer: ()),

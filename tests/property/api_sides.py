@@ -14,7 +14,7 @@ from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
 from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.exchange import AskedCall
 
-CHAT, RESPONSES = OPENAI_APIS
+CHAT, RESPONSES, _ = OPENAI_APIS
 (MESSAGES,) = ANTHROPIC_APIS
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
 

@@ -1,6 +1,7 @@
 """What passes the meter beside model calls."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -119,6 +120,31 @@ async def test_models_can_only_be_read(metered, upstream, method: str) -> None:
     async with metered() as agent:
         assert await raw(agent, "openai/v1/models/m", method=method) == 404
     assert upstream.requests == []
+
+
+@pytest.mark.parametrize("target", ["openai/v1/responses", "openai/responses", "anthropic/v1/messages"])
+async def test_a_web_socket_is_refused_at_once_so_that_codex_goes_on_without(metered, upstream, target: str) -> None:
+    key = "dGhlIHNhbXBsZSBub25jZQ=="
+    headers = ("Host: x", "Upgrade: websocket", f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13")
+    async with metered() as agent:
+        assert await raw(agent, target, *headers) == 426
+        assert (await agent.chat()).status_code == 200
+
+
+async def test_a_compaction_is_a_model_call_that_says_nothing_new(metered, upstream) -> None:
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go on."}]}
+    call = {"type": "function_call", "call_id": "c", "name": "drop", "arguments": "{}"}
+    usage = {"input_tokens": 100, "output_tokens": 20}
+    short = {"object": "response.compaction", "output": [said, call, {"type": "compaction"}], "usage": usage}
+    upstream.says(Status(200, {"content-type": "application/json"}, json.dumps(short).encode()))
+    async with metered(forbidden=lambda call: call.tool == "drop", max_tool_calls=0) as agent:
+        url = f"{agent.trial.openai_base_url}/responses/compact"
+        answer = await agent.client.post(url, json={"model": "m", "input": [said, call]})
+        transcript = await agent.transcript()
+    assert answer.json() == short
+    assert upstream.calls[0].path == "/v1/responses/compact"
+    (step,) = transcript.steps
+    assert (step.content, step.tool_calls, step.usage.cost_usd) == ("", (), pytest.approx(0.01))
 
 
 async def test_what_cannot_be_metered_does_not_pass(metered, upstream) -> None:
