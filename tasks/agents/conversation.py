@@ -105,7 +105,8 @@ async def converse(
     seconds: float,
     grace: float = 5.0,
 ) -> TrialTranscript:
-    """Let the agent do its part of a trial; its transcript, with the seconds that the agent took.
+    """Let the agent do its part of a trial; its transcript, with the seconds that the agent took, without those in
+    which its calls waited.
 
     Its turns take at most `seconds` together; the time of a played user is not the agent's. Once the meter says that
     the trial is over the agent has `grace` seconds more, then it is ended. `user` plays the user of a task that asks
@@ -119,7 +120,7 @@ async def converse(
     finally:
         await agent.end_session(context.session)
     known = await access.transcript(merged(played.turns))
-    update: dict[str, Any] = {"wall_time_seconds": played.seconds}
+    update: dict[str, Any] = {"wall_time_seconds": max(0.0, played.seconds - access.seconds_waited)}
     if known.transcript.end is EndReason.NOT_STARTED and known.transcript.steps:
         update["end"] = EndReason.CRASHED
     # An agent may well break when the meter refuses it its models: then that is how the trial has ended.

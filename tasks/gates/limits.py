@@ -85,13 +85,14 @@ def _comparison(plain: _Plain, figures: TaskFigures, limits: Limits, limit: str)
     effects = run_effects(cells)
     together, each = paired_ratios(compared, cells, effects), task_ratios(compared, cells)
     of_run = plain_ratios(plain.statistic, compared, effects)
+    ratio, plain_ratio = float(together.ratios[0]), plain.now / plain.before if plain.before else np.inf
     return comparison.model_copy(
         update={
             "drift": float(np.sqrt(effects.variance[0])),
             "persistence": float(effects.persistence[0]),
-            "ratio": float(together.ratios[0]),
-            "ratio_lower_bound": float(together.bounds[0]),
-            "plain_lower_bound": float(of_run.bounds[0]),
+            "ratio": ratio,
+            "ratio_lower_bound": min(float(together.bounds[0]), ratio),
+            "plain_lower_bound": min(float(of_run.bounds[0]), plain_ratio),
             "slower_tasks": tuple(_slower(plain, compared, each.bounds[0], limits)),
         }
     )
@@ -103,6 +104,8 @@ def _slower(plain: _Plain, compared: Figures, bounds: Floats, limits: Limits) ->
     before, now = (
         np.exp([np.nanmean(of_task) for of_task in side[0]]).tolist() for side in (compared.before, compared.now)
     )
+    # The bound is of another figure than the means that are shown: no reason may say more than these do.
+    bounds = np.minimum(bounds, np.array(now) / np.array(before))
     exceeded = exceeds_of_a_task(limits, rule, bounds, np.array(before))
     for place in (place for place in np.argsort(-bounds).tolist() if exceeded[place]):
         yield SlowerTask(

@@ -54,6 +54,10 @@ class ModelAccess(Protocol):
     def paid(self) -> float:
         """US dollars of the run's money that its calls have cost so far; estimated where a reply was not waited for."""
 
+    @property
+    def seconds_waited(self) -> float:
+        """How long calls waited for a turn, for another attempt or for money: time that is not the agent's."""
+
     async def transcript(self, reported: Transcript) -> TrialTranscript:
         """The transcript of the trial: what the meter saw, completed by what the agent reports.
 
@@ -68,6 +72,7 @@ class Unmetered:
     anthropic_base_url = ""
     api_key = ""
     paid = 0.0
+    seconds_waited = 0.0
 
     def __init__(self) -> None:
         self.variables: Mapping[str, str] = {}

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,6 +19,9 @@ Found = TypeVar("Found")
 Forbidden = Callable[[ToolCall], bool]
 Complete = Callable[["TrialMeter", bytes], Awaitable[ModelAnswer]]
 """Asks a model for a trial, by the body of a chat completion."""
+Span = tuple[float, float]  # Two moments of `time.monotonic()`
+_MUCH_WAITED_SECONDS = 1.0
+_MUCH_WAITED_SHARE = 0.1
 _SETTLE_SECONDS = 5.0  # So long calls that an ended agent has left under way are waited for: their replies count
 
 
@@ -38,6 +41,8 @@ class TrialMeter:
     _open: dict["MeteredCall", asyncio.Task[None] | None] = field(default_factory=dict)
     """The calls under way, and the tasks that bring them to their end."""
     _answering: set[asyncio.Task[Any]] = field(default_factory=set)
+    _began_at: float = field(default_factory=time.monotonic)
+    _waits: list[Span] = field(default_factory=list)
 
     def over(self) -> asyncio.Future[None]:
         """See `ModelAccess.over`."""
@@ -46,6 +51,13 @@ class TrialMeter:
     @property
     def paid(self) -> float:
         return self.ledger.paid
+
+    @property
+    def seconds_waited(self) -> float:
+        """See `ModelAccess.seconds_waited`. What calls side by side waited at the same time counts once."""
+        now = time.monotonic()
+        under_way = [(call.asked_at, call.begun_at if call.progress.is_healthy else now) for call in self._open]
+        return _length([*self._waits, *under_way])
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
         """See `ModelAccess.transcript`. When the agent has come to its end, a call that is under way is waited for.
@@ -57,7 +69,7 @@ class TrialMeter:
             if tasks:
                 await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
         else:
-            self._note_trouble()
+            self._note_trouble(reported.end)
         for call in list(self._open):
             call.abandon()
         seen = self.recorder.transcript()
@@ -69,7 +81,7 @@ class TrialMeter:
         end, detail = self.ledger.end
         return TrialTranscript(transcript.model_copy(update={"end": end, "detail": detail}))
 
-    def _note_trouble(self) -> None:
+    def _note_trouble(self, end: EndReason) -> None:
         """An agent that ends while it waits for a provider in trouble, or for money of the run, has not failed by
         itself.
         """
@@ -79,6 +91,12 @@ class TrialMeter:
             if not call.progress.is_healthy:
                 message = call.progress.in_words_at("the agent came to its end")
                 self.ledger.trouble(UpstreamError(message, transient=True))
+        waited, lasted = self.seconds_waited, time.monotonic() - self._began_at
+        if end is EndReason.TIMED_OUT and waited > max(_MUCH_WAITED_SECONDS, _MUCH_WAITED_SHARE * lasted):
+            message = (
+                f"the agent's time was up, but for {waited:.3g} of {lasted:.3g} s it waited for its provider's turn"
+            )
+            self.ledger.trouble(MeasurementError(f"{message} or another attempt", transient=True))
 
     async def complete(self, content: bytes) -> ModelAnswer:
         """See `ModelAccess.complete`."""
@@ -111,11 +129,12 @@ class TrialMeter:
     async def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "MeteredCall":
         """Let a call pass, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
         self.was_asked = True
+        asked_at = time.monotonic()
         if is_step:
             # Also of a call that is refused: it tells what came of the tool calls before it.
-            self.recorder.ask(request, time.monotonic())
+            self.recorder.ask(request, asked_at)
         admission = await self.ledger.admit(request, model, is_step=is_step)
-        call = MeteredCall(self, admission, time.monotonic())
+        call = MeteredCall(self, admission, asked_at)
         self._open[call] = None
         return call
 
@@ -123,11 +142,13 @@ class TrialMeter:
         """Name the task that brings a call to its end."""
         self._open[call] = task
 
-    def end(self, call: "MeteredCall") -> bool:
-        """Whether the call was still open; it is not any more."""
-        was_open = call in self._open
-        self._open.pop(call, None)
-        return was_open
+    def end(self, call: "MeteredCall", *, in_vain: bool = False) -> bool:
+        """Whether the call was still open; it is not any more. What was waited for a call in vain is nobody's time."""
+        if call not in self._open:
+            return False
+        del self._open[call]
+        self._waits.append((call.asked_at, time.monotonic() if in_vain else call.begun_at))
+        return True
 
     def withheld(self, call: AskedCall) -> bool:
         """Whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
@@ -148,6 +169,11 @@ class MeteredCall:
         self.first_token_at: float | None = None
         self.progress = CallProgress()  # How far the provider has come with it
         self._refused: set[str] = set()
+
+    @property
+    def begun_at(self) -> float:
+        """When the provider was asked for what it answers; before, the agent waited for others."""
+        return max(self.asked_at, self.progress.asked_at or 0.0)
 
     def begun(self) -> None:
         """The model has begun to write."""
@@ -185,14 +211,14 @@ class MeteredCall:
 
     def failed(self, why: str | MeasurementError) -> None:
         """There was no answer; an error is no fault of the agent."""
-        if not self._trial.end(self):
+        if not self._trial.end(self, in_vain=isinstance(why, MeasurementError)):
             return
         self._trial.ledger.release(self.admission)
         self._trial.ledger.unanswered(why)
 
     def abandon(self) -> None:
         """The trial ends before the answer is there: a step of which nothing is known."""
-        if self._trial.end(self):
+        if self._trial.end(self, in_vain=not self.progress.is_healthy):
             self._trial.ledger.abandon(self.admission)
             if self.admission.is_step:
                 self._write_down(ModelReply(), Usage())
@@ -202,11 +228,20 @@ class MeteredCall:
         self._trial.recorder.answer(
             reply,
             usage,
-            asked_at=self.asked_at,
+            asked_at=self.begun_at,
             answered_at=time.monotonic(),
             first_token_at=self.first_token_at,
             refused=refused,
         )
+
+
+def _length(spans: Iterable[Span]) -> float:
+    """How long at least one of some spans lasted."""
+    total, until = 0.0, 0.0
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
 
 
 def _as_made(reported: Transcript) -> Transcript:

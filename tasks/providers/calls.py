@@ -66,6 +66,7 @@ class CallProgress:
     """How far one call has come. The client writes it; whoever waits for the call may read it at any time."""
 
     attempts: int = 0
+    asked_at: float | None = None  # When the last attempt had its turn, by `time.monotonic()`
     stage: Stage = Stage.TURN
     last_fault: Raw = ""  # What the last failed attempt came to; empty while none has failed
     url: str = ""  # For messages: without its query

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -218,6 +219,7 @@ class Upstream:
                 raise self._refusal(call)
         epoch = self._limiter.window.epoch
         call.progress.attempts += 1
+        call.progress.asked_at = time.monotonic()
         try:
             connection, response = await self._asked(call)
             try:

@@ -117,6 +117,17 @@ class TestOneTask:
         assert self.reasons(Limits(latency_p95_increase_pct=15, task_increase_pct=400), 3) == []
         assert self.reasons(Limits(latency_p95_increase_pct=15, task_increase_pct=None), 10) == []
 
+    def test_a_reason_never_says_that_a_task_rose_by_more_than_its_figures_did(self) -> None:
+        trials = varied(99)
+        # Beside tasks that are faster now, its trials look slower than they are.
+        trials[1:] = [[value / 2 for value in row] for row in trials[1:]]
+        trials[0] = [value * 2.2 for value in trials[0]]
+        (comparison,) = compare_with_baseline(PERCENT, now(trials), some_runs())
+        for task in comparison.slower_tasks:
+            assert task.lower_bound <= task.current / task.baseline
+        assert comparison.ratio_lower_bound <= comparison.ratio
+        assert comparison.plain_lower_bound <= comparison.current / comparison.baseline
+
     def test_of_which_the_increase_is_below_the_floor_is_none(self) -> None:
         assert self.reasons(PERCENT, 10, level=0.05) == []
         assert len(self.reasons(PERCENT.model_copy(update={"latency_floor_ms": 100}), 10, level=0.05)) == 1

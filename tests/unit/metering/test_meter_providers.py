@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import httpx
 import pytest
@@ -327,3 +328,37 @@ async def test_an_answer_in_between_begins_the_count_anew(metered, upstream) -> 
     upstream.script = lambda number, _: Says("Well.") if number % 10 == 9 else Status(400)
     async with metered() as agent:
         assert await calls_until_over(agent, most=45) == 45
+
+
+@either_way
+async def test_failed_attempts_and_pauses_are_not_the_agents_time(metered, upstream, stream: bool) -> None:
+    upstream.says(Status(429, {"retry-after": "0.4"}), Status(503, {"retry-after": "0.4"}), Says("At last."))
+    async with metered() as agent:
+        begun_at = time.monotonic()
+        await agent.chat(stream)
+        total, waited = time.monotonic() - begun_at, agent.trial.seconds_waited
+        (step,) = (await agent.transcript()).steps
+    assert waited >= 0.8
+    assert (step.latency_ms or 0) / 1000 <= total - waited
+    assert (step.time_to_first_token or 0) <= total - waited
+
+
+async def test_calls_that_wait_side_by_side_wait_once_and_calls_in_vain_are_nobodys_time(metered, upstream) -> None:
+    upstream.says(Status(503, {"retry-after": "0.2"}))
+    async with metered() as agent:
+        begun_at = time.monotonic()
+        await asyncio.gather(agent.chat(), agent.chat(), agent.chat())
+        assert 0.4 <= agent.trial.seconds_waited <= time.monotonic() - begun_at
+
+
+@pytest.mark.parametrize(("reply", "is_error"), [(Status(503, {"retry-after": "1.1"}), True), (Status(400), False)])
+async def test_an_agent_that_waited_for_much_of_its_time_has_not_been_too_slow(
+    metered, upstream, reply: Status, is_error: bool
+) -> None:
+    upstream.says(reply, Says("Yes."))
+    async with metered() as agent:
+        await agent.chat()
+        await agent.chat()
+        known = await agent.trial.transcript(Transcript(end=EndReason.TIMED_OUT))
+    assert known.transcript.end is EndReason.TIMED_OUT
+    assert (known.error is not None and known.error.transient) is is_error

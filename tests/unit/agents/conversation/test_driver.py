@@ -77,6 +77,17 @@ async def test_all_turns_share_the_time_and_without_any_none_is_begun(talk, watc
     assert given == [6, 3, 6.5, 3.5, 0.5]
 
 
+async def test_what_calls_wait_is_not_the_agents_time(talk, watch: Watch) -> None:
+    class Waited(Unmetered):
+        seconds_waited = 2.0
+
+    def takes_three_seconds(attempt: Attempt) -> str:
+        watch.now += 3
+        return "done"
+
+    assert (await talk(takes_three_seconds, access=Waited())).wall_time_seconds == 1
+
+
 async def test_a_trial_that_is_called_off_ends_the_agent(talk) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
