@@ -46,13 +46,15 @@ async def run_trial(
     if resources.cost_cap.exhausted:
         reason = f"the run's cost cap of ${resources.cost_cap.cap:g} is spent"
         return _not_run(_blank(task, trial, 0, paid_before), reason, resources)
-    for attempt in range(1, resources.error_retries + 2):
-        finished, transient = await _attempt(task, _blank(task, trial, attempt, paid_before), resources)
-        if not transient or attempt > resources.error_retries:
-            break
-        paid_before = finished.trial.cost
-        await asyncio.sleep(_RETRY_PAUSE_SECONDS * attempt)
-    return finished
+    blank = _blank(task, trial, 1, paid_before)
+    while True:
+        finished, transient = await _attempt(task, blank, resources)
+        tried, attempts = finished.trial, blank.attempts
+        if not transient or attempts > resources.error_retries:
+            return finished
+        await asyncio.sleep(_RETRY_PAUSE_SECONDS * attempts)
+        late = {"late_errors": tried.late_errors, "late_error": tried.late_error}
+        blank = _blank(task, trial, attempts + 1, tried.cost).model_copy(update=late)
 
 
 async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> tuple[FinishedTrial, bool]:
@@ -65,6 +67,9 @@ async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> t
         status = TrialStatus.NOT_RUN if isinstance(error, CostCapError) else TrialStatus.ERROR
         result = TrialResult(status, error.message if isinstance(error, MeasurementError) else str(error), None)
         transient = status is TrialStatus.ERROR and getattr(error, "transient", True)
+    if known.is_late_error and result.status is TrialStatus.ERROR:
+        late = {"late_errors": blank.late_errors + 1, "late_error": resources.masker.render(result.reason)}
+        known.trial = known.trial.model_copy(update=late)
     return _finished(known.ended(), result, known.transcript, resources.masker), transient
 
 
@@ -101,6 +106,7 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
                 resources.agent, task, known.trial.trial, sandbox.for_the_agent, access, known.judge, seconds=seconds
             )
             known.agent_paid = access.paid
+            known.is_late_error = said.error is not None and access.could_know
         changes = await asyncio.to_thread(sandbox.changes_of_the_agent) if sandbox.is_used else None
         transcript = said.transcript.model_copy(update={"file_changes": changes})
         metrics = trial_metrics(transcript)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from passgate.tasks.gates.evidence import confirmations
 from passgate.tasks.gates.exemptions import exemptions, quarantine_notes
 from passgate.tasks.gates.guards import guarding_counts, is_weighed
+from passgate.tasks.gates.late_errors import attempts_of, doubtful
 from passgate.tasks.gates.limits import COST, compare_with_baseline, dear_after_nothing, limit_reasons
 from passgate.tasks.gates.suite_evidence import suite_confirmations, suite_notes, suite_reasons
 from passgate.tasks.model.agent import judging_agent, own_agent
@@ -67,6 +68,7 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
         *limit_reasons(policy.limits, comparisons, measurement, exempt.tasks),
         *_missing_evidence(plan, policy, measurement, confirmed, exempt.settled),
         *_nothing_passed(plan, policy, measurement, failed),
+        *_doubtful_errors(measurement),
     ]
     reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, exempt.settled)}) for reason in found]
     blocking = {reason.rule for reason in reasons if reason.blocking}
@@ -261,6 +263,16 @@ def _nothing_passed(
         )
 
 
+def _doubtful_errors(measurement: Measurement) -> Iterator[Reason]:
+    """A reason for each task that passed beside errors which the provider does not explain."""
+    for task in doubtful(measurement.tasks):
+        message = (
+            f"{task.late_errors} of {attempts_of(task)} attempts became an error after the agent had begun its work, "
+            f"more than in the other tasks, so a trial that went badly may have been tried again: {task.late_error}"
+        )
+        yield _of_task(Rule.MISSING_EVIDENCE, task, message)
+
+
 def _of_task(
     rule: Rule, task: TaskMeasurement, message: str, trials: tuple[int, ...] = (), *, may_block: bool = True
 ) -> Reason:
@@ -335,6 +347,11 @@ def _measurement_notes(measurement: Measurement) -> Iterator[str]:
             f"in {_counted(blind, 'task')} the agent called no model through the meter and reported no transcript: "
             "passgate could not enforce the budgets of steps, tool calls and tokens"
         )
+    late = [task for task in measurement.tasks if task.late_errors]
+    if late:
+        named = ", ".join(f"{task.name} ({task.late_errors})" for task in late[:_EDITED])
+        more = f" and {_counted(len(late) - _EDITED, 'more task')}" if len(late) > _EDITED else ""
+        yield f"attempts became errors after the agent had begun its work, in {named}{more}: {late[0].late_error}"
     if "process_group" in measurement.isolation:
         yield (
             "no isolation: bubblewrap does not work on this machine, so agents could read and write every file that "

@@ -55,6 +55,10 @@ class ModelAccess(Protocol):
         """US dollars of the run's money that its calls have cost so far; estimated where a reply was not waited for."""
 
     @property
+    def could_know(self) -> bool:
+        """Whether the agent could know how its trial goes: a call was answered, or it asked nobody here."""
+
+    @property
     def seconds_waited(self) -> float:
         """How long calls waited for a turn, for another attempt or for money: time that is not the agent's."""
 
@@ -73,6 +77,7 @@ class Unmetered:
     api_key = ""
     paid = 0.0
     seconds_waited = 0.0
+    could_know = True
 
     def __init__(self) -> None:
         self.variables: Mapping[str, str] = {}

@@ -38,6 +38,7 @@ class TrialMeter:
     ask: Complete
     recorder: TranscriptRecorder = field(default_factory=TranscriptRecorder)
     was_asked: bool = False  # Whether the agent has sent a model call, answered or not
+    was_answered: bool = False
     _open: dict["MeteredCall", asyncio.Task[None] | None] = field(default_factory=dict)
     """The calls under way, and the tasks that bring them to their end."""
     _answering: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -51,6 +52,11 @@ class TrialMeter:
     @property
     def paid(self) -> float:
         return self.ledger.paid
+
+    @property
+    def could_know(self) -> bool:
+        """See `ModelAccess.could_know`."""
+        return self.was_answered or not self.was_asked
 
     @property
     def seconds_waited(self) -> float:
@@ -190,6 +196,7 @@ class MeteredCall:
         """The model has answered."""
         if not self._trial.end(self):
             return
+        self._trial.was_answered = True
         usage = self._trial.ledger.settle(self.admission, reply.usage)
         if self.admission.is_step:
             self._write_down(reply, usage)

@@ -105,6 +105,7 @@ class TrialRecord:
     judge: ChargedLlmJudge | None
     transcript: Transcript = field(default_factory=Transcript)
     agent_paid: float = 0.0  # US dollars of the run's money
+    is_late_error: bool = False  # Whether the agent could know how the trial goes before it became an error
 
     def said(self, transcript: Transcript, metrics: TrialMetrics, isolation: str) -> None:
         """The agent has done its part."""

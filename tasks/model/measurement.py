@@ -91,6 +91,10 @@ class TaskMeasurement(Frozen):
     """Whether each trial beyond k passed, in their order; they were run because the task had failed. No other figure
     counts them."""
     confirming_errors: int = 0
+    late_errors: int = 0
+    """Attempts, confirming trials' too, that became an error after the agent could know how its trial goes."""
+    late_error: str = ""
+    """Why the first such trial's did."""
     reused_from: str = ""
     """The run whose trials stand for this one's, where nothing has changed since."""
 

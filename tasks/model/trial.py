@@ -129,6 +129,10 @@ class Trial(Frozen):
     """The earlier run that this trial is of, where nothing has changed since."""
     attempts: int = 1
     """How often it was tried, errors included."""
+    late_errors: int = 0
+    """How many of these attempts became an error after the agent could know how its trial goes."""
+    late_error: MaskedText | Literal[""] = ""
+    """Why the last of them did."""
     isolation: str = ""
     started_at: datetime
     task_digest: str

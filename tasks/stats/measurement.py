@@ -112,6 +112,8 @@ def _task(
         models=tuple(sorted({name for trial in trials for name in trial.model.split(", ") if name})),
         confirming=tuple(trial.status is TrialStatus.PASSED for trial in confirming if trial.status in MEASURED),
         confirming_errors=sum(trial.status not in MEASURED and not trial.left_out for trial in confirming),
+        late_errors=sum(trial.late_errors for trial in (*trials, *confirming)),
+        late_error=next((trial.late_error for trial in (*trials, *confirming) if trial.late_error), ""),
         reused_from=next((trial.reused_from for trial in trials if trial.reused_from), ""),
     )
 

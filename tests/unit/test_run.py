@@ -65,6 +65,15 @@ async def test_a_trial_that_passes_has_its_digest_of_what_is_kept_without_secret
     assert trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
 
 
+@pytest.mark.parametrize(("times", "late"), [(0, 0), (1, 1), (9, 3)])
+async def test_attempts_that_become_errors_under_the_agents_hands_are_counted(bench, times: int, late: int) -> None:
+    finished = await run_trial(
+        a_task(), 0, bench(fails_at_first(times, why="hunter22 is down"), retries=2, secrets=("hunter22",))
+    )
+    assert finished.trial.late_errors == late
+    assert finished.trial.late_error == ("*** is down" if late else "")
+
+
 async def test_nothing_that_leaves_a_trial_has_a_secret(bench) -> None:
     secret = 'sk-"quoted"\\and\nsecond line ü'
     call = {"tool": "a", "arguments": {secret: [secret]}, "result": secret, "is_error": False}

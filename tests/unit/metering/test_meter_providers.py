@@ -343,6 +343,19 @@ async def test_failed_attempts_and_pauses_are_not_the_agents_time(metered, upstr
     assert (step.time_to_first_token or 0) <= total - waited
 
 
+@pytest.mark.parametrize(
+    ("replies", "could_know"), [([], True), ([Down()], False), ([Says("Yes."), Down()], True), ([Status(400)], False)]
+)
+async def test_an_agent_can_know_how_its_trial_goes_once_a_call_is_answered(
+    metered, upstream, replies: list[Reply], could_know: bool
+) -> None:
+    upstream.says(*replies, Down())
+    async with metered() as agent:
+        for _ in replies:
+            await agent.chat()
+        assert agent.trial.could_know is could_know
+
+
 async def test_calls_that_wait_side_by_side_wait_once_and_calls_in_vain_are_nobodys_time(metered, upstream) -> None:
     upstream.says(Status(503, {"retry-after": "0.2"}))
     async with metered() as agent:
