@@ -6,7 +6,8 @@ PassgateError
 ├── StorageError      3  a run that could not be recorded
 ├── UnknownJudgeError 3  a change in CI that may have chosen who judges it
 └── MeasurementError     one trial that could not be measured: its status is `error`
-    └── CostCapError     the run's money was spent before: its status is `not_run`
+    ├── CostCapError     the run's money was spent before: its status is `not_run`
+    └── UnknownPriceError  money is limited, and nobody knows what a model costs
 """
 
 from collections.abc import Sequence
@@ -151,6 +152,14 @@ class MeasurementError(PassgateError):
 
 class CostCapError(MeasurementError):
     """A trial was not run, or not to its end, because what the whole run may cost is spent."""
+
+
+class UnknownPriceError(MeasurementError):
+    """A trial needs the price of a model that no price table knows."""
+
+    def __init__(self, message: Raw, model: str) -> None:
+        self.model = model
+        super().__init__(message)
 
 
 def first_known(error: BaseException) -> PassgateError | None:

@@ -1,11 +1,11 @@
-"""Whether the agent's command can be started at all, as the trials of a run show."""
+"""Whether the agent can be run at all, as the trials of a run show: its command starts, its models have prices."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.run import BatchOutcome
-from passgate.tasks.model.trial import MEASURED, FinishedTrial
+from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
 
 ENOUGH: Final = 3
 """So many trials show that a command is wrong: one may have broken its own PATH, and all others are spared."""
@@ -16,34 +16,43 @@ START_REMEDY: Final = (
 
 
 class Starts:
-    """Counts the trials of a run that could not be started, until one of them has started.
+    """Counts the trials of a run that could not be started, until one of them has started, and those that ended for
+    want of a price.
 
-    From then on a trial that cannot be started is the agent's own doing and has failed.
+    Once one has started, a trial that cannot be started is the agent's own doing and has failed.
     """
 
     def __init__(self) -> None:
         self._started = False
         self._failures: list[str] = []
+        self._unpriced: list[str] = []
 
     def carry_on(self, before: Iterable[FinishedTrial]) -> None:
         """The run has these trials already; those of other runs say nothing of this machine."""
         self._started = _one_has_started(one for one in before if not one.trial.reused_from)
 
     def add(self, finished: FinishedTrial) -> None:
-        """A trial has finished. Raises `UsageError` when enough of them show that the command cannot be started."""
+        """A trial has finished. Raises `UsageError` when enough of them show that the agent cannot be run."""
         failures = (finished.transcript.detail,) if finished.has_not_started else ()
         self._add(failures, started=finished.trial.status in MEASURED and not failures)
         if len(self._failures) >= ENOUGH:
             self.refuse_wrong_command()
+        self._refuse_without_price([finished.trial])
 
     def add_outcome(self, outcome: BatchOutcome) -> None:
-        """A batch has ended, maybe in another process."""
+        """A batch has ended, maybe in another process. Raises `UsageError` as `add` does for want of a price."""
         measured = sum(trial.status in MEASURED for trial in outcome.trials)
         self._add(outcome.not_started, started=measured > len(outcome.not_started))
+        self._refuse_without_price(outcome.trials)
 
     def _add(self, failures: Iterable[str], *, started: bool) -> None:
         self._failures.extend(failures)
         self._started = self._started or started
+
+    def _refuse_without_price(self, trials: Iterable[Trial]) -> None:
+        self._unpriced += [trial.reason for trial in trials if trial.unpriced_model]
+        if len(self._unpriced) >= ENOUGH:
+            raise UsageError(f"{self._unpriced[0]}; the run stops after {ENOUGH} such trials")
 
     def refuse_wrong_command(self) -> None:
         """Raise `UsageError` when no trial could be started; nothing where there was none."""

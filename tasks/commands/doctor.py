@@ -27,7 +27,7 @@ from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import EndReason
-from passgate.tasks.model.trial import MEASURED, FinishedTrial
+from passgate.tasks.model.trial import MEASURED, FinishedTrial, single_models
 from passgate.tasks.planning.diagnosis import diagnose, price_symptom
 from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_agents
 from passgate.tasks.sandboxes.isolation import best_isolation
@@ -57,8 +57,8 @@ async def examine_and_try(
     trials: list[FinishedTrial] = []
     for name in names if tries else ():
         if f"agent {name}" not in failed:
-            symptom, trial = await _try_agent(name, gates, suites)
-            symptoms.append(symptom)
+            found, trial = await _try_agent(name, gates, suites)
+            symptoms += found
             trials += [trial] if trial else []
     return symptoms, trials
 
@@ -75,9 +75,7 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
         for name in (*setup.named.agents, *setup.named.target_names)
     ]
     agents = [subject for subject in subjects if isinstance(subject, AgentSpec)]
-    gate_policies = setup.policy.gates.items() if setup.policy else ()
-    limited = sorted(gate for gate, rules in gate_policies if rules.limits.cost_increase_pct is not None)
-    needs_price = f"there is a cost limit in {', '.join(limited)}" if limited else None
+    needs_price = _needs_price(setup.policy) if setup.policy else None
 
     async def diagnosed(subject: AgentSpec | list[Symptom]) -> list[Symptom]:
         if isinstance(subject, list):
@@ -101,6 +99,11 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
         for group in (machine, files, judge, *groups)
         for symptom in group
     )
+
+
+def _needs_price(policy: Policy) -> str | None:
+    limited = sorted(gate for gate, rules in policy.gates.items() if rules.limits.cost_increase_pct is not None)
+    return f"there is a cost limit in {', '.join(limited)}" if limited else None
 
 
 def _found(name: str, setup: _Setup, failure: State) -> AgentSpec | list[Symptom]:
@@ -206,7 +209,7 @@ async def _judge(setup: _Setup) -> list[Symptom]:
     return [reply, price_symptom("judge", judge.name, setup.prices, None)]
 
 
-async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[Symptom, FinishedTrial | None]:
+async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[list[Symptom], FinishedTrial | None]:
     """Run one trial of an agent and record nothing. Gives `None` for the trial when it cannot be begun."""
     # Running trials imports pandas, which the other checks need not wait for.
     from passgate.tasks.commands.try_task import one_trial
@@ -218,9 +221,21 @@ async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[Symptom, Fin
         if not runnable:
             raise UsageError("there is no task that can be run: name the folder of the suites with --suites")
         task = min(runnable, key=lambda task: list(Suite).index(task.suite))  # `Suite` begins with golden
-        finished = await one_trial(task, agent, gates, suites, policy)
+        # A model that a run could not pay for is found here, before anybody pays for it.
+        finished = await one_trial(task, agent, gates, suites, policy, _needs_price(policy))
     except PassgateError as error:
-        return _symptom(f"agent {name}", "trial", State.FAILED, str(error)), None
+        return [_symptom(f"agent {name}", "trial", State.FAILED, str(error))], None
+    return [_of_trial(name, finished), *_of_models(name, finished, load_prices(gates))], finished
+
+
+def _of_models(name: str, finished: FinishedTrial, prices: PriceTable) -> list[Symptom]:
+    """Whether the models that answered have prices. What has a cost limit was refused before."""
+    unknown = finished.trial.metrics.cost is None
+    models = single_models(finished.trial.model) if unknown else ()
+    return [price_symptom(f"agent {name}", model, prices, None) for model in models]
+
+
+def _of_trial(name: str, finished: FinishedTrial) -> Symptom:
     trial = finished.trial
     # A trial that fails its graders is well: it shows that the agent can be run and measured.
     state, remedy = State.OK, ""
@@ -231,4 +246,4 @@ async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[Symptom, Fin
     elif finished.transcript.end is EndReason.CRASHED:
         state, remedy = State.WARNING, "the agent started and then crashed: see the trial below"
     found = f"{trial.suite}/{trial.task_id} {trial.status}" + (f": {trial.reason}" if trial.reason else "")
-    return _symptom(f"agent {name}", "trial", state, found, remedy), finished
+    return _symptom(f"agent {name}", "trial", state, found, remedy)

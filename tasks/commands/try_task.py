@@ -34,11 +34,17 @@ def try_task(
     return one_trial(task, find_agent(agent, gates, suites), gates, suites, policy)
 
 
-async def one_trial(task: EvalTask, agent: AgentSpec, gates: Path, suites: Path, policy: Policy) -> FinishedTrial:
-    """One trial of a task. Raises `InputError` or `UsageError`."""
+async def one_trial(
+    task: EvalTask, agent: AgentSpec, gates: Path, suites: Path, policy: Policy, needs_price: str | None = None
+) -> FinishedTrial:
+    """One trial of a task; `needs_price` says what makes an unknown price an error. Raises `InputError` or
+    `UsageError`.
+    """
     prices = load_prices(gates)
     # Whoever tries a task wants to see the first error at once, so no error is retried.
-    opened = open_resources(agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0)
+    opened = open_resources(
+        agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0, needs_price=needs_price
+    )
     async with opened as resources:
         return await run_trial(task, 0, resources)
 

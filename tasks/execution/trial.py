@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 
 from passgate.tasks.agents.conversation import converse
-from passgate.tasks.errors import EXCERPT, CostCapError, MeasurementError
+from passgate.tasks.errors import EXCERPT, CostCapError, MeasurementError, UnknownPriceError
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.graders import forbidden_by
 from passgate.tasks.graders.grading import TrialResult, trial_result
@@ -67,6 +67,8 @@ async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> t
         status = TrialStatus.NOT_RUN if isinstance(error, CostCapError) else TrialStatus.ERROR
         result = TrialResult(status, error.message if isinstance(error, MeasurementError) else str(error), None)
         transient = status is TrialStatus.ERROR and getattr(error, "transient", True)
+        if isinstance(error, UnknownPriceError):
+            known.trial = known.trial.model_copy(update={"unpriced_model": error.model})
     if known.is_late_error and result.status is TrialStatus.ERROR:
         late = {"late_errors": blank.late_errors + 1, "late_error": resources.masker.render(result.reason)}
         known.trial = known.trial.model_copy(update=late)
@@ -145,6 +147,7 @@ def _finished(trial: Trial, result: TrialResult, transcript: Transcript, masker:
         "reason": masker.render(result.reason),
         "score": result.score,
         "model": masker.text(trial.model),
+        "unpriced_model": masker.text(trial.unpriced_model),
         "transcript_digest": digest_of(kept.model_dump(mode="json")),
     }
     return FinishedTrial(trial=trial.model_copy(update=update), transcript=kept)

@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NoReturn
 
-from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.errors import CostCapError, MeasurementError, UnknownPriceError
 from passgate.tasks.metering.cost_cap import Account, AdmissionQueue, CostCap, Reservation
 from passgate.tasks.metering.estimates import Estimate, Sizes
-from passgate.tasks.model.price import Price
+from passgate.tasks.model.price import Price, price_remedy
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.providers.exchange import ModelRequest
 
 BUDGET = "budget_exceeded"
 FORBIDDEN = "forbidden_call"  # The codes of refusals that are the agent's doing
-PRICE_REMEDY = "add its price to prices.yaml, beside gates.yaml"
 NOTHING_RESERVED: Final = Reservation(0.0, 0.0)
 PriceOf = Callable[[str], Price | None]  # The price of a model by its name; `None` where it is unknown
 MOST_UNANSWERED: Final = 20
@@ -238,8 +237,8 @@ class Ledger:
     def _price_of(self, model: str) -> Price | None:
         price = self._price_of_model(model)
         if price is None and self._needs_price is not None:
-            message = f"the price of the model {model!r} is unknown and {self._needs_price}: {PRICE_REMEDY}"
-            self._give_up("price_unknown", MeasurementError(message))
+            message = f"the price of the model {model!r} is unknown and {self._needs_price}: {price_remedy(model)}"
+            self._give_up("price_unknown", UnknownPriceError(message, model))
             raise RefusalError("price_unknown", message)
         return price
 

@@ -1,5 +1,6 @@
 """What models cost."""
 
+import json
 from fnmatch import fnmatchcase
 from typing import Annotated
 
@@ -49,6 +50,12 @@ class Price(Rates):
         read = rates.input if rates.cached_input is None else rates.cached_input
         write = rates.input if rates.cache_write is None else rates.cache_write
         return (plain * rates.input + cached * read + written * write + usage.tokens_out * rates.output) / _PER
+
+
+def price_remedy(model: str) -> str:
+    """What to do about a model whose price is unknown: the line to add, with the dollars left to fill in."""
+    line = f"{json.dumps(model, ensure_ascii=False)}: {{input: DOLLARS, output: DOLLARS}}"
+    return f"add a line under `models:` of prices.yaml, beside gates.yaml: {line} (US dollars per million tokens)"
 
 
 class PriceTable(Frozen):

@@ -125,6 +125,8 @@ class Trial(Frozen):
     metrics: TrialMetrics = TrialMetrics()
     model: str = ""
     """The models that answered, as their provider names them, with commas; empty when not known."""
+    unpriced_model: str = ""
+    """The model whose unknown price made the trial an error."""
     reused_from: str = ""
     """The earlier run that this trial is of, where nothing has changed since."""
     attempts: int = 1

@@ -8,10 +8,9 @@ from pathlib import Path
 from passgate.tasks.agents import agent_class, check_agent
 from passgate.tasks.agents.interface import PROBE_SECONDS
 from passgate.tasks.errors import PassgateError, UsageError
-from passgate.tasks.metering.ledger import PRICE_REMEDY
 from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
-from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.price import PriceTable, price_remedy
 from passgate.tasks.providers.endpoints import Provider, ResolvedEndpoint, resolved_endpoint
 from passgate.tasks.providers.probe import probe
 
@@ -90,4 +89,4 @@ def price_symptom(subject: str, model: str, prices: PriceTable, needs_price: str
         return Symptom(subject=subject, what="price", state=State.OK, found=found)
     found = f"the price of {model} is not known" + (f", and {needs_price}" if needs_price else "")
     state = State.FAILED if needs_price else State.WARNING
-    return Symptom(subject=subject, what="price", state=state, found=found, remedy=PRICE_REMEDY)
+    return Symptom(subject=subject, what="price", state=state, found=found, remedy=price_remedy(model))

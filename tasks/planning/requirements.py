@@ -12,8 +12,8 @@ from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import Checkout
-from passgate.tasks.metering.ledger import PRICE_REMEDY
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
+from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan
 from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint, resolved_endpoints
 from passgate.tasks.providers.probe import Unreachable, reach
@@ -65,7 +65,7 @@ def _refuse_unknown_price(plan: Plan) -> None:
         models.add(judge_model(plan.policy.judge))
     for model in models:
         if why is not None and model and plan.prices.price_of(model) is None:
-            raise UsageError(f"the price of the model {model!r} is unknown and {why}: {PRICE_REMEDY}")
+            raise UsageError(f"the price of the model {model!r} is unknown and {why}: {price_remedy(model)}")
 
 
 _PUBLIC: Final = frozenset(known.url for known in PROVIDERS.values())  # Addresses that take no call without a key

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands import refused
+from tests.cli.commands import exits, refused
 from tests.cli.metered import GATES, TASK, agents, run, write_task
 from tests.gates import finished_trials, newest_run, verdict_of
 from tests.project import Project
@@ -61,7 +61,7 @@ def test_a_dead_provider_is_inconclusive_within_seconds(metered: Project, upstre
     assert "the circuit breaker is open" in " ".join(run(metered, 3, "--k", "30").stdout.split())
 
 
-def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Project) -> None:
+def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Project, upstream: ScriptedUpstream) -> None:
     metered.write("prices.yaml", "version: 1\nmodels: {}\n")
     metered.write("gates.yaml", f"{GATES}    limits: {{cost_increase_pct: 10}}\n")
     run(metered, 3, "--k", "1")
@@ -70,6 +70,12 @@ def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Proje
     assert "prices.yaml" in text
     known_before = "the price of the model 'm' is unknown and the gate has a cost limit"
     assert known_before in refused(metered, "run", "ci_merge", "--agent", "openai:m")
+    said = " ".join(run(metered, 2, "--k", "5", "--jobs", "1").stderr.split())
+    line = '"m": {input: DOLLARS, output: DOLLARS} (US dollars per million tokens)'
+    assert f"{line}; the run stops after 3 such trials" in said
+    found = " ".join(exits(metered, 2, "doctor", "bot", "--try").stdout.split())
+    assert "the price of the model 'm' is unknown and there is a cost limit in ci_merge" in found
+    assert upstream.count == 0
 
 
 def test_the_cost_cap_leaves_a_list_of_what_was_not_run(metered: Project, upstream: ScriptedUpstream) -> None:

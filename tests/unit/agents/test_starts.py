@@ -7,6 +7,7 @@ from tests.builders import a_task, a_trial
 
 from passgate.tasks.agents.starts import ENOUGH, Starts, that_count
 from passgate.tasks.errors import UsageError
+from passgate.tasks.model.run import BatchOutcome
 from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 
@@ -51,6 +52,19 @@ def test_once_a_trial_has_started_the_others_are_the_agents_fault(place: int) ->
 
 def test_a_run_that_is_carried_on_knows_that_its_agent_has_started() -> None:
     starts_of([NOT_STARTED] * ENOUGH, earlier=[STARTED])
+
+
+UNPRICED = finished(
+    EndReason.CRASHED, TrialStatus.ERROR, unpriced_model="m", reason="the price of 'm' is unknown: add it"
+)
+
+
+def test_a_run_stops_after_its_first_trials_that_need_an_unknown_price() -> None:
+    starts = starts_of([STARTED, *[UNPRICED] * (ENOUGH - 1), STARTED])
+    with pytest.raises(UsageError, match=r"the price of 'm' is unknown: add it; the run stops after 3 such trials"):
+        starts.add(UNPRICED)
+    with pytest.raises(UsageError, match="the run stops"):
+        Starts().add_outcome(BatchOutcome(name="batch", trials=(UNPRICED.trial,) * ENOUGH))
 
 
 def test_trials_of_a_command_that_was_wrong_do_not_count() -> None:

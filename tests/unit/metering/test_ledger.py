@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.errors import CostCapError, MeasurementError, UnknownPriceError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import AdmittedCall, Ledger, RefusalError
 from passgate.tasks.model.price import Price, PriceTable
@@ -138,8 +138,11 @@ async def test_an_unknown_price_matters_only_where_money_does() -> None:
     ledger = a_ledger(max_cost_usd=1.0)
     error = await refusal(ledger, "unknown")
     assert error.code == "price_unknown"
-    assert "'unknown' is unknown and the task has a cost budget: add its price to prices.yaml" in str(error)
-    assert isinstance(ledger.problem, MeasurementError)
+    assert "'unknown' is unknown and the task has a cost budget: add a line under `models:` of prices.yaml" in str(
+        error
+    )
+    assert isinstance(ledger.problem, UnknownPriceError)
+    assert ledger.problem.model == "unknown"
     assert ledger.end is None
     gated = a_ledger(needs_price="the gate has a cost limit")
     assert "the gate has a cost limit" in str(await refusal(gated, "unknown"))

@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.checks import State, Symptom
-from passgate.tasks.model.price import Price, PriceTable
+from passgate.tasks.model.price import Price, PriceTable, price_remedy
 from passgate.tasks.planning.diagnosis import diagnose
 from tests.answering import answering
 
@@ -175,7 +175,8 @@ async def test_a_price_that_is_not_known_matters_where_something_needs_it(
 ) -> None:
     symptom = await the("price", AgentKind.CLI, "sh", needs, model=model)
     assert (symptom.state, symptom.found) == (state, found)
-    assert symptom.remedy == ("" if state is State.OK else "add its price to prices.yaml, beside gates.yaml")
+    assert symptom.remedy == ("" if state is State.OK else price_remedy("other"))
+    assert state is State.OK or '"other": {input: DOLLARS, output: DOLLARS}' in symptom.remedy
 
 
 async def test_a_model_that_nobody_has_named_is_asked_for_at_run_time() -> None:
