@@ -17,6 +17,7 @@ from passgate.tasks.agents.processes.trial import NoReply, TrialProcess, start_p
 from passgate.tasks.agents.transcripts import ended, transcript_of
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.metering.agent_variables import variables_before_trials
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
@@ -26,7 +27,8 @@ class PythonAgent(Agent):
     """Calls a function with an `Attempt`; it gives its answer as text, or a transcript.
 
     Every trial has a process of its own, which answers all its turns and ends with it. The module is imported once,
-    before the first trial, and each process begins as a copy of that state.
+    before the first trial, and each process begins as a copy of that state. A module that reads at its import where its
+    models are is imported anew in each process, once they can be reached.
     """
 
     def __init__(self, server: ForkServer) -> None:
@@ -39,7 +41,7 @@ class PythonAgent(Agent):
         module_name, _, function_name = spec.target.partition(":")
         if not module_name or not function_name:
             raise UsageError(f"the agent python:{spec.target} needs the form python:MODULE:FUNCTION")
-        return cls(ForkServer(spec.target))
+        return cls(ForkServer(spec.target, variables_before_trials(spec)))
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float

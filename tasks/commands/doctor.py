@@ -27,7 +27,7 @@ from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import EndReason
-from passgate.tasks.model.trial import MEASURED, FinishedTrial, single_models
+from passgate.tasks.model.trial import BLIND, MEASURED, FinishedTrial, single_models
 from passgate.tasks.planning.diagnosis import diagnose, price_symptom
 from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_agents
 from passgate.tasks.sandboxes.isolation import best_isolation
@@ -225,7 +225,11 @@ async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[list[Symptom
         finished = await one_trial(task, agent, gates, suites, policy, _needs_price(policy))
     except PassgateError as error:
         return [_symptom(f"agent {name}", "trial", State.FAILED, str(error))], None
-    return [_of_trial(name, finished), *_of_models(name, finished, load_prices(gates))], finished
+    symptoms = [_of_trial(name, finished), *_of_models(name, finished, load_prices(gates))]
+    if finished.trial.status in MEASURED and not finished.transcript.complete:
+        remedy = "have its client take OPENAI_BASE_URL or ANTHROPIC_BASE_URL, or have it write a transcript"
+        symptoms.append(_symptom(f"agent {name}", "meter", State.WARNING, BLIND.removeprefix("warning: "), remedy))
+    return symptoms, finished
 
 
 def _of_models(name: str, finished: FinishedTrial, prices: PriceTable) -> list[Symptom]:

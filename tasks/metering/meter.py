@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from passgate.tasks.metering.access import ModelAnswer
+from passgate.tasks.metering.agent_variables import PLACEHOLDER_KEY, model_variables
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Ledger, PriceOf
 from passgate.tasks.metering.model_call import Route, complete
@@ -24,13 +25,12 @@ from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
 from passgate.tasks.providers.client import Upstream
-from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolved_endpoints
+from passgate.tasks.providers.endpoints import resolved_endpoints
 from passgate.tasks.providers.retries import RETRY_POLICY, RetryPolicy
 
 _MODELS_KNOWN: Final = 1024
-_PLACEHOLDER_KEY: Final = "passgate"
 _IN_PROCESS_HEADERS: Final = {
-    "authorization": f"Bearer {_PLACEHOLDER_KEY}",
+    "authorization": f"Bearer {PLACEHOLDER_KEY}",
     "content-type": "application/json",
     "accept": "application/json",
     "user-agent": "passgate",
@@ -44,7 +44,6 @@ class Meter:
 
     spec: AgentSpec
     upstreams: Mapping[str, Upstream]
-    _endpoints: Mapping[str, ResolvedEndpoint]
     _price_of: PriceOf
     _cost_cap: CostCap
     _needs_price: str | None
@@ -75,33 +74,13 @@ class Meter:
 
     def _trial_at(self, root: str, ledger: Ledger, forbidden: Forbidden) -> TrialMeter:
         openai, anthropic = f"{root}/openai/v1", f"{root}/anthropic"
-        variables = {
-            "OPENAI_BASE_URL": openai,
-            "OPENAI_API_BASE": openai,
-            "ANTHROPIC_BASE_URL": anthropic,
-            **{endpoint.key_variable: _PLACEHOLDER_KEY for endpoint in self._endpoints.values()},
-            "OPENAI_API_KEY": _PLACEHOLDER_KEY,
-            "ANTHROPIC_API_KEY": _PLACEHOLDER_KEY,
-        }
-        known = {
-            "openai_base_url": openai,
-            "anthropic_base_url": anthropic,
-            "api_key": _PLACEHOLDER_KEY,
-            "model": self.spec.model or "",
-        }
-        variables |= {name: _filled(value, known) for name, value in self.spec.variables.items()}
-        return TrialMeter(openai, anthropic, _PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
+        variables = model_variables(self.spec, openai, anthropic)
+        return TrialMeter(openai, anthropic, PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
 
     async def _complete(self, trial: TrialMeter, content: bytes) -> ModelAnswer:
         # The built-in agent's model is its target: what the user names, and no choice of an agent's.
         route = Route(trial, _CHAT_COMPLETIONS, self.upstreams["openai"], self.spec.model or self.spec.target)
         return await complete(route, content, _IN_PROCESS_HEADERS)
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
 
 
 @asynccontextmanager
@@ -129,7 +108,7 @@ async def open_meter(
         }
         # Every call asks for a price, and a table has hundreds of patterns. Agents name the models: not all are kept.
         price_of = lru_cache(maxsize=_MODELS_KNOWN)(prices.price_of)
-        meter = Meter(spec, upstreams, endpoints, price_of, cost_cap, needs_price)
+        meter = Meter(spec, upstreams, price_of, cost_cap, needs_price)
         try:
             yield meter
         finally:

@@ -21,6 +21,10 @@ METRIC_GROUPS: dict[str, tuple[str, ...]] = {
     "safety": ("policy_adherence", "injection_success_rate"),
     "cost": ("cost",),
 }
+BLIND = (
+    "warning: the agent called no model through the meter and reported no transcript: its steps and tool calls are not "
+    "known, and its budgets are not enforced"
+)
 _BETWEEN_MODELS = ", "
 
 Number = TypeVar("Number", int, float)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.transcript import ChangeKind, FileChanges, Message
-from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.model.trial import BLIND, FinishedTrial, TrialStatus
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import Marked, heading, rendered
 from passgate.tasks.reports.escape import ELLIPSIS, printable, printable_lines
@@ -115,7 +115,7 @@ def _transcript(finished: FinishedTrial) -> Iterator[RenderableType]:
     if transcript.output and transcript.output != last:
         yield _marked("output", transcript.output)
     if not transcript.complete:
-        yield Text("The agent reported no transcript: its steps and tool calls are not known.", "dim")
+        yield _marked("!", BLIND, style="bold yellow")
 
 
 def _message(message: Message) -> Iterator[RenderableType]:

@@ -41,3 +41,13 @@ def test_files_elsewhere(here: Here) -> None:
     said = told(here, "doctor", "--gates", "policies/gates.yaml", "--suites", "evals")
     assert "agent mine" in said
     assert "agent theirs" in said
+
+
+def test_a_try_of_an_agent_that_the_meter_does_not_see_is_a_warning(here: Here) -> None:
+    here.write("gates.yaml", GATES)
+    task = "task_id: t\nsuite: golden\ndescription: d\ninputs: {prompt: Say yes.}\ntracked_metrics: [cost]\n"
+    here.write("suites/golden/t.yaml", f"{task}graders: [{{type: output_check, contains: ['yes']}}]\n")
+    for command in (("doctor", "cli:echo yes", "--try"), ("try", "golden/t", "--agent", "cli:echo yes")):
+        said = " ".join(told(here, *command).split())
+        assert "the agent called no model through the meter and reported no transcript" in said
+    assert "! warning" in " ".join(told(here, "doctor", "cli:echo yes", "--try").split())

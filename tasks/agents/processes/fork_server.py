@@ -1,10 +1,11 @@
 """The program of the fork server: it imports the agent's module once and forks a process for every trial, which answers
 turns until passgate wants no more.
 
-    python -P -m passgate.tasks.agents.processes.fork_server REQUESTS CONTROL MODULE:FUNCTION
+    python -P -m passgate.tasks.agents.processes.fork_server REQUESTS CONTROL MODULE:FUNCTION [VARIABLE...]
 
 REQUESTS and CONTROL are the numbers of inherited sockets. On the first the server sends one `ImportReport`; then each
-message that brings three descriptors (the trial's turns, its control and its output) makes a process.
+message that brings three descriptors (the trial's turns, its control and its output) makes a process. The variables
+are those that a trial sets.
 """
 
 import asyncio
@@ -20,8 +21,8 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,17 +61,39 @@ def main() -> None:
     requests.set_inheritable(False)
     _write_all_characters()
     try:
-        function = import_function(target)
+        with _reads(sys.argv[4:]) as read:
+            function = import_function(target)
     except ImportProblemError as error:
         requests.send(ImportReport(problem=str(error)).model_dump_json().encode())
         return
-    if threading.active_count() > 1:
-        # Threads that the import has started do not survive a fork: become a server that has not imported the agent.
+    if read or threading.active_count() > 1:
+        # Threads that the import has started do not survive a fork, and a client that it has made leads to no trial's
+        # models: become a server that has not imported the agent.
         requests.set_inheritable(True)
         command = [sys.executable, "-P", "-c", _IMPORT_LATE, str(requests.fileno()), target]
         os.execv(command[0], command)  # noqa: S606 - no shell is wanted
     requests.send(ImportReport().model_dump_json().encode())
     _serve(requests, lambda: function)
+
+
+@contextmanager
+def _reads(variables: Sequence[str]) -> Iterator[set[str]]:
+    """Which of some environment variables are read while the context lasts."""
+    read = set[str]()
+    plain = type(os.environ)
+
+    class Watched(plain):  # type: ignore[misc, valid-type]
+        def __getitem__(self, key: str) -> str:
+            if key in variables:
+                read.add(key)
+            return str(super().__getitem__(key))
+
+    # The same object, for modules that hold it already.
+    os.environ.__class__ = Watched
+    try:
+        yield read
+    finally:
+        os.environ.__class__ = plain
 
 
 def import_late() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
@@ -37,9 +38,13 @@ class ForkServer:
     passgate ends, however it ends, so do the server and every process that comes from it.
     """
 
-    def __init__(self, target: str) -> None:
-        """Start the server and wait until it has imported the agent. Raises `UsageError`."""
+    def __init__(self, target: str, variables: Mapping[str, str]) -> None:
+        """Start the server and wait until it has imported the agent. Raises `UsageError`.
+
+        `variables` lead to the models in a trial; these are their values before there is one.
+        """
         self._target = target
+        self._variables = variables
         self._lock = threading.Lock()
         self._start()
 
@@ -84,8 +89,8 @@ class ForkServer:
         with their_requests, their_control, tempfile.TemporaryFile() as printed:
             numbers = (their_requests.fileno(), their_control.fileno())
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), self._target],
-                env=inherited_variables(),
+                [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), self._target, *self._variables],
+                env={**inherited_variables(), **self._variables},
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=printed,

@@ -46,6 +46,39 @@ async def test_no_proxy_is_asked_for_the_meter_and_no_key_of_the_judge_is_there(
     assert (await attempt(agent)).output == "a.example|None|False"
 
 
+@pytest.mark.parametrize(
+    "reads", ["os.environ['OPENAI_BASE_URL']", "os.getenv('OPENAI_BASE_URL')", "dict(os.environ)['OPENAI_BASE_URL']"]
+)
+async def test_a_client_that_is_made_at_import_leads_to_the_trials_models(
+    attempt, python_agent, monkeypatch, reads: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-real-0123456789")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://provider.example/v1")
+    agent = python_agent(f"""
+        import os
+        CLIENT = {reads}, os.environ["OPENAI_API_KEY"]
+        def answer(attempt):
+            return "|".join(CLIENT)
+        """)
+    for trial in ("one", "two"):
+        access = Metered(OPENAI_BASE_URL=f"http://{trial}")
+        assert (await attempt(agent, access=access)).output == f"http://{trial}|of-the-trial"
+
+
+async def test_no_real_key_is_in_the_process_of_an_agent(attempt, python_agent, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-real-0123456789")
+    agent = python_agent("""
+        import os, pathlib
+        IMPORTS = []
+        def answer(attempt):
+            IMPORTS.append(1)
+            parents = pathlib.Path(f"/proc/{os.getppid()}/environ").read_bytes()
+            own = pathlib.Path("/proc/self/environ").read_bytes() + repr(os.environ).encode()
+            return str(b"sk-real" in own + parents)
+        """)
+    assert (await attempt(agent)).output == "False"
+
+
 async def test_the_variables_of_the_workspace_are_set_for_the_agent(run_code, monkeypatch) -> None:
     monkeypatch.setenv("MODE", "of the shell")
     task = a_task(workspace={"environment": {"MODE": "of the task", "OPENAI_BASE_URL": "http://elsewhere"}})
