@@ -13,11 +13,13 @@ from typing import Final, Self
 from passgate.tasks.agents.commands import Command, Given, Places, read_command
 from passgate.tasks.agents.inherited import inherited_variables
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, leading_to_models, symptom
+from passgate.tasks.agents.missing_keys import without_key
 from passgate.tasks.agents.transcripts import LONGEST_DETAIL, ended, read_transcript_file, transcript_of
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
+from passgate.tasks.model.quotes import end as last_part
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
@@ -90,14 +92,16 @@ class CliAgent(Agent):
         given = _given(attempt, sandbox, self.places.project)
         words = self.command.filled(given)
         _refuse_long_words(words)
+        environment = _environment(given, access, sandbox.variables)
         result = await sandbox.run(
-            words,
-            folder=self.places.start,
-            seconds=seconds,
-            environment=_environment(given, access, sandbox.variables),
-            network=sandbox.network,
+            words, folder=self.places.start, seconds=seconds, environment=environment, network=sandbox.network
         )
-        end, detail = _end(result)
+        transcript = self._transcript(result, given, environment)
+        last = last_part(result.stderr.strip(), LONGEST_DETAIL)
+        return transcript.model_copy(update={"printed": last}) if last else transcript
+
+    def _transcript(self, result: ProcessResult, given: Given, environment: Mapping[str, str]) -> Transcript:
+        end, detail = _end(result, environment)
         if end is EndReason.NOT_STARTED:
             return ended(end, detail)
         try:
@@ -168,7 +172,7 @@ def _environment(given: Given, access: ModelAccess, wanted: Mapping[str, str]) -
     return {**environment, **leading_to_models(environment, access)}
 
 
-def _end(result: ProcessResult) -> tuple[EndReason, str]:
+def _end(result: ProcessResult, environment: Mapping[str, str]) -> tuple[EndReason, str]:
     tail = (result.stderr.strip() or result.stdout.strip())[-LONGEST_DETAIL:]
     if result.timed_out:
         return EndReason.TIMED_OUT, tail
@@ -179,4 +183,4 @@ def _end(result: ProcessResult) -> tuple[EndReason, str]:
     # Whatever has printed an answer was started, also where something that it started was not.
     was_missing = result.exit_code in _CANNOT_START or _MISSING_SCRIPT.search(result.stderr[:_EXCERPT]) is not None
     end = EndReason.NOT_STARTED if was_missing and not result.stdout.strip() else EndReason.CRASHED
-    return end, f"exit code {result.exit_code}: {tail}"
+    return end, f"exit code {result.exit_code}: {without_key(tail, environment)}"

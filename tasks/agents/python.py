@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt, leading_to_models
+from passgate.tasks.agents.missing_keys import without_key
 from passgate.tasks.agents.processes.messages import (
     TurnAnswered,
     TurnCrashed,
@@ -60,7 +61,7 @@ class PythonAgent(Agent):
             case TurnUnmeasurable():
                 raise MeasurementError(reply.message, transient=reply.transient)
             case TurnCrashed():
-                transcript = ended(EndReason.CRASHED, reply.detail, asked)
+                transcript = ended(EndReason.CRASHED, without_key(reply.detail, {**wanted, **variables}), asked)
             case TurnUnreadable():
                 transcript = ended(EndReason.UNREADABLE, reply.detail, asked)
             case NoReply():

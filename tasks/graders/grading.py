@@ -12,12 +12,13 @@ from passgate.tasks.graders.policy_check import finds_violations
 from passgate.tasks.metering.usage import overruns
 from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade, RawGrade
-from passgate.tasks.model.quotes import raw, raw_join
+from passgate.tasks.model.quotes import quote_end, raw, raw_join
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import END_IN_WORDS, EndReason, Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from passgate.tasks.stats.estimators import weighted_mean
 
+_LAST: Final = 500  # Characters of what an agent had printed when its time was up
 _OF_TOOL_CALLS: Final = frozenset({"tool_calls", "tool_trajectory", "tool_sequence", "tool_arguments", "tool_used"})
 _FINDS_VIOLATIONS: Final = frozenset({"policy_check", "tool_calls"})
 
@@ -87,6 +88,8 @@ def trial_result(
     elif transcript.end in END_IN_WORDS:
         detail = _detail(transcript)
         ended = [raw(END_IN_WORDS[transcript.end], ": " if detail else "", detail)]
+    elif transcript.end is EndReason.TIMED_OUT and (last := transcript.printed or transcript.detail):
+        ended = [raw("the agent's time was up, and it had printed last: ", quote_end(last, _LAST))]
     if task.scoring.rule == "weighted_average":
         failed = _below_threshold(task, grades)
     else:

@@ -21,6 +21,7 @@ from passgate.tasks.providers.exchange import ApiFormatError, ReplyError
 from passgate.tasks.providers.refusals import Refusal
 
 CLIENT_ERROR: Final = 400
+_UNAUTHORISED: Final = 401
 _UNSUPPORTED_MEDIA_TYPE: Final = 415
 _PASSED_HEADERS: Final = ("content-type", "request-id", "x-request-id")
 # No client library tries a refusal of the meter again: it would come to the same.
@@ -139,6 +140,9 @@ def unanswered(route: Route, admitted: AdmittedRequest, error: UpstreamError | A
 
 def refused_by_provider(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> None:
     """Note that a provider has refused a call; what it says tells whether that is the agent's fault."""
+    if refusal.status == _UNAUTHORISED and route.upstream.missing_key:
+        admitted.call.failed(MeasurementError(f"{route.upstream.missing_key} is not set"))
+        return
     is_the_agents = _is_the_agents_doing(route, admitted, refusal)
     note_refusal(admitted.call, route.upstream, refusal, is_the_agents=is_the_agents)
 

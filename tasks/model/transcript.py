@@ -146,7 +146,9 @@ class Transcript(Frozen):
     detail: str = ""
     """What the end reason needs to be understood: the exit code, the last lines of the error output."""
     printed: str = ""
-    """What a Python agent printed, its last 64 KiB."""
+    """What a Python agent printed, its last 64 KiB, or what a command wrote to standard error, its last 16,000
+    characters.
+    """
     wall_time_seconds: float = 0.0
     file_changes: FileChanges | None = None
     """Of the workspace; passgate compares it, whatever an agent reports. `None` if nobody used the workspace."""

@@ -83,6 +83,7 @@ class Upstream:
     ) -> None:
         """`timeout_seconds` is the longest silence. Nothing is connected or loaded before the first call."""
         self.name = endpoint.url.netloc.decode("ascii")
+        self.missing_key = "" if endpoint.key else endpoint.key_variable  # The variable that should hold its key
         self._policy = retry_policy
         self._silence = timeout_seconds
         self._calls = Calls(endpoint, connect_seconds=retry_policy.connect_seconds, silence=timeout_seconds)

@@ -15,6 +15,7 @@ from passgate.tasks.reports.escape import ELLIPSIS, printable, printable_lines
 from passgate.tasks.reports.shell_commands import command_lines
 
 _MOST_LINES = 100
+_LAST_LINES = 20  # Of what an agent printed beside its answer
 _LONGEST_LINE = 2000
 _MOST_MESSAGES = 100
 _MOST_CALLS = 50  # Of one message
@@ -114,6 +115,8 @@ def _transcript(finished: FinishedTrial) -> Iterator[RenderableType]:
     last = transcript.messages[-1].content if transcript.messages else ""
     if transcript.output and transcript.output != last:
         yield _marked("output", transcript.output)
+    if transcript.printed.strip() and transcript.printed.strip() not in trial.reason:
+        yield _marked("printed", "\n".join(transcript.printed.strip().splitlines()[-_LAST_LINES:]))
     if not transcript.complete:
         yield _marked("!", BLIND, style="bold yellow")
 

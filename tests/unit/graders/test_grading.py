@@ -59,6 +59,16 @@ OVERRUN = "over budget: max_steps is 8 and the trial used 9"
             FAILED,
             "over budget: max_seconds is 5 and the agent was still running",
         ),
+        (
+            [a_grade()],
+            ended(EndReason.TIMED_OUT).model_copy(update={"printed": "waiting for the lock\n"}),
+            {},
+            FAILED,
+            (
+                "the agent's time was up, and it had printed last: waiting for the lock; "
+                "over budget: the agent was still running"
+            ),
+        ),
         ([a_grade()], SAID_YES, {"max_steps": 8}, FAILED, OVERRUN),
         ([WRONG], CRASHED, {"max_steps": 8}, FAILED, f"the agent crashed: oh; {OVERRUN}; answer: not passed"),
         ([WRONG], SAID_YES, {"max_cost_usd": 1}, FAILED, "answer: not passed"),
@@ -68,7 +78,14 @@ OVERRUN = "over budget: max_steps is 8 and the trial used 9"
     ids=[
         *["every grader is satisfied", "one is not", "more failed checks are counted", "a low score without a check"],
         *["an error", "a fail beside an error", "a violation beside an error", "a crash", "a crash beside an error"],
-        *["too much output", "time is up", "an overrun", "every reason is named", "a wrong answer of unknown cost"],
+        *[
+            "too much output",
+            "time is up",
+            "time is up for an agent that says why",
+            "an overrun",
+            "every reason is named",
+            "a wrong answer of unknown cost",
+        ],
         *["a violation of unknown cost", "a crash of unknown cost"],
     ],
 )

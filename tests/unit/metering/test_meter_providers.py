@@ -151,11 +151,25 @@ async def test_an_account_an_address_or_a_filter_that_refuses_is_no_failure_of_t
     metered, upstream, api: str, stream: bool, status: int, said: str
 ) -> None:
     upstream.script = [refusal(status, said)]
-    async with metered() as agent:
+    async with metered(environment={"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}) as agent:
         assert (await getattr(agent, api)(stream)).status_code == status
         with pytest.raises(MeasurementError, match=f"answered {status}") as caught:
             await agent.transcript(CRASHED)
     assert not caught.value.transient
+
+
+@pytest.mark.parametrize(
+    ("key", "why"), [({}, r"^OPENAI_API_KEY is not set$"), ({"OPENAI_API_KEY": "sk"}, "answered 401")]
+)
+@either_way
+async def test_a_key_that_is_not_set_is_one_line(
+    metered, upstream, stream: bool, key: dict[str, str], why: str
+) -> None:
+    upstream.script = [Status(401)]
+    async with metered(environment=key) as agent:
+        await agent.chat(stream)
+        with pytest.raises(MeasurementError, match=why):
+            await agent.transcript(CRASHED)
 
 
 @every_api

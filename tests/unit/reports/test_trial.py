@@ -139,6 +139,17 @@ def test_an_agent_that_changed_no_file_is_told_from_one_without_a_workspace() ->
     assert "changed files" not in shown(a_finished(transcript=Transcript()))
 
 
+def test_the_last_lines_that_an_agent_printed_are_shown_unless_the_reason_says_them() -> None:
+    printed = "".join(f"line {number}\n" for number in range(1, 101))
+    finished = a_finished(reason="it failed")
+    finished = finished.model_copy(update={"transcript": finished.transcript.model_copy(update={"printed": printed})})
+    text = shown(finished)
+    assert "line 100" in text
+    assert "line 80\n" not in text
+    told = finished.model_copy(update={"trial": finished.trial.model_copy(update={"reason": f"it failed: {printed}"})})
+    assert shown(told).count("line 100") == 1
+
+
 def test_what_is_special_about_a_trial_is_said() -> None:
     text = shown(a_finished(reused_from="run-1", trial=4), kept=False)
     assert "not run again: this trial is of the run run-1\n" in text

@@ -11,6 +11,7 @@ from tests.unit.conftest import LONG, Marked, call_off
 
 from passgate.tasks.agents.cli import CliAgent
 from passgate.tasks.agents.interface import leading_to_models
+from passgate.tasks.agents.transcripts import LONGEST_DETAIL
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
@@ -67,6 +68,21 @@ async def test_the_end_of_a_long_complaint_is_kept(attempt) -> None:
 async def test_time_that_is_up_ends_the_agent(attempt, transcript: str) -> None:
     ended = await attempt(cli_agent(f"sh -c 'echo so far{transcript}; touch ready; sleep 600'"), hangs=True)
     assert (ended.end, ended.output) == (EndReason.TIMED_OUT, "so far")
+
+
+@pytest.mark.parametrize(("code", "hangs"), [("", False), ("; exit 3", False), ("; touch ready; sleep 600", True)])
+async def test_the_end_of_standard_error_is_kept_however_an_agent_ends(attempt, code: str, hangs: bool) -> None:
+    loud = "for n in $(seq 5000); do echo line $n >&2; done; echo answer"
+    transcript = await attempt(cli_agent(f"sh -c '{loud}{code}'"), hangs=hangs)
+    assert transcript.printed.endswith("line 4999\nline 5000")
+    assert len(transcript.printed) <= LONGEST_DETAIL
+    assert transcript.output == "answer"
+
+
+async def test_a_key_that_is_not_set_is_one_line(attempt) -> None:
+    transcript = await attempt(python("import os; os.environ['NO_SUCH_API_KEY']"))
+    assert (transcript.end, transcript.detail) == (EndReason.CRASHED, "exit code 1: NO_SUCH_API_KEY is not set")
+    assert "Traceback" in transcript.printed
 
 
 @pytest.mark.parametrize(
