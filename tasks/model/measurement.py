@@ -71,6 +71,10 @@ class TaskMeasurement(Frozen):
     error: str = ""
     """Why the first trial with an error could not be measured; without one why the first was not run for want of money.
     """
+    equal_failures: int = 0
+    """How many of the failed trials failed for the reason in `failure`."""
+    equal_errors: int = 0
+    """How many of the trials that could not be measured say what `error` does."""
     violations: tuple[TrialViolation, ...] = ()
     metrics: MeanMetrics
     """Means over the trials in which each was measured."""

@@ -3,7 +3,8 @@
 import posixpath
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
@@ -25,6 +26,18 @@ HOW_TO_SIGN_OFF = "a person decides with one of these commands"
 _ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
 
 
+class Echo(NamedTuple):
+    """A reason that trials of several tasks have."""
+
+    first: str  # The task that tells it
+    trials: int
+    of: int  # Trials of the run
+
+    def label(self, task: str) -> str:
+        """`in 33 of 33 trials:` at the task that tells it, elsewhere where to read it."""
+        return f"in {self.trials} of {self.of} trials:" if task == self.first else f"the same as in {self.first}"
+
+
 class TaskFinding(NamedTuple):
     """A task with what the verdict says of it."""
 
@@ -32,6 +45,7 @@ class TaskFinding(NamedTuple):
     reasons: tuple[Reason, ...]
     withheld: str = ""  # Why the verdict does not let the task block: it is not admitted, or quarantined
     confirmation: Confirmation | None = None
+    echoes: Mapping[str, Echo] = MappingProxyType({})  # By the text of the reason
 
     @property
     def name(self) -> str:
@@ -58,6 +72,13 @@ class TaskFinding(NamedTuple):
         """`fallen: 5/12 now, 58/60 at the baseline, 9 confirming trials`; empty without confirming trials."""
         one = self.confirmation
         return f"{one.finding}: {figures.against_baseline(one)}" if one else ""
+
+    def told_once(self, label: str, text: str) -> tuple[str, str]:
+        """A label and a text, or in their place where the run tells the text of several tasks."""
+        echo = self.echoes.get(text)
+        if echo is None:
+            return label, text
+        return echo.label(self.name), text if echo.first == self.name else ""
 
     @property
     def explanations(self) -> list[tuple[str, str]]:
@@ -97,6 +118,9 @@ class TaskFinding(NamedTuple):
         if self.why_not_blocking:
             # A reason that is only reported begins with why, as that the task failed at the baseline too.
             return f"does not block: {self._excuse or first}"
+        echo = self.echoes.get(self.task.failure or self.task.error)
+        if echo is not None and echo.first != self.name:
+            return echo.label(self.name)
         return self.task.failure or self.task.error or first
 
 
@@ -132,7 +156,20 @@ def findings(verdict: Verdict) -> tuple[TaskFinding, ...]:
     """The tasks to look at: those with violations first, then those that block, that failed, that are undecided."""
     every = every_task(verdict)
     shown = [one for one in every if one.task.state is not TaskState.PASSED or one.task.violations or one.blocks]
-    return tuple(sorted(shown, key=_severity))
+    ordered = sorted(shown, key=_severity)
+    echoes = _echoes(ordered, sum(task.planned for task in verdict.measurement.tasks))
+    return tuple(one._replace(echoes=echoes) for one in ordered)
+
+
+def _echoes(ordered: Sequence[TaskFinding], trials: int) -> Mapping[str, Echo]:
+    """The reasons that trials of several tasks have, each told by the first of them."""
+    counts, tasks = Counter[str](), defaultdict[str, list[str]](list)
+    for one in ordered:
+        for text, equal in ((one.task.failure, one.task.equal_failures), (one.task.error, one.task.equal_errors)):
+            if text and equal:
+                counts[text] += equal
+                tasks[text].append(one.name)
+    return {text: Echo(names[0], counts[text], trials) for text, names in tasks.items() if len(names) > 1}
 
 
 def _severity(finding: TaskFinding) -> tuple[int, float, int, str]:
@@ -145,6 +182,15 @@ def _severity(finding: TaskFinding) -> tuple[int, float, int, str]:
         rank = 3 if finding.is_failure else 4
     share = task.passed / task.n if task.n else 1.0
     return rank, share, list(Suite).index(task.suite), task.task_id
+
+
+def message_once(reason: Reason, found: Sequence[TaskFinding]) -> str:
+    """The message of a reason, without a text at its end that another task tells."""
+    echoes = found[0].echoes if found else {}
+    for text, echo in echoes.items():
+        if reason.message.endswith(text) and reason_subject(reason) != echo.first:
+            return f"{reason.message.removesuffix(text)}{echo.label(reason_subject(reason))}"
+    return reason.message
 
 
 def ordered_reasons(verdict: Verdict) -> tuple[Reason, ...]:

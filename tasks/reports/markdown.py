@@ -32,12 +32,13 @@ def markdown(view: RunView) -> str:
     notes = findings.notes(verdict)
     suites = map(figures.suite_cells, verdict.measurement.suites)
     reasons = findings.ordered_reasons(verdict)
+    found = findings.findings(verdict)
     header = ("", "rule", "task", "trials", "why")
     before = (
         f"## {_SIGN[verdict.decision]} {escape.markdown(verdict.headline)}",
         _sign_off(verdict),
         _table(figures.SUITE_HEADER, (_row((*row[:4], f"**{row[4]}**", *row[5:])) for row in suites), left=1),
-        _fitting_table(header, map(_reason_row, reasons), _REASONS, len(reasons), "reason", left=5),
+        _fitting_table(header, (_reason_row(one, found) for one in reasons), _REASONS, len(reasons), "reason", left=5),
         _comparisons(verdict.comparisons),
     )
     after = (
@@ -46,18 +47,18 @@ def markdown(view: RunView) -> str:
     )
     rest = LIMIT - len(_joined((*before, *after))) - len("\n")
     shown = evidence_sections(verdict, rest // 2)
-    task_details = _findings(findings.findings(verdict), rest - len(shown))
+    task_details = _findings(found, rest - len(shown))
     return _joined((*before, shown, task_details, *after)) + "\n"
 
 
-def _reason_row(reason: Reason) -> str:
+def _reason_row(reason: Reason, found: Sequence[TaskFinding]) -> str:
     subject, weight = findings.reason_subject(reason), findings.weight(reason)
     place = f"<br>{_code(f'{reason.file}:{reason.line or 1}')}" if reason.file else ""
     task = f"{_code(subject)}{place}" if subject else ""
     # Under its title a number needs no word before it.
     _, _, trials = trial_numbers(reason.trials).partition(" ")
     weight = f"**{weight}**" if reason.blocking else weight
-    return _row((weight, reason.rule, task, trials, escape.markdown(reason.message)))
+    return _row((weight, reason.rule, task, trials, escape.markdown(findings.message_once(reason, found))))
 
 
 def _comparisons(comparisons: Sequence[Comparison]) -> str:
@@ -97,8 +98,9 @@ def _finding(finding: TaskFinding) -> str:
     for label, text in finding.explanations:
         # Without a text the label alone would tell no more than the summary of the task does.
         if text.strip():
-            lines = escape.printable_lines(text, lines=_FAILURE_LINES, limit=500)
-            parts += [label, escape.markdown_fence(lines)]
+            label, rest = finding.told_once(label, text)
+            lines = escape.printable_lines(rest, lines=_FAILURE_LINES, limit=500)
+            parts += [escape.markdown(label), escape.markdown_fence(lines) if rest else ""]
     values = task.metrics.model_dump()
     names = [name for name in task.tracked_metrics if name in values]
     if any(values[name] is not None for name in names):

@@ -151,7 +151,11 @@ def _failures(finding: TaskFinding) -> list[tuple[str, str]]:
     task = finding.task
     told = {violation.message for violation in task.violations}
     kinds = ((task.failed_trials, task.failure), (task.error_trials, task.error))
-    return [(f"trial {trials[0]}:" if trials else "", text) for trials, text in kinds if text and text not in told]
+    return [
+        finding.told_once(f"trial {trials[0]}:" if trials else "", text)
+        for trials, text in kinds
+        if text and text not in told
+    ]
 
 
 def _first_trial(finding: TaskFinding) -> int | None:

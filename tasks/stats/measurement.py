@@ -95,6 +95,8 @@ def _task(
         error_trials=tuple(trial.trial for trial in errors),
         failure=failed[0].reason if failed else "",
         error=missing[0].reason if missing else "",
+        equal_failures=sum(trial.reason == failed[0].reason for trial in failed),
+        equal_errors=sum(trial.reason == missing[0].reason for trial in missing),
         # Those of confirming trials too: a violation counts wherever it happens.
         violations=tuple(
             TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message)

@@ -9,9 +9,12 @@ from tests.unit.reports.verdicts import AWAITING, FAILING, REJECTED, a_reason, a
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import findings
+from passgate.tasks.reports.markdown import markdown
+from passgate.tasks.reports.terminal import terminal
 
 VIOLATIONS = (TrialViolation(trial=1, rule="forbidden_tool", message="x"),)
 
@@ -64,6 +67,19 @@ def test_equal_violations_are_told_once_with_their_trials() -> None:
     ]
     groups = findings.violation_groups(a_task(violations=tuple(violations)))
     assert [(group.message, group.trials) for group in groups] == [("a", (2, 5)), ("b", (3,))]
+
+
+def test_a_reason_of_several_tasks_is_told_once_with_its_trials() -> None:
+    lacks = {"failure": "OPENAI_API_KEY is not set", "passed": 0, "failed": 3, "failed_trials": (0, 1, 2)}
+    tasks = [a_failed_task(task_id=f"t{number}", equal_failures=3, **lacks) for number in range(11)]
+    reasons = tuple(a_reason(task, Rule.TASK_FAILED, f"0 of 3 passed: {task.failure}") for task in tasks)
+    verdict = a_verdict(Decision.FAIL, (*tasks, a_failed_task(task_id="other")), reasons=reasons)
+    on_terminal, summary = terminal(verdict, width=100, color=False), markdown(RunView(verdict)).replace("\\", "")
+    # The summary has it in its table and in its list of tasks.
+    for text, times in ((on_terminal, 1), (summary, 2)):
+        assert text.count("OPENAI_API_KEY is not set") == times
+        assert "in 33 of 36 trials:" in text
+    assert summary.count("the same as in golden/t") == 20
 
 
 def why(verdict: Verdict) -> str:
