@@ -1,5 +1,6 @@
 """The system under test: what it is, which models it may call and where those calls go."""
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -213,6 +214,13 @@ def own_agent(change: AgentChange) -> str:
     return f"the agent {change.name!r} is run as this change defines it: its {', '.join(change.own)} {differ}"
 
 
+# With them any program runs code of whoever sets them: what the dynamic linker, a shell, git or an interpreter loads.
+_CHANGES_PROGRAMS: Final = re.compile(
+    r"LD_\w+|DYLD_\w+|GCONV_PATH|GLIBC_TUNABLES|(BASH_)?ENV|PYTHON(PATH|HOME|STARTUP|USERBASE|WARNINGS|BREAKPOINT)"
+    r"|NODE_(OPTIONS|PATH)|BUN_OPTIONS|GIT_(?!AUTHOR|COMMITTER)\w+|PERL5?(LIB|OPT)|RUBY(LIB|OPT)|\w*JAVA\w*_OPTIONS"
+).fullmatch
+
+
 def agent_change(name: str, before: AgentSpec, now: AgentSpec) -> AgentChange | None:
     """The differences of two definitions of what `--agent` calls `name`; `None` where they are the same."""
     if before == now:
@@ -233,6 +241,9 @@ def _judging(before: AgentSpec, now: AgentSpec) -> Iterator[str]:
         yield "name"
     if before.upstreams != now.upstreams:
         yield "upstreams"
+    names = sorted({name for name, _ in before.variables.items() ^ now.variables.items() if _CHANGES_PROGRAMS(name)})
+    if names:
+        yield f"variables {', '.join(names)}"
     if before.kind is now.kind and before.target != now.target:
         origins = {(parts.scheme.lower(), parts.netloc.lower()) for parts in map(urlsplit, (before.target, now.target))}
         if now.kind is AgentKind.REPLAY:

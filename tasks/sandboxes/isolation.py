@@ -5,14 +5,16 @@ no network unless asked for (only a bridge to one server, for those that need it
 first one. A process group has none of that.
 """
 
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.temporary import BUG_PREFIX, ROOT_PREFIX, private_roots
@@ -35,8 +37,18 @@ _DOORS = ("ssh-*", ".X11-unix", ".ICE-unix", "tmux-*")
 _PRIVATE = (f"{ROOT_PREFIX}*", f"{BUG_PREFIX}*")
 _BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
 STARTED = "\0"  # what is written to standard error once the isolation stands, before the command begins
-# Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk.
-_LIMITED = ("sh", "-c", "printf '\\000' >&2; ulimit -c 0; ulimit -f 2097152; exec \"$@\"", "sh")
+# Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk. Not the `sh` of a PATH that an
+# agent's definition may set.
+_LIMITED = ("/bin/sh", "-c", "printf '\\000' >&2; ulimit -c 0; ulimit -f 2097152; exec \"$@\"", "sh")
+
+
+class Launch(NamedTuple):
+    """How a process is started that runs a command apart."""
+
+    command: list[str]
+    environment: Mapping[str, str]
+    working_folder: Path
+    options: Sequence[str] = ()  # further ones, which other processes of the machine must not read
 
 
 @dataclass(frozen=True)
@@ -47,10 +59,17 @@ class ProcessGroup:
     contains_processes: bool = False  # whether every process of a command ends with its first one
 
     def wrap(
-        self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
-    ) -> list[str]:
-        """The command that runs another one apart. Without network it can reach nothing but the `bridge`."""
-        return [*_LIMITED, *command]
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        trial_folder: Path,
+        working_folder: Path,
+        network: bool,
+        bridge: Bridge | None,
+    ) -> Launch:
+        """What runs a command with these variables apart. Without network it can reach nothing but the `bridge`."""
+        return Launch([*_LIMITED, *command], environment, working_folder)
 
     def showing(self, folders: Sequence[Path]) -> "ProcessGroup":
         """The same, but what lies in these folders can be read."""
@@ -69,8 +88,15 @@ class Bubblewrap:
     contains_processes: bool = True
 
     def wrap(
-        self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
-    ) -> list[str]:
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        trial_folder: Path,
+        working_folder: Path,
+        network: bool,
+        bridge: Bridge | None,
+    ) -> Launch:
         # A later mount covers an earlier one, so what is shown comes after what is hidden, and the trial's own last.
         options = [
             *("--ro-bind", "/", "/"),
@@ -94,7 +120,9 @@ class Bubblewrap:
             socket = bridge.socket.resolve()
             options += _mounts("--ro-bind", [_BRIDGE_PROGRAM, socket])  # they may lie in what is hidden
             across = [sys.executable, "-I", "-S", str(_BRIDGE_PROGRAM), str(bridge.port), str(socket)]
-        return [self.executable, *options, "--", *across, *_LIMITED, *command]
+        # Bubblewrap itself has none of the variables: LD_PRELOAD among them would load the agent's code outside.
+        variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
+        return Launch([self.executable, *options, "--", *across, *_LIMITED, *command], {}, Path("/"), variables)
 
     def showing(self, folders: Sequence[Path]) -> "Bubblewrap":
         resolved = [folder.resolve() for folder in folders]
@@ -133,9 +161,10 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
 
     What has worked once is not tried again by the same process, which may run many batches of a run.
     """
-    executable = shutil.which("bwrap")
-    if executable is None:
+    found = shutil.which("bwrap")
+    if found is None:
         return ProcessGroup()
+    executable = str(Path(found).absolute())
     # Beside its own trials a gate hides those of all others.
     folders = [_RUNTIME, *private_roots(), *(folder.resolve() for folder in hidden), run_folder]
     needed = [path for path in _needed() if path.is_relative_to(_RUNTIME)]
@@ -157,9 +186,10 @@ def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> 
     """What a harmless command complains of; `None` when it works."""
     of_run = {run_folder, *([bridge.socket.parent.resolve()] if bridge else [])}
     lasting = isolation.executable, frozenset(isolation.hidden) - of_run, bridge is not None
-    command = isolation.wrap(["true"], trial_folder=run_folder, working_folder=run_folder, network=False, bridge=bridge)
+    place = {"trial_folder": run_folder, "working_folder": run_folder}
+    launch = isolation.wrap(["true"], {}, **place, network=False, bridge=bridge)
     try:
-        _succeed(_Probe(lasting, tuple(command)))
+        _succeed(_Probe(lasting, tuple(launch.command)))
     except _ProbeError as error:
         return str(error)
     return None
@@ -169,7 +199,8 @@ def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> 
 def _succeed(probe: _Probe) -> None:
     """Run a probe. Raises `_ProbeError`, which no cache keeps."""
     try:
-        done = subprocess.run(probe.command, capture_output=True, timeout=10, check=False)
+        path = {"PATH": os.environ.get("PATH", os.defpath)}
+        done = subprocess.run(probe.command, capture_output=True, timeout=10, check=False, env=path)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _ProbeError(str(error)) from error
     if done.returncode != 0:

@@ -6,7 +6,8 @@ import signal
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,16 +33,17 @@ async def run_process(
     mark: str | None,
     seconds: float,
     stdin: bytes = b"",
+    options: Sequence[str] = (),
 ) -> ProcessResult:
     """Run a command to its end, its time limit or its output limit, whichever comes first. `mark` is a unique text:
     every process with it in its environment is killed at the end, even one that has left its session. Give none if the
-    command's processes end with the first one; then some may go on for a few milliseconds. Raises `MeasurementError` if
-    the command cannot be started.
+    command's processes end with the first one; then some may go on for a few milliseconds. `options` are further words
+    that the program reads with `--args`, unlike its arguments seen by nobody else. Raises `MeasurementError` if the
+    command cannot be started.
     """
     started = time.monotonic()
-    starting = asyncio.ensure_future(
-        _start(command, working_folder, {**environment, _MARK: mark} if mark else dict(environment), piped=bool(stdin))
-    )
+    variables = {**environment, _MARK: mark} if mark else dict(environment)
+    starting = asyncio.ensure_future(_start(command, working_folder, variables, options, piped=bool(stdin)))
     try:
         process = await to_its_end(starting)
     except asyncio.CancelledError:
@@ -71,15 +73,26 @@ async def run_process(
 
 
 async def _start(
-    command: Sequence[str], working_folder: Path, environment: dict[str, str], *, piped: bool
+    command: Sequence[str], working_folder: Path, environment: dict[str, str], options: Sequence[str], *, piped: bool
 ) -> asyncio.subprocess.Process:
+    start = partial(asyncio.create_subprocess_exec, cwd=working_folder, env=environment, start_new_session=True)
+    start = partial(start, stdin=PIPE if piped else DEVNULL, stdout=PIPE, stderr=PIPE)
     try:
-        stdin = PIPE if piped else DEVNULL
-        return await asyncio.create_subprocess_exec(
-            *command, cwd=working_folder, env=environment, stdin=stdin, stdout=PIPE, stderr=PIPE, start_new_session=True
-        )
+        if not options:
+            return await start(*command)
+        with _readable(options) as descriptor:
+            return await start(command[0], "--args", str(descriptor), *command[1:], pass_fds=(descriptor,))
     except (OSError, ValueError) as error:
         raise MeasurementError(f"cannot start {command[0]}: {error}") from error
+
+
+@contextmanager
+def _readable(options: Sequence[str]) -> Iterator[int]:
+    """A descriptor from which a process reads options, each ended by a NUL."""
+    with os.fdopen(os.memfd_create("options"), "w+b", buffering=0) as file:
+        file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
+        file.seek(0)
+        yield file.fileno()
 
 
 async def to_its_end(task: "asyncio.Future[_Result]") -> _Result:

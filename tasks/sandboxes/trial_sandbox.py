@@ -18,7 +18,7 @@ from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
 from passgate.tasks.model.transcript import FileChanges
 from passgate.tasks.sandboxes.changed_files import NO_FILES, WorkspaceFiles, changes_since
-from passgate.tasks.sandboxes.isolation import STARTED, TRIAL_FOLDERS, Isolation
+from passgate.tasks.sandboxes.isolation import STARTED, TRIAL_FOLDERS, Isolation, Launch
 from passgate.tasks.sandboxes.processes import run_process
 
 _GIT_SETTINGS = Path(__file__).resolve().with_name("gitconfig")  # In place of /etc/gitconfig
@@ -105,7 +105,7 @@ class TrialSandbox:
         bridge = self._around.bridge if self._is_agents else None
         wrap = partial(self._around.isolation.wrap, trial_folder=self._folder.made(), working_folder=place)
         given = {**(self.variables if self._is_agents else {}), **(environment or {})}
-        return await self._run(wrap(command, network=network, bridge=bridge), place, given, seconds, stdin)
+        return await self._run(wrap(command, self._with_minimal(given), network=network, bridge=bridge), seconds, stdin)
 
     async def run_for_authors(
         self,
@@ -119,17 +119,19 @@ class TrialSandbox:
         """See `passgate.tasks.model.sandbox.Sandbox.run_for_authors`."""
         place = _existing(folder, command)
         wrap = partial(self._around.of_authors.wrap, trial_folder=self._folder.made(), working_folder=place)
-        return await self._run(wrap(command, network=True, bridge=None), place, environment or {}, seconds, stdin)
+        return await self._run(
+            wrap(command, self._with_minimal(environment or {}), network=True, bridge=None), seconds, stdin
+        )
 
-    async def _run(
-        self, wrapped: Sequence[str], folder: Path, given: Mapping[str, str], seconds: float, stdin: bytes
-    ) -> ProcessResult:
+    def _with_minimal(self, given: Mapping[str, str]) -> dict[str, str]:
+        return {**minimal_environment(self._folder.path), **given}
+
+    async def _run(self, launch: Launch, seconds: float, stdin: bytes) -> ProcessResult:
         # An isolation ends all processes, but some go on for a few milliseconds: an agent's could still write to what
         # is graded, so these are looked for by a mark as well.
         ends_by_itself = self._around.isolation.contains_processes and not self._is_agents
         mark = None if ends_by_itself else secrets.token_hex(16)
-        environment = {**minimal_environment(self._folder.path), **given}
-        run = partial(run_process, wrapped, working_folder=folder, environment=environment, mark=mark, seconds=seconds)
+        run = partial(run_process, **launch._asdict(), mark=mark, seconds=seconds)
         async with self._around.processes:
             # Bubblewrap fails if a file of /tmp goes away while it mounts that one. Without the mark nothing was run.
             for _ in range(_MOST_STARTS):

@@ -239,6 +239,13 @@ def test_agent_that_is_a_recording(attacked: Attacked) -> None:
     assert "kind (cli at the merge base, replay here)" in outcome.printed
 
 
+def test_variables_that_load_code(attacked: Attacked) -> None:
+    variables = f"variables: {{LD_PRELOAD: {attacked.path}/x.so, PYTHONPATH: {attacked.path}}}"
+    agents = f"agents: {{desk: {{agent: 'cli:sh {attacked.path}/agent.sh', {variables}}}}}\n"
+    attacked.change({"agent.sh": "true\n", "agents.yaml": agents})
+    assert "variables LD_PRELOAD, PYTHONPATH" in attacked.gate(1).printed
+
+
 def test_agent_of_another_kind_that_passes(attacked: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
     attacked.change({"agent.sh": WORKS, "agents.yaml": "agents: {desk: {agent: 'python:mine:answer'}}\n"})
     outcome = attacked.gate(3)

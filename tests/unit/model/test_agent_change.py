@@ -43,6 +43,15 @@ def test_everything_that_judges_is_named() -> None:
     assert agent_change("desk", CLI, CLI.model_copy()) is None
 
 
+def test_variables_that_make_any_program_load_code_judge() -> None:
+    loading = ("LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "GIT_EXEC_PATH")
+    harmless = ("DEPTH", "GIT_AUTHOR_NAME", "PYTHONUNBUFFERED")
+    judging, own = differences(CLI, variables=dict.fromkeys((*loading, *harmless), "x"))
+    assert (judging, own) == ((f"variables {', '.join(sorted(loading))}",), ("variables",))
+    before = CLI.model_copy(update={"variables": {"PYTHONPATH": "src"}})
+    assert differences(before, variables={"PYTHONPATH": "src", "DEPTH": "3"}) == ((), ("variables",))
+
+
 def test_a_line_says_which_is_run() -> None:
     judging = agent_change("desk", CLI, CLI.model_copy(update={"kind": AgentKind.REPLAY, "target": ""}))
     own = agent_change("desk", CLI, CLI.model_copy(update={"model": "m", "target": "sh new.sh"}))

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -126,6 +127,22 @@ class TestBubblewrap:
                             assert not await tries(second, f"ls {first.workspace.parents[1]}")
                             assert await tries(second, "touch answer")
 
+    async def test_what_a_command_is_given_acts_inside_alone(self, sandbox_of, suites, tmp_path, monkeypatch) -> None:
+        """Else the agent's LD_PRELOAD would load its code outside, and everybody could read its keys."""
+        (tmp_path / "bwrap").write_text(
+            f'#!/bin/sh\n{{ pwd; env; echo "$@"; }} >> {tmp_path}/seen\nexec {shutil.which("bwrap")} "$@"\n'
+        )
+        (tmp_path / "bwrap").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        given = {"MY_KEY": "k-4711", "PYTHONPATH": "k-4711", "GIT_EXEC_PATH": "k-4711", "PATH": f"k-4711:{os.defpath}"}
+        async with sandbox_of() as sandbox:
+            for place in (sandbox, sandbox.for_the_agent):
+                assert (await sh(place, "env; pwd", environment=given, folder=suites)).count("k-4711") == len(given)
+        seen = (tmp_path / "seen").read_text()
+        assert "--unshare-pid" in seen
+        assert "k-4711" not in seen
+        assert str(suites) not in {line for line in seen.splitlines() if line.startswith("/")}
+
     async def test_other_processes_are_hidden(self, sandbox: TrialSandbox) -> None:
         assert not await tries(sandbox, f"cat /proc/{os.getpid()}/environ")
         assert int(await sh(sandbox, "ls -d /proc/[0-9]* | wc -l")) < 10
@@ -208,7 +225,8 @@ def test_who_may_see_a_folder_sees_it_inside_of_one_that_stays_hidden(tmp_path: 
     isolation = Bubblewrap("bwrap", hidden=(suites, state, other, git)).showing([suites, git, tmp_path])
     assert isolation.hidden == (state, other)
     assert isolation.shown == (suites,)
-    options = isolation.wrap(["true"], trial_folder=tmp_path, working_folder=tmp_path, network=False, bridge=None)
+    launch = isolation.wrap(["true"], {}, trial_folder=tmp_path, working_folder=tmp_path, network=False, bridge=None)
+    options = launch.command
     last = [max(index for index, word in enumerate(options) if word == str(folder)) for folder in (state, suites)]
     assert last[0] < last[1], "what is hidden later is not seen"
 
