@@ -1,5 +1,6 @@
 """Graders: what the agent said, did and left behind in; a score, a pass and the evidence for both out."""
 
+from dataclasses import replace
 from functools import partial
 
 from passgate.tasks.errors import MeasurementError
@@ -34,6 +35,7 @@ async def grade(options: Grader, evidence: Evidence) -> Grade:
 
 async def _answer(options: Grader, evidence: Evidence) -> RawGrade:
     graders = AGENTV_GRADERS if evidence.task.scoring.compat == "agentv" else GRADERS
+    evidence = replace(evidence, sandbox=evidence.sandbox.for_a_grader)
     try:
         bare = await graders[options.type](options, evidence)
     except UnreportedError as error:

@@ -6,12 +6,15 @@ a tool from reading the workspace's configuration files is given: the agent coul
 
 import asyncio
 import os
+import re
 import shutil
 import sys
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.files.temporary import new_folder
 from passgate.tasks.graders.checks import graded, settle
 from passgate.tasks.graders.interface import Evidence
@@ -19,6 +22,7 @@ from passgate.tasks.graders.workspace import (
     NOT_EXECUTABLE,
     NOT_FOUND,
     UnusableFileError,
+    read_bytes,
     regular_file,
     resolve,
     run_shell,
@@ -33,6 +37,15 @@ _FINDINGS: Final = 1
 _BLOCKED: Final = 2
 _WHAT_BLOCKS_MYPY: Final = (": error:", "There are no .py[i] files in", "is not a valid Python package name")
 _SOURCES: Final = (".py", ".pyi", ".ipynb")
+# Comments that switch a tool off for a whole file, or set it otherwise: an agent that writes one grades itself. In a
+# notebook a line begins with a quote.
+_SWITCHES: Final = {
+    "ruff": re.compile(
+        r"""[ \t"]*#[ \t]*(?:ruff[ \t]*:[ \t]*(?!isort)\w|flake8[ \t]*[:=][ \t]*noqa).*""", re.IGNORECASE
+    ),
+    "mypy": re.compile(r"""#[ \t]*mypy[ \t]*:.*"""),
+}
+_IGNORES_ALL: Final = re.compile(r"#[ \t]*type:[ \t]*ignore\b.*")  # for mypy, before the first statement of a file
 
 
 def _ruff_arguments(configuration: Path | None) -> list[str]:
@@ -103,9 +116,12 @@ async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> R
         is_clean = result.exit_code == 0
     else:
         try:
-            await asyncio.to_thread(_require_sources, sandbox.workspace, options.paths)
+            sources = await asyncio.to_thread(_require_sources, sandbox.workspace, options.paths)
+            switch = await asyncio.to_thread(_switch, tool, sources, evidence)
         except UnusableFileError as error:
             return RawCheck(passed=False, message=f"{tool} cannot analyse the work: {error}")
+        if switch:
+            return RawCheck(passed=False, message=switch)
         arguments_for, finds_nothing = PYTHON_TOOLS[tool]
         async with new_folder(sandbox.scratch) as folder:
             configuration = await asyncio.to_thread(_copy_configuration, tool, options, evidence, folder)
@@ -135,12 +151,13 @@ def _copy_configuration(tool: str, options: StaticAnalysis, evidence: Evidence, 
         raise MeasurementError(f"the configuration of {tool} cannot be read: {error}") from error
 
 
-def _require_sources(workspace: Path, paths: tuple[str, ...]) -> None:
-    """Refuse paths that hold nothing to analyse, and anything named like source code that is not a file.
+def _require_sources(workspace: Path, paths: tuple[str, ...]) -> list[str]:
+    """The files to analyse. Refuses paths that hold none, and anything named like source code that is not a file.
 
     Both tools find nothing where there is nothing, and wait for ever when they meet a FIFO.
     """
     root = Path(os.path.realpath(workspace))
+    every: list[str] = []
     for relative in paths:
         path = resolve(workspace, relative)
         sources = [relative]
@@ -151,3 +168,28 @@ def _require_sources(workspace: Path, paths: tuple[str, ...]) -> None:
             raise UnusableFileError(f"there is no Python file in {relative}")
         for source in sources:
             regular_file(workspace, source)
+        every += sources
+    return every
+
+
+def _switch(tool: str, sources: Sequence[str], evidence: Evidence) -> Raw:
+    """Where the agent has switched a tool off for a whole file; empty where it has not. What was there before it began
+    is the author's.
+    """
+    changes = evidence.transcript.file_changes
+    known = changes is not None and not changes.remark
+    changed = {change.path: change for change in changes.files} if changes is not None else {}
+    for source in sources:
+        change = changed.get(os.path.normpath(source))
+        if change is None and known:
+            continue
+        lines = read_bytes(evidence.sandbox.workspace, source).decode("utf-8", "replace").splitlines()
+        leading = takewhile(lambda line: not line.strip() or line.lstrip().startswith("#"), lines)
+        found = [line for line in lines if _SWITCHES[tool].match(line)]
+        found += [line for line in leading if tool == "mypy" and _IGNORES_ALL.match(line.strip())]
+        if change is not None and change.diff is not None:
+            added = {line[1:] for line in change.diff.splitlines() if line.startswith("+")}
+            found = [line for line in found if line in added]
+        if found:
+            return raw(f"{source} switches {tool} off by a comment: ", quote(found[0].strip(), 200))
+    return ""

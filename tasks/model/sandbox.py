@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from passgate.tasks.model.base import Frozen
 
@@ -55,6 +55,12 @@ class Sandbox(Protocol):
     @property
     def isolation(self) -> str:
         """`bubblewrap` or `process_group`."""
+
+    @property
+    def for_a_grader(self) -> Self:
+        """The same place with a home, a scratch and a temporary folder that the agent has not had, and a Python that
+        takes nothing of the agent's for a part of the library.
+        """
 
     async def run(
         self,

@@ -22,9 +22,6 @@ from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.sandboxes import bridge as bridge_program
 
 _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
-# What a trial's folder holds, and all that its commands may write to.
-TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")
-INPUTS_FOLDER = "inputs"  # of a trial's folder: what its commands may only read
 # Each entry is a mount for every command: of a /tmp that has more, only what passgate itself needs is kept.
 _MAX_KEPT = 256
 # Where the machine's services have their sockets: who reaches Docker's has the machine, network or not.
@@ -63,12 +60,15 @@ class ProcessGroup:
         command: Sequence[str],
         environment: Mapping[str, str],
         *,
-        trial_folder: Path,
         working_folder: Path,
+        writable: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
         network: bool,
         bridge: Bridge | None,
     ) -> Launch:
-        """What runs a command with these variables apart. Without network it can reach nothing but the `bridge`."""
+        """What runs a command with these variables apart. Of a run it sees what is `writable` or `readable` for it.
+        Without network it can reach nothing but the `bridge`.
+        """
         return Launch([*_LIMITED, *command], environment, working_folder)
 
     def showing(self, folders: Sequence[Path]) -> "ProcessGroup":
@@ -92,8 +92,9 @@ class Bubblewrap:
         command: Sequence[str],
         environment: Mapping[str, str],
         *,
-        trial_folder: Path,
         working_folder: Path,
+        writable: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
         network: bool,
         bridge: Bridge | None,
     ) -> Launch:
@@ -107,8 +108,8 @@ class Bubblewrap:
             *(part for folder in self.hidden for part in ("--tmpfs", str(folder))),
             *_mounts("--ro-bind-try", self.shown),
             # Each by itself: a mount point can neither be renamed nor replaced by a link to elsewhere.
-            *_mounts("--bind-try", [trial_folder / name for name in TRIAL_FOLDERS]),
-            *_mounts("--ro-bind-try", [trial_folder / INPUTS_FOLDER]),
+            *_mounts("--bind-try", writable),
+            *_mounts("--ro-bind-try", readable),
             *("--chdir", str(working_folder)),
             *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"),
             *("--cap-drop", "ALL"),  # else root could take all of this back
@@ -186,8 +187,7 @@ def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> 
     """What a harmless command complains of; `None` when it works."""
     of_run = {run_folder, *([bridge.socket.parent.resolve()] if bridge else [])}
     lasting = isolation.executable, frozenset(isolation.hidden) - of_run, bridge is not None
-    place = {"trial_folder": run_folder, "working_folder": run_folder}
-    launch = isolation.wrap(["true"], {}, **place, network=False, bridge=bridge)
+    launch = isolation.wrap(["true"], {}, working_folder=run_folder, network=False, bridge=bridge)
     try:
         _succeed(_Probe(lasting, tuple(launch.command)))
     except _ProbeError as error:

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,9 +18,13 @@ from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
 from passgate.tasks.model.transcript import FileChanges
 from passgate.tasks.sandboxes.changed_files import NO_FILES, WorkspaceFiles, changes_since
-from passgate.tasks.sandboxes.isolation import STARTED, TRIAL_FOLDERS, Isolation, Launch
+from passgate.tasks.sandboxes.isolation import STARTED, Isolation, Launch
 from passgate.tasks.sandboxes.processes import run_process
 
+TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")  # all that the agent may write to
+INPUTS_FOLDER = "inputs"  # what commands of a trial may only read
+_OF_A_GRADER = ("scratch", "home", "tmp")
+_GRADER_PYTHON = Path(__file__).resolve().with_name("grader_python")
 _GIT_SETTINGS = Path(__file__).resolve().with_name("gitconfig")  # In place of /etc/gitconfig
 _MOST_STARTS = 20  # on a machine whose /tmp never rests several may fail in a row
 
@@ -40,16 +44,20 @@ class TrialFolder:
     and removing one costs as much as the rest of such a trial.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, names: Sequence[str] = TRIAL_FOLDERS) -> None:
         self.path = path
+        self._names = names
         self.is_made = False
 
     def made(self) -> Path:
         if not self.is_made:
-            for name in TRIAL_FOLDERS:
+            for name in self._names:
                 (self.path / name).mkdir(parents=True, exist_ok=True)  # graders ask from several threads at once
             self.is_made = True
         return self.path
+
+    def folders(self) -> list[Path]:
+        return [self.made() / name for name in self._names]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +75,7 @@ class TrialSandbox:
     _folder: TrialFolder
     _around: Surroundings = field(repr=False)
     _is_agents: bool = False
+    _of_grader: TrialFolder | None = None
 
     @property
     def workspace(self) -> Path:
@@ -74,7 +83,7 @@ class TrialSandbox:
 
     @property
     def scratch(self) -> Path:
-        return self._folder.made() / "scratch"
+        return (self._of_grader or self._folder).made() / "scratch"
 
     @property
     def is_used(self) -> bool:
@@ -90,6 +99,13 @@ class TrialSandbox:
         """The same place with a way to the models, and beside the limit on local processes: agents mostly wait."""
         return replace(self, _around=replace(self._around, processes=nullcontext()), _is_agents=True)
 
+    @property
+    def for_a_grader(self) -> Self:
+        """See `passgate.tasks.model.sandbox.Sandbox.for_a_grader`."""
+        # Nobody can guess the name, so nothing of the agent's lies there or in a folder above.
+        folder = self._folder.path / f"grader-{secrets.token_hex(16)}"
+        return replace(self, _of_grader=TrialFolder(folder, _OF_A_GRADER))
+
     async def run(
         self,
         command: Sequence[str],
@@ -102,10 +118,12 @@ class TrialSandbox:
     ) -> ProcessResult:
         """See `passgate.tasks.model.sandbox.Sandbox.run`."""
         place = self.workspace if folder is None else _existing(folder, command)
-        bridge = self._around.bridge if self._is_agents else None
-        wrap = partial(self._around.isolation.wrap, trial_folder=self._folder.made(), working_folder=place)
         given = {**(self.variables if self._is_agents else {}), **(environment or {})}
-        return await self._run(wrap(command, self._with_minimal(given), network=network, bridge=bridge), seconds, stdin)
+        if self._of_grader:
+            given = {"PYTHONSAFEPATH": "1", "PYTHONPATH": str(_GRADER_PYTHON), **given}
+        launch = self._launch(self._around.isolation, command, given, place)
+        bridge = self._around.bridge if self._is_agents else None
+        return await self._run(launch(network=network, bridge=bridge), seconds, stdin)
 
     async def run_for_authors(
         self,
@@ -117,14 +135,19 @@ class TrialSandbox:
         environment: Mapping[str, str] | None = None,
     ) -> ProcessResult:
         """See `passgate.tasks.model.sandbox.Sandbox.run_for_authors`."""
-        place = _existing(folder, command)
-        wrap = partial(self._around.of_authors.wrap, trial_folder=self._folder.made(), working_folder=place)
-        return await self._run(
-            wrap(command, self._with_minimal(environment or {}), network=True, bridge=None), seconds, stdin
-        )
+        launch = self._launch(self._around.of_authors, command, environment or {}, _existing(folder, command))
+        return await self._run(launch(network=True, bridge=None), seconds, stdin)
 
-    def _with_minimal(self, given: Mapping[str, str]) -> dict[str, str]:
-        return {**minimal_environment(self._folder.path), **given}
+    def _launch(
+        self, isolation: Isolation, command: Sequence[str], given: Mapping[str, str], place: Path
+    ) -> Callable[..., Launch]:
+        trial, own = self._folder, self._of_grader or self._folder
+        writable, readable = trial.folders(), [trial.path / INPUTS_FOLDER]
+        environment = {**minimal_environment(own.made()), **given}
+        if own is not trial:
+            environment = {"PYTHONNOUSERSITE": "1", "PASSGATE_AGENT_HOME": str(trial.path / "home"), **environment}
+            writable, readable = [*writable, *own.folders()], [*readable, _GRADER_PYTHON]
+        return partial(isolation.wrap, command, environment, working_folder=place, writable=writable, readable=readable)
 
     async def _run(self, launch: Launch, seconds: float, stdin: bytes) -> ProcessResult:
         # An isolation ends all processes, but some go on for a few milliseconds: an agent's could still write to what

@@ -19,8 +19,8 @@ from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES, Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.changed_files import NO_FILES, files_of
-from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
-from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all
+from passgate.tasks.sandboxes.isolation import best_isolation
+from passgate.tasks.sandboxes.trial_sandbox import INPUTS_FOLDER, Surroundings, TrialSandbox, new_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Once, Workspaces
 
 SETUP_SECONDS = 300

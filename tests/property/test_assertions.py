@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import a_task
 from tests.property.documents import nested
 from tests.searches import costly
+from tests.unit.graders.conftest import LocalSandbox
 
 from passgate.tasks.graders import Evidence, grade
 from passgate.tasks.graders.answers.assertions import BLANKS
@@ -41,7 +42,7 @@ def graded(
     compat: Any = None,
     expected_output: Any = None,
 ) -> Grade:
-    nowhere: Any = None
+    nowhere = LocalSandbox(Path("nowhere"), Path("nowhere"))
     evidence = Evidence(
         task=a_task(scoring=Scoring(compat=compat), expected_output=expected_output),
         transcript=transcript,

@@ -38,6 +38,10 @@ class LocalSandbox:
     variables: dict[str, str] = field(default_factory=dict)
     isolation: str = "process_group"
 
+    @property
+    def for_a_grader(self) -> "LocalSandbox":
+        return self
+
     async def run(
         self,
         command: Sequence[str],

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.transcript import FileChanges, Transcript
 from tests.unit.graders.trials import Files, Graded
 
 CLEAN = "def double(number: int) -> int:\n    return number * 2\n"
@@ -17,9 +18,9 @@ WRONG_TYPE = 'number: int = "two"\n'
 def analysed(graded: Graded, leave: Files) -> Graded:
     """The grade of the files that an agent left, by these tools."""
 
-    async def ask(left: dict[str, str], *tools: str, **fields: Any) -> Grade:
+    async def ask(left: dict[str, str], *tools: str, transcript: Transcript | None = None, **fields: Any) -> Grade:
         leave(left)
-        return await graded({"type": "static_analysis", "tools": tools, **fields})
+        return await graded({"type": "static_analysis", "tools": tools, **fields}, transcript)
 
     return ask
 
@@ -38,6 +39,34 @@ async def test_the_score_is_the_share_of_tools_that_found_nothing(analysed: Grad
     result = await analysed({"app.py": UNUSED_IMPORT}, "ruff", "mypy")
     assert (result.passed, result.score) == (False, 0.5)
     assert "app.py:1:8: F401" in result.checks[0].message
+
+
+@pytest.mark.parametrize(
+    ("tool", "comment", "switches"),
+    [
+        ("ruff", "# ruff: noqa", True),
+        ("ruff", "  #RUFF:NOQA: F401", True),
+        ("ruff", "# flake8: noqa", True),
+        ("ruff", "# ruff: disable[F401]", True),
+        ("mypy", "# mypy: ignore-errors", True),
+        ("mypy", '# mypy: disable-error-code="assignment"', True),
+        ("mypy", "# type: ignore", True),
+        ("ruff", "# mypy: ignore-errors", False),
+        ("ruff", "import json  # noqa: F401", False),
+        ("mypy", 'number: int = "two"  # type: ignore[assignment]', False),
+    ],
+)
+async def test_an_agent_does_not_switch_a_tool_off_for_a_file(
+    tool: str, comment: str, switches: bool, analysed: Graded
+) -> None:
+    text, says = f"{comment}\n{CLEAN}", f"app.py switches {tool} off by a comment: {comment.strip()}"
+    result = await analysed({"app.py": text}, tool)
+    assert (result.checks[0].message == says) is switches
+    changed = {"path": "app.py", "change": "modified", "diff": f"@@ -1 +1 @@\n {comment}\n+{CLEAN}"}
+    for files in ([], [changed]):
+        transcript = Transcript(file_changes=FileChanges.model_validate({"files": files}))
+        told = (await analysed({"app.py": text}, tool, transcript=transcript)).checks[0].message
+        assert says not in told, "it was there before"
 
 
 @pytest.mark.parametrize(

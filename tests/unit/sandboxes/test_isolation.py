@@ -225,7 +225,7 @@ def test_who_may_see_a_folder_sees_it_inside_of_one_that_stays_hidden(tmp_path: 
     isolation = Bubblewrap("bwrap", hidden=(suites, state, other, git)).showing([suites, git, tmp_path])
     assert isolation.hidden == (state, other)
     assert isolation.shown == (suites,)
-    launch = isolation.wrap(["true"], {}, trial_folder=tmp_path, working_folder=tmp_path, network=False, bridge=None)
+    launch = isolation.wrap(["true"], {}, working_folder=tmp_path, network=False, bridge=None)
     options = launch.command
     last = [max(index for index, word in enumerate(options) if word == str(folder)) for folder in (state, suites)]
     assert last[0] < last[1], "what is hidden later is not seen"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.builders import a_task
 from tests.unit.conftest import Marked
+from tests.unit.sandboxes.conftest import sh
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
@@ -100,6 +101,45 @@ async def test_the_variables_of_the_workspace_are_the_agents_alone(isolation: st
         assert given.stdout == "mine C\n", "what a command is given for itself goes first"
         assert (await sandbox.run(show, seconds=240)).stdout == " C.UTF-8\n"
         assert (await sandbox.run_for_authors(show, folder=suites, seconds=240)).stdout == " C.UTF-8\n"
+
+
+async def test_graders_have_folders_of_their_own(isolation: str, sandbox: TrialSandbox, suites: Path) -> None:
+    await sh(sandbox.for_the_agent, "touch $HOME/mine $TMPDIR/mine; echo x > result; touch ../scratch/mine")
+    first, second = sandbox.for_a_grader, sandbox.for_a_grader
+    look = 'ls -A "$HOME" "$TMPDIR" | grep mine; test -e "$PASSGATE_AGENT_HOME/mine" && cat result; touch "$HOME/mine"'
+    for grader in (first, second):
+        assert await sh(grader, look) == "x\n"
+        assert list(grader.scratch.iterdir()) == []
+        seen = await grader.run_for_authors(["sh", "-c", "ls -A $HOME"], folder=suites, seconds=240)
+        assert seen.stdout == "mine\n"
+    assert await sh(sandbox.for_the_agent, "ls $HOME") == "mine\n"
+
+
+# Where each way to start Python finds its modules: the library's own, the one beside a script, the work itself.
+WHERE = "import json, pathlib, work; print(pathlib.Path(json.__file__).parent.name, work.NAME"
+
+
+@pytest.mark.parametrize(
+    ("start", "found"),
+    [
+        (f'python -c "{WHERE})"', "json agent"),
+        (f'echo "{WHERE})" | python', "json agent"),
+        ("python -m where", "json agent"),
+        ("python tools/where.py", "json tools"),
+        ('mkdir -p "$TMPDIR/a" && cp tools/* "$TMPDIR/a" && python "$TMPDIR/a/where.py"', "json tools"),
+        ("python -I -c 'import json, sys; print(\"\" in sys.path)'", "False"),
+    ],
+)
+async def test_what_an_agent_leaves_shadows_no_module_of_a_graders_python(
+    sandbox: TrialSandbox, start: str, found: str
+) -> None:
+    (sandbox.workspace / "tools").mkdir()
+    for name in ("json", "usercustomize", "sitecustomize"):
+        (sandbox.workspace / f"{name}.py").write_text("import os; os._exit(9)\n")
+    for folder, name in ((".", "agent"), ("tools", "tools")):
+        (sandbox.workspace / folder / "work.py").write_text(f"NAME = {name!r}\n")
+        (sandbox.workspace / folder / "where.py").write_text(f"{WHERE})\n")
+    assert await sh(sandbox.for_a_grader, start) == f"{found}\n"
 
 
 FAILS_AT_FIRST = """#!/bin/sh
