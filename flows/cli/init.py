@@ -17,6 +17,9 @@ _AGENTS: Final = Path("agents.yaml")
 _SCHEMAS: Final = Path("suites", "_shared", "schema")
 _SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
 _NAME: Final = "my-agent"
+_REQUIRED: Final = b"isolation: required\n"
+# GitLab's jobs run in containers, most of which forbid it.
+_PREFERRED: Final = b"isolation: preferred  # `required` needs runners whose containers allow user namespaces\n"
 _DEPLOYMENTS: Final = Path("prefect.yaml")
 
 
@@ -105,6 +108,8 @@ def _contents(agent: str | None, named: str | None, service: CiService) -> dict[
         starters = [path for path in sorted((scaffold / "suites").rglob("*")) if path.is_file()]
         contents = {path.relative_to(scaffold): path.read_bytes() for path in starters if path.suffix != ".pyc"}
         contents[_GATES] = gates.read_bytes()
+        if service is CiService.GITLAB:
+            contents[_GATES] = contents[_GATES].replace(_REQUIRED, _PREFERRED)
         schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
         of_service = ci_contents(service, scaffold, named, __version__)
     if named == _NAME:

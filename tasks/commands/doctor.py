@@ -30,7 +30,7 @@ from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import BLIND, MEASURED, FinishedTrial, single_models
 from passgate.tasks.planning.diagnosis import diagnose, price_symptom
 from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_agents
-from passgate.tasks.sandboxes.isolation import best_isolation
+from passgate.tasks.sandboxes.isolation import ISOLATION_REMEDY, UNISOLATED, ProcessGroup, best_isolation
 
 JUDGE_SECONDS = 30.0  # How long the judge may take to reply: some models think before they do
 _QUESTION = JudgeRequest(messages=(JudgeMessage(role="user", content="Reply with: ok"),), fingerprint="doctor")
@@ -132,14 +132,11 @@ def _machine() -> list[Symptom]:
 
 def _isolation() -> Symptom:
     with temporary_folder("doctor") as folder:
-        name = best_isolation((), run_folder=folder).name
-    if name == "bubblewrap":
-        return _symptom("machine", "isolation", State.OK, name)
-    why, remedy = "bubblewrap is not installed", "install bubblewrap (the program bwrap)"
-    if shutil.which("bwrap") is not None:
-        why, remedy = "bubblewrap does not work here", "allow unprivileged user namespaces"
-    found = f"only {name}, because {why}: agents can read the tests, use the network and write where you can"
-    return _symptom("machine", "isolation", State.WARNING, found, f"{remedy}, or try only agents that you trust")
+        isolation = best_isolation((), run_folder=folder)
+    if not isinstance(isolation, ProcessGroup):
+        return _symptom("machine", "isolation", State.OK, isolation.name)
+    found = f"only {isolation.name}, because {isolation.why}: {UNISOLATED}"
+    return _symptom("machine", "isolation", State.WARNING, found, f"{ISOLATION_REMEDY}, or try only agents you trust")
 
 
 def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from passgate.tasks.agents import make_agent
@@ -23,6 +24,8 @@ from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Plan
+from passgate.tasks.reports.messages import warn
+from passgate.tasks.sandboxes.isolation import UNISOLATED, ProcessGroup
 from passgate.tasks.sandboxes.workbench import Workbench
 
 GradeTrial = Callable[[Evidence], Awaitable[GradedTrial]]  # The verb that grades
@@ -79,7 +82,10 @@ async def open_resources(
             hidden=hidden,
             bridge=meter.bridge if meter else None,
             label=label,
+            is_isolation_required=spec.calls_models and policy.isolation == "required",
         )
+        if spec.calls_models and isinstance(workbench.isolation, ProcessGroup):
+            _warn_once(f"NO ISOLATION: {workbench.isolation.why}: {UNISOLATED}")
         judge = make_llm_judge(policy.judge, suites_folder)
         model = judge_model(policy.judge)
         if judge is not None:
@@ -101,6 +107,11 @@ async def open_resources(
             masker=masker_for(policy, spec),
             error_retries=policy.error_retries if error_retries is None else error_retries,
         )
+
+
+@cache
+def _warn_once(message: str) -> None:
+    warn(message)
 
 
 def hidden_from_agents(plan: Plan) -> list[Path]:

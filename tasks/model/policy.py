@@ -260,6 +260,8 @@ class Policy(Frozen):
     error_retries: Annotated[int, Field(ge=0, le=10)] = 1
     """How often a trial that could not be measured is tried again."""
     baseline: BaselinePolicy = BaselinePolicy()
+    isolation: Literal["required", "preferred"] = "preferred"
+    """`required`: where bubblewrap does not work, no agent is run but the reference solutions."""
     judge: JudgePolicy = JudgePolicy()
     secrets: tuple[Text, ...] = ()
     """Environment variables whose values are masked in everything that is written."""

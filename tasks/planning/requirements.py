@@ -8,6 +8,7 @@ from typing import Any, Final
 from passgate.tasks.agents import check_agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.earlier_runs import open_history
@@ -17,6 +18,7 @@ from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan
 from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint, resolved_endpoints
 from passgate.tasks.providers.probe import Unreachable, reach
+from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 
 
 def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
@@ -45,6 +47,10 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
         make_llm_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
         resolved_endpoints(plan.agent.upstreams, os.environ)
+        # Trials elsewhere find out there.
+        if plan.policy.isolation == "required" and not (plan.request.work_pool or plan.request.runner_address):
+            with temporary_folder("isolation") as folder:
+                refuse_unisolated(best_isolation((), run_folder=folder))
     _refuse_unknown_price(plan)
     open_history(plan.history_location, checkout)
     recorded = plan.agent.model_dump_json()

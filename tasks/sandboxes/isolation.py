@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.temporary import BUG_PREFIX, ROOT_PREFIX, private_roots
 from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.sandboxes import bridge as bridge_program
@@ -32,6 +32,15 @@ _SHOWN_OF_RUNTIME = ("systemd/resolve", "NetworkManager/resolv.conf", "current-s
 _DOORS = ("ssh-*", ".X11-unix", ".ICE-unix", "tmux-*")
 # What of /tmp is passgate's own: the trials and hidden tests of other gates, and what went wrong in them.
 _PRIVATE = (f"{ROOT_PREFIX}*", f"{BUG_PREFIX}*")
+PROBE_SECONDS = (10.0, 60.0)  # a busy machine gets a second, longer chance
+ISOLATION_REMEDY = (
+    "install it (`sudo apt-get install bubblewrap`, `sudo dnf install bubblewrap`) and allow user namespaces, on "
+    "Ubuntu with `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
+)
+UNISOLATED = (
+    "the agent can read the tests and the solutions, use the network and write where you can; `isolation: required` in "
+    "gates.yaml refuses such runs"
+)
 _BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
 STARTED = "\0"  # what is written to standard error once the isolation stands, before the command begins
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk. Not the `sh` of a PATH that an
@@ -52,6 +61,7 @@ class Launch(NamedTuple):
 class ProcessGroup:
     """Only a session of its own and limits."""
 
+    why: str = field(default="bubblewrap is not installed", compare=False)  # it is not bubblewrap
     name: str = "process_group"  # what trial rows call this way of keeping commands apart
     contains_processes: bool = False  # whether every process of a command ends with its first one
 
@@ -149,6 +159,7 @@ class _Probe:
     lasting: tuple[str, frozenset[Path], bool]
     """What does not change between runs: the program, the folders that it hides, whether it has a bridge."""
     command: tuple[str, ...] = field(compare=False)
+    seconds: float = field(compare=False)
 
 
 class _ProbeError(Exception):
@@ -180,7 +191,16 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
         return isolation
     if bridge is not None and _trouble(isolation, run_folder, None) is None:
         raise MeasurementError(f"agents under bubblewrap cannot be given a way to their models: {trouble}")
-    return ProcessGroup()
+    return ProcessGroup(f"bubblewrap does not work here ({trouble})")
+
+
+def refuse_unisolated(isolation: Isolation) -> None:
+    """Raise `UsageError` for a process group, which keeps nothing apart."""
+    if isinstance(isolation, ProcessGroup):
+        raise UsageError(
+            f"gates.yaml demands isolation, and {isolation.why}: nothing was run; {ISOLATION_REMEDY}. For an agent "
+            "that you trust, say `isolation: preferred` in gates.yaml"
+        )
 
 
 def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> str | None:
@@ -188,11 +208,15 @@ def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> 
     of_run = {run_folder, *([bridge.socket.parent.resolve()] if bridge else [])}
     lasting = isolation.executable, frozenset(isolation.hidden) - of_run, bridge is not None
     launch = isolation.wrap(["true"], {}, working_folder=run_folder, network=False, bridge=bridge)
-    try:
-        _succeed(_Probe(lasting, tuple(launch.command)))
-    except _ProbeError as error:
-        return str(error)
-    return None
+    trouble = None
+    for seconds in PROBE_SECONDS:
+        try:
+            _succeed(_Probe(lasting, tuple(launch.command), seconds))
+        except _ProbeError as error:
+            trouble = str(error)
+        else:
+            return None
+    return trouble
 
 
 @lru_cache(maxsize=32)
@@ -200,8 +224,10 @@ def _succeed(probe: _Probe) -> None:
     """Run a probe. Raises `_ProbeError`, which no cache keeps."""
     try:
         path = {"PATH": os.environ.get("PATH", os.defpath)}
-        done = subprocess.run(probe.command, capture_output=True, timeout=10, check=False, env=path)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = subprocess.run(probe.command, capture_output=True, timeout=probe.seconds, check=False, env=path)
+    except subprocess.TimeoutExpired as error:
+        raise _ProbeError(f"it took longer than {probe.seconds:g} s") from error
+    except OSError as error:
         raise _ProbeError(str(error)) from error
     if done.returncode != 0:
         raise _ProbeError(done.stderr.decode("utf-8", "replace").strip()[-500:])

@@ -19,7 +19,7 @@ from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES, Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.changed_files import NO_FILES, files_of
-from passgate.tasks.sandboxes.isolation import best_isolation
+from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 from passgate.tasks.sandboxes.trial_sandbox import INPUTS_FOLDER, Surroundings, TrialSandbox, new_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Once, Workspaces
 
@@ -32,7 +32,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
     asynchronous one it first gives up unfinished set-ups and runs the `after_all` hooks of workspaces. `bridge` is what
     agents, but not graders and set-ups, can reach from a sandbox without network; its socket lies in a folder of its
     own. `label` begins the name of the workbench's folder. Raises `MeasurementError` if the bridge does not work,
-    `UsageError` if there is no place for temporary folders.
+    `UsageError` if there is no place for temporary folders, or no isolation where it is required.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         hidden: Sequence[Path] = (),
         bridge: Bridge | None = None,
         label: str = "trials",
+        is_isolation_required: bool = False,
     ) -> None:
         self._suites_folder = suites_folder.absolute()
         self._held = TemporaryFolder(label)
@@ -54,9 +55,12 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         secret = [*of_authors, *hidden, *([bridge.socket.parent] if bridge else [])]
         try:
             isolation = best_isolation(secret, run_folder=self._folder, bridge=bridge)
-        except MeasurementError:
+            if is_isolation_required:
+                refuse_unisolated(isolation)
+        except (MeasurementError, UsageError):
             self._held.remove()
             raise
+        self.isolation = isolation
         shown, limit = isolation.showing([*repository, *of_authors]), asyncio.Semaphore(processes)
         self._around = Surroundings(isolation=isolation, of_authors=shown, processes=limit, bridge=bridge)
         self._prepared = Once[tuple[Path, SandboxFile]]()

@@ -3,6 +3,8 @@
 What cannot be started or reached is no bad agent, and is found before the first trial where it can be.
 """
 
+import os
+
 import pytest
 
 from tests.builders import write_task
@@ -42,6 +44,22 @@ def test_a_script_of_the_repository_is_refused_with_the_line_to_write(gate_here:
     assert f"write '{right}'" in refused(gate_here, *RUN, "--agent", f"cli:{command}")
     assert ran_nothing(gate_here)
     told(gate_here, *TRY, right)
+
+
+def test_an_agent_that_is_not_isolated_is_refused_where_isolation_is_required(gate_here: Here) -> None:
+    gate_of(gate_here)
+    gate_here.write("bin/bwrap", "#!/bin/sh\necho no namespaces >&2\nexit 1\n").chmod(0o755)
+    gate_here.environment["PATH"] = f"{gate_here.path}/bin:{os.environ['PATH']}"
+    agent = ("--agent", "cli:sh -c 'printf ok > result.txt'")
+    assert "NO ISOLATION: bubblewrap does not work here (no namespaces)" in exits(gate_here, 0, *RUN, *agent).stderr
+    gates = gate_here.path / "gates.yaml"
+    gates.write_text(f"{gates.read_text()}isolation: required\n")
+    runs = list(gate_here.path.glob(".passgate/runs/*"))
+    for command in ((*RUN, *agent), (*TRY, agent[1])):
+        message = refused(gate_here, *command)
+        assert "demands isolation, and bubblewrap does not work here (no namespaces): nothing was run" in message
+        assert "`isolation: preferred`" in message
+    assert list(gate_here.path.glob(".passgate/runs/*")) == runs
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from tests.unit.sandboxes.conftest import sh, tries
 from tests.waiting import wait_until
 from tests.warm import CODE, popen
 
+from passgate.tasks.errors import UsageError
 from passgate.tasks.sandboxes.isolation import Bubblewrap, ProcessGroup, best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 
@@ -213,9 +214,28 @@ def test_a_process_tries_bubblewrap_again_only_for_other_folders_and_after_a_fai
         (tmp_path / name).mkdir()
     broken.touch()
     assert [found(), found()] == ["process_group"] * 2
+    tried.unlink()
     broken.unlink()
     assert [found(), found(), found("a"), found("a"), found("a", "b")] == ["bubblewrap"] * 5
-    assert len(tried.read_text(encoding="utf-8")) == 2 + 3
+    assert len(tried.read_text(encoding="utf-8")) == 3
+
+
+def test_a_bubblewrap_that_is_slow_is_tried_again_with_more_time(tmp_path, monkeypatch, workbench_of) -> None:
+    tried = tmp_path / "tried"
+    text = f"#!/bin/sh\ntest -e {tried}-{{0}} || {{{{ touch {tried}-{{0}}; exec sleep 600; }}}}\n"
+    (tmp_path / "bwrap").write_text(text.format("first"), encoding="utf-8")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr("passgate.tasks.sandboxes.isolation.PROBE_SECONDS", (0.5, 300.0))
+    assert best_isolation([], run_folder=tmp_path).name == "bubblewrap"
+    (tmp_path / "bwrap").write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
+    monkeypatch.setattr("passgate.tasks.sandboxes.isolation.PROBE_SECONDS", (0.1, 0.2))
+    (tmp_path / "other").mkdir()
+    refused = (
+        r"demands isolation, and bubblewrap does not work here \(it took longer than 0.2 s\): nothing was run; install"
+    )
+    with pytest.raises(UsageError, match=refused):
+        workbench_of(hidden=[tmp_path / "other"], is_isolation_required=True)
 
 
 def test_who_may_see_a_folder_sees_it_inside_of_one_that_stays_hidden(tmp_path: Path) -> None:
