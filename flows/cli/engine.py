@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from passgate.flows.cli.options import EngineName
 from passgate.flows.embedded import NO_TLS
 from passgate.flows.evaluate import evaluate
+from passgate.tasks.agents.inherited import SET_FOR_PREFECT
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.execution.shared_limit import refuse_embedded
@@ -145,8 +146,10 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
 
     Raise `UsageError` if trials of the plan need a server that other runs share, and none is set.
     """
-    for name, value in _SETTINGS.items():
-        os.environ.setdefault(name, value)
+    missing = {name: value for name, value in _SETTINGS.items() if name not in os.environ}
+    # Agents do not get what is set here; another process of the run has to know it too.
+    missing[SET_FOR_PREFECT] = ",".join((*missing, os.environ.get(SET_FOR_PREFECT, "")))
+    os.environ.update(missing)
     # Workers elsewhere get the settings of Prefect, and do not have the file.
     embedded = await _connected({} if plan.request.runner_address else {_CERTIFICATES: str(NO_TLS)})
     if embedded is None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -25,6 +26,8 @@ TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")  # all that the agent ma
 INPUTS_FOLDER = "inputs"  # what commands of a trial may only read
 _OF_A_GRADER = ("scratch", "home", "tmp")
 _GRADER_PYTHON = Path(__file__).resolve().with_name("grader_python")
+# What a day and an order of words depend on: where it differs, a grader refuses what the agent does well.
+_OF_TIME_AND_PLACE = re.compile(r"TZ|TZDIR|LANGUAGE|LC_[A-Z]+")
 _GIT_SETTINGS = Path(__file__).resolve().with_name("gitconfig")  # In place of /etc/gitconfig
 _MOST_STARTS = 20  # on a machine whose /tmp never rests several may fail in a row
 
@@ -218,8 +221,11 @@ def refuse_failure(result: ProcessResult, seconds: float, what: str, command: st
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
-    """What every command gets: no secret of ours, and Python and its tools as passgate itself runs them."""
+    """What every command gets, the agent's, set-ups and graders alike: no secret of ours, Python and its tools as
+    passgate itself runs them, the job's time zone and locale.
+    """
     return {
+        **{name: value for name, value in os.environ.items() if _OF_TIME_AND_PLACE.fullmatch(name)},
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "tmp"),

@@ -15,7 +15,7 @@ import pytest
 
 from tests.answering import Answer, forwarded, serving
 from tests.cli.commands import exits, imported_by, told
-from tests.gates import shell_agent, verdict_of
+from tests.gates import finished_trials, shell_agent, verdict_of
 from tests.prefect_servers import free_port, started_server
 from tests.processes import how_to_resume, interrupted, marked_processes
 from tests.project import Project
@@ -58,6 +58,22 @@ def test_certificates_of_other_machines_are_theirs(gate: Project) -> None:
     with gate.started(gate.command(*RUN, "--runner", "dask", "--runner-address", "tcp://127.0.0.1:9")):
         wait_until(lambda: notes.exists() and notes.read_text())
     assert "no_tls.pem" not in notes.read_text(), "other machines do not have this file"
+
+
+@pytest.mark.slow
+def test_an_agent_finds_the_same_environment_with_and_without_an_engine(gate: Project) -> None:
+    gate.environment |= {"DO_NOT_TRACK": "of the job", "PREFECT_LOGGING_LEVEL": "ERROR"}
+    agent = ("--agent", "cli:sh -c 'env | cut -d= -f1 | sort; echo $DO_NOT_TRACK'", "--task", "golden/good", "--k", "1")
+    seen = []
+    for _ in range(2):
+        for engine in ("none", "prefect"):
+            gate.passgate("run", "ci_merge", "--engine", engine, *agent)
+            seen.append(finished_trials(gate)[0]["transcript"]["output"])
+        gate.environment.pop("DO_NOT_TRACK", None)
+    assert seen[0] == seen[1]
+    assert seen[2] == seen[3]
+    assert "of the job" in seen[0]
+    assert not [line for output in seen for line in output.splitlines() if "PREFECT" in line]
 
 
 @pytest.mark.parametrize("option", [{}, {"PASSGATE_ENGINE": "none"}], ids=["option", "variable"])

@@ -103,6 +103,21 @@ async def test_the_variables_of_the_workspace_are_the_agents_alone(isolation: st
         assert (await sandbox.run_for_authors(show, folder=suites, seconds=240)).stdout == " C.UTF-8\n"
 
 
+async def test_all_commands_of_a_trial_have_the_same_time_zone_locale_and_path(
+    isolation: str, sandbox: TrialSandbox, suites: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a grader refuses for hours of each day what the agent did well."""
+    for name, value in {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "LC_TIME": "C", "LANGUAGE": "de"}.items():
+        monkeypatch.setenv(name, value)
+    show = ["sh", "-c", 'date +%z; echo "$LANG $LC_ALL $LC_TIME $LANGUAGE $PATH"']
+    (of_setup, of_agent, of_grader) = [
+        (await place.run(show, seconds=240)).stdout for place in (sandbox, sandbox.for_the_agent, sandbox.for_a_grader)
+    ]
+    assert of_setup == of_agent == of_grader
+    assert of_setup.startswith("+1400\nC.UTF-8 C C de /")
+    assert (await sandbox.run_for_authors(show, folder=suites, seconds=240)).stdout == of_setup
+
+
 async def test_graders_have_folders_of_their_own(isolation: str, sandbox: TrialSandbox, suites: Path) -> None:
     await sh(sandbox.for_the_agent, "touch $HOME/mine $TMPDIR/mine; echo x > result; touch ../scratch/mine")
     first, second = sandbox.for_a_grader, sandbox.for_a_grader
