@@ -6,6 +6,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import typer
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None 
 
 def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseException:
     """Run one command. Return its exit code or the error that it raised."""
+    if (problem := _no_text(arguments)) is not None:
+        return problem
     try:
         with warnings_printed():
             result = app(args=list(arguments), standalone_mode=False, obj=report)
@@ -58,6 +61,19 @@ def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseExceptio
     if result == ExitCode.INTERRUPTED:
         return KeyboardInterrupt()
     return ExitCode.PASS if result is None else result
+
+
+def _no_text(arguments: Sequence[str]) -> UsageError | None:
+    """An error for what is no UTF-8, which passgate could neither record nor report."""
+    texts = [("the argument", argument) for argument in arguments]
+    with suppress(OSError):  # without a working folder; whatever needs one says so
+        texts.append(("the name of the working folder", str(Path.cwd())))
+    for what, text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return UsageError(f"{what} {text!r} is no UTF-8 text")
+    return None
 
 
 def _exit_code(ended: int | BaseException) -> int:

@@ -72,17 +72,29 @@ def _settings() -> dict[Any, Any]:
         PREFECT_API_BLOCKS_REGISTER_ON_START,
         PREFECT_API_DATABASE_CONNECTION_URL,
         PREFECT_API_DATABASE_MIGRATE_ON_START,
+        PREFECT_HOME,
     )
 
-    is_made = _is_made(str(PREFECT_API_DATABASE_CONNECTION_URL.value()))
-    return {PREFECT_API_BLOCKS_REGISTER_ON_START: False, PREFECT_API_DATABASE_MIGRATE_ON_START: not is_made}
+    url, home = str(PREFECT_API_DATABASE_CONNECTION_URL.value()), Path(PREFECT_HOME.value())
+    settings: dict[Any, Any] = {PREFECT_API_BLOCKS_REGISTER_ON_START: False}
+    database = _file_of(url)
+    if "?" in str(home) and url.startswith(f"{_SQLITE}{home}"):
+        # Prefect takes the rest of the path for options, and makes the database beside its home.
+        database = Path(url.removeprefix(_SQLITE))
+        settings[PREFECT_API_DATABASE_CONNECTION_URL] = f"{_SQLITE}{database.as_uri()}?uri=true"
+    return {**settings, PREFECT_API_DATABASE_MIGRATE_ON_START: database is None or not _is_made(database)}
 
 
-def _is_made(url: str) -> bool:
-    """Whether the database at a URL is as the installed Prefect wants it, without Prefect's migrations."""
+def _file_of(url: str) -> Path | None:
+    """The file of a database at a URL; `None` where it has none, or more than that is said of it."""
     if not url.startswith(_SQLITE) or ":memory:" in url or "?" in url:
-        return False
+        return None
+    return Path(url.removeprefix(_SQLITE))
+
+
+def _is_made(database: Path) -> bool:
+    """Whether a database is as the installed Prefect wants it, without Prefect's migrations."""
     try:
-        return make_database(Path(url.removeprefix(_SQLITE)))
+        return make_database(database)
     except (OSError, sqlite3.Error):
         return False

@@ -30,6 +30,9 @@ def main() -> int:
     An agent, an extension module or the kernel can end the worker at any moment and with any code, 0 included. So the
     exit code is that of the verdict on disk, or the one that the worker has reported, and never the worker's own.
     """
+    if sys.getfilesystemencoding() != "utf-8":
+        # Arguments, names of files and what is written would be of another encoding than all that passgate reads.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
     if "_PASSGATE_COMPLETE" in os.environ or sys.argv[1:2] in (["--install-completion"], ["--show-completion"]):
         # A shell waits for what could come next: there is nothing to supervise.
         from passgate.flows.cli.completion import complete

@@ -221,6 +221,11 @@ def _read_files(
     eval_files = EvalReader(files[0].root, policy, environment, partial(shown_path, working_folder=here.absolute()))
     read: list[Loaded] = []
     for one in files:
+        shown = shown_path(one.file, here.absolute()).encode("utf-8", "backslashreplace").decode()
+        if shown != shown_path(one.file, here.absolute()):
+            message = "the name of the file is no UTF-8 text: give it one that is"
+            read.append(Loaded(problems=(Problem(file=shown, line=1, column=1, path="", message=message),), files=1))
+            continue
         if one.is_eval:
             read.append(eval_files.read(one.file))
             continue

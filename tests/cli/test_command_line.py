@@ -1,5 +1,9 @@
 """What holds for the whole command line: exit codes, help, start-up."""
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
 from passgate import __version__
@@ -75,6 +79,26 @@ def test_what_cannot_be_done_is_exit_2_with_a_message_and_no_traceback(
     here: Here, arguments: tuple[str, ...], message: str
 ) -> None:
     assert message in refused(here, *arguments)
+
+
+def test_what_is_no_utf_8_is_exit_2(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = os.fsdecode(b"n\xff")
+    assert "the argument 'cli:echo n\\udcff' is no UTF-8 text" in refused(
+        here, "run", "ci_merge", "--agent", f"cli:echo {name}"
+    )
+    here.write(f"suites/golden/{name}.yaml", "task_id: a\n")
+    for command in (("validate", "suites"), ("run", "ci_merge", "--engine", "none")):
+        assert "n\\udcff.yaml:1:1: the name of the file is no UTF-8 text" in refused(here, *command)
+    (here.path / name).mkdir()
+    monkeypatch.chdir(here.path / name)
+    assert "the name of the working folder" in refused(here, "validate", "suites")
+
+
+@pytest.mark.cold
+def test_a_command_in_a_locale_without_utf_8_reads_and_writes_utf_8(bare_project: Project) -> None:
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ended = bare_project.run([str(Path(sys.executable).with_name("passgate")), "validate", "Grüße"], **locale)
+    assert (ended.returncode, "no file or folder Grüße" in ended.stderr) == (2, True)
 
 
 def test_the_process_says_the_same(bare_project: Project) -> None:

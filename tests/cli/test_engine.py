@@ -62,7 +62,8 @@ def test_certificates_of_other_machines_are_theirs(gate: Project) -> None:
 
 @pytest.mark.slow
 def test_an_agent_finds_the_same_environment_with_and_without_an_engine(gate: Project) -> None:
-    gate.environment |= {"DO_NOT_TRACK": "of the job", "PREFECT_LOGGING_LEVEL": "ERROR"}
+    home = gate.path.parent / "who?" / "prefect"  # for Prefect, options of its database begin there
+    gate.environment |= {"DO_NOT_TRACK": "of the job", "PREFECT_LOGGING_LEVEL": "ERROR", "PREFECT_HOME": str(home)}
     agent = ("--agent", "cli:sh -c 'env | cut -d= -f1 | sort; echo $DO_NOT_TRACK'", "--task", "golden/good", "--k", "1")
     seen = []
     for _ in range(2):
@@ -73,6 +74,8 @@ def test_an_agent_finds_the_same_environment_with_and_without_an_engine(gate: Pr
     assert seen[0] == seen[1]
     assert seen[2] == seen[3]
     assert "of the job" in seen[0]
+    assert (home / "prefect.db").is_file()
+    assert not home.with_name("who").exists()
     assert not [line for output in seen for line in output.splitlines() if "PREFECT" in line]
 
 
