@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from jsonschema.exceptions import SchemaError
 
 from passgate.tasks.formats.document import DocumentPath
+from passgate.tasks.formats.left_out import is_empty, left_out
 from passgate.tasks.model.schema_draft import draft_of
 
 Finding = tuple[DocumentPath, str]  # where in the document, and what is wrong there
@@ -34,9 +35,20 @@ def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
         yield path, f"no file {name!r} in the suites folder{remedy}"
 
 
+def check_contents(path: DocumentPath, name: str, root: Path, *, is_filled: bool = False) -> Iterator[Finding]:
+    """What a path of a task leads to must be here, and not only its name; `is_filled`: with something in it."""
+    problems = list(check_path(path, name, root))
+    yield from problems
+    if not problems:
+        if missing := left_out(root / name):
+            yield path, f"{name!r} {missing}"
+        elif is_filled and is_empty(root / name):
+            yield path, f"{name!r} is empty"
+
+
 def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
     """A path of a task must lead to a text file inside the suites folder."""
-    problems = list(check_path(path, name, root))
+    problems = list(check_contents(path, name, root))
     yield from problems
     if not problems:
         try:

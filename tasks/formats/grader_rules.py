@@ -3,10 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.findings import Finding, check_json_schema, check_path, check_text, read_text
+from passgate.tasks.formats.findings import (
+    Finding,
+    check_contents,
+    check_json_schema,
+    check_path,
+    check_text,
+    read_text,
+)
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model import assertions, graders
 from passgate.tasks.model.graders import Grader
@@ -37,7 +45,9 @@ def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
     if keys and not may_be_empty and all(getattr(grader, key) == fields[key].default for key in keys):
         yield (), f"this grader cannot fail: give at least one of {', '.join(keys)}"
     for path, name in _paths(grader):
-        yield from check_path(path, name, root)
+        is_tests = isinstance(grader, graders.DeterministicTests)
+        check = check_path if path == ("cwd",) else partial(check_contents, is_filled=is_tests)
+        yield from check(path, name, root)
     yield from _option_findings(grader)
     if isinstance(grader, assertions.LlmGrader) and grader.prompt_file is not None:
         problems = list(check_text(("prompt_file",), grader.prompt_file, root))

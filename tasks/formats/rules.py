@@ -1,6 +1,7 @@
 """What a schema cannot say of a task: names must be known, paths must exist, parts must fit together."""
 
 import ast
+import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -9,7 +10,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from passgate.tasks.formats.discover import suite_of
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.findings import Finding, check_json_schema, check_path, check_text, read_text
+from passgate.tasks.formats.findings import (
+    Finding,
+    check_contents,
+    check_json_schema,
+    check_path,
+    check_text,
+    read_text,
+)
 from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
@@ -100,6 +108,10 @@ def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:
     name = task.environment.sandbox
     if name is not None and name not in (known := sandbox_names(root)):
         yield ("environment", "sandbox"), f"no folder {SANDBOXES}/{name}{nearest(name, known)}"
+    elif name is not None:
+        # Without any file it may be meant so.
+        has_files = any(file[0] != "." for _, _, files in os.walk(root / SANDBOXES / name) for file in files)
+        yield from check_contents(("environment", "sandbox"), f"{SANDBOXES}/{name}", root, is_filled=has_files)
 
 
 def _message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
@@ -123,7 +135,7 @@ def _file_findings(path: DocumentPath, messages: Messages, root: Path) -> Iterat
             if not names_a_file(block):
                 continue
             if isinstance(block.value, str):
-                check = check_text if block.type == "file" else check_path
+                check = check_text if block.type == "file" else check_contents
                 yield from check(inner, block.value, root)
             else:
                 yield inner, "expected a path"
@@ -188,7 +200,7 @@ def _replay(environment: Environment, root: Path) -> Iterator[Finding]:
     if user is not None and user.persona is not None:
         message = "a recording only fits what was said then: write what the user says under `says`"
         yield ("environment", "user", "persona"), message
-    problems = list(check_path(path, replay.transcript, root))
+    problems = list(check_contents(path, replay.transcript, root))
     yield from problems
     if not problems:
         names = [tool.name for tool in environment.tools]
@@ -238,7 +250,7 @@ def _workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
     if task.environment.sandbox is not None:
         yield path, "give either `sandbox` or `workspace`"
     if workspace.template is not None:
-        yield from check_path((*path, "template"), workspace.template, root)
+        yield from check_contents((*path, "template"), workspace.template, root)
     for index, repository in enumerate(workspace.repos):
         if repository.path.startswith("/") or ".." in Path(repository.path).parts:
             yield (*path, "repos", index, "path"), f"{repository.path!r} is outside the workspace"
@@ -277,4 +289,4 @@ def _reference(task: TaskFile, root: Path) -> Iterator[Finding]:
             yield path, "needs at least one of: patch, script, transcript"
         for key, name in names.items():
             if name is not None:
-                yield from check_path((*path, key), name, root)
+                yield from check_contents((*path, key), name, root, is_filled=key == "transcript")

@@ -169,7 +169,7 @@ def test_a_tool_that_a_recording_calls_again_and_again_is_told_once(found, tmp_p
 def test_every_file_of_a_task_must_lie_in_the_suites_folder(found, tmp_path: Path, place) -> None:
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
     for file in (tmp_path / "there", outside):
-        file.touch()
+        file.write_text("something")
         file.with_suffix(".md").touch()
     assert found(**place("there")) == []
     for name, problem in (
@@ -196,3 +196,51 @@ def test_a_reference_must_do_something(found) -> None:
         f"reference.{place}: needs at least one of: patch, script, transcript"
         for place in ("solution", "counterexamples[0]")
     ]
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+LFS, EMPTY, SUBMODULE = "git lfs pull", "is empty", "git submodule update --init"
+TESTED = {"graders": [{"type": "deterministic_tests", "tests": ["_shared/tests"]}]}
+RECORDED = replayed("_shared/tests/it")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "changes", "says"),
+    [
+        ("sandboxes/desk/files/deep/orders.json", POINTER, {"environment": {"sandbox": "desk"}}, LFS),
+        ("sandboxes/desk/files/orders.json", "", {"environment": {"sandbox": "desk"}}, EMPTY),
+        ("sandboxes/desk/files/.gitkeep", "", {"environment": {"sandbox": "desk"}}, ""),
+        (
+            "sandboxes/desk/files/notes.txt",
+            f"{POINTER[:40]} is how pointers begin",
+            {"environment": {"sandbox": "desk"}},
+            "",
+        ),
+        ("tests/test_it.py", POINTER, TESTED, LFS),
+        ("tests/test_it.py", "", TESTED, EMPTY),
+        ("tests/test_it.py", "def test_it(): ...", TESTED, ""),
+        ("tests/it", POINTER, RECORDED, LFS),
+        ("tests/it", "", RECORDED, "not a recorded transcript"),
+        ("tests/it", POINTER, {"reference": {"solution": {"script": "_shared/tests/it"}}}, LFS),
+    ],
+)
+def test_what_a_checkout_leaves_out_is_told_before_a_trial(
+    found, tmp_path: Path, file: str, text: str, changes: dict[str, Any], says: str
+) -> None:
+    path = tmp_path / "_shared" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    problems = found(**changes)
+    assert len(problems) == bool(says)
+    assert says in "".join(problems)
+
+
+def test_a_submodule_that_was_not_fetched_is_told_before_a_trial(found, tmp_path: Path) -> None:
+    (tmp_path / "_shared/sandboxes/desk/files/module").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    assert found(environment={"sandbox": "desk"}) == []
+    modules = '[submodule "m"]\n\tpath = _shared/sandboxes/desk/files/module\n\turl = https://x.example/m.git\n'
+    (tmp_path / ".gitmodules").write_text(modules)
+    (tmp_path / "_shared/sandboxes/desk").touch()
+    (problem,) = found(environment={"sandbox": "desk"})
+    assert f"has no contents in module, a submodule of git: fetch it with `{SUBMODULE}`" in problem
