@@ -26,8 +26,13 @@ _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
 _MAX_KEPT = 256
 # Where the machine's services have their sockets: who reaches Docker's has the machine, network or not.
 _RUNTIME = Path("/run")
-# Names are resolved by the first two; NixOS has its programs in the others.
-_SHOWN_OF_RUNTIME = ("systemd/resolve", "NetworkManager/resolv.conf", "current-system", "wrappers")
+# Names are resolved by the files; beside them are sockets that ask the network. NixOS has its programs in the others.
+_SHOWN_OF_RUNTIME = (
+    *("systemd/resolve/resolv.conf", "systemd/resolve/stub-resolv.conf", "NetworkManager/resolv.conf"),
+    *("current-system", "wrappers"),
+)
+_RESOLVER = Path("/etc/resolv.conf")
+_NO_RESOLVER = Path(__file__).resolve().with_name("resolv.conf")
 # Folders of /tmp that hold sockets of programs which do more than an agent may.
 _DOORS = ("ssh-*", ".X11-unix", ".ICE-unix", "tmux-*")
 # What of /tmp is passgate's own: the trials and hidden tests of other gates, and what went wrong in them.
@@ -127,6 +132,9 @@ class Bubblewrap:
         across: list[str] = []
         if not network:
             options.append("--unshare-net")
+            resolver = _RESOLVER.resolve()
+            if resolver.is_file():
+                options += ["--ro-bind", str(_NO_RESOLVER), str(resolver)]
         if not network and bridge:
             socket = bridge.socket.resolve()
             options += _mounts("--ro-bind", [_BRIDGE_PROGRAM, socket])  # they may lie in what is hidden

@@ -64,6 +64,15 @@ class TestBubblewrap:
         assert not await tries(sandbox, connect(port))
         assert await tries(sandbox, connect(port), network=True)
 
+    async def test_names_are_looked_up_in_vain_at_once_where_there_is_no_network(self, sandbox: TrialSandbox) -> None:
+        """Programs built on musl would wait for 5 seconds."""
+        if not Path("/etc/resolv.conf").is_file():
+            pytest.skip("the machine resolves no names")
+        of_machine = Path("/etc/resolv.conf").read_text()
+        assert "options timeout:1 attempts:1\n" in await sh(sandbox, "cat /etc/resolv.conf")
+        assert await sh(sandbox, "cat /etc/resolv.conf", network=True) == of_machine
+        assert not await tries(sandbox, "ls /run/systemd/resolve/io.systemd.Resolve", network=True)
+
     @pytest.mark.parametrize("place", ["/run", "/tmp", "/tmp/ssh-passgate-test"])
     async def test_sockets_of_the_machines_services_cannot_be_reached(self, sandbox_of, place: str) -> None:
         if not os.access(Path(place).parent, os.W_OK) or not os.access("/run", os.W_OK):
