@@ -7,6 +7,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from passgate.tasks.agents.openai_messages import is_of_api, transcript_messages
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
@@ -60,12 +61,18 @@ def transcript_of(value: Any) -> Transcript:
     if isinstance(value, str):
         answer = sendable(value)
         return Transcript(messages=(Message(role="assistant", content=answer),), output=answer, complete=False)
+    if isinstance(value, list) and all(isinstance(one, dict) and "role" in one for one in value):
+        value = {"messages": value}
     if not isinstance(value, dict):
         raise MeasurementError(f"the agent gave {type(value).__name__}, not a text or a transcript")
     try:
+        if is_of_api(value.get("messages")):
+            value = {**value, "messages": transcript_messages(value["messages"])}
         transcript = Transcript.model_validate(value)
     except ValidationError as error:
         raise MeasurementError(f"not a transcript: {first_problem(error)}") from error
+    except ValueError as error:
+        raise MeasurementError(f"not a transcript: {error}") from error
     _recordable(transcript)
     if transcript.output:
         return transcript

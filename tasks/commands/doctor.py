@@ -244,6 +244,11 @@ def _of_trial(name: str, finished: FinishedTrial) -> Symptom:
         state, remedy = State.FAILED, START_REMEDY
     elif trial.status not in MEASURED:
         state, remedy = State.FAILED, "this trial could not measure the agent: repair what the reason names"
+    elif finished.transcript.end is EndReason.UNREADABLE:
+        state, remedy = (
+            State.FAILED,
+            "write messages as docs/agents.md says, or as OpenAI's or Anthropic's API has them",
+        )
     elif finished.transcript.end is EndReason.CRASHED:
         state, remedy = State.WARNING, "the agent started and then crashed: see the trial below"
     found = f"{trial.suite}/{trial.task_id} {trial.status}" + (f": {trial.reason}" if trial.reason else "")

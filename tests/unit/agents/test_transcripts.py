@@ -45,6 +45,51 @@ def test_the_last_words_are_the_answer_unless_it_is_given() -> None:
     assert transcript_of({"messages": []}).output == ""
 
 
+ASKED = {"role": "user", "content": "What is the state of order 17?"}
+FUNCTION = {"name": "get_order", "arguments": '{"order": 17}'}
+TOOL_USE = {"type": "tool_use", "id": "c1", "name": "get_order", "input": {"order": 17}}
+TOOL_RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "shipped"}]}
+OF_APIS = {
+    "openai": [
+        {"role": "developer", "content": [{"type": "text", "text": "Be kind."}]},
+        ASKED,
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": FUNCTION}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "shipped"},
+        {"role": "assistant", "content": "It has been shipped.", "refusal": None, "annotations": []},
+    ],
+    "functions": [
+        {"role": "system", "content": "Be kind."},
+        ASKED,
+        {"role": "assistant", "content": None, "function_call": FUNCTION},
+        {"role": "function", "name": "get_order", "content": "shipped"},
+        {"role": "assistant", "content": "It has been shipped."},
+    ],
+    "anthropic": [
+        {"role": "system", "content": "Be kind."},
+        ASKED,
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "c1", "name": "get_order", "input": {"order": 17}}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "shipped"}]}],
+        },
+        {"role": "assistant", "content": [{"type": "text", "text": "It has been shipped."}]},
+    ],
+}
+
+
+@pytest.mark.parametrize("api", OF_APIS)
+@pytest.mark.parametrize("is_list", [False, True])
+def test_messages_of_an_api_are_a_transcript(api: str, is_list: bool) -> None:
+    transcript = transcript_of(OF_APIS[api] if is_list else {"messages": OF_APIS[api]})
+    assert [message.role for message in transcript.messages] == ["system", "user", "assistant", "assistant"]
+    (call,) = transcript.tool_calls
+    assert (call.tool, call.arguments, call.result) == ("get_order", {"order": 17}, "shipped")
+    assert (transcript.output, transcript.complete) == ("It has been shipped.", True)
+
+
 CIRCLE: list[Any] = []
 CIRCLE.append(CIRCLE)
 ODD = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="a", result=object()),)),))
@@ -55,6 +100,9 @@ ODD = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="
     [
         *((value, f"the agent gave {type(value).__name__}") for value in (None, 3, 2.5, b"yes", ["yes"], object())),
         ({"messages": [{"role": "user"}, {"role": "robot"}]}, r"not a transcript: messages\.1\.role: "),
+        ([{"role": "tool", "tool_call_id": "c9", "content": "x"}], "a tool answers 'c9', which is the id of no call"),
+        ([ASKED, {"role": "assistant", "tool_calls": [{"id": "c", "function": 3}]}], "a tool call names no tool"),
+        ({"messages": [ASKED, {"type": "function_call", "name": "a"}]}, r"messages\.1"),
         (ODD, "cannot be recorded"),
         ({"messages": [{"role": "assistant", "tool_calls": [{"tool": "a", "result": CIRCLE}]}]}, "transcript"),
     ],
