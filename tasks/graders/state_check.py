@@ -12,6 +12,7 @@ from typing import Any, Final, assert_never
 from passgate.tasks.errors import Raw
 from passgate.tasks.graders.checks import graded, settle
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.look_alikes import look_alike
 from passgate.tasks.graders.searches import found
 from passgate.tasks.graders.workspace import (
     UnusableFileError,
@@ -91,10 +92,11 @@ async def _file_problem(check: FileCheck, workspace: Path) -> Raw:
 
 async def _text_problem(text: str, equals: str | None, contains: tuple[str, ...], matches: str | None) -> Raw:
     if equals is not None and text != equals:
-        return raw("is ", quote_repr(text, 500), ", expected ", quote_repr(equals, 500))
+        alike = look_alike(equals, text, whole=True)
+        return raw("is ", quote_repr(text, 500), ", expected ", quote_repr(equals, 500), alike)
     missing = next((wanted for wanted in contains if wanted not in text), None)
     if missing is not None:
-        return f"does not contain {missing!r}"
+        return raw(f"does not contain {missing!r}", look_alike(missing, text))
     return f"does not match {matches!r}" if matches is not None and not await found(matches, text) else ""
 
 

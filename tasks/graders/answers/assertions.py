@@ -11,6 +11,7 @@ from referencing.exceptions import Unresolvable
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.checks import expectation, graded, scored
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.look_alikes import look_alike
 from passgate.tasks.graders.searches import found, javascript_found
 from passgate.tasks.model.assertions import Equals, IsJson, Regex, TextAssertion
 from passgate.tasks.model.grade import RawCheck, RawGrade
@@ -58,14 +59,19 @@ def output_checks(options: OutputCheck, answer: str) -> Iterator[RawCheck]:
 
     text = fold(answer)
     if options.equals is not None:
+        passed = text.strip() == fold(options.equals).strip()
         message = raw("the answer is ", quote_repr(answer, 500), ", expected ", quote_repr(options.equals, 500))
-        yield RawCheck(passed=text.strip() == fold(options.equals).strip(), message=message)
+        if not passed:
+            wanted = options.equals.strip()
+            message = raw(message, look_alike(wanted, answer.strip(), whole=True, ignore_case=options.ignore_case))
+        yield RawCheck(passed=passed, message=message)
     texts = [*((value, True) for value in options.contains), *((value, False) for value in options.not_contains)]
     for value, is_wanted in texts:
         is_there = fold(value) in text
         has = "contains" if is_there else "does not contain"
         expected = expectation(passed=is_there is is_wanted, must="" if is_wanted else "not")
-        yield RawCheck(passed=is_there is is_wanted, message=f"the answer {has} {value!r}{expected}")
+        alike = "" if is_there else look_alike(value, answer, ignore_case=options.ignore_case)
+        yield RawCheck(passed=is_there is is_wanted, message=raw(f"the answer {has} {value!r}{expected}", alike))
     if options.json_schema is not None:
         yield json_check(options.json_schema, answer)
 
@@ -120,6 +126,7 @@ def text_checks(options: TextAssertion, answer: str) -> list[RawCheck]:
     case = " (ignoring case)" if rule == "icontains" else ""
     values = (options.value,) if isinstance(options.value, str) else options.value
     shown = [quote_repr(value, LONGEST_SHOWN) for value in values]
+    alike = [look_alike(value, answer, ignore_case=rule == "icontains") for value in values]
     if rule == "icontains":
         answer, values = answer.lower(), tuple(value.lower() for value in values)
     elif rule != "contains":
@@ -133,9 +140,12 @@ def text_checks(options: TextAssertion, answer: str) -> list[RawCheck]:
         return [RawCheck(passed=first is not None, message=raw("the answer contains ", what, case, expected))]
     return [
         RawCheck(
-            passed=passed, message=raw(f"the answer {yes if passed else no} ", text, case, expectation(passed=passed))
+            passed=passed,
+            message=raw(
+                f"the answer {yes if passed else no} ", text, case, expectation(passed=passed), "" if passed else other
+            ),
         )
-        for text, passed in results
+        for (text, passed), other in zip(results, alike, strict=True)
     ]
 
 
@@ -150,6 +160,8 @@ async def grade_equals(options: Equals, evidence: Evidence) -> RawGrade:
     except (ValueError, RecursionError):
         passed = False
     message = raw("the answer is ", quote_repr(answer, LONGEST_SHOWN), ", expected ", quote_json(options.value))
+    if not passed and isinstance(options.value, str):
+        message = raw(message, look_alike(options.value.strip(BLANKS), answer, whole=True))
     return scored(options, float(passed), [RawCheck(passed=passed, message=message)])
 
 
