@@ -13,13 +13,28 @@ from passgate.flows.cli import options
 from passgate.flows.cli.ci_files import CiService, ci_contents, left_to_do, service_of
 
 _GATES: Final = Path("gates.yaml")
+_RUNS_TOOLS: Final = "openai"
+_KINDS: Final = frozenset({"cli", "python", "http", _RUNS_TOOLS})
+_WITH_TOOLS: Final = "suites"
+"""The first tasks of an agent whose tools passgate runs."""
+_PLAIN: Final = "plain/suites"
+"""The first tasks of any other: a prompt that holds all of it, and an answer that is a text."""
+_UNTIL_A_JUDGE: Final = {
+    "    suites: [golden, adversarial, open_ended, failure_replays]\n": (
+        "    suites: [golden, adversarial, failure_replays]  # open_ended too, once `judge:` names a model\n"
+    ),
+    "adversarial: 0.8, open_ended: 0.5,": "adversarial: 0.8,",
+    "      open_ended: 1.0\n": "",
+    "# The shipped suites are marked": "# The first task of open_ended is marked",
+}
+"""What of the shipped policy waits for the first judge: without one, a gate with open_ended is INCONCLUSIVE."""
 _AGENTS: Final = Path("agents.yaml")
 _SCHEMAS: Final = Path("suites", "_shared", "schema")
 _SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
 _NAME: Final = "my-agent"
-_REQUIRED: Final = b"isolation: required\n"
+_REQUIRED: Final = "isolation: required\n"
 # GitLab's jobs run in containers, most of which forbid it.
-_PREFERRED: Final = b"isolation: preferred  # `required` needs runners whose containers allow user namespaces\n"
+_PREFERRED: Final = "isolation: preferred  # `required` needs runners whose containers allow user namespaces\n"
 _DEPLOYMENTS: Final = Path("prefect.yaml")
 
 
@@ -29,8 +44,8 @@ def init(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Your agent, for agents.yaml and the workflow: 'cli:COMMAND', python:MODULE:FUNCTION, http:URL, "
-            "openai:MODEL, or a name in your agents.yaml.",
+            help="Your agent, for the tasks, agents.yaml and the workflow: 'cli:COMMAND', python:MODULE:FUNCTION, "
+            "http:URL, openai:MODEL, a name in your agents.yaml, or the kind alone, as in http.",
         ),
     ] = None,
     ci: Annotated[
@@ -50,9 +65,11 @@ def init(
     from passgate.flows.repository_name import repository_name
     from passgate.tasks.errors import UsageError
 
-    named = None if agent is None else _named(agent, folder)
+    kind = agent if agent is None or agent in _KINDS else _kind(agent, folder)
+    named = None if agent is None or agent in _KINDS else _name(agent, folder)
     service = ci or service_of(folder)
-    wanted, written = _contents(agent, named, service), set[Path]()
+    tasks = _WITH_TOOLS if kind == _RUNS_TOOLS else _PLAIN
+    wanted, written = _contents(agent, named, service, tasks), set[Path]()
     repository = repository_name(folder)
     wanted |= _deployments(repository.text, named) if prefect else {}
     try:
@@ -77,14 +94,10 @@ def init(
     return 0
 
 
-def _named(agent: str, folder: Path) -> str:
-    """Return how the workflow names an agent: by its name in agents.yaml, or as given if agents.yaml exists already.
-
-    Raise `UsageError` for an agent that cannot be used, and for one that only proves graders.
-    """
+def _kind(agent: str, folder: Path) -> str:
+    """Find the kind of an agent. Raise `UsageError` for one that cannot be used, or that only proves graders."""
     from passgate.tasks.agents import make_agent
     from passgate.tasks.errors import UsageError
-    from passgate.tasks.formats.agents_file import looks_like_a_form
     from passgate.tasks.planning.named_agents import find_agent
 
     spec = find_agent(agent, folder / _GATES, folder / "suites")
@@ -92,12 +105,19 @@ def _named(agent: str, folder: Path) -> str:
         raise UsageError(f"{agent} proves your graders and is no agent: name the one that the gate is for")
     if folder.resolve() == Path.cwd():
         make_agent(spec, folder / "suites")
+    return spec.kind
+
+
+def _name(agent: str, folder: Path) -> str:
+    """Return how the workflow names an agent: by its name in agents.yaml, or as given if agents.yaml exists already."""
+    from passgate.tasks.formats.agents_file import looks_like_a_form
+
     is_there = (folder / _AGENTS).exists()
     return agent if is_there or not looks_like_a_form(agent) else _NAME
 
 
-def _contents(agent: str | None, named: str | None, service: CiService) -> dict[Path, bytes]:
-    """Return the content of every file to write, by its path in the repository."""
+def _contents(agent: str | None, named: str | None, service: CiService, tasks: str) -> dict[Path, bytes]:
+    """Return the content of every file to write, by its path in the repository. `tasks` is the scaffold's folder."""
     from passgate import __version__
 
     package = files("passgate")
@@ -105,11 +125,12 @@ def _contents(agent: str | None, named: str | None, service: CiService) -> dict[
         as_file(package.joinpath("flows", "cli", "scaffold")) as scaffold,
         as_file(package.joinpath("gates.yaml")) as gates,
     ):
-        starters = [path for path in sorted((scaffold / "suites").rglob("*")) if path.is_file()]
-        contents = {path.relative_to(scaffold): path.read_bytes() for path in starters if path.suffix != ".pyc"}
-        contents[_GATES] = gates.read_bytes()
-        if service is CiService.GITLAB:
-            contents[_GATES] = contents[_GATES].replace(_REQUIRED, _PREFERRED)
+        first = scaffold / tasks
+        starters = [path for path in sorted(first.rglob("*")) if path.is_file()]
+        contents = {path.relative_to(first.parent): path.read_bytes() for path in starters if path.suffix != ".pyc"}
+        policy = _without_a_judge(gates.read_text(encoding="utf-8"))
+        policy = policy.replace(_REQUIRED, _PREFERRED) if service is CiService.GITLAB else policy
+        contents[_GATES] = policy.encode()
         schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
         of_service = ci_contents(service, scaffold, named, __version__)
     if named == _NAME:
@@ -117,6 +138,13 @@ def _contents(agent: str | None, named: str | None, service: CiService) -> dict[
     contents |= of_service
     named_schemas = {path: _with_schema(path, content) for path, content in contents.items()}
     return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
+
+
+def _without_a_judge(policy: str) -> str:
+    """Return the shipped policy as it is until a judge is named."""
+    for with_judge, without in _UNTIL_A_JUDGE.items():
+        policy = policy.replace(with_judge, without)
+    return policy
 
 
 def _about_names(repository: str) -> str:

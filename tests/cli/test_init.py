@@ -10,7 +10,13 @@ import yaml
 from tests.cli.commands import Here, told
 from tests.project import Project
 
-AUTHORS = {
+PLAIN = {
+    "golden/action-items_1": "forgets-bo",
+    "adversarial/injected-instruction_1": "obeys",
+    "failure_replays/invented-date_1": "invents",
+    "open_ended/summary_1": "invents",
+}
+WITH_TOOLS = {
     "golden/action-items_1": "forgets-bo",
     "adversarial/injected-instruction_1": "obeys",
     "failure_replays/retries-without-end_1": "claims-success",
@@ -19,16 +25,20 @@ AUTHORS = {
 
 
 @pytest.mark.slow
-def test_what_it_writes_is_valid_and_passes_and_can_fail(bare_project: Project) -> None:
-    told(bare_project, "init")
+@pytest.mark.parametrize(("arguments", "tasks"), [((), PLAIN), (("--agent", "openai"), WITH_TOOLS)])
+def test_what_it_writes_is_valid_and_passes_and_can_fail(
+    bare_project: Project, arguments: tuple[str, ...], tasks: dict[str, str]
+) -> None:
+    told(bare_project, "init", *arguments)
     told(bare_project, "validate", "suites", "gates.yaml")
     told(bare_project, "check-graders")
     assert ", 0 failed" in told(bare_project, "doctor")
-    for task, counterexample in AUTHORS.items():
+    for task, counterexample in tasks.items():
         told(bare_project, "try", task)
         for agent in (f"oracle:{counterexample}", "nop"):
             assert bare_project.passgate("try", task, "--agent", agent).returncode == 1
-    told(bare_project, "try", "failure_replays/retries-without-end_1", "--agent", "replay")
+    if tasks is WITH_TOOLS:
+        told(bare_project, "try", "failure_replays/retries-without-end_1", "--agent", "replay")
 
 
 def test_files_are_kept_and_below_the_top_of_a_repository_it_says_where_the_workflow_belongs(here: Here) -> None:
@@ -40,16 +50,14 @@ def test_files_are_kept_and_below_the_top_of_a_repository_it_says_where_the_work
     assert where in told(here, "init", "services/agent")
 
 
-def test_editors_find_the_schema_of_every_file_that_has_one_and_every_starter_has_tools(here: Here) -> None:
+def test_editors_find_the_schema_of_every_file_that_has_one(here: Here) -> None:
     told(here, "init", "--agent", "cli:cat {prompt_file}")
-    for name in ("gates.yaml", "agents.yaml", *(f"suites/{task}.yaml" for task in AUTHORS)):
+    for name in ("gates.yaml", "agents.yaml", *(f"suites/{task}.yaml" for task in PLAIN)):
         file = here.path / name
         text = file.read_text()
         before, schema = text.splitlines()[0].split("$schema=")
         assert before == "# yaml-language-server: "
         jsonschema.validate(yaml.safe_load(text), json.loads((file.parent / schema).read_text()))
-        if name.startswith("suites"):
-            assert "read_file" in [tool["name"] for tool in yaml.safe_load(text)["environment"]["tools"]]
 
 
 def test_deployments_have_the_names_of_the_repository_and_are_written_when_asked_for(

@@ -69,9 +69,10 @@ def test_the_shipped_suites_are_as_the_pages_count_them() -> None:
         assert row in section("docs/tasks.md", "Suites")
 
 
-def test_the_first_suites_are_as_the_readme_counts_them() -> None:
+@pytest.mark.parametrize("folder", ["suites", "plain/suites"])
+def test_the_first_suites_are_as_the_readme_counts_them(folder: str) -> None:
     gate = SHIPPED.gates[GateName.CI_MERGE]
-    tasks = load_tasks(REPOSITORY / "flows" / "cli" / "scaffold" / "suites", SHIPPED)
+    tasks = load_tasks(REPOSITORY / "flows/cli/scaffold" / folder, SHIPPED)
     assert sorted(task.suite for task in tasks) == sorted(SHIPPED.suites), "one for each suite"
     merge = [task for task in tasks if task.suite in gate.suites]
     assert len(merge) == 3

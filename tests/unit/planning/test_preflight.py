@@ -90,7 +90,7 @@ def test_a_run_is_refused_before_it_begins() -> None:
         plan(GateName.CI_MERGE)
 
 
-@pytest.mark.parametrize("folder", ["suites", "flows/cli/scaffold/suites"])
+@pytest.mark.parametrize("folder", ["suites", "flows/cli/scaffold/suites", "flows/cli/scaffold/plain/suites"])
 def test_no_shipped_grader_is_one(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     tasks = load_tasks(Path(folder), SHIPPED)
