@@ -1,4 +1,4 @@
-"""Gate integrity: what a change's own files say, beside the verdict of those of the merge base."""
+"""Gate integrity: what the other files say: a change's own, or in a local run those of the merge base."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path, PurePosixPath
@@ -26,37 +26,41 @@ async def with_change(
     plan: Plan, trials: Sequence[Trial], verdict: Verdict, run: RunTrials, earlier: EarlierRuns
 ) -> Verdict:
     """The verdict with the edits of what it is judged by, and beside it that of the change's own files where those of
-    the merge base have judged. `earlier` are the runs that the plan is compared with.
+    the merge base have judged, or the other way round. `earlier` are the runs that the plan is compared with.
 
-    Trials that are the same under both are run once. Nothing of the change's own is stored in the history, and what
-    goes wrong with it changes no verdict.
+    Trials that are the same under both are run once. Nothing of the other files is stored in the history, and what
+    goes wrong with them changes no verdict.
     """
     if not plan.base.edits:
         return verdict
     integrity = Integrity(
         base=plan.base.commit, tip=plan.base.tip, judged_by=plan.base.judged_by, edits=plan.base.edits
     )
-    if plan.base.judged_by == "change":
+    by_base = integrity.by_base
+    if not by_base and not plan.base.is_beside:
         return verdict.model_copy(update={"integrity": integrity})
+    whose = "this change's own files" if by_base else f"the files of {plan.base.name}"
     try:
-        change, notes = await _of_change(plan, trials, run, earlier), verdict.notes
+        other, notes = await _other_verdict(plan, trials, run, earlier, whose), verdict.notes
     except Exception as error:
         known = first_known(error)
         if known is None:
             raise
-        change, notes = None, (*verdict.notes, f"what the change's own files say is not known: {known}")
-    both = integrity.model_copy(update={"change": change})
+        other, notes = None, (*verdict.notes, f"what {whose} say is not known: {known}")
+    both = integrity.model_copy(update={"change" if by_base else "at_base": other})
     return verdict.model_copy(update={"integrity": both, "notes": notes})
 
 
-async def _of_change(plan: Plan, trials: Sequence[Trial], run: RunTrials, earlier: EarlierRuns) -> OtherVerdict:
+async def _other_verdict(
+    plan: Plan, trials: Sequence[Trial], run: RunTrials, earlier: EarlierRuns, whose: str
+) -> OtherVerdict:
     store = RunStore.of(plan.run_id).change
     change = plan_with_files(store)
     shared = shared_trials(plan, change, trials)
     await store.take_over(RunStore.of(plan.run_id).finished(shared))
     more = sum(task.k for task in change.tasks) - sum(one.trial < one.k for one in shared)
     if more:
-        warn(f"what this change's own files say of it takes up to {more} more trials")
+        warn(f"what {whose} say takes up to {more} more trials")
     request = plan.request.model_copy(update={"max_cost": _left(plan, trials, shared)})
     # Who is run has been decided with the plan; what the change makes of the agent is no agent of the gate's.
     change = change.model_copy(update={"request": request, "agent": plan.agent})

@@ -18,10 +18,11 @@ from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unru
 from passgate.tasks.planning.snapshot import plan_with_files, with_snapshot
 
 
-def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
+def load(gate: GateName, request: RunRequest, run_id: str = "", *, by_hand: bool = False) -> Plan:
     """The plan of a run, new or begun before. Whatever can be known to be wrong is found here; nothing is run.
 
-    `run_id` is that of a new run; without it, passgate makes one.
+    `run_id` is that of a new run; without it, passgate makes one. A run that somebody starts by hand, outside of CI and
+    without a base, is judged by the files of the working folder.
     Where a change edits what it is judged by, it is the plan of the merge base's files; that of the change's own is
     written beside it. Raises `InputError` or `UsageError`, `MeasurementError` for a provider that is down, and in CI
     `UnknownJudgeError`.
@@ -34,7 +35,8 @@ def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
         store = RunStore.new(own.run_id, request.run_store)
         store.refuse_unwritable()
         # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
-        chosen = who_judges(own, checkout)
+        is_local = by_hand and request.base is None and not checkout.is_job
+        chosen = who_judges(own, checkout, is_local=is_local)
     try:
         refuse_doubt(chosen.plan.base, checkout)
         _refuse_unrunnable(chosen, checkout)
@@ -50,7 +52,9 @@ def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
 def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
     agent = chosen.plan.base.agent
     if agent is None or not agent.by_base:
-        for plan in filter(None, (chosen.change, chosen.plan)):
+        # What stands beside a local run keeps nobody from it.
+        beside = None if chosen.plan.base.is_local else chosen.change
+        for plan in filter(None, (beside, chosen.plan)):
             refuse_unrunnable(plan, checkout)
         return refuse_unreachable(chosen.plan.agent)
     try:

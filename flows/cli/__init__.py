@@ -21,8 +21,6 @@ from passgate.tasks.files.proxies import exceptions_with_loopback
 from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.messages import warn, write_line
 
-GATES = "gates.yaml"
-
 
 def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None = None) -> int:
     """Run one command, report its exit code and return it. Print errors on standard error, without a traceback.
@@ -101,8 +99,6 @@ def _exit_code(ended: int | BaseException) -> int:
         return error.exit_code
     if isinstance(error, PassgateError):
         warn(_masked(error))
-        if isinstance(error, UsageError) and (folder := _project_above()):
-            warn(f"there is no gates.yaml in this folder, but in {folder}: start passgate there")
         return error.exit_code
     with tempfile.NamedTemporaryFile("w", prefix=BUG_PREFIX, suffix=".txt", delete=False, encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
@@ -116,15 +112,3 @@ def _masked(error: object) -> str:
 
     masker = masker_for(None)
     return masker.render(error.message) if isinstance(error, MeasurementError) else masker.text(str(error))
-
-
-def _project_above() -> str | None:
-    """The nearest folder above that has a gates file, relative to the working folder, which has none."""
-    try:
-        here = Path.cwd()
-        if (here / GATES).exists():
-            return None
-        above = next((folder for folder in here.parents if (folder / GATES).is_file()), None)
-    except OSError:
-        return None
-    return None if above is None else os.path.relpath(above)

@@ -17,6 +17,7 @@ from passgate.flows.cli.forecast import forecast
 from passgate.flows.cli.history import history
 from passgate.flows.cli.init import init
 from passgate.flows.cli.judge import judge
+from passgate.flows.cli.project_folder import in_project
 from passgate.flows.cli.report import report
 from passgate.flows.cli.run import run
 from passgate.flows.cli.schema import schema
@@ -88,4 +89,6 @@ app.add_typer(baseline, name="baseline")
 app.add_typer(history, name="history")
 app.command()(schema)
 app.command()(doctor)
+for of_project in (*app.registered_commands, *baseline.registered_commands, *history.registered_commands):
+    of_project.callback = in_project(of_project.callback) if of_project.callback else None
 app.command()(init)

@@ -163,9 +163,7 @@ async def _run(
     from passgate.tasks.load import load
     from passgate.tasks.reports.messages import warn
 
-    plan = load(gate, request)
-    if plan.base.doubt:
-        warn(f"this change may have chosen who judges it, which CI does not let pass: {plan.base.doubt}")
+    plan = load(gate, request, by_hand=True)
     engine = _engine_of(plan, engine)
     store = RunStore.of(plan.run_id)
     store.begin()

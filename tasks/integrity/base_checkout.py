@@ -113,7 +113,7 @@ def _edits_in(edits: Sequence[Edit], path: str) -> bool:
     return any(f"{edit.path}/".startswith(f"{path}/") for edit in edits)
 
 
-def plan_of_checkout(own: Plan, files: PlanFiles) -> Plan:
+def plan_of_checkout(own: Plan, files: PlanFiles, default_branch: str) -> Plan:
     """The plan that the files of a checkout make of the same run: the agent, and the folders outside of the suites that
     it works on, are those of the plan `own`, and so are the prices of models that those files do not know.
 
@@ -129,7 +129,7 @@ def plan_of_checkout(own: Plan, files: PlanFiles) -> Plan:
         "run_id": own.run_id,
         "created_at": own.created_at,
         "tasks": tuple(in_place_of(task, files.suites, original) for task in plan.tasks),
-        "policy": plan.policy.model_copy(update={"secrets": secrets}),
+        "policy": plan.policy.into(default_branch).model_copy(update={"secrets": secrets}),
         "prices": plan.prices.over(own.prices),
         "warnings": (*plan.warnings, *([unpriced] if added else [])),
     }

@@ -1,6 +1,7 @@
 """The user's own git, asked about the repository that a folder lies in; it changes nothing and runs nothing else."""
 
 import getpass
+import json
 import os
 import re
 import subprocess
@@ -29,7 +30,11 @@ TARGET_VARIABLES = (
     "CF_PULL_REQUEST_TARGET",
 )  # Where CI systems say which branch a change is to be merged into
 TARGET_COMMIT_VARIABLES = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA",)  # Where they say which commit is its tip
+DEFAULT_VARIABLES = ("CI_DEFAULT_BRANCH", "BUILDKITE_PIPELINE_DEFAULT_BRANCH")  # Where they name the default branch
+_EVENT_VARIABLE = "GITHUB_EVENT_PATH"  # The file in which GitHub says more of what has started a job
+USUAL_BRANCHES = (DEFAULT_BRANCH, "master", "trunk")
 REMOTE = "refs/remotes/origin"
+_JOB_VARIABLES = ("JENKINS_URL", "TF_BUILD", "BUILDKITE", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "GITHUB_ACTIONS")
 _NOT_SET = frozenset({"", "0", "false"})
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SECONDS = 60  # Of what takes git a moment, on a machine that may be busy
@@ -229,12 +234,32 @@ class Checkout:
     @property
     def target(self) -> str:
         """The branch that a change goes into, as the CI system says; empty without one."""
-        return next(filter(None, (self._environment.get(name, "") for name in TARGET_VARIABLES)), "")
+        named = next(filter(None, (self._environment.get(name, "") for name in TARGET_VARIABLES)), "")
+        # The job of a merge queue has a branch of its own, and no variable for the one that it goes into.
+        return named or self._told_by_event("merge_group", "base_ref").removeprefix("refs/heads/")
+
+    def _told_by_event(self, *keys: str) -> str:
+        found: Any = self._event
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found if isinstance(found, str) else ""
+
+    @cached_property
+    def _event(self) -> Any:
+        try:
+            return json.loads(Path(self._environment[_EVENT_VARIABLE]).read_bytes())
+        except (KeyError, OSError, ValueError, RecursionError):
+            return {}
 
     @property
     def is_ci(self) -> bool:
         """Whether this is a job of a CI system, which sets CI."""
         return self._environment.get("CI", "").lower() not in _NOT_SET
+
+    @property
+    def is_job(self) -> bool:
+        """Whether anything says that nobody has started this by hand, also where a CI system does not set CI."""
+        return self.is_ci or bool(self.target) or any(self._environment.get(name) for name in _JOB_VARIABLES)
 
     @cached_property
     def target_commit(self) -> str:
@@ -266,7 +291,7 @@ class Checkout:
 
     @cached_property
     def _position(self) -> list[str]:
-        refs = [f"{place}/{name}" for name in {self.target, DEFAULT_BRANCH} for place in (REMOTE, "refs/heads")]
+        refs = [f"{place}/{name}" for name in self._asked for place in (REMOTE, "refs/heads")]
         asked = [f"--glob={ref[:-1]}[{ref[-1]}]" for ref in refs if is_branch_name(ref)]
         head = ("--show-toplevel", "--is-shallow-repository", "HEAD^{commit}")
         # It prints what it knows up to the first thing that is not there, which it repeats: a HEAD without a commit, a
@@ -302,7 +327,38 @@ class Checkout:
 
     @property
     def default_branch(self) -> str:
-        """That of the remote `origin`; empty where git does not know it."""
+        """The default branch of the repository: as the remote `origin` has it, as the CI system says, else the only one
+        of the usual names, or the first of several; empty where there is none here.
+        """
+        named = (self._remote_head, *self._told_defaults)
+        return next((name for name in named if self.tip(name)), next(iter(self._usual), ""))
+
+    @property
+    def _told_defaults(self) -> list[str]:
+        told = [self._environment.get(name, "") for name in DEFAULT_VARIABLES]
+        return [name for name in (*told, self._told_by_event("repository", "default_branch")) if name]
+
+    @property
+    def _asked(self) -> set[str]:
+        """The branches that are looked for in any case."""
+        return {self.target, *self._told_defaults, *USUAL_BRANCHES}
+
+    @property
+    def could_be_default(self) -> list[str]:
+        """The branches of the remote of which nobody says which is the default one."""
+        is_remote = len(self._usual) > 1 and self.tip(self._usual[0]).startswith(REMOTE)
+        return self._usual if is_remote and self.default_branch == self._usual[0] != self._remote_head else []
+
+    @cached_property
+    def _usual(self) -> list[str]:
+        """The branches of the usual names that the remote has, or else that are here."""
+        tips = {name: self.tip(name) for name in USUAL_BRANCHES}
+        remote = [name for name, tip in tips.items() if tip.startswith(REMOTE)]
+        return remote or [name for name, tip in tips.items() if tip]
+
+    @property
+    def _remote_head(self) -> str:
+        """The default branch of the remote `origin`; empty where git does not know it."""
         last = self._position[-1] if self.head and len(self._position) > 3 else ""
         return last.removeprefix(f"{REMOTE}/") if last != f"{REMOTE}/HEAD" else ""
 
@@ -313,7 +369,7 @@ class Checkout:
         if not is_branch_name(branch):
             return ""
         refs = [f"{place}/{branch}" for place in (REMOTE, "refs/heads")]
-        if branch in {self.target, DEFAULT_BRANCH, self.default_branch}:
+        if branch in {*self._asked, self._remote_head}:
             there = self._position[3:]
         else:
             there = git_text(self.folder, "for-each-ref", "--format=%(refname)", *refs).splitlines()

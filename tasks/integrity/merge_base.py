@@ -42,12 +42,13 @@ def _branch_at(checkout: Checkout, request: RunRequest, own: str, commit: str) -
     if content is None:
         is_inside = suites.is_relative_to(root)
         has_suites = is_inside and is_committed(checkout.objects, commit, suites.relative_to(root).as_posix())
-        return DEFAULT_BRANCH if has_suites else None
+        return (checkout.default_branch or DEFAULT_BRANCH) if has_suites else None
     with temporary_folder("base") as temporary:
         file = temporary / Path(request.gates).name
         file.write_bytes(content)
         policy = read_policy(file, request.gates)
-    return policy.baseline.branch if isinstance(policy, Policy) else DEFAULT_BRANCH
+    default = checkout.default_branch or DEFAULT_BRANCH
+    return policy.into(default).baseline.branch if isinstance(policy, Policy) else default
 
 
 def find_base(
@@ -86,7 +87,7 @@ def _base_of_change(checkout: Checkout, branch: str, given: str | None, branch_a
     target = checkout.target
     if target and checkout.tip_commit(target):
         return _base_with(checkout, target)
-    default = next((name for name in (checkout.default_branch, DEFAULT_BRANCH) if checkout.tip(name)), "")
+    default = checkout.default_branch
     if target:
         missing = f"the branch {target!r}, the target of this change, is missing here; {_FETCH}"
         return _base_with(checkout, default or target, missing if default else "", missing)
@@ -95,18 +96,20 @@ def _base_of_change(checkout: Checkout, branch: str, given: str | None, branch_a
 
 def _base_without_target(checkout: Checkout, default: str, own: str, branch_at: Callable[[str], str | None]) -> Base:
     """The base where no CI system names the branch that the change goes into."""
+    several = f"nobody says which is the default branch, {' or '.join(checkout.could_be_default)}: {_ASK}"
+    doubt = several if checkout.could_be_default else ""
     if default and not checkout.merge_base(default):
-        return _base_with(checkout, default)
+        return _base_with(checkout, default, doubt, doubt)
     named = branch_at(checkout.tip_commit(default)) if default else None
     if named is not None:
         if named == default or checkout.tip(named):
-            return _base_with(checkout, named)
+            return _base_with(checkout, named, doubt, doubt)
         missing = f"the branch {named!r}, which the gates file of {default!r} names, is missing here; {_FETCH}"
         return _base_with(checkout, default, missing, missing)
     if own != default and checkout.tip(own):
         only_own = f"only this change's own gates file says that it goes into {own!r}: {_ASK}"
         return _base_with(checkout, own, only_own, only_own)
-    return _base_with(checkout, default or own)
+    return _base_with(checkout, default or own, doubt, doubt)
 
 
 def ancestors_of(folder: Path, commit: str) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class JudgingPlans:
     """Who judges."""
 
     plan: Plan  # What the run goes by
-    change: Plan | None = None  # What the change's own files say, where those of the merge base judge
+    change: Plan | None = None  # What the other files say: the change's own, or those of the merge base in a local run
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,31 @@ class _Comparison:
         return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
 
 
-def who_judges(own: Plan, checkout: Checkout) -> JudgingPlans:
+def who_judges(own: Plan, checkout: Checkout, *, is_local: bool = False) -> JudgingPlans:
     """Whose files judge: those of the merge base where the change edits what judges it, else the change's own.
 
-    `own` is the plan that the files of the checkout make. Files of the merge base are put into the run's folder.
+    `own` is the plan that the files of the checkout make. Files of the merge base are put into the run's folder. In a
+    local run the files of the working folder judge, and nobody has to doubt who does: only a merge is at stake in CI.
     Raises `UsageError` for a `--base` that is none and where git cannot compare, `StorageError`.
     """
+    chosen = _judging_plans(own, checkout)
+    return _judged_here(own, chosen) if is_local else chosen
+
+
+def _judged_here(own: Plan, chosen: JudgingPlans) -> JudgingPlans:
+    base = chosen.plan.base
+    agent = base.agent if base.agent is not None and not base.agent.by_base else None
+    here = base.model_copy(update={"judged_by": "change", "doubt": "", "is_local": True, "agent": agent})
+    if chosen.change is None:
+        return JudgingPlans(chosen.plan.model_copy(update={"base": here}))
+    beside = base.model_copy(update={"judged_by": "change", "edits": (), "agent": None, "note": ""})
+    here = here.model_copy(update={"is_beside": True})
+    return JudgingPlans(
+        _with_base(own, here), chosen.plan.model_copy(update={"run_id": f"{own.run_id}/{CHANGE}", "base": beside})
+    )
+
+
+def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
     base = base_of(checkout, own.request, own.policy)
     root = checkout.top if base.judging else None
     if root is None:
@@ -136,7 +155,7 @@ def _without_newer(checkout: Checkout, base: Base) -> Base:
     if not newer:
         return base
     files = "a file that judges is" if newer == 1 else f"{newer} files that judge are"
-    told = f"{files} newer on the target branch than in this change, and {base.name} judges: merge it into this change"
+    told = f"{files} newer on the target branch than in this change, and in CI {base.name} judges: merge it here"
     return _noted(base.model_copy(update={"edits": edits}), told)
 
 
@@ -167,13 +186,13 @@ def _plan_of_base(compared: _Comparison, files: PlanFiles, folder: Path) -> tupl
         return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at {base.name}", is_doubtful=False)
     agent = judged_agent(own, base.edits, files, folder, compared.root)
     own = own.model_copy(update={"agent": agent.spec})
-    plan = plan_of_checkout(own, files)
+    plan = plan_of_checkout(own, files, compared.checkout.default_branch)
     wider = _with_outside(compared.places, plan, compared.checkout, base.judging, folder.resolve())
     more = wider.what.keys() - compared.places.what.keys()
     if more:
         base = compared.with_edits(wider).base
         check_out_more(compared.checkout, base.judging, more, base.edits, folder)
-        plan = plan_of_checkout(own, files)
+        plan = plan_of_checkout(own, files, compared.checkout.default_branch)
     base = _noted(base.model_copy(update={"agent": agent.change}), agent.note)
     return _with_missing_suites(own, plan, base, files)
 
@@ -248,9 +267,11 @@ def _with_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) ->
 
 def refuse_doubt(base: Base, checkout: Checkout) -> None:
     """In CI, raise `UnknownJudgeError` where a change may have chosen who judges it: no verdict would mean anything."""
-    if base.doubt and checkout.is_ci:
+    began = "the run began outside of CI, where the files of the working folder judge: start a new run"
+    doubt = base.doubt or (began if base.is_local else "")
+    if doubt and checkout.is_ci:
         raise UnknownJudgeError(
-            f"INCONCLUSIVE: this change may have chosen who judges it, and CI is set, so nothing was run: {base.doubt}"
+            f"INCONCLUSIVE: this change may have chosen who judges it, and CI is set, so nothing was run: {doubt}"
         )
 
 

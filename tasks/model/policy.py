@@ -270,6 +270,12 @@ class Policy(Frozen):
     history: Text = ".passgate/history"
     """Folder or URL (`s3://...`) of the history."""
 
+    def into(self, branch: str) -> "Policy":
+        """The policy of a repository whose default branch is this one, which `baseline.branch` is unless it is set."""
+        if not branch or "branch" in self.baseline.model_fields_set:
+            return self
+        return self.model_copy(update={"baseline": self.baseline.model_copy(update={"branch": branch})})
+
     def tasks_of(self, gate: GateName, tasks: Iterable[EvalTask]) -> list[EvalTask]:
         """Those of some tasks that a gate of it runs."""
         return [task for task in tasks if gate in task.gates and task.suite in self.gates[gate].suites]

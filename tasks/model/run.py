@@ -98,6 +98,10 @@ class Base(Frozen):
     edits: tuple[Edit, ...] = ()
     judged_by: Literal["base", "change"] = "change"
     """Whose files judge: those of `judging`, where the change's differ from them and both can be read."""
+    is_local: bool = False
+    """Whether this is a run outside of CI, which the files of the working folder judge."""
+    is_beside: bool = False
+    """Whether the plan of the files of `judging` stands beside that of a local run."""
     agent: AgentChange | None = None
     """How the change's definition of the agent differs from that of `judging`, where the files of `judging` judge."""
     prefect_edits: tuple[str, ...] = ()

@@ -173,10 +173,17 @@ class Integrity(Frozen):
     edits: tuple[Edit, ...]
     change: OtherVerdict | None = None
     """`None` where the change's own files cannot be read or run, and where they have judged."""
+    at_base: OtherVerdict | None = None
+    """What the files of the tip or the merge base say, where those of the working folder have judged outside of CI."""
 
     @property
     def by_base(self) -> bool:
         return self.judged_by == "base"
+
+    @property
+    def other(self) -> OtherVerdict | None:
+        """The verdict by the files that have not judged."""
+        return self.change if self.by_base else self.at_base
 
     @property
     def judging(self) -> str:

@@ -10,7 +10,16 @@ from typing import NamedTuple
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Confirmation, Exemption, Finding, OtherVerdict, Reason, SignOff, Verdict
+from passgate.tasks.model.verdict import (
+    Confirmation,
+    Exemption,
+    Finding,
+    Integrity,
+    OtherVerdict,
+    Reason,
+    SignOff,
+    Verdict,
+)
 from passgate.tasks.reports import figures
 
 TASK_LIMIT = 50
@@ -19,9 +28,6 @@ WITHHELD_LIMIT = 10  # The number of tasks that are named of those not admitted,
 EDIT_LIMIT = 10
 OTHER_REASON_LIMIT = 5  # The number of reasons that are shown of the verdict by the change's own files
 VIOLATION_LIMIT = 10
-OTHER_VERDICT = "Judged by this change's own files, the verdict would be:"
-SAME_VERDICT = "Judged by this change's own files, the verdict would be the same."
-NO_OTHER_VERDICT = "This change's own files cannot be read or run, so they give no verdict."
 HOW_TO_SIGN_OFF = "a person decides with one of these commands"
 _ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
 
@@ -286,6 +292,24 @@ def sign_off_commands(verdict: Verdict) -> tuple[str, ...]:
 def signed(sign_off: SignOff) -> str:
     """`approved by NAME at 2026-04-01 02:09:00+00:00: REASON`."""
     return f"{sign_off.decided} at {sign_off.at.isoformat(sep=' ', timespec='seconds')}: {sign_off.reason}"
+
+
+def judges(integrity: Integrity) -> str:
+    """Whose files have judged."""
+    if integrity.by_base:
+        return f"the files of the {integrity.name}"
+    return "its own files" if integrity.at_base is None else "the files of your working folder, outside of CI"
+
+
+def other_verdict(verdict: Verdict, integrity: Integrity) -> str:
+    """What introduces the verdict by the files that have not judged, or says why there is none; empty where nobody asks
+    for one.
+    """
+    other = integrity.other
+    if other is None:
+        return "This change's own files cannot be read or run, so they give no verdict." if integrity.by_base else ""
+    files = "this change's own files" if integrity.by_base else f"the files of the {integrity.name}, as in CI"
+    return f"Judged by {files}, the verdict would be{' the same.' if is_same_verdict(verdict, other) else ':'}"
 
 
 def is_same_verdict(verdict: Verdict, other: OtherVerdict) -> bool:

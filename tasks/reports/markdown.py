@@ -187,18 +187,16 @@ def _integrity(verdict: Verdict, room: int) -> str:
     if integrity is None:
         return ""
     edits = (f"{edit.kind} {_code(edit.path)} ({edit.what})" for edit in integrity.edits[: findings.EDIT_LIMIT])
-    base = f"the files of the {integrity.name}** {_code(integrity.judging[:12])}"
+    commit = f" {_code(integrity.judging[:12])}" if integrity.by_base else ""
     parts = [
-        f"**Judged by {base if integrity.by_base else 'its own files**'}: this change edits files that judge it",
+        f"**Judged by {findings.judges(integrity)}**{commit}: this change edits files that judge it",
         _items(edits, room // 2, len(integrity.edits)),
     ]
-    other = integrity.change
-    if integrity.by_base and other is None:
-        parts.append(findings.NO_OTHER_VERDICT)
-    elif integrity.by_base and other is not None and findings.is_same_verdict(verdict, other):
-        parts.append(findings.SAME_VERDICT)
-    elif integrity.by_base and other is not None:
-        parts.append(f"{findings.OTHER_VERDICT} **{escape.markdown(other.headline, _HEADLINE)}**")
+    other, said = integrity.other, findings.other_verdict(verdict, integrity)
+    if other is None or findings.is_same_verdict(verdict, other):
+        parts.append(said)
+    else:
+        parts.append(f"{said} **{escape.markdown(other.headline, _HEADLINE)}**")
         reasons = findings.blocking(other.reasons)
         parts.append(_items(map(_other_reason, reasons[: findings.OTHER_REASON_LIMIT]), room // 2, len(reasons)))
     return _joined(parts)

@@ -173,24 +173,20 @@ def _reported(verdict: Verdict) -> Iterator[str]:
 
 def _integrity_section(verdict: Verdict, integrity: Integrity) -> Iterator[RenderableType]:
     """Which edits there are of files that judge, whose files judged, and what the change's own would have said."""
-    judges = (
-        f"the files of the {integrity.name} {printable(integrity.judging, NAME)[:12]}"
-        if integrity.by_base
-        else "its own files"
+    commit = f" {printable(integrity.judging, NAME)[:12]}" if integrity.by_base else ""
+    yield heading(
+        f"Judged by {findings.judges(integrity)}{commit}: this change edits files that judge it", "bold yellow"
     )
-    yield heading(f"Judged by {judges}: this change edits files that judge it", "bold yellow")
     for edit in integrity.edits[:_EDITS]:
         yield Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.what})"), style="bold yellow")
     yield from _more(len(integrity.edits) - _EDITS, "more in summary.md of the run")
-    if integrity.by_base:
-        yield from _other_verdict(verdict, integrity.change)
+    if said := findings.other_verdict(verdict, integrity):
+        yield Marked("·", Text(said))
+    if integrity.other is not None and not findings.is_same_verdict(verdict, integrity.other):
+        yield from _other_verdict(integrity.other)
 
 
-def _other_verdict(verdict: Verdict, other: OtherVerdict | None) -> Iterator[RenderableType]:
-    if other is None or findings.is_same_verdict(verdict, other):
-        yield Marked("·", Text(findings.NO_OTHER_VERDICT if other is None else findings.SAME_VERDICT))
-        return
-    yield Marked("·", Text(findings.OTHER_VERDICT))
+def _other_verdict(other: OtherVerdict) -> Iterator[RenderableType]:
     yield _quiet(printable(other.headline, MESSAGE), DECISION_STYLE[other.decision])
     reasons = findings.blocking(other.reasons)
     for reason in reasons[:_OTHER_REASONS]:

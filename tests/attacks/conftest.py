@@ -121,7 +121,7 @@ class Clone(GitRepository):
 
     def command(self, code: int, *arguments: str, passgate: Sequence[str] = (), **environment: str) -> Outcome:
         """Run the gate by a command, as a workflow does; it ends with this exit code."""
-        project = Project(self.path, {"PASSGATE_ENGINE": "none"})
+        project = Project(self.path, {"PASSGATE_ENGINE": "none", "CI": "true"})
         arguments = arguments or ("--agent", "desk")
         result = project.run([*(passgate or project.command()), "run", "ci_merge", *arguments], **environment)
         assert result.returncode == code, result.stdout + result.stderr

@@ -77,7 +77,7 @@ def test_another_agent_and_a_new_task_have_no_baseline_yet(stored: Here) -> None
 
 
 def test_without_a_branch_of_that_name_the_note_says_so(stored: Here) -> None:
-    stored.git("branch", "-m", "trunk")
+    stored.git("branch", "-m", "other")
     lines = told(stored, *SHOW).splitlines()
     assert lines[0].startswith("baseline  the branch main by its name, because there is no merge base: 2 runs")
     assert lines[2].startswith("note      the merge base is unknown")

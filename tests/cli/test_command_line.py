@@ -9,6 +9,7 @@ import pytest
 from passgate import __version__
 from tests.cli.commands import Here, imported_by, refused, told
 from tests.cli.test_validate import write_task
+from tests.gates import shell_agent
 from tests.project import Project
 
 COMMANDS = ("run", "try", "validate", "judge", "trend", "doctor", "init")
@@ -106,15 +107,29 @@ def test_the_process_says_the_same(bare_project: Project) -> None:
     assert "no run 'last'" in refused(bare_project, "judge", "last", "--json")
 
 
-@pytest.mark.parametrize("words", [("run", "ci_merge"), ("report", "last"), ("trend",)], ids=" ".join)
-def test_who_starts_passgate_below_the_project_is_told_where_it_is(
-    here: Here, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    below = here.path / "src" / "agent"
+def test_commands_work_from_any_folder_below_the_project(gate_here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = gate_here.path / "src" / "agent"
     below.mkdir(parents=True)
-    gates = here.write("gates.yaml", "version: 1\n")
     monkeypatch.chdir(below)
-    told_where = "passgate: there is no gates.yaml in this folder, but in ../..: start passgate there\n"
-    assert refused(here, *words).endswith(told_where)
-    gates.unlink()
-    assert not refused(here, *words).endswith(told_where)
+    agent = shell_agent(gate_here, "printf ok > result.txt")
+    ran = told(gate_here, "run", "ci_merge", "--engine", "none", "--history", "elsewhere", *agent)
+    assert "page  .passgate/runs/" in ran
+    assert [path.name for path in below.iterdir()] == ["elsewhere"], "a path is one from here"
+    assert (gate_here.path / ".passgate/runs").is_dir()
+    task = "../../suites/golden/a.yaml"
+    assert "1 file, 1 task checked" in told(gate_here, "validate", task).replace("files", "file").replace(
+        "tasks", "task"
+    )
+    assert told(gate_here, "try", task, *agent).startswith("golden/a  suites/golden/a.yaml")
+    assert told(gate_here, "try", "golden/a", *agent).startswith("golden/a  suites/golden/a.yaml")
+    assert told(gate_here, "judge", "last", "--quiet").startswith("ci_merge PASS")
+    told(gate_here, "trend", "--history", "elsewhere", "--output", "trend.json", "--format", "json")
+    assert (below / "trend.json").is_file()
+    assert Path.cwd() == below
+
+
+def test_another_repository_below_is_no_part_of_the_project(gate_here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = gate_here.path / "vendored"
+    (other / ".git").mkdir(parents=True)
+    monkeypatch.chdir(other)
+    assert "suites" in refused(gate_here, "run", "ci_merge", "--engine", "none")

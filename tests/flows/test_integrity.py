@@ -108,10 +108,21 @@ def cut(journal: Path, *, lines_left: int) -> None:
 def test_an_honest_change_passes_both_ways_and_names_its_edits(gated: Project) -> None:
     task(gated, "c", "exists: false")
     commit(gated, "One more task")
-    code, verdict, printed = run(gated)
+    code, verdict, printed = run(gated, "--base", "main")
     assert code == 0, printed
     assert verdict["integrity"]["change"]["headline"] == "ci_merge PASS: 6 of 6 trials passed"
     assert "2 more trials" in printed
+
+
+def test_a_run_by_hand_shows_beside_its_verdict_what_ci_would_say(gated: Project) -> None:
+    task(gated, "a", 'matches: "."')
+    gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
+    code, verdict, printed = run(gated)
+    assert (code, verdict["decision"], verdict["integrity"]["judged_by"]) == (0, "PASS", "change"), printed
+    assert verdict["integrity"]["at_base"]["decision"] == "FAIL"
+    assert "Judged by the files of your working folder, outside of CI: this change edits files that judge it" in printed
+    assert "Judged by the files of the merge base, as in CI, the verdict would be:\n│ ci_merge FAIL" in printed
+    assert "may have chosen" not in printed
 
 
 def test_with_a_base_of_ones_own_there_may_be_nothing_to_compare(gated: Project) -> None:
@@ -141,7 +152,7 @@ def test_a_change_that_brings_a_suite_runs_it_with_its_own_files_and_the_rest_wi
     gated.write("suites/_shared/sandboxes/box/files/c.txt", "kept")
     gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
     commit(gated, "Bring a suite, loosen and break")
-    code, verdict, printed = run(gated)
+    code, verdict, printed = run(gated, "--base", "main")
     assert code == 1, printed
     states = {each["task_id"]: each["state"] for each in verdict["measurement"]["tasks"]}
     assert states == {"a": "failed", "b": "passed", "c": "passed"}
@@ -247,7 +258,7 @@ async def test_what_goes_wrong_with_the_changes_own_verdict_changes_no_other_but
     assert verdict.decision is judged(plan, trials).decision
     assert verdict.integrity is not None
     assert verdict.integrity.change is None
-    assert verdict.notes[-1] == "what the change's own files say is not known: the disk is full"
+    assert verdict.notes[-1] == "what this change's own files say is not known: the disk is full"
     with pytest.raises(ZeroDivisionError):
         await with_change(plan, [], judged(plan, []), raising(ZeroDivisionError()), NO_RUNS)
 

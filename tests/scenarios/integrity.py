@@ -35,7 +35,7 @@ def loosened_and_broken(scenario: Scenario) -> None:
     task(scenario, "a", 'matches: "."')
     scenario.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
     commit(scenario, "Loosen and break")
-    scenario.keep("run", "run", "ci_merge", "--agent", AGENT)
+    scenario.keep("run", "run", "ci_merge", "--agent", AGENT, "--base", "main")
 
 
 def task(project: Project, name: str, expect: str = "equals: ok") -> None:

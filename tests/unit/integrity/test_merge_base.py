@@ -139,7 +139,7 @@ def test_without_the_branch_that_ci_names_the_default_branch_decides(repository:
     base = base_of(repository, branch="change", GITHUB_BASE_REF="not-fetched")
     assert base.commit == main
     assert base.note.startswith("the branch 'not-fetched', the target of this change, is missing here; fetch")
-    repository.git("branch", "--move", "main", "trunk")
+    repository.git("branch", "--move", "main", "other")
     base = base_of(repository, branch="change", GITHUB_BASE_REF="not-fetched")
     assert base.commit == ""
     assert base.note.startswith("the merge base is unknown: there is no branch 'not-fetched' here; fetch")
@@ -162,6 +162,32 @@ def test_the_default_branch_is_that_of_the_remote(repository: GitRepository) -> 
     clone.git("remote", "set-head", "origin", "--delete")
     base_of(clone, branch_at=asked.append)
     assert asked == [repository.git("rev-parse", name) for name in ("trunk", "main")]
+
+
+@pytest.mark.parametrize("name", ["master", "trunk"])
+def test_a_default_branch_of_another_name_is_found(repository: GitRepository, name: str) -> None:
+    repository.git("branch", "--move", "main", name)
+    for made in (repository, cloned(repository)):
+        base = base_of(made, branch_at=lambda _: name)
+        assert (base.commit, base.note) == (repository.git("rev-parse", name), "")
+
+
+def test_where_nobody_says_which_branch_is_the_default_one_there_is_a_doubt(
+    repository: GitRepository, tmp_path: Path
+) -> None:
+    """Whoever may push branches could make one called main."""
+    git(repository, "branch --move main master", "branch main change")
+    clone = cloned(repository)
+    clone.git("remote", "set-head", "origin", "--delete")
+    assert base_of(clone).doubt.startswith("nobody says which is the default branch, main or master: `git remote")
+    event = tmp_path / "event.json"
+    event.write_text('{"repository": {"default_branch": "master"}, "merge_group": {}}')
+    master = repository.git("rev-parse", "master")
+    for told in ({"CI_DEFAULT_BRANCH": "master"}, {"GITHUB_EVENT_PATH": str(event)}):
+        base = base_of(clone, branch_at=lambda _: "master", **told)
+        assert (base.commit, base.doubt) == (master, "")
+    event.write_text('{"merge_group": {"base_ref": "refs/heads/master"}}')
+    assert base_of(clone, GITHUB_EVENT_PATH=str(event)).commit == master
 
 
 def test_what_the_default_branch_names_decides_where_it_is_here(repository: GitRepository, main: str) -> None:
@@ -187,9 +213,9 @@ def test_what_only_the_change_names_is_told_and_leaves_a_doubt(repository: GitRe
     assert base.note == base.doubt
     assert base.note.startswith(told)
     assert base_of(repository, "gone", branch_at=lambda _: None).note == ""
-    repository.git("branch", "--move", "main", "trunk")
+    repository.git("branch", "--move", "main", "other")
     assert base_of(repository, branch="change").note.startswith(told)
-    assert base_of(repository, branch="trunk~1").commit == ""
+    assert base_of(repository, branch="other~1").commit == ""
 
 
 def test_outside_a_repository_there_is_nothing_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,9 @@ import pytest
 from passgate.tasks.errors import UnknownJudgeError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.base_files import MOST_FILES
+from passgate.tasks.load import load
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.task import GateName
 from tests.builders import write_task
 from tests.repositories import GitRepository
 from tests.unit.changes import LOOSE, edits_of, gates, loosen, of_change, planned
@@ -30,9 +33,31 @@ def test_a_branch_from_an_old_commit_is_judged_by_the_grader_of_today(repository
     assert (plan.base.judged_by, plan.base.judging, plan.base.edits) == ("base", tip, ())
     assert plan.tasks[0].graders[0].model_dump()["contains"] == ("the very words",)
     assert plan.base.note == (
-        f"a file that judges is newer on the target branch than in this change, and the tip of the target branch "
-        f"{tip[:12]} judges: merge it into this change"
+        f"a file that judges is newer on the target branch than in this change, and in CI the tip of the target "
+        f"branch {tip[:12]} judges: merge it here"
     )
+
+
+def test_a_run_by_hand_is_judged_by_the_working_folder_and_the_base_stands_beside_it(
+    repository: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tip = later_on_main(repository, "b", graders=LOOSE)
+    repository.write("agent.txt")
+    repository.commit("The agent")
+    loosen(repository)  # in no commit
+    plan = load(GateName.CI_MERGE, RunRequest(), by_hand=True)
+    assert (plan.base.judged_by, plan.base.judging, edits_of(plan)) == ("change", tip, ["suites/golden/a.yaml"])
+    assert [task.task_id for task in plan.tasks] == ["a"]
+    assert {task.task_id for task in of_change(plan).tasks} == {"a", "b"}
+    assert plan.base.doubt == "", "nothing is at stake"
+    for name in ("GITHUB_BASE_REF", "JENKINS_URL"):
+        with monkeypatch.context() as job:
+            job.setenv(name, "main")
+            assert load(GateName.CI_MERGE, RunRequest(), by_hand=True).base.judged_by == "base"
+    assert load(GateName.CI_MERGE, RunRequest(base="main"), by_hand=True).base.judged_by == "base"
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(UnknownJudgeError, match="the run began outside of CI"):
+        load(GateName.CI_MERGE, RunRequest(run=plan.run_id), by_hand=True)
 
 
 def test_only_what_the_change_edits_is_an_edit(repository: GitRepository) -> None:
