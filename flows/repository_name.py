@@ -1,4 +1,4 @@
-"""The name by which a Prefect server that several repositories share tells one from the others."""
+"""What a repository says of itself: the name by which a Prefect server tells it from others, and its default branch."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from passgate.tasks.integrity.git import Checkout, GitError, git_text
+from passgate.tasks.model.policy import DEFAULT_BRANCH
 
 UNNAMED: Final = "my-repository"
 _SCP: Final = re.compile(r"(?:[^/@]+@)?[^/:]+:(?P<path>.+)")
@@ -33,6 +34,15 @@ def repository_name(folder: Path) -> RepositoryName:
     if top is not None and _slug(path):
         return RepositoryName(_slug(f"{path}/{here.relative_to(top).as_posix()}"), is_of_remote=True)
     return RepositoryName(_slug(here.name) or UNNAMED, is_of_remote=False)
+
+
+def default_branch_of(folder: Path) -> str:
+    """The branch that changes of a repository go into: its default one, else the one that is checked out."""
+    there = next((one for one in (folder.resolve(), *folder.resolve().parents) if one.is_dir()), folder)
+    try:
+        return Checkout(there).default_branch or git_text(there, "symbolic-ref", "--short", "HEAD") or DEFAULT_BRANCH
+    except GitError:
+        return DEFAULT_BRANCH
 
 
 def _path_of(url: str) -> str:

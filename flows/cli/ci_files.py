@@ -5,7 +5,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple
 
+FIRST_RUNS: Final = 6
+"""After so many the shipped policy has admitted each of the first tasks: of k = 3 it wants 17 passed trials."""
 _UNPINNED: Final = "==0.0.0"
+_MAIN: Final = "branches: [main]"
 _INCLUDING: Final = Path(".gitlab-ci.yml")
 
 
@@ -28,14 +31,26 @@ class CiFile(NamedTuple):
     """The key that names the agent."""
     shown: str
     """The key as users are told of it."""
+    first_runs: str
+    """How the runs are started that make the first baseline."""
 
 
 CI_FILES: Final = {
     CiService.GITHUB: CiFile(
-        "GitHub", Path(".github", "workflows", "passgate.yaml"), "workflow.yaml", "AGENT", "env.AGENT"
+        "GitHub",
+        Path(".github", "workflows", "passgate.yaml"),
+        "workflow.yaml",
+        "AGENT",
+        "env.AGENT",
+        f"`gh workflow run passgate.yaml --field runs={FIRST_RUNS}`",
     ),
     CiService.GITLAB: CiFile(
-        "GitLab", Path(".gitlab", "passgate.yml"), "gitlab.yml", "PASSGATE_AGENT", "PASSGATE_AGENT"
+        "GitLab",
+        Path(".gitlab", "passgate.yml"),
+        "gitlab.yml",
+        "PASSGATE_AGENT",
+        "PASSGATE_AGENT",
+        f"`glab ci run --variables PASSGATE_RUNS:{FIRST_RUNS}`",
     ),
 }
 
@@ -45,13 +60,15 @@ def service_of(folder: Path) -> CiService:
     return CiService.GITLAB if (folder / _INCLUDING).exists() else CiService.GITHUB
 
 
-def ci_contents(service: CiService, scaffold: Path, named: str | None, version: str) -> dict[Path, bytes]:
-    """The content of the files, by their paths in the repository. They install this version of passgate.
+def ci_contents(service: CiService, scaffold: Path, named: str | None, version: str, branch: str) -> dict[Path, bytes]:
+    """The content of the files, by their paths in the repository. `version` follows the name of passgate where they
+    install it; changes go into `branch`.
 
     `named` is the agent; `None` leaves its place empty.
     """
     ci = CI_FILES[service]
-    text = (scaffold / ci.scaffold).read_text(encoding="utf-8").replace(_UNPINNED, f"=={version}")
+    text = (scaffold / ci.scaffold).read_text(encoding="utf-8").replace(_UNPINNED, version)
+    text = text.replace(_MAIN, f"branches: [{branch if branch.isidentifier() else json.dumps(branch)}]")
     if named is not None:
         # JSON is valid YAML, even if the agent's command contains quotes.
         text = text.replace(f'{ci.agent}: ""', f"{ci.agent}: {json.dumps(named)}", 1)
@@ -61,9 +78,13 @@ def ci_contents(service: CiService, scaffold: Path, named: str | None, version: 
     return contents
 
 
-def left_to_do(service: CiService, folder: Path, written: set[Path], *, named: bool) -> list[str]:
-    """What you have to do in files that were there before, and where no agent is named."""
+def left_to_do(
+    service: CiService, folder: Path, written: set[Path], branch: str, *, named: bool, knows_passgate: bool
+) -> list[str]:
+    """What you have to do in files that were there before, where no agent is named, and on the service."""
     ci, left = CI_FILES[service], []
+    if not knows_passgate and ci.file in written:
+        left.append(f"put the address of passgate's repository in place of OWNER/passgate in {ci.file}")
     if not named:
         left.append(f"name your agent in {ci.file}, or the job fails: `{ci.shown}`")
     elif ci.file not in written:
@@ -72,6 +93,9 @@ def left_to_do(service: CiService, folder: Path, written: set[Path], *, named: b
         left.append(f"{ci.of} reads {ci.file} at the top of the repository: move it there, and run it in {above}")
     if service is CiService.GITLAB and ci.file.as_posix() not in _text(folder / _INCLUDING):
         left.append(f"let {_INCLUDING} include the jobs: `include: [{{local: {ci.file.as_posix()}}}]`")
+    left.append(
+        f"commit the files to {branch}, and make the first {FIRST_RUNS} runs there, its baseline: {ci.first_runs}"
+    )
     return left
 
 

@@ -61,15 +61,19 @@ def init(
     """Write one task for each suite, gates.yaml, agents.yaml, their schemas and the CI jobs. Keep every file that
     exists.
     """
+    from passgate import __version__
     from passgate.flows.cli.output import answer
-    from passgate.flows.repository_name import repository_name
+    from passgate.flows.cli.own_version import own_version
+    from passgate.flows.repository_name import default_branch_of, repository_name
     from passgate.tasks.errors import UsageError
 
     kind = agent if agent is None or agent in _KINDS else _kind(agent, folder)
     named = None if agent is None or agent in _KINDS else _name(agent, folder)
     service = ci or service_of(folder)
     tasks = _WITH_TOOLS if kind == _RUNS_TOOLS else _PLAIN
-    wanted, written = _contents(agent, named, service, tasks), set[Path]()
+    own, branch = own_version(__version__), default_branch_of(folder)
+    wanted, written = _contents(agent, named, tasks), set[Path]()
+    wanted |= _of_ci(service, named, own.suffix, branch)
     repository = repository_name(folder)
     wanted |= _deployments(repository.text, named) if prefect else {}
     try:
@@ -84,7 +88,7 @@ def init(
     lines.append("\nNext: passgate run ci_merge   # proves the graders with the reference solutions")
     if named is not None:
         lines.append(f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent")
-    left = left_to_do(service, folder, written, named=named is not None)
+    left = left_to_do(service, folder, written, branch, named=named is not None, knows_passgate=own.is_known)
     if _DEPLOYMENTS in written and not repository.is_of_remote:
         left.append(_about_names(repository.text))
     lines += [f"Then: {what}" for what in left]
@@ -116,10 +120,13 @@ def _name(agent: str, folder: Path) -> str:
     return agent if is_there or not looks_like_a_form(agent) else _NAME
 
 
-def _contents(agent: str | None, named: str | None, service: CiService, tasks: str) -> dict[Path, bytes]:
-    """Return the content of every file to write, by its path in the repository. `tasks` is the scaffold's folder."""
-    from passgate import __version__
+def _of_ci(service: CiService, named: str | None, version: str, branch: str) -> dict[Path, bytes]:
+    with as_file(files("passgate").joinpath("flows", "cli", "scaffold")) as scaffold:
+        return ci_contents(service, scaffold, named, version, branch)
 
+
+def _contents(agent: str | None, named: str | None, tasks: str) -> dict[Path, bytes]:
+    """Return the content of the files of the gate, by their paths. `tasks` is the scaffold's folder."""
     package = files("passgate")
     with (
         as_file(package.joinpath("flows", "cli", "scaffold")) as scaffold,
@@ -132,10 +139,8 @@ def _contents(agent: str | None, named: str | None, service: CiService, tasks: s
         policy = policy.replace(_REQUIRED, _PREFERRED) if service is CiService.GITLAB else policy
         contents[_GATES] = policy.encode()
         schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
-        of_service = ci_contents(service, scaffold, named, __version__)
     if named == _NAME:
         contents[_AGENTS] = f"version: 1\nagents:\n  {_NAME}:\n    agent: {json.dumps(agent)}\n".encode()
-    contents |= of_service
     named_schemas = {path: _with_schema(path, content) for path, content in contents.items()}
     return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
 

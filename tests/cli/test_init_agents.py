@@ -106,7 +106,7 @@ def test_a_correct_agent_passes_the_first_tasks(bare_project: Project, upstream:
         # The nightly runs what ci_merge runs, and the commit of the files makes a run of main.
         bare_project.git("add", ".")
         bare_project.git("commit", "-qm", "A gate")
-        exits(bare_project, 0, "run", "nightly", "--agent", "my-agent")
+        exits(bare_project, 0, "run", "nightly", "--agent", "my-agent", "--max-cost", "5")
         assert verdict_of(bare_project)["decision"] == "PASS"
         if shape == "a service":
             exits(bare_project, 0, "run", "ci_merge", "--agent", "my-agent")

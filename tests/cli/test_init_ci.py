@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from passgate import __version__
+from passgate.flows.cli.own_version import own_version
 from passgate.tasks.model.task import GateName
 from tests.cli.commands import Here, exits, told
 from tests.docs.commands import COMMANDS
@@ -68,18 +70,24 @@ def run_script(text: str, folder: Path, **variables: str) -> subprocess.Complete
 
 def run_job(job: Document, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """The commands of a job of GitLab, with programs that only say what they are asked."""
+    return run_script_of(job, folder, PATH=f"{folder / 'bin'}:{os.environ['PATH']}", **variables)
+
+
+def run_script_of(job: Document, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     for name in ("apt-get", "pip", "passgate"):
         (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" $GITLAB_TOKEN $GITLAB_COMMENT_TOKEN\n')
         (programs / name).chmod(0o755)
-    return run_script("\n".join(job["script"]), folder, PATH=f"{programs}:{os.environ['PATH']}", **variables)
+    return run_script("\n".join(job["script"]), folder, **variables)
 
 
 def test_the_files_are_valid_by_the_published_schemas(here: Here, workflow: Document) -> None:
-    # `on` is a boolean in YAML 1.1, which PyYAML reads; the schema's list of images is older than this one.
+    # `on` is a boolean in YAML 1.1, which PyYAML reads; the schema is older than the image and the event.
     text = (here.path / WORKFLOW).read_text().replace("\non:\n", "\n'on':\n").replace("-24.04", "-22.04")
-    jsonschema.validate(yaml.safe_load(text), published_schema("https://json.schemastore.org/github-workflow.json"))
+    document = yaml.safe_load(text)
+    assert document["on"].pop("merge_group") == {"branches": ["main"]}
+    jsonschema.validate(document, published_schema("https://json.schemastore.org/github-workflow.json"))
     jsonschema.validate(jobs_of(here), published_schema(GITLAB_JOBS))
     assert read(here, ".gitlab-ci.yml") == {"include": [{"local": JOBS}]}
 
@@ -125,9 +133,11 @@ def test_it_pins_what_it_installs_and_may_write_only_where_no_agent_runs(workflo
     actions = [step["uses"] for step in steps_of(workflow) if "uses" in step]
     assert actions
     assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in actions), actions
-    assert script(workflow, "Install passgate") == f"pip install 'passgate[graders]=={__version__}'"
+    installs = [step["run"] for step in steps_of(workflow) if "pip install 'passgate" in str(step.get("run"))]
+    assert len(installs) == 3
+    assert all(re.search(r"'passgate(\[graders\])? @ git\+https://\S+@[0-9a-f]{40}'", text) for text in installs)
     assert workflow["permissions"] == {"contents": "read"}
-    writing = [name for name, job in workflow["jobs"].items() if "permissions" in job]
+    writing = [name for name, job in workflow["jobs"].items() if job.get("permissions")]
     assert writing == ["comment", "keep-history"]
     assert not any("passgate run" in str(workflow["jobs"][name]) for name in writing)
     assert workflow["concurrency"]["cancel-in-progress"] is True
@@ -135,16 +145,80 @@ def test_it_pins_what_it_installs_and_may_write_only_where_no_agent_runs(workflo
 
 def test_its_events_and_commands_are_known(workflow: Document) -> None:
     events = workflow[True]  # type: ignore[index]  # YAML 1.1 reads `on` so
-    assert set(events) == {"pull_request", "push", "schedule"}
+    assert set(events) == {"pull_request", "merge_group", "push", "schedule", "workflow_dispatch"}
+    assert {"edited", "opened", "synchronize"} <= set(events["pull_request"]["types"])
+    assert {tuple(events[name]["branches"]) for name in ("pull_request", "merge_group", "push")} == {("main",)}
+    assert workflow["env"]["PASSGATE_ENGINE"] == "none"
     assert len(events["schedule"][0]["cron"].split()) == 5
     assert set(re.findall(r"'(\w+)'", workflow["env"]["GATE"])) - {"schedule"} == {GateName.NIGHTLY, GateName.CI_MERGE}
     words = script(workflow, "Run the gate").split()
-    assert words[:2] == ["passgate", "run"]
     options = {flag for parameter in COMMANDS["run"].params for flag in parameter.opts}
-    assert {word for word in words if word.startswith("--")} <= options
+    assert {"--agent", "--max-cost"} == {word for word in words if word.startswith("--")} & options
     for text in (step["run"] for step in steps_of(workflow) if "run" in step):
         assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
         assert "${{" not in text, "expressions in commands are an injection"
+
+
+def test_a_gate_may_run_several_times_and_each_red_one_counts(workflow: Document, tmp_path: Path) -> None:
+    passgate = tmp_path / "bin/passgate"
+    passgate.parent.mkdir()
+    passgate.write_text('#!/bin/sh\necho "$@" >> runs; [ "$(wc -l < runs)" -ne 2 ] || exit 3\n')
+    passgate.chmod(0o755)
+    variables = {"GATE": "ci_merge", "AGENT": "desk", "MAX_COST": "5", "RUNS": "3"}
+    path = f"{passgate.parent}:{os.environ['PATH']}"
+    result = run_script(script(workflow, "Run the gate"), tmp_path, PATH=path, **variables)
+    assert result.returncode == 3, result.stderr
+    assert (tmp_path / "runs").read_text().splitlines() == ["run ci_merge --agent desk --max-cost 5"] * 3
+
+
+@pytest.mark.parametrize(
+    ("results", "code"),
+    [
+        ("success skipped", 0),
+        ("failure success", 0),
+        ("failure skipped", 1),
+        ("failure failure", 1),
+        ("skipped skipped", 1),
+    ],
+)
+def test_the_check_is_green_by_the_gate_or_by_a_sign_off(
+    workflow: Document, here: Here, results: str, code: int
+) -> None:
+    assert run_script(script(workflow, "Is it green?"), here.path, RESULTS=results).returncode == code
+    assert workflow["jobs"]["check"]["needs"] == ["gate", "sign-off"]
+    here.write(".passgate/runs/one/verdict.json", '{"awaiting_sign_off": true}')
+    output = here.path / "output"
+    run_script(script(workflow, "Does the verdict await a sign-off?"), here.path, GITHUB_OUTPUT=str(output))
+    assert output.read_text() == "awaiting=true\n"
+
+
+def test_branches_are_those_of_the_repository(here: Here) -> None:
+    here.git("branch", "-m", "master")
+    assert workflow_of(here)[True]["push"] == {"branches": ["master"]}
+
+
+@pytest.mark.parametrize(
+    ("direct", "suffix"),
+    [
+        (None, f"=={__version__}"),
+        (
+            {"url": "https://git.example/p.git", "vcs_info": {"commit_id": "c0ffee"}},
+            " @ git+https://git.example/p.git@c0ffee",
+        ),
+        ("git@git.example:team/p.git", " @ git+https://git.example/team/p.git@"),
+        ("https://user:token@git.example/p", " @ git+https://git.example/p@"),
+        ("/srv/p.git", " @ git+https://github.com/OWNER/passgate@"),
+    ],
+)
+def test_what_is_installed_is_a_version_that_exists(
+    here: Here, monkeypatch: pytest.MonkeyPatch, direct: Document | str | None, suffix: str
+) -> None:
+    if isinstance(direct, str):
+        here.git("remote", "add", "origin", direct)
+        suffix += here.git("rev-parse", "HEAD")
+        direct = {"url": here.path.as_uri(), "dir_info": {"editable": True}}
+    monkeypatch.setattr("passgate.flows.cli.own_version._direct_url", lambda: direct)
+    assert own_version(__version__) == (suffix, "OWNER" not in suffix)
 
 
 def test_runs_side_by_side_lose_no_history(workflow: Document, tmp_path: Path) -> None:
@@ -187,15 +261,30 @@ def test_only_the_files_of_the_run_are_new_history(here: Here, workflow: Documen
 def test_the_gate_runs_without_the_token_and_the_comment_is_written_with_it(here: Here) -> None:
     jobs = jobs_of(here, "--agent", "cli:cat {prompt_file}")
     assert not (here.path / ".github").exists()
-    variables = {"PASSGATE_AGENT": jobs["variables"]["PASSGATE_AGENT"], "GITLAB_COMMENT_TOKEN": "token"}
+    variables = {**jobs["variables"], "GITLAB_COMMENT_TOKEN": "token"}
     ran = run_job(jobs["passgate"], here.path, PASSGATE_GATE="ci_merge", **variables)
-    assert ran.stdout.splitlines()[-2:] == [
-        f"pip install passgate[graders]=={__version__}",
-        "passgate run ci_merge --agent my-agent",
-    ]
+    assert ran.stdout.splitlines()[-1] == "passgate run ci_merge --agent my-agent --max-cost 5"
+    assert "pip install passgate[graders,s3] @ git+https://" in ran.stdout
     commented = run_job(jobs["passgate-comment"], here.path, **variables)
     assert commented.stdout.splitlines()[-1] == "passgate comment last token token"
     assert "passgate run" not in str(jobs["passgate-comment"])
+
+
+def test_merge_requests_read_the_history_and_cannot_write_it(here: Here, tmp_path: Path) -> None:
+    jobs = jobs_of(here, "--agent", "cli:cat {prompt_file}")
+    shared = tmp_path / "shared/trials/one.parquet"
+    shared.parent.mkdir(parents=True)
+    shared.write_text("rows")
+    job = {"script": [*jobs["passgate"]["script"][:-1], "echo writes to: $PASSGATE_HISTORY_URL"]}
+    variables = {"PASSGATE_HISTORY_URL": "s3://w", "PASSGATE_HISTORY_READ_URL": str(tmp_path / "shared")}
+    path = {"PATH": f"{here.path}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    ran = run_script_of(job, here.path, **jobs["variables"], **variables, CI_MERGE_REQUEST_IID="7", **path)
+    assert ran.stdout.splitlines()[-1] == "writes to:", ran.stderr
+    assert (here.path / ".passgate/history/trials/one.parquet").read_text() == "rows"
+    of_main = run_script_of(job, here.path, **jobs["variables"], **variables, **path)
+    assert of_main.stdout.splitlines()[-1] == "writes to: s3://w"
+    rules = [rule["if"] for rule in jobs["passgate"]["rules"] if "merge_request" in rule["if"]]
+    assert all("$CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED" in rule for rule in rules)
 
 
 def test_a_file_that_is_there_is_kept_and_what_it_must_include_is_told(here: Here) -> None:
