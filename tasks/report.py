@@ -42,15 +42,19 @@ def report(view: RunView, store: RunStore, masker: Masker) -> None:
     """
     texts = {name: masker.text(make(view)) for name, make in RUN_FILES.items()}
     store.write_reports(view.verdict, texts)
-    # GitHub shows this file on the page of the job. Steps share it, so it is appended to.
+    append_step_summary(texts["summary.md"])
+    write_page(view, store, masker, TRIALS_BESIDE if len(view.trials) <= LARGE_RUN else 0)
+
+
+def append_step_summary(text: str) -> None:
+    """Add to the file that GitHub shows on the page of the job, where it names one. Steps share it."""
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         try:
             with Path(step_summary).open("a", encoding="utf-8") as file:
-                file.write(texts["summary.md"] + "\n")
+                file.write(text + "\n")
         except OSError as error:
             warn(f"cannot write the step summary {step_summary}: {error}. The verdict does not depend on it")
-    write_page(view, store, masker, TRIALS_BESIDE if len(view.trials) <= LARGE_RUN else 0)
 
 
 def write_page(view: RunView, store: RunStore, masker: Masker, beside: int | None = None) -> None:

@@ -16,7 +16,15 @@ from passgate.flows.cli.app import VerdictCode, app
 from passgate.flows.cli.terminal import take_standard_streams, warnings_printed
 from passgate.flows.process.interrupts import ignore_interrupts
 from passgate.flows.process.worker_report import WorkerReport
-from passgate.tasks.errors import ExitCode, InputError, MeasurementError, PassgateError, UsageError, first_known
+from passgate.tasks.errors import (
+    ExitCode,
+    InputError,
+    MeasurementError,
+    PassgateError,
+    Problem,
+    UsageError,
+    first_known,
+)
 from passgate.tasks.files.proxies import exceptions_with_loopback
 from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.messages import warn, write_line
@@ -86,6 +94,7 @@ def _exit_code(ended: int | BaseException) -> int:
         # pydantic, with which typer reads values, begins its messages so.
         message = error.format_message().replace(": Value error, ", ": ", 1)
         warn(f"{message} (see `passgate --help`)")
+        _tell_ci(message)
         return ExitCode.BAD_INPUT
     if isinstance(error, typer.Abort | KeyboardInterrupt):
         warn("interrupted")
@@ -95,15 +104,32 @@ def _exit_code(ended: int | BaseException) -> int:
 
         for problem in error.problems:
             write_line(_masked(problem))
-        warn(f"{count(len(error.problems), 'problem')} found, nothing was run")
+        summary = f"{count(len(error.problems), 'problem')} found, nothing was run"
+        warn(summary)
+        _tell_ci(summary, error.problems)
         return error.exit_code
     if isinstance(error, PassgateError):
         warn(_masked(error))
+        _tell_ci(_masked(error))
         return error.exit_code
     with tempfile.NamedTemporaryFile("w", prefix=BUG_PREFIX, suffix=".txt", delete=False, encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
     warn(f"a bug in passgate: {type(error).__name__}: {_masked(error)}\nThe details for a report are in {file.name}")
     return ExitCode.BUG
+
+
+def _tell_ci(summary: str, problems: Sequence[Problem] = ()) -> None:
+    """Show GitHub why there is no verdict, where it would show the verdict."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    from passgate.tasks.report import append_step_summary
+    from passgate.tasks.reports.annotations import error_annotations
+    from passgate.tasks.reports.markdown import no_verdict
+
+    places = [(problem.file, problem.line, _masked(problem.message)) for problem in problems]
+    # On standard error, because a command with --json prints nothing else on the other stream.
+    sys.stderr.write(error_annotations(places or [("", 0, summary)]))
+    append_step_summary(no_verdict(summary, [_masked(problem) for problem in problems]))
 
 
 def _masked(error: object) -> str:

@@ -14,7 +14,7 @@ def judge(
 ) -> int:
     """Judge a stored run by the policy of a gates file. Run nothing and write nothing."""
     from passgate.flows.cli.output import say_verdict
-    from passgate.flows.cli.terminal import color, width
+    from passgate.flows.cli.terminal import color, is_screen, width
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import load_policy
     from passgate.tasks.history.run_store import RunStore
@@ -47,7 +47,7 @@ def judge(
     options_of_try = try_options(request)
     say_verdict(
         verdict,
-        lambda: terminal(verdict, width=width(), color=color(), options=options_of_try),
+        lambda: terminal(verdict, width=width(), color=color(), options=options_of_try, is_whole=not is_screen()),
         as_json=as_json,
         quiet=quiet,
     )

@@ -107,13 +107,15 @@ class _Judged(NamedTuple):
     request: "RunRequest"
 
     def text(self) -> str:
-        from passgate.flows.cli.terminal import color, width
+        from passgate.flows.cli.terminal import color, is_screen, width
         from passgate.tasks.reports.annotations import github_annotations
         from passgate.tasks.reports.page.build import PAGE
         from passgate.tasks.reports.shell_commands import try_options
         from passgate.tasks.reports.terminal import terminal
 
-        shown = terminal(self.verdict, width=width(), color=color(), options=try_options(self.request))
+        shown = terminal(
+            self.verdict, width=width(), color=color(), options=try_options(self.request), is_whole=not is_screen()
+        )
         annotations = github_annotations(self.verdict) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
         store = self.store
         place = f"artifacts  {store.shown}" if store.is_elsewhere else f"page  {store.shown}/{PAGE}"

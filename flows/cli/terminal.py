@@ -86,6 +86,11 @@ def width() -> int:
     return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
 
 
+def is_screen() -> bool:
+    """Whether somebody looks at standard output on a screen, which long results have to fit."""
+    return sys.stdout.isatty()
+
+
 def color() -> bool:
     """Whether to print colours on standard output."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -43,6 +43,16 @@ def github_annotations(verdict: Verdict) -> str:
     return _commands("error", errors) + _commands("warning", warnings) + _commands("notice", notices)
 
 
+def error_annotations(places: Sequence[tuple[str, int, str]]) -> str:
+    """An `::error` for each of these messages with their files and lines, where there is no verdict."""
+    title = "passgate: no verdict"
+    shown = [
+        _Annotation(file or None, line, title, "\n".join(printable_lines(message, lines=_LINES, limit=_MESSAGE)))
+        for file, line, message in places
+    ]
+    return _commands("error", shown)
+
+
 def _commands(kind: str, annotations: Sequence[_Annotation]) -> str:
     # Annotations at a line are worth more than those beside the run, and only ten of them are shown.
     shown = sorted(annotations, key=lambda one: one.file is None)[:LIMIT]

@@ -1,9 +1,11 @@
 """Rich as a function: something to show goes in, text comes out."""
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 
-from rich.console import Console, ConsoleOptions, JustifyMethod, OverflowMethod, RenderableType, RenderResult
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, OverflowMethod, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.style import Style
 from rich.table import Column, Table
@@ -15,6 +17,11 @@ NAME = 200  # Characters of a name that are shown, as of a task or a file
 MESSAGE = 500
 SHORT_MESSAGE = 160
 DECISION_STYLE = {Decision.PASS: "bold green", Decision.FAIL: "bold red", Decision.INCONCLUSIVE: "bold yellow"}
+
+
+# What agents write has backticks too: a command begins with a program that our messages name.
+_QUOTED = re.compile(r"`(?:passgate|git|gh|pip|prefect|sudo) [^`\n]{1,200}`")
+_GLUE = "\ue000"  # Stands for a space where no line may end
 
 
 class Marked:
@@ -33,11 +40,34 @@ class Marked:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         narrower = options.update(width=max(1, options.max_width - len(self._bar)))
         begin = Segment(self._mark, Style.parse(self._style))
-        for line in console.render_lines(self._text, narrower, pad=False):
-            yield begin
-            yield from line
-            yield Segment.line()
-            begin = Segment(self._bar, Style(dim=True))
+        for text, width in _with_whole_commands(self._text, narrower.max_width):
+            for line in console.render_lines(text, narrower.update(width=width), pad=False):
+                yield begin
+                yield from line
+                yield Segment.line()
+                begin = Segment(self._bar, Style(dim=True))
+
+
+def _with_whole_commands(text: Text, width: int) -> Iterator[tuple[Text, int]]:
+    """The parts of a text with the width of each: commands between backticks are not broken at the end of a line, so
+    that whoever copies one has it whole. One that is longer than a line stands out of it.
+    """
+    begin = 0
+    for found in _QUOTED.finditer(text.plain):
+        length = found.end() - found.start()
+        if length > width:
+            if found.start() > begin:
+                yield _glued(text[begin : found.start()]), width
+            yield _glued(text[found.start() : found.end()]), length
+            begin = found.end() + (text.plain[found.end() : found.end() + 1] == " ")
+    if begin < len(text) or not begin:
+        yield _glued(text[begin:]), width
+
+
+def _glued(text: Text) -> Text:
+    glued = text.copy()
+    glued.plain = _QUOTED.sub(lambda found: found[0].replace(" ", _GLUE), text.plain)
+    return glued
 
 
 def rendered(*parts: RenderableType, width: int, color: bool) -> str:
@@ -45,8 +75,8 @@ def rendered(*parts: RenderableType, width: int, color: bool) -> str:
     console = _console(width, color)
     with console.capture() as capture:
         for part in parts:
-            console.print(part)
-    return "".join(f"{line.rstrip()}\n" for line in capture.get().split("\n")[:-1])
+            console.print(part, crop=False)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().replace(_GLUE, " ").split("\n")[:-1])
 
 
 def _console(width: int, color: bool) -> Console:
@@ -84,6 +114,26 @@ def plain_table(
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def figures_table(width: int, names: Sequence[str], rows: Iterable[Sequence[Text]]) -> RenderableType:
+    """A table of figures below the names of the first column. No figure is ever broken: where they have no room side by
+    side, each row becomes lines.
+    """
+    rows = [list(row) for row in rows]
+    for header in (names, ["\n".join(name.rsplit(" ", 1)) for name in names]):
+        figures = [Column(name, justify="right", no_wrap=True, overflow="fold") for name in header[1:]]
+        table = plain_table(width, [*columns(header[0]), *figures], rows)
+        longest = max((row[0].cell_len for row in rows), default=0)
+        shortest = max((cell_len(word) for row in rows for word in row[0].plain.split()), default=0)
+        if _console(1000, color=False).measure(table).maximum - (longest - shortest) <= width:
+            return table
+    return Group(*(part for row in rows for part in _row_in_lines(names, row)))
+
+
+def _row_in_lines(names: Sequence[str], row: Sequence[Text]) -> tuple[Text, Marked]:
+    parts = (f"{name} {_GLUE.join(cell.plain.split())}" for name, cell in zip(names[1:], row[1:], strict=True))
+    return row[0], Marked("│", Text(" · ".join(parts)), style="dim")
 
 
 def fitting_table(make: Callable[[str], Table], width: int, wide: str, narrow: str) -> Table:

@@ -135,6 +135,14 @@ def _provenance(verdict: Verdict) -> str:
     return _details("Run and digests", [_table(("", ""), rows, left=2)])
 
 
+def no_verdict(summary: str, problems: Sequence[str]) -> str:
+    """Why a run has given no verdict, for the step summary."""
+    shown = (escape.markdown(problem, _TEXT) for problem in problems[: findings.REASON_LIMIT])
+    return _joined(
+        (f"**passgate: no verdict.** {escape.markdown(summary, _TEXT)}", _items(shown, _SECTION, len(problems)))
+    )
+
+
 def evidence_sections(verdict: Verdict, limit: int) -> str:
     """At most `limit` characters. A section without room is left out; verdict.json holds it."""
     shown = ""

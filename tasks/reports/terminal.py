@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -18,30 +18,47 @@ from passgate.tasks.reports.terminal_tasks import Sheet, heading_of, task_lines
 
 LINES: Final = 39
 """Lines of a summary, so that it has 40 with the one that says where the run is kept."""
+_WHOLE: Final = 5000
+"""Lines of a summary that no screen bounds, as in the log of a job."""
 _LEAST_OF_A_SECTION = 5
 _LEFT_OUT = 2  # Lines that say which sections are left out
 _SHARE_OF_OTHERS = 4  # Of the lines, one in so many is kept for what is not about tasks
-_REASONS, _NOTES, _EDITS, _OTHER_REASONS = 5, 12, 3, 2
 
 
-def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str] = ()) -> str:
+class _Most(NamedTuple):
+    """How much of what has many entries is shown."""
+
+    lines: int
+    reasons: int
+    notes: int
+    edits: int
+    other_reasons: int
+
+
+_ON_SCREEN: Final = _Most(LINES, reasons=5, notes=12, edits=3, other_reasons=2)
+_IN_LOG: Final = _Most(_WHOLE, *[_WHOLE] * 4)
+
+
+def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str] = (), is_whole: bool = False) -> str:
     """The verdict as text of at most `width` columns, from the figures down to the headline, in at most about `LINES`
-    lines from 80 columns on. It says each thing once, and how much is left out and where that is.
+    lines from 80 columns on. It says each thing once, and how much is left out and where that is. With `is_whole` it
+    leaves out nothing, as where it goes to a log or a file.
 
     With `color` it holds the ANSI sequences of its own styles, without it none at all. `options` are those of the run
     that `passgate try` needs too.
     """
+    most = _IN_LOG if is_whole else _ON_SCREEN
     page = Sheet(width, color, verdict.run_id, verdict.agent, options)
     found = findings.findings(verdict)
     head = page.lines(_run_line(verdict), Text(), _suites_table(verdict.measurement.suites, width))
     tail = [
-        *page.lines(*_reasons_section(verdict)),
+        *page.lines(*_reasons_section(verdict, most)),
         *page.lines(*_sign_off_section(verdict)),
         # Last, because a terminal and the log of a job show their end first.
         *page.lines(Text(), Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision]))),
     ]
-    others = [(name, lines) for name, parts in _other_sections(verdict, width) if (lines := page.lines(*parts))]
-    room = LINES - len(head) - len(tail)
+    others = [(name, lines) for name, parts in _other_sections(verdict, width, most) if (lines := page.lines(*parts))]
+    room = most.lines - len(head) - len(tail)
     tasks: list[str] = []
     if found:
         tasks = page.lines(heading(heading_of(found)))
@@ -52,12 +69,12 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
     return "".join(f"{line}\n" for line in (*head, *tasks, *_fitted(others, room - len(tasks), page), *tail))
 
 
-def _other_sections(verdict: Verdict, width: int) -> Iterator[tuple[str, Iterator[RenderableType]]]:
+def _other_sections(verdict: Verdict, width: int, most: _Most) -> Iterator[tuple[str, Iterator[RenderableType]]]:
     """What stands between the tasks and the reasons, each with its name. It begins with an empty line and a heading."""
     if verdict.integrity:
-        yield "who judged", _integrity_section(verdict, verdict.integrity)
+        yield "who judged", _integrity_section(verdict, verdict.integrity, most)
     yield "the baseline", _comparisons_section(verdict.comparisons, width)
-    yield "notes", _notes_section(verdict)
+    yield "notes", _notes_section(verdict, most)
 
 
 def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: Sheet) -> Iterator[str]:
@@ -91,14 +108,14 @@ def _run_line(verdict: Verdict) -> RenderableType:
     return Marked("run", Text(line, "dim"), style="dim")
 
 
-def _suites_table(suites: tuple[SuiteMeasurement, ...], width: int) -> Table:
-    def table(between: str) -> Table:
-        # A narrow table has the ends of the interval on two lines, and its title too.
-        names = [name if between == ", " else name.replace(" interval", "\ninterval") for name in figures.SUITE_HEADER]
-        header = (*console.columns(names[0]), *console.columns(*names[1:], justify="right"))
-        return console.plain_table(width, header, (_suite_row(suite, between) for suite in suites))
-
-    return console.fitting_table(table, width, ", ", ",\n")
+def _suites_table(suites: tuple[SuiteMeasurement, ...], width: int) -> RenderableType:
+    tables = (
+        console.figures_table(width, figures.SUITE_HEADER, [_suite_row(suite, between) for suite in suites])
+        for between in (", ", ",\n")
+    )
+    # A narrow table has the ends of the interval on two lines.
+    wide = next(tables)
+    return wide if isinstance(wide, Table) else next(tables)
 
 
 def _suite_row(suite: SuiteMeasurement, between: str) -> list[Text]:
@@ -120,24 +137,23 @@ def _comparisons_section(comparisons: tuple[Comparison, ...], width: int) -> Ite
         return
     yield heading("Against the baseline")
     rows = (figures.comparison_cells(one, partial(printable, limit=NAME)) for one in comparisons)
-    header = (*console.columns(""), *console.columns(*figures.COMPARISON_HEADER, justify="right"))
-    yield console.plain_table(width, header, (map(Text, row) for row in rows))
+    yield console.figures_table(width, ("", *figures.COMPARISON_HEADER), [list(map(Text, row)) for row in rows])
     yield Text(printable(figures.paired_ratio_explained(comparisons), MESSAGE), "dim")
 
 
-def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
+def _reasons_section(verdict: Verdict, most: _Most) -> Iterator[RenderableType]:
     """The blocking reasons that no task above carries."""
     texts = [(reason, _reason_text(verdict, reason)) for reason in findings.reasons_without_task(verdict)]
     reasons = [(reason, text) for reason, text in texts if text]
     if not reasons:
         return
     yield heading(verdict.decision, DECISION_STYLE[verdict.decision])
-    for reason, text in reasons[:_REASONS]:
+    for reason, text in reasons[: most.reasons]:
         mark, style = ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
         subject = printable(findings.reason_subject(reason), NAME)
         title = f"{reason.rule} {subject}: " if subject else f"{reason.rule}: "
         yield Marked(mark, Text.assemble((title, "bold"), printable(text, SHORT_MESSAGE * 2)), style=style)
-    yield from _more(len(reasons) - _REASONS, "more in summary.md of the run")
+    yield from _more(len(reasons) - most.reasons, "more in summary.md of the run")
 
 
 def _reason_text(verdict: Verdict, reason: Reason) -> str:
@@ -147,14 +163,14 @@ def _reason_text(verdict: Verdict, reason: Reason) -> str:
     return reason.message
 
 
-def _notes_section(verdict: Verdict) -> Iterator[RenderableType]:
+def _notes_section(verdict: Verdict, most: _Most) -> Iterator[RenderableType]:
     """What a reader should know beside the tasks, and the reasons that do not block and no task carries."""
     notes = [*_withheld_notes(verdict), *_reported(verdict), *findings.notes(verdict)]
     if not notes:
         return
     yield heading("Notes")
-    yield from (Marked("·", Text(printable(note, SHORT_MESSAGE * 2))) for note in notes[:_NOTES])
-    yield from _more(len(notes) - _NOTES, "more in summary.md of the run")
+    yield from (Marked("·", Text(printable(note, SHORT_MESSAGE * 2))) for note in notes[: most.notes])
+    yield from _more(len(notes) - most.notes, "more in summary.md of the run")
 
 
 def _withheld_notes(verdict: Verdict) -> Iterator[str]:
@@ -171,29 +187,29 @@ def _reported(verdict: Verdict) -> Iterator[str]:
             yield f"{reason.rule}{f' {subject}' if subject else ''}, not blocking: {reason.message}"
 
 
-def _integrity_section(verdict: Verdict, integrity: Integrity) -> Iterator[RenderableType]:
+def _integrity_section(verdict: Verdict, integrity: Integrity, most: _Most) -> Iterator[RenderableType]:
     """Which edits there are of files that judge, whose files judged, and what the change's own would have said."""
     commit = f" {printable(integrity.judging, NAME)[:12]}" if integrity.by_base else ""
     yield heading(
         f"Judged by {findings.judges(integrity)}{commit}: this change edits files that judge it", "bold yellow"
     )
-    for edit in integrity.edits[:_EDITS]:
+    for edit in integrity.edits[: most.edits]:
         yield Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.what})"), style="bold yellow")
-    yield from _more(len(integrity.edits) - _EDITS, "more in summary.md of the run")
+    yield from _more(len(integrity.edits) - most.edits, "more in summary.md of the run")
     if said := findings.other_verdict(verdict, integrity):
         yield Marked("·", Text(said))
     if integrity.other is not None and not findings.is_same_verdict(verdict, integrity.other):
-        yield from _other_verdict(integrity.other)
+        yield from _other_verdict(integrity.other, most)
 
 
-def _other_verdict(other: OtherVerdict) -> Iterator[RenderableType]:
+def _other_verdict(other: OtherVerdict, most: _Most) -> Iterator[RenderableType]:
     yield _quiet(printable(other.headline, MESSAGE), DECISION_STYLE[other.decision])
     reasons = findings.blocking(other.reasons)
-    for reason in reasons[:_OTHER_REASONS]:
+    for reason in reasons[: most.other_reasons]:
         title = " · ".join(filter(None, (reason.rule, printable(findings.reason_subject(reason), NAME))))
         yield Marked("│ ✗", Text(f"{title}: {printable(reason.message, SHORT_MESSAGE)}"), style="dim")
-    if len(reasons) > _OTHER_REASONS:
-        yield _quiet(f"... and {len(reasons) - _OTHER_REASONS} more")
+    if len(reasons) > most.other_reasons:
+        yield _quiet(f"... and {len(reasons) - most.other_reasons} more")
 
 
 def _sign_off_section(verdict: Verdict) -> Iterator[RenderableType]:

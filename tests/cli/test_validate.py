@@ -207,3 +207,16 @@ def test_what_is_no_regular_file_is_refused_without_a_look_into_it(here: Here, n
 def test_named_gates_that_are_no_file_are_refused(here: Here, command: str, gates: str, message: str) -> None:
     write_task(here, "suites/golden/one.yaml")
     assert message in refused(here, command, "suites/golden/one.yaml", "--gates", gates)
+
+
+def test_github_is_told_why_there_is_no_verdict(here: Here) -> None:
+    write_task(here, "suites/golden/a.yaml", *MISSPELT)
+    summary = here.path.parent / "summary.md"
+    told_to = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    line = "::error file=suites/golden/a.yaml,line=11,title=passgate%3A no verdict::"
+    assert line in exits(here, 2, "run", "ci_merge", **told_to).stderr
+    assert "**passgate: no verdict.** " in summary.read_text()
+    assert "suites/golden/a.yaml" in summary.read_text()
+    assert "::error title=passgate%3A no verdict::" in exits(here, 2, "run", "ci_merg", **told_to).stderr
+    assert summary.read_text().count("no verdict") == 2
+    assert "::error" not in exits(here, 2, "run", "ci_merge").stderr

@@ -318,3 +318,36 @@ def test_no_text_of_an_agent_a_person_or_a_file_steers_a_terminal_or_a_runner(
     assert "##[" not in shown
     assert not [line for line in shown.split("\n") if line.lstrip().startswith("::")]
     assert not SGR.sub("", terminal(verdict, width=width, color=True)).count("\x1b")
+
+
+def test_a_log_gets_all_of_it() -> None:
+    tasks = tuple(a_failed_task(task_id=f"task-{one:02}") for one in range(62))
+    notes, edits = (
+        tuple(f"note {one}" for one in range(57)),
+        [Edit(path=f"suites/{n}", kind="added", what="policy") for n in range(9)],
+    )
+    measurement = FAILING.measurement.model_copy(update={"tasks": tasks})
+    reasons = tuple(a_reason(task, Rule.TASK_FAILED, f"wrong: {task.failure}") for task in tasks)
+    verdict = FAILING.model_copy(
+        update={"measurement": measurement, "reasons": reasons, "notes": notes, "integrity": an_integrity(edits=edits)}
+    )
+    shown = terminal(verdict, width=80, color=False, is_whole=True)
+    assert shown.count("passgate try golden/task-") == 62
+    assert [text for text in (*notes, *(edit.path for edit in edits)) if text not in shown] == []
+    assert "... and" not in shown
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_number_and_no_command_is_broken(width: int) -> None:
+    command = "`passgate run ci_merge --resume 20260401T020000Z-ci_merge-5f3a --max-cost 10 --run-store s3://runs`"
+    suite = a_suite(
+        suite=Suite.FAILURE_REPLAYS, tasks=300, tasks_passed=299, trials_passed=1499, trials_measured=1500,
+        trials_error=12, trials_not_run=120, interval=Interval(low=0.996, high=0.9999), cost=123.45,
+    )  # fmt: skip
+    notes = ("interrupted: carry it on with `passgate run ci_merge --resume last` here", f"or {command} there")
+    verdict = a_verdict(Decision.PASS, (), suites=(suite,), comparisons=FAILING.comparisons, notes=notes)
+    lines = lines_of(verdict, width)
+    for text in ("299/300", "1499/1500", "$123.45", "[99.6 %,", "> 99.9 %]", "7m23s", "$0.4100", "1.24 x", "15.6 s"):
+        assert any(text in line for line in lines), text
+    assert any("`passgate run ci_merge --resume last`" in line for line in lines)
+    assert any(line.removeprefix("│ ").startswith(command) or command in line for line in lines)
