@@ -1,12 +1,13 @@
 """The commands of `passgate`. Each command has its own file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, ParamSpec
+from typing import Annotated, Final, ParamSpec
 
 import typer
 
 from passgate import __version__
+from passgate.flows.cli import options
 from passgate.flows.cli.baseline import baseline
 from passgate.flows.cli.burn_in import burn_in
 from passgate.flows.cli.check_graders import check_graders
@@ -38,8 +39,8 @@ class VerdictCode(int):
 
 def _judging(command: Callable[P, int]) -> Callable[P, VerdictCode]:
     @wraps(command)
-    def judging(*arguments: P.args, **options: P.kwargs) -> VerdictCode:
-        return VerdictCode(command(*arguments, **options))
+    def judging(*arguments: P.args, **given: P.kwargs) -> VerdictCode:
+        return VerdictCode(command(*arguments, **given))
 
     return judging
 
@@ -62,7 +63,8 @@ def _version(wanted: bool) -> None:
 def passgate(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, metavar="", help="Print the version and exit."),
     ] = False,
 ) -> None:
     """A merge gate for AI agents. It runs every task k times and gives one verdict and one exit code."""
@@ -70,25 +72,26 @@ def passgate(
         typer.echo(context.get_help())
 
 
-app.command()(_judging(run))
-app.command("try")(try_task)
-app.command()(validate)
-app.command()(show)
-app.command()(check_graders)
-app.command()(convert)
-app.command()(_judging(judge))
-app.command()(report)
-app.command()(view)
-app.command("sign-off")(_judging(sign_off))
-app.command()(comment)
-app.command()(traces)
-app.command()(trend)
-app.command()(forecast)
-app.command("burn-in")(burn_in)
-app.add_typer(baseline, name="baseline")
-app.add_typer(history, name="history")
-app.command()(schema)
-app.command()(doctor)
-for of_project in (*app.registered_commands, *baseline.registered_commands, *history.registered_commands):
-    of_project.callback = in_project(of_project.callback) if of_project.callback else None
-app.command()(init)
+_RUN, _WRITE, _LOOK, _TRUST, _SET_UP = "Run", "Write tasks", "Look at results", "Trust a gate", "Set up"
+_PANELS: Final[Mapping[Callable[..., int], str]] = {
+    run: _RUN, try_task: _RUN, sign_off: _RUN, judge: _RUN,
+    validate: _WRITE, show: _WRITE, check_graders: _WRITE, convert: _WRITE, schema: _WRITE,
+    report: _LOOK, view: _LOOK, trend: _LOOK, comment: _LOOK, traces: _LOOK,
+    forecast: _TRUST, burn_in: _TRUST,
+    init: _SET_UP, doctor: _SET_UP,
+}  # fmt: skip
+_NAMES: Final[Mapping[Callable[..., int], str]] = {try_task: "try"}
+_OF_VERDICTS: Final[tuple[Callable[..., int], ...]] = (run, judge, sign_off)
+
+for command, panel in _PANELS.items():
+    options.with_plain_metavars(command)
+    of_project = command if command is init else in_project(command)
+    called = _judging(of_project) if command in _OF_VERDICTS else of_project
+    app.command(_NAMES.get(command, command.__name__.replace("_", "-")), rich_help_panel=panel)(called)
+for group in (baseline, history):
+    for of_group in group.registered_commands:
+        if of_group.callback is not None:
+            options.with_plain_metavars(of_group.callback)
+            of_group.callback = in_project(of_group.callback)
+app.add_typer(baseline, name="baseline", rich_help_panel=_TRUST)
+app.add_typer(history, name="history", rich_help_panel=_LOOK)

@@ -44,13 +44,13 @@ def list_(
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> int:
-    """List the stored runs, the newest last."""
+    """List the stored runs with their verdicts, the newest last."""
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.terminal import color, width
-    from passgate.tasks.commands.history import COLUMNS, stored_runs
+    from passgate.tasks.commands.history import COLUMNS, stored_runs, with_verdict
     from passgate.tasks.reports.stored_runs import stored_runs_table
 
-    runs = stored_runs(_read(gates, history, COLUMNS))
+    runs = tuple(map(with_verdict, stored_runs(_read(gates, history, COLUMNS))))
     answer(lambda: stored_runs_table(runs, width=width(), color=color()), lambda: runs, as_json=as_json, quiet=quiet)
     return 0
 
@@ -107,11 +107,11 @@ def show(
     """Show what the history says of a run, task by task."""
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.terminal import color, width
-    from passgate.tasks.commands.history import DETAIL_COLUMNS, run_details, run_named, stored_runs
+    from passgate.tasks.commands.history import DETAIL_COLUMNS, run_details, run_named, stored_runs, with_verdict
     from passgate.tasks.reports.stored_runs import run_summary
 
     summaries = _read(gates, history, DETAIL_COLUMNS)
-    details = run_details(summaries, run_named(stored_runs(summaries), run))
+    details = run_details(summaries, with_verdict(run_named(stored_runs(summaries), run)))
     as_json = as_json or output_format is ShownFormat.JSON
     answer(lambda: run_summary(details, width=width(), color=color()), lambda: details, as_json=as_json, quiet=quiet)
     return 0

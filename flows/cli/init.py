@@ -136,7 +136,8 @@ def _contents(agent: str | None, named: str | None, tasks: str) -> dict[Path, by
         starters = [path for path in sorted(first.rglob("*")) if path.is_file()]
         contents = {path.relative_to(first.parent): path.read_bytes() for path in starters if path.suffix != ".pyc"}
         policy = _without_a_judge(gates.read_text(encoding="utf-8"))
-        policy = policy.replace(_REQUIRED, _PREFERRED) if service is CiService.GITLAB else policy
+        if service is CiService.GITLAB:
+            policy = policy.replace(_REQUIRED, _PREFERRED)
         contents[_GATES] = policy.encode()
         schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
     if named == _NAME:

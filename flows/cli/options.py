@@ -1,15 +1,27 @@
 """Options that several commands share."""
 
+import inspect
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 import typer
+from typer.models import OptionInfo
 
 from passgate.flows.cli.completion import complete_gates, complete_runs
 from passgate.tasks.model.names import GateName, Suite
 from passgate.tasks.model.runner import RunnerName
+
+
+def with_plain_metavars(command: Callable[..., Any]) -> None:
+    """Have the help of a command say `N` for a number, and nothing for an option that has no value."""
+    for parameter in inspect.signature(command).parameters.values():
+        for info in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(info, OptionInfo) and info.metavar is None:
+                kinds = get_args(get_args(parameter.annotation)[0]) or get_args(parameter.annotation)
+                info.metavar = "" if bool in kinds else "N" if int in kinds else None
 
 
 def named_path(text: str) -> Path:
@@ -61,11 +73,17 @@ AgentOption = Annotated[
         "python:MODULE:FUNCTION, http:URL, openai:MODEL, replay, replay:FOLDER.",
     ),
 ]
-SuitesOption = Annotated[str, typer.Option(metavar="DIR", help="The suites folder.")]
-GatesOption = Annotated[str, typer.Option(metavar="FILE", help="The file with the policies of the gates.")]
+SuitesOption = Annotated[
+    str, typer.Option(rich_help_panel="Files and history", metavar="DIR", help="The suites folder.")
+]
+GatesOption = Annotated[
+    str,
+    typer.Option(rich_help_panel="Files and history", metavar="FILE", help="The file with the policies of the gates."),
+]
 HistoryOption = Annotated[
     str | None,
     typer.Option(
+        rich_help_panel="Files and history",
         metavar="URL",
         envvar="PASSGATE_HISTORY_URL",
         help="Folder or URL of the history. Default: as in the gates file.",
@@ -73,22 +91,39 @@ HistoryOption = Annotated[
 ]
 BaseOption = Annotated[
     str | None,
-    typer.Option(metavar="REV", help="Compare with this commit, whose files judge. Default: the baseline branch."),
+    typer.Option(
+        rich_help_panel="Files and history",
+        metavar="REV",
+        help="Compare with this commit, whose files judge. Default: the baseline branch.",
+    ),
 ]
 JobsOption = Annotated[int | None, typer.Option(min=1, help="Trials at the same time.")]
 MaxCostOption = Annotated[
     float | None, typer.Option(metavar="USD", min=0, help="Cost cap of the whole command in US dollars.")
 ]
 RunnerOption = Annotated[
-    RunnerName | None, typer.Option(help="Run the trials in batches on this task runner of Prefect.", metavar="RUNNER")
+    RunnerName | None,
+    typer.Option(
+        rich_help_panel="Other machines",
+        help="Run the trials in batches on this task runner of Prefect.",
+        metavar="RUNNER",
+    ),
 ]
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="With --runner: batches at the same time.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(rich_help_panel="Other machines", min=1, help="With --runner: batches at the same time.")
+]
 RunnerAddressOption = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="With --runner dask or ray: the cluster. Default: a local one for this run."),
+    typer.Option(
+        rich_help_panel="Other machines",
+        metavar="ADDRESS",
+        help="With --runner dask or ray: the cluster. Default: a local one for this run.",
+    ),
 ]
-PlotOption = Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Also write a plot.")]
-OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+PlotOption = Annotated[
+    Path | None, typer.Option(rich_help_panel="Output", metavar="FILE.svg", help="Also write a plot.")
+]
+OpenOption = Annotated[bool, typer.Option("--open", rich_help_panel="Output", help="Open the page in the browser.")]
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 SinceOption = Annotated[
     str, typer.Option(metavar="DAY", parser=named_day, help="Only runs from this UTC day on, as in 2026-01-31.")
@@ -98,13 +133,19 @@ OnlyGateOption = Annotated[
     GateName | None, typer.Option(metavar="GATE", help="Only runs of this gate.", parser=named_gate)
 ]
 OnlySuiteOption = Annotated[Suite | None, typer.Option(help="Only this suite.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Print only warnings and errors, and a verdict's line.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", rich_help_panel="Output", help="Print one JSON document, and nothing else.")
+]
+QuietOption = Annotated[
+    bool,
+    typer.Option("--quiet", rich_help_panel="Output", help="Print only warnings and errors, and a verdict's line."),
+]
 
 
 RunStoreOption = Annotated[
     str | None,
     typer.Option(
+        rich_help_panel="Files and history",
         metavar="URL",
         envvar="PASSGATE_RUN_STORE",
         help="Keep the run below this URL, as in s3://bucket/runs. Default: .passgate/runs.",

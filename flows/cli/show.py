@@ -2,12 +2,18 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from passgate.flows.cli import options
 from passgate.flows.cli.completion import complete_runs, complete_tasks
+
+if TYPE_CHECKING:
+    from passgate.tasks.model.policy import Policy
+    from passgate.tasks.model.task import EvalTask
+
+_SUITES: Final = Path("suites")
 
 
 class ShowFormat(StrEnum):
@@ -22,7 +28,7 @@ def show(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Task files, eval files, folders that contain them. With --task: a run, or `last`.",
+            help="Task files, eval files, folders that contain them, names of tasks. With --task: a run, or `last`.",
             autocompletion=complete_runs,
         ),
     ],
@@ -63,10 +69,25 @@ def _tasks(named: list[str], gates: str, *, as_json: bool) -> str:
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
 
-    for name in named:
+    policy = policy_or_default(Path(gates))
+    paths = [name for name in named if not name or Path(name).exists() or not _SUITES.is_dir()]
+    for name in paths:
         _refuse_run(name)
-    loaded = read_tasks([options.named_path(name) for name in named], policy_or_default(Path(gates)))
-    return tasks_as_json(loaded.tasks) if as_json else tasks_as_yaml(loaded.tasks)
+    tasks = list(read_tasks([options.named_path(name) for name in paths], policy).tasks) if paths else []
+    tasks += [_task_named(name, policy) for name in named if name not in paths]
+    return tasks_as_json(tasks) if as_json else tasks_as_yaml(tasks)
+
+
+def _task_named(name: str, policy: "Policy") -> "EvalTask":
+    """Find a task by its name. Raise `UsageError` for a name that no task has."""
+    from passgate.tasks.commands.try_task import task_of_suites
+    from passgate.tasks.errors import UsageError
+
+    try:
+        return task_of_suites(name, _SUITES, policy)
+    except UsageError:
+        _refuse_run(name)
+        raise
 
 
 def _refuse_run(name: str) -> None:

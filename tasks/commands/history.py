@@ -6,10 +6,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from passgate.tasks.errors import UsageError
+from passgate.tasks.errors import PassgateError, UsageError
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.recorded_run import RecordedRun, RecordedRunDetails, RecordedTask, TaskDifference
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import single_models
+from passgate.tasks.reports.findings import blocking, reason_subject
 
 COLUMNS: Final = (
     *("run_id", "gate", "agent", "git_branch", "git_commit", "suite", "task_id", "passed", "failed", "errors"),
@@ -45,6 +47,21 @@ def stored_runs(summaries: pa.Table) -> tuple[RecordedRun, ...]:
             cost=run["total_cost_sum"],
         )
         for run in runs.sort_by("run_id").to_pylist()
+    )
+
+
+def with_verdict(run: RecordedRun) -> RecordedRun:
+    """The run with its verdict, which the history has not: only the run's own folder does."""
+    try:
+        verdict = RunStore.of(run.run_id).read_verdict()
+    except PassgateError:
+        verdict = None
+    if verdict is None:
+        return run
+    first, *more = blocking(verdict.reasons) or (None,)
+    reason = "" if first is None else " ".join(filter(None, (str(first.rule), reason_subject(first))))
+    return run.model_copy(
+        update={"decision": verdict.decision, "reason": f"{reason}{f' +{len(more)}' if more else ''}"}
     )
 
 

@@ -30,7 +30,7 @@ def try_task(
     if named.is_file():
         suites, task = suites_folder_of(named), _task_of_file(named, task_id, policy)
     else:
-        task = _task_of_suites(str(named), suites, policy)
+        task = task_of_suites(str(named), suites, policy)
     return one_trial(task, find_agent(agent, gates, suites), gates, suites, policy)
 
 
@@ -66,7 +66,7 @@ def _task_of_file(file: Path, task_id: str | None, policy: Policy) -> EvalTask:
     return found[0]
 
 
-def _task_of_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
+def task_of_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
     """The task of a name. Problems of other tasks do not matter: their authors may be at work on them."""
     if not suites.is_dir():
         raise UsageError(f"no task file {name}, and no suites folder {suites} with a task of this name")

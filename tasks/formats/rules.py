@@ -1,6 +1,7 @@
 """What a schema cannot say of a task: names must be known, paths must exist, parts must fit together."""
 
 import ast
+import difflib
 import os
 from collections.abc import Iterator
 from functools import lru_cache
@@ -32,6 +33,8 @@ MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
 NO_FILES = ("data:", "https://", "http://")  # how images begin that are no file
 
 HOOKS = ("before_all", "before_each", "after_each", "after_all")
+_ASKS = ("prompt", "messages")
+_OWN_KEYS = frozenset({"message"})  # A task's own data may well be called so
 _MAX_RECORDING_BYTES = 32 * 1024 * 1024
 _OF_SCORES = (Metric.MEAN, Metric.CONFIDENCE_INTERVAL)
 
@@ -44,6 +47,7 @@ def findings(task: TaskFile, file: Path, root: Path, policy: Policy) -> Iterator
     yield from policy_findings(task, policy)
     yield from _sandbox(task, root)
     yield from _agent_findings(task, root)
+    yield from _misspelt_prompt(task)
     yield from _message_findings(task, root)
     yield from _workspace_findings(task, root)
     if task.suite in policy.suites:
@@ -112,6 +116,14 @@ def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:
         # Without any file it may be meant so.
         has_files = any(file[0] != "." for _, _, files in os.walk(root / SANDBOXES / name) for file in files)
         yield from check_contents(("environment", "sandbox"), f"{SANDBOXES}/{name}", root, is_filled=has_files)
+
+
+def _misspelt_prompt(task: TaskFile) -> Iterator[Finding]:
+    """Other keys of the inputs are the task's own, and only a task that asks nothing can have misspelt what it asks."""
+    if task.inputs.keys().isdisjoint(_ASKS):
+        for key in task.inputs:
+            if key not in _OWN_KEYS and (close := difflib.get_close_matches(key.lower(), _ASKS, n=1, cutoff=0.75)):
+                yield ("inputs", key), f"the task asks nothing; did you mean {close[0]!r}?"
 
 
 def _message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:

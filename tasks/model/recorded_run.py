@@ -2,6 +2,7 @@
 
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.task import GateName, Metric, Suite
+from passgate.tasks.model.verdict import Decision
 
 
 class RecordedRun(Frozen):
@@ -19,6 +20,10 @@ class RecordedRun(Frozen):
     errors: int
     cost: float | None
     """US dollars."""
+    decision: Decision | None = None
+    """The verdict, where the run's folder is here."""
+    reason: str = ""
+    """The first reason that blocks, and how many more there are."""
 
 
 class TaskDifference(Frozen):

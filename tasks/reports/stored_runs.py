@@ -20,9 +20,9 @@ from passgate.tasks.reports.console import NAME, columns, first_fitting, plain_t
 from passgate.tasks.reports.escape import printable
 
 _LEAST = 0.0005
-_COLUMNS: Final = ("run", "agent", "branch", "commit", "tasks", "trials", "cost")
-_NUMBERS: Final = _COLUMNS[4:]
-_GONE: Final = ((), ("tasks",), ("tasks", "commit"), ("tasks", "commit", "branch"))
+_COLUMNS: Final = ("run", "verdict", "agent", "branch", "commit", "tasks", "trials", "cost", "reason")
+_NUMBERS: Final = ("tasks", "trials", "cost")
+_GONE: Final = tuple(("tasks", "commit", "reason", "branch", "agent")[:number] for number in range(6))
 """The columns that are left out where there is little room, and more of them where there is less."""
 _SHORT: Final = 20
 """Characters of an agent or a branch where there is little room."""
@@ -32,8 +32,10 @@ def stored_runs_table(runs: Sequence[RecordedRun], *, width: int, color: bool) -
     """A line per run, the newest last. Where the columns need more room than there is, some are left out."""
     if not runs:
         return "No runs.\n"
-    wide = _runs_table(runs, width, _COLUMNS, NAME)
-    narrower = (_runs_table(runs, width, [name for name in _COLUMNS if name not in gone], _SHORT) for gone in _GONE)
+    unknown = () if any(run.decision for run in runs) else ("verdict", "reason")
+    known = [name for name in _COLUMNS if name not in unknown]
+    wide = _runs_table(runs, width, known, NAME)
+    narrower = (_runs_table(runs, width, [name for name in known if name not in gone], _SHORT) for gone in _GONE)
     return rendered(first_fitting(width, chain([wide], narrower)), width=width, color=color)
 
 
@@ -52,12 +54,14 @@ def _runs_table(runs: Sequence[RecordedRun], width: int, names: Sequence[str], m
 def _run_cells(run: RecordedRun, most: int) -> Mapping[str, str]:
     return {
         "run": printable(run.run_id, NAME),
+        "verdict": run.decision or "-",
         "agent": printable(run.agent, most),
         "branch": printable(run.git_branch, most),
         "commit": printable(run.git_commit[:10], NAME),
         "tasks": str(run.tasks),
         "trials": figures.trials(run.passed, run.measured, run.errors, 0),
         "cost": figures.dollars(run.cost),
+        "reason": printable(run.reason, most * 2),
     }
 
 
@@ -67,6 +71,7 @@ def run_summary(details: RecordedRunDetails, *, width: int, color: bool) -> str:
     commit = f"{run.git_commit[:10]}{' with uncommitted changes' if details.git_dirty else ''}"
     facts = {
         "gate": str(run.gate),
+        "verdict": " · ".join(filter(None, (run.decision, run.reason))),
         "agent": run.agent,
         "models": ", ".join(details.models),
         "branch": run.git_branch,

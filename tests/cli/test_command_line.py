@@ -133,3 +133,13 @@ def test_another_repository_below_is_no_part_of_the_project(gate_here: Here, mon
     (other / ".git").mkdir(parents=True)
     monkeypatch.chdir(other)
     assert "suites" in refused(gate_here, "run", "ci_merge", "--engine", "none")
+
+
+def test_help_stands_in_groups_with_plain_values(here: Here) -> None:
+    commands, options = told(here, "--help"), told(here, "run", "--help")
+    groups = ("Run", "Write tasks", "Look at results", "Trust a gate", "Set up")
+    assert [group for group in groups if f"─ {group} ─" not in commands] == []
+    assert [group for group in ("Files and history", "Other machines", "Output") if f"─ {group} ─" not in options] == []
+    assert "<int" not in options
+    assert "--json   " in options
+    assert "<bool>" not in options.replace("--help      -h      <bool>", "")

@@ -41,6 +41,13 @@ def test_an_eval_file_is_shown_as_the_task_that_is_run(here: Here) -> None:
     assert len(whole["task_digest"]) == 64
 
 
+def test_a_task_is_shown_by_its_name(here: Here) -> None:
+    here.write("suites/golden/chat.eval.yaml", EVAL)
+    for name in ("golden/chat/greet", "chat/greet"):
+        assert told(here, "show", name) == told(here, "show", "suites/golden/chat.eval.yaml")
+    assert "no task 'golden/chat/gret' in suites; did you mean" in refused(here, "show", "golden/chat/gret")
+
+
 def test_what_a_terminal_would_obey_is_only_shown(here: Here) -> None:
     here.write("golden/chat.eval.yaml", EVAL.replace("I am Ann.", "\\x1b[2J \u202e Ann"))
     shown = told(here, "show", "golden")

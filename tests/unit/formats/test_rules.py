@@ -244,3 +244,17 @@ def test_a_submodule_that_was_not_fetched_is_told_before_a_trial(found, tmp_path
     (tmp_path / "_shared/sandboxes/desk").touch()
     (problem,) = found(environment={"sandbox": "desk"})
     assert f"has no contents in module, a submodule of git: fetch it with `{SUBMODULE}`" in problem
+
+
+@pytest.mark.parametrize(
+    ("inputs", "wrong"),
+    [
+        ({"promt": "Do it."}, "inputs.promt: the task asks nothing; did you mean 'prompt'?"),
+        ({"Prompt": "Do it."}, "inputs.Prompt: the task asks nothing; did you mean 'prompt'?"),
+        ({"mesages": []}, "inputs.mesages: the task asks nothing; did you mean 'messages'?"),
+        ({"promt": "v2", "prompt": "Do it."}, ""),
+        ({"message": "of its own", "order": 17}, ""),
+    ],
+)
+def test_a_misspelt_prompt_is_found_and_other_inputs_are_the_tasks_own(found, inputs: Any, wrong: str) -> None:
+    assert found(inputs=inputs) == ([wrong] if wrong else [])

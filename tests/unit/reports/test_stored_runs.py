@@ -7,6 +7,7 @@ from tests.builders import a_run_id
 
 from passgate.tasks.model.recorded_run import PrunedRuns, RecordedRun, RecordedRunDetails, RecordedTask
 from passgate.tasks.model.task import GateName, Metric, Suite
+from passgate.tasks.model.verdict import Decision
 from passgate.tasks.reports.stored_runs import pruned_text, run_summary, stored_runs_table
 
 RUN = RecordedRun(
@@ -80,6 +81,15 @@ def test_a_list_leaves_out_columns_where_there_is_little_room() -> None:
     heads = [stored_runs_table([RUN], width=width, color=False).split("\n")[0].split() for width in (100, 90, 80, 76)]
     wide = ["run", "agent", "branch", "commit", "tasks", "trials", "cost"]
     assert heads == [wide, [*wide[:4], *wide[5:]], [*wide[:3], *wide[5:]], [*wide[:2], *wide[5:]]]
+
+
+@pytest.mark.parametrize(("width", "last"), [(160, "reason"), (80, "cost")])
+def test_a_list_says_how_each_run_ended_and_why(width: int, last: str) -> None:
+    red = RUN.model_copy(update={"decision": Decision.FAIL, "reason": "task_failed golden/refund +2"})
+    head, without, line = stored_runs_table([RUN, red], width=width, color=False).splitlines()
+    assert (head.split()[1], head.split()[-1]) == ("verdict", last)
+    assert (without.split()[1], line.split()[1]) == ("-", "FAIL")
+    assert line.endswith("task_failed golden/refund +2") == (last == "reason")
 
 
 @pytest.mark.parametrize(
