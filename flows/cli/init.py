@@ -72,7 +72,7 @@ def init(
     service = ci or service_of(folder)
     tasks = _WITH_TOOLS if kind == _RUNS_TOOLS else _PLAIN
     own, branch = own_version(__version__), default_branch_of(folder)
-    wanted, written = _contents(agent, named, tasks), set[Path]()
+    wanted, written = _contents(agent, named, tasks, service), set[Path]()
     wanted |= _of_ci(service, named, own.suffix, branch)
     repository = repository_name(folder)
     wanted |= _deployments(repository.text, named) if prefect else {}
@@ -125,7 +125,7 @@ def _of_ci(service: CiService, named: str | None, version: str, branch: str) -> 
         return ci_contents(service, scaffold, named, version, branch)
 
 
-def _contents(agent: str | None, named: str | None, tasks: str) -> dict[Path, bytes]:
+def _contents(agent: str | None, named: str | None, tasks: str, service: CiService) -> dict[Path, bytes]:
     """Return the content of the files of the gate, by their paths. `tasks` is the scaffold's folder."""
     package = files("passgate")
     with (

@@ -48,7 +48,7 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
     if plan.agent.calls_models:
         resolved_endpoints(plan.agent.upstreams, os.environ)
         # Trials elsewhere find out there.
-        if plan.policy.isolation == "required" and not (plan.request.work_pool or plan.request.runner_address):
+        if plan.policy.isolation == "required" and plan.request.runner_address is None:
             with temporary_folder("isolation") as folder:
                 refuse_unisolated(best_isolation((), run_folder=folder))
     _refuse_unknown_price(plan)
