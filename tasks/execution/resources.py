@@ -83,6 +83,7 @@ async def open_resources(
             bridge=meter.bridge if meter else None,
             label=label,
             is_isolation_required=spec.calls_models and policy.isolation == "required",
+            agent=spec.name,
         )
         if spec.calls_models and isinstance(workbench.isolation, ProcessGroup):
             _warn_once(f"NO ISOLATION: {workbench.isolation.why}: {UNISOLATED}")

@@ -183,9 +183,18 @@ def task_files(task: TaskFile) -> list[str]:
         names.add(f"{SANDBOXES}/{environment.sandbox}")
     if environment.replay:
         names.add(environment.replay.transcript)
+    if environment.workspace:
+        names.update(rule_files(environment.workspace))
     if environment.workspace and environment.workspace.template:
         names.add(environment.workspace.template)
     return sorted(names)
+
+
+def rule_files(workspace: Workspace) -> Iterator[str]:
+    """The files and folders that extensions copy into a workspace, relative to the suites folder."""
+    for extension in workspace.extensions:
+        for paths in extension.agent_rules.model_dump().values() if extension.agent_rules is not None else ():
+            yield from paths
 
 
 def message_files(messages: Iterable[TaskMessage]) -> Iterator[str]:
@@ -231,8 +240,11 @@ def grader_commands(graders: Iterable[Grader]) -> Iterator[Command]:
 
 def hook_commands(workspace: Workspace | None) -> list[Command]:
     """The commands that prepare a workspace and tidy it up."""
-    hooks = [getattr(workspace, name) for name in HOOKS] if workspace else []
-    return [(hook.cwd, hook.command) for hook in hooks if hook is not None]
+    if workspace is None:
+        return []
+    hooks = [getattr(each, name) for each in (workspace, *workspace.target_hooks) for name in HOOKS]
+    modules = [each.module for each in workspace.extensions if each.module is not None]
+    return [*((hook.cwd, hook.command) for hook in hooks if hook is not None), *((".", (name,)) for name in modules)]
 
 
 def _tree_digest(path: Path) -> str:

@@ -3,9 +3,10 @@
 import ast
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,7 +25,7 @@ from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.sandbox import SANDBOXES
-from passgate.tasks.model.task import Environment, Metric, Solution, TaskFile, TrackedMetrics
+from passgate.tasks.model.task import Environment, Metric, Solution, TaskFile, TrackedMetrics, Workspace
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, metric_columns
 
@@ -32,6 +33,7 @@ Messages = tuple[TaskMessage, ...]
 MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
 NO_FILES = ("data:", "https://", "http://")  # how images begin that are no file
 
+_Item = TypeVar("_Item")
 HOOKS = ("before_all", "before_each", "after_each", "after_all")
 _ASKS = ("prompt", "messages")
 _OWN_KEYS = frozenset({"message"})  # A task's own data may well be called so
@@ -268,10 +270,24 @@ def _workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
             yield (*path, "repos", index, "path"), f"{repository.path!r} is outside the workspace"
         if repository.repo.startswith((".", "/")):  # no URL and no `owner/name`
             yield from check_path((*path, "repos", index, "repo"), repository.repo, root)
-    for name in HOOKS:
-        hook = getattr(workspace, name)
-        if hook is not None:
-            yield from check_path((*path, name, "cwd"), hook.cwd, root)
+    yield from _around_trials(workspace, path, root)
+
+
+def _around_trials(workspace: Workspace, path: DocumentPath, root: Path) -> Iterator[Finding]:
+    for where, hooks in ((path, workspace), *_each((*path, "target_hooks"), workspace.target_hooks)):
+        for name in HOOKS:
+            if (hook := getattr(hooks, name)) is not None:
+                yield from check_path((*where, name, "cwd"), hook.cwd, root)
+    for where, extension in _each((*path, "extensions"), workspace.extensions):
+        if extension.module is not None:
+            yield from check_path((*where, "module"), extension.module, root)
+        for kind, names in extension.agent_rules or ():
+            for index, name in enumerate(names):
+                yield from check_path((*where, "agent_rules", kind, index), name, root)
+
+
+def _each(path: DocumentPath, items: Sequence[_Item]) -> Iterator[tuple[DocumentPath, _Item]]:
+    return (((*path, index), item) for index, item in enumerate(items))
 
 
 def _tracked_metrics(task: TaskFile) -> Iterator[Finding]:

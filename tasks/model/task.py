@@ -65,12 +65,9 @@ class Hook(Frozen):
     timeout_seconds: Seconds = 60
 
 
-class Workspace(Frozen):
-    """How the workspace of a trial comes about: template, then repositories, then hooks."""
+class Hooks(Frozen):
+    """Commands around the trials in a workspace."""
 
-    template: Text | None = None
-    """A folder that is copied, relative to the suites folder."""
-    repos: tuple[Repository, ...] = ()
     before_all: Hook | None = None
     """Once per run, in the copy that the trials' workspaces are copied from."""
     before_each: Hook | None = None
@@ -79,6 +76,56 @@ class Workspace(Frozen):
     """In every trial's own workspace, after the graders."""
     after_all: Hook | None = None
     """Once at the end of the run."""
+
+
+class TargetHooks(Hooks):
+    """Commands around the trials of one agent: after the workspace's own before a trial, before them after it."""
+
+    target: Text
+    """The agent's name."""
+
+
+class AgentRules(Frozen):
+    """Files and folders of the suites folder that are copied into the workspace. Without any of a kind, those that the
+    workspace has at their usual places count."""
+
+    skills: tuple[Text, ...] = ()
+    hooks: tuple[Text, ...] = ()
+    agents: tuple[Text, ...] = ()
+    rules: tuple[Text, ...] = ()
+
+
+class Extension(Frozen):
+    """A step around trials that tells the next one what it found. Give `module` or `agent_rules`."""
+
+    hook: Literal["beforeAll", "beforeEach", "afterEach", "afterAll"]
+    """When it runs, as the hook `before_all` does and so on."""
+    module: Text | None = None
+    """A JavaScript or TypeScript module, relative to the suites folder, that exports a function of the hook's name."""
+    agent_rules: AgentRules | None = None
+    """What tells the paths of an agent's rules."""
+    timeout_seconds: Seconds = 300
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.module is None) == (self.agent_rules is None):
+            raise ValueError("give either `module` or `agent_rules`")
+        return self
+
+
+class Workspace(Hooks):
+    """How the workspace of a trial comes about: template, then repositories, then extensions and hooks."""
+
+    template: Text | None = None
+    """A folder that is copied, relative to the suites folder."""
+    repos: tuple[Repository, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+    """Run in this order, before the hook of the same name."""
+    target_hooks: tuple[TargetHooks, ...] = ()
+    """Those of the agent that is run; of the first entry where none has its name."""
+    folder: Text | None = None
+    """The folder of the file that describes the workspace, relative to the suites folder, where it is a file of its
+    own. Extensions are told it."""
     environment: dict[str, str] = {}
     """Variables for the agent."""
     required_commands: tuple[Text, ...] = ()

@@ -31,8 +31,9 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
     """The sandboxes of one run. Use it as a context manager, which removes every folder of it at the end. As an
     asynchronous one it first gives up unfinished set-ups and runs the `after_all` hooks of workspaces. `bridge` is what
     agents, but not graders and set-ups, can reach from a sandbox without network; its socket lies in a folder of its
-    own. `label` begins the name of the workbench's folder. Raises `MeasurementError` if the bridge does not work,
-    `UsageError` if there is no place for temporary folders, or no isolation where it is required.
+    own. `label` begins the name of the workbench's folder; `agent` is the name of the agent that is run. Raises
+    `MeasurementError` if the bridge does not work, `UsageError` if there is no place for temporary folders, or no
+    isolation where it is required.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         bridge: Bridge | None = None,
         label: str = "trials",
         is_isolation_required: bool = False,
+        agent: str = "",
     ) -> None:
         self._suites_folder = suites_folder.absolute()
         self._held = TemporaryFolder(label)
@@ -65,7 +67,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         self._around = Surroundings(isolation=isolation, of_authors=shown, processes=limit, bridge=bridge)
         self._prepared = Once[tuple[Path, SandboxFile]]()
         self._remains: list[str] = []
-        self._workspaces = Workspaces(self._suites_folder, self._folder / "workspaces", self._around)
+        self._workspaces = Workspaces(self._suites_folder, self._folder / "workspaces", self._around, agent)
 
     def __exit__(self, *_: object) -> None:
         remains = self._held.remove()
@@ -90,13 +92,13 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         folder = self._folder / "trials" / secrets.token_hex(8)
         try:
             sandbox = await self._fresh(task, folder)
-            await self._workspaces.run_hook("before_each", task.workspace, sandbox, task)
+            state = await self._workspaces.before_each(sandbox, task)
             try:
                 await run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
                 before = await asyncio.to_thread(files_of, sandbox.workspace) if sandbox.is_used else NO_FILES
                 yield replace(sandbox, before=before)
             finally:
-                await self._workspaces.run_last_hook("after_each", task.workspace, sandbox, task)
+                await self._workspaces.after_each(sandbox, task, state)
         finally:
             if folder.exists():
                 # What is left is tried again, and told, when the workbench closes.
@@ -105,7 +107,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
     async def _fresh(self, task: EvalTask, folder: Path) -> TrialSandbox:
         template, described = None, SandboxFile()
         if task.workspace is not None:
-            template = await self._workspaces.template(task.workspace, task)
+            template = (await self._workspaces.prepared(task.workspace, task)).sandbox.workspace
         elif task.sandbox is not None:
             template, described = await self._prepared.get(task.sandbox, partial(self._prepare, task.sandbox))
         sandbox = await self._place(folder, template, network=task.network or described.network)

@@ -8,18 +8,19 @@ import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.files.environment import bound_to_no_repository
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import ProcessResult
-from passgate.tasks.model.task import EvalTask, Hook, Repository, Workspace
+from passgate.tasks.model.task import EvalTask, Extension, Hook, Hooks, Repository, Workspace
+from passgate.tasks.sandboxes.extensions import BUN, ExtensionState, run_extension
 from passgate.tasks.sandboxes.processes import run_process
 from passgate.tasks.sandboxes.trial_sandbox import (
     Surroundings,
@@ -54,8 +55,18 @@ for name in sys.argv[1:]:
 """
 WORKSPACE_VARIABLES: Final = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-# A copy that trials' workspaces are copied from, and the first task that asked for it.
-_Prepared = tuple[Workspace, TrialSandbox, EvalTask]
+_EXTENSION_HOOKS: Final = {
+    "before_all": "beforeAll", "before_each": "beforeEach", "after_each": "afterEach", "after_all": "afterAll",
+}  # fmt: skip
+
+
+class Prepared(NamedTuple):
+    """A copy that trials' workspaces are copied from, and the first task that asked for it."""
+
+    workspace: Workspace
+    sandbox: TrialSandbox
+    task: EvalTask
+    state: ExtensionState
 
 
 class Once(Generic[_Result]):
@@ -188,24 +199,26 @@ def _place_in(workspace: Path, path: str) -> Path:
 
 
 class Workspaces:
-    """The workspaces of one run. Tasks that differ only in `before_each` and `after_each` share a prepared copy."""
+    """The workspaces of one run. Tasks that differ only in `before_each` and `after_each` share a prepared copy.
+    `agent` is the name of the agent that is run.
+    """
 
-    def __init__(self, suites_folder: Path, folder: Path, around: Surroundings) -> None:
+    def __init__(self, suites_folder: Path, folder: Path, around: Surroundings, agent: str) -> None:
         self._suites_folder = suites_folder
         self._folder = folder
         self._around = around
+        self._agent = agent
         self._repositories = Repositories(suites_folder, folder / "repositories", around.processes)
-        self._prepared = Once[_Prepared]()
+        self._prepared = Once[Prepared]()
         self.warnings: list[Raw] = []  # what went wrong after trials, and changes nothing of them
 
-    async def template(self, workspace: Workspace, task: EvalTask) -> Path:
+    async def prepared(self, workspace: Workspace, task: EvalTask) -> Prepared:
         """The prepared copy of a workspace. Raises `MeasurementError` when it cannot be brought about."""
         key = digest_of(workspace.model_dump(mode="json", exclude={"before_each", "after_each"}))
         prepare = partial(self._prepare, workspace, task, self._folder / key[:16])
-        _, sandbox, _ = await self._prepared.get(key, prepare)
-        return sandbox.workspace
+        return await self._prepared.get(key, prepare)
 
-    async def _prepare(self, workspace: Workspace, task: EvalTask, folder: Path) -> _Prepared:
+    async def _prepare(self, workspace: Workspace, task: EvalTask, folder: Path) -> Prepared:
         template = None
         if workspace.template is not None:
             template = (self._suites_folder / workspace.template).resolve()
@@ -215,33 +228,77 @@ class Workspaces:
         await _refuse_missing(workspace, sandbox)  # first: the clone of a repository may take minutes
         for repository in workspace.repos:
             await self._repositories.check_out(repository, sandbox.workspace)
-        await self.run_hook("before_all", workspace, sandbox, task)
-        return workspace, sandbox, task
+        state = await self._run_hooks("before_all", workspace, sandbox, task, ExtensionState())
+        return Prepared(workspace, sandbox, task, state)
+
+    async def before_each(self, sandbox: TrialSandbox, task: EvalTask) -> ExtensionState:
+        """Run what comes before a trial, in its workspace. Raises `MeasurementError` if it fails or takes too long."""
+        if task.workspace is None:
+            return ExtensionState()
+        prepared = await self.prepared(task.workspace, task)
+        state = prepared.state.moved(prepared.sandbox.workspace, sandbox.workspace)
+        return await self._run_hooks("before_each", task.workspace, sandbox, task, state)
+
+    async def after_each(self, sandbox: TrialSandbox, task: EvalTask, state: ExtensionState) -> None:
+        """Run what comes after a trial that has been graded: when it fails, that is a warning and no error."""
+        if task.workspace is not None:
+            await self._run_last_hooks("after_each", Prepared(task.workspace, sandbox, task, state))
 
     async def after_all(self) -> None:
         """Run the last hook of every workspace that was prepared; what is still being prepared is given up."""
         for prepared in await self._prepared.give_up():
             if not isinstance(prepared, BaseException):
-                await self.run_last_hook("after_all", *prepared)
+                await self._run_last_hooks("after_all", prepared)
 
-    async def run_last_hook(
-        self, name: str, workspace: Workspace | None, sandbox: TrialSandbox, task: EvalTask
-    ) -> None:
-        """Run a hook of trials that have been graded: when it fails, that is a warning and no error of a trial."""
-        try:
-            await self.run_hook(name, workspace, sandbox, task)
-        except (MeasurementError, OSError) as error:
-            what = error.message if isinstance(error, MeasurementError) else str(error)
-            self.warnings.append(raw(f"{task.task_id}: ", what) if name == "after_each" else what)
+    async def _run_last_hooks(self, name: str, prepared: Prepared) -> None:
+        workspace, sandbox, task, state = prepared
+        for step in self._steps(name, workspace):
+            try:
+                state = await self._run_step(step, name, workspace, sandbox, task, state)
+            except (MeasurementError, OSError) as error:
+                what = error.message if isinstance(error, MeasurementError) else str(error)
+                self.warnings.append(raw(f"{task.task_id}: ", what) if name == "after_each" else what)
 
-    async def run_hook(self, name: str, workspace: Workspace | None, sandbox: TrialSandbox, task: EvalTask) -> None:
-        """Run a hook, if there is one. What it is told may stand in its command too, as `{{ workspace_path }}`. Raises
-        `MeasurementError` if it fails or takes too long.
+    async def _run_hooks(
+        self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask, state: ExtensionState
+    ) -> ExtensionState:
+        for step in self._steps(name, workspace):
+            state = await self._run_step(step, name, workspace, sandbox, task, state)
+        return state
+
+    def _steps(self, name: str, workspace: Workspace) -> list[Extension | Hook]:
+        """What runs under the name of a hook: extensions, the workspace's hook, the agent's; an agent's goes first
+        after a trial.
         """
-        hook: Hook | None = getattr(workspace, name, None)
-        if workspace is None or hook is None:
-            return
+        extensions = [each for each in workspace.extensions if each.hook == _EXTENSION_HOOKS[name]]
+        named = [hooks for hooks in workspace.target_hooks if hooks.target == self._agent]
+        own: Hook | None = getattr(workspace, name)
+        agents: Hook | None = getattr((*named, *workspace.target_hooks, Hooks())[0], name)
+        steps = (agents, *extensions, own) if name.startswith("after") else (*extensions, own, agents)
+        return [step for step in steps if step is not None]
+
+    async def _run_step(
+        self,
+        step: Extension | Hook,
+        name: str,
+        workspace: Workspace,
+        sandbox: TrialSandbox,
+        task: EvalTask,
+        state: ExtensionState,
+    ) -> ExtensionState:
+        """Run a hook or an extension. Raises `MeasurementError` if it fails or takes too long."""
         told = self._told(name, sandbox.workspace, task)
+        variables = {**workspace.environment, **dict.fromkeys(WORKSPACE_VARIABLES, str(sandbox.workspace))}
+        if isinstance(step, Hook):
+            await self._run_command(step, name, sandbox, told, variables)
+            return state
+        context = {**{key: value for key, value in told.items() if value is not None}, **state.told}
+        return state.then(await run_extension(step, workspace, sandbox, self._suites_folder, context, variables))
+
+    async def _run_command(
+        self, hook: Hook, name: str, sandbox: TrialSandbox, told: Mapping[str, Any], variables: Mapping[str, str]
+    ) -> None:
+        """Run a hook's command. What it is told may stand in the command too, as `{{ workspace_path }}`."""
         texts = {key: value if isinstance(value, str) else _as_json(value) for key, value in told.items()}
         texts |= {key: "" for key, value in told.items() if value is None}
         command = [_PLACEHOLDER.sub(lambda match: texts.get(match[1], match[0]), word) for word in hook.command]
@@ -250,7 +307,7 @@ class Workspaces:
             folder=self._suites_folder / hook.cwd,
             seconds=hook.timeout_seconds,
             stdin=_as_json(told).encode("utf-8", "replace"),
-            environment={**workspace.environment, **dict.fromkeys(WORKSPACE_VARIABLES, str(sandbox.workspace))},
+            environment=variables,
         )
         refuse_failure(result, hook.timeout_seconds, f"the hook {name}", shlex.join(command))
 
@@ -271,7 +328,8 @@ class Workspaces:
 async def _refuse_missing(workspace: Workspace, sandbox: TrialSandbox) -> None:
     """Raises `MeasurementError` that names everything which the machine lacks."""
     path = minimal_environment(sandbox.workspace)["PATH"]
-    commands = [name for name in workspace.required_commands if shutil.which(name, path=path) is None]
+    needed = dict.fromkeys([*workspace.required_commands, *(BUN for each in workspace.extensions if each.module)])
+    commands = [name for name in needed if shutil.which(name, path=path) is None]
     python = shutil.which("python3", path=path) or sys.executable
     modules: list[str] = []
     if workspace.required_python_modules:

@@ -71,6 +71,7 @@ def _make_files(task: TaskFile, folder: Path) -> None:
 ONE_TEST = {"id": "one", "criteria": "Says yes.", "input": "Say yes."}
 BESIDE_EVALS = {
     **dict.fromkeys(("policy.md", "build.py", "tidy.py", "seed/a.txt", "upstream/a.txt"), "a"),
+    **dict.fromkeys(("hooks/prepare.ts", "skills/add/SKILL.md", "AGENTS.md"), "a"),
     ".agentv/templates/manners.yaml": "assertions: [{type: not-contains, value: a}]",
     "cases/a.yaml": "[{id: a, criteria: a, input: a}]",
     "folders/b/case.yaml": "{criteria: b, input: b}",

@@ -11,17 +11,16 @@ from tests.property.documents import nested
 
 from passgate.tasks.formats.evals.map.messages import AGENTV_CALL_KEYS, FUNCTION_KEYS, MESSAGE_KEYS, OPENAI_CALL_KEYS
 from passgate.tasks.formats.evals.map.reader import EvalReader
-from passgate.tasks.formats.evals.map.runtime import (
+from passgate.tasks.formats.evals.map.runtime import OPTIONS_KEYS, POLICY_KEYS, REPEAT_KEYS
+from passgate.tasks.formats.evals.map.tests import TEST_KEYS, TURN_KEYS, merged
+from passgate.tasks.formats.evals.map.workspaces import (
     ENVIRONMENT_KEYS,
+    EXTENSION_KEYS,
     HOOK_KEYS,
     HOOKS_KEYS,
-    OPTIONS_KEYS,
-    POLICY_KEYS,
-    REPEAT_KEYS,
     REPOSITORY_KEYS,
     WORKSPACE_KEYS,
 )
-from passgate.tasks.formats.evals.map.tests import TEST_KEYS, TURN_KEYS, merged
 from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
@@ -31,12 +30,25 @@ WORDS = st.sampled_from(
         *("", " ", "hi", "golden", "agentv", "conversation", "min", "stop", "user", "system", "assistant", "tool"),
         *("text", "file", "image", "json", "contains", "is-json", "host", "docker", "shared", "static", "pass_all"),
         *("confidence_interval", "./a.txt", "../..", "/", "file://a.txt", "PROMPT.md", "\0", "{{ x }}", "{{ vars.y }}"),
-        *("{{ input }}", "{% if", "${{ NO }}", "[{", '{"a": 1}', "A" * 300, "\u202e", "é", "null"),
+        *(
+            "{{ input }}",
+            "{% if",
+            "agentv:agent-rules",
+            "file://a.ts:beforeAll",
+            "${{ NO }}",
+            "[{",
+            '{"a": 1}',
+            "A" * 300,
+            "\u202e",
+            "é",
+            "null",
+        ),
     ]
 )
 SCALARS = st.none() | st.booleans() | st.integers(-3, 2000) | st.floats(allow_nan=False, allow_infinity=False) | WORDS
 MODELS = (TEST_KEYS, TURN_KEYS, POLICY_KEYS, OPTIONS_KEYS, REPEAT_KEYS, MESSAGE_KEYS, WORKSPACE_KEYS, ENVIRONMENT_KEYS)
-CALLS_AND_HOOKS = (HOOKS_KEYS, HOOK_KEYS, REPOSITORY_KEYS, OPENAI_CALL_KEYS, FUNCTION_KEYS, AGENTV_CALL_KEYS)
+HOOKS = (HOOKS_KEYS, HOOK_KEYS, EXTENSION_KEYS, REPOSITORY_KEYS)
+CALLS_AND_HOOKS = (*HOOKS, OPENAI_CALL_KEYS, FUNCTION_KEYS, AGENTV_CALL_KEYS)
 OTHERS = ("type", "value", "text", "x", "y", "suite", "transform")
 KEYS = sorted({*OTHERS, *(key for keys in (*MODELS, *CALLS_AND_HOOKS) for key in keys)})
 VALUES = nested(SCALARS, st.sampled_from(KEYS), most=12)

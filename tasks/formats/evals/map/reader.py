@@ -26,7 +26,6 @@ from passgate.tasks.model.task import TaskFile
 Shown = Callable[[Path], str]  # a file's name as users know it
 _NOT_HAD = {
     "preprocessors": "passgate runs no preprocessors of files",
-    "extensions": "passgate runs no extensions of other tools",
 }
 _KINDS = {
     **{key: TEST_KEYS[key].kinds for key in ("suite", "description", "metadata", "governance", "tags", "input_files")},

@@ -43,7 +43,7 @@ TEST_KEYS: Keys = {
     **dict.fromkeys(("description", "note", "suite", "category", "target", "mode", "aggregation"), Key(TEXT)),
     **dict.fromkeys(("on_turn_failure", "on_dependency_failure"), Key(TEXT)),
     **dict.fromkeys(("metadata", "governance", "execution", "run", "vars", "options", "passgate"), Key(MAPPING)),
-    **dict.fromkeys(("rubrics", "assert", "assertions", "evaluators", "targets"), Key(LIST)),
+    **dict.fromkeys(("rubrics", "assert", "assertions", "evaluators", "targets", "extensions"), Key(LIST)),
     **dict.fromkeys(("threshold", "timeout_seconds"), Key(NUMBER)),
     **dict.fromkeys(("workspace", "environment"), Key((*MAPPING, *TEXT))),
     **dict.fromkeys(("expected_output", "expected_messages"), Key()),

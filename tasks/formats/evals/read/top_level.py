@@ -58,7 +58,7 @@ TOP_LEVEL_KEYS: Mapping[str, str] = {
     "targets": "the agents' names in the other tool",
     "providers": "the agents' names in the other tool",
     "preprocessors": "programs that turn files into text for graders",
-    "extensions": "programs of the other tool",
+    "extensions": "functions of modules around the trials",
     "prompts": "templates that every test's variables go into",
     "default_test": "what every test has in addition",
     "scenarios": "lists of variables, each with the same tests",

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+from passgate.tasks.formats.evals.map.workspaces import AGENT_RULES, EXTENSION_HOOKS
 from passgate.tasks.formats.evals.read.top_level import ROOT_RULES, TIMEOUT_RULE
 from passgate.tasks.formats.evals.schemas.graders import Schema, grader_definitions, reference
+from passgate.tasks.formats.rules import HOOKS
+from passgate.tasks.model.task import AgentRules
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -211,6 +214,7 @@ _ROOT: Final = record(
     workspace=text_or("The folder that the agent works in, or the file that says it.", reference("Workspace")),
     compat=COMPATIBILITY,
     preprocessors=described("Programs that turn files into text for graders; passgate has none."),
+    extensions=listed("Functions of modules around the trials.", "Extension"),
     **{
         name: text_or(
             "The tests, or the path of a file or folder with tests."
@@ -279,6 +283,19 @@ _CALL: Final = record(
     end_time=described("When it ended."),
     duration_ms=number("How long it took."),
 )
+_HOOKS: Final = record(
+    "Commands around trials.", enabled=truth("Whether they run."), **dict.fromkeys(HOOKS, reference("Hook"))
+)
+_RULES: Final = {
+    name: text_or(f"Paths of {name} that are copied into the workspace.", _WORDS) for name in AgentRules.model_fields
+}
+_EXTENSION: Final = record(
+    required=["id"],
+    id=text("The only one that is described.", const=AGENT_RULES),
+    hook=described("When it runs.", enum=[*EXTENSION_HOOKS]),
+    config=record("The paths, as beside it.", **_RULES),
+    **_RULES,
+)
 _REPEAT: Final = record(
     count=whole("Trials.", minimum=1),
     strategy=described(
@@ -291,7 +308,7 @@ _REPEAT: Final = record(
 _TARGET: Final = record(
     name=text("What reports call it."),
     use_target=text("The target that it is."),
-    hooks=mapping("Commands around its trials."),
+    hooks=_HOOKS,
 )
 _POLICY: Final = record(
     "How the tests are run.",
@@ -336,11 +353,7 @@ _WORKSPACE: Final = record(
     template=text("A folder that every trial begins with a copy of."),
     isolation=described("Every trial has its own copy anyway.", enum=["shared", "per_test", "per_case"]),
     repos=listed("Git repositories in it.", "Repository"),
-    hooks=record(
-        "Commands.",
-        enabled=truth("Whether they run."),
-        **dict.fromkeys(("before_all", "before_each", "after_each", "after_all"), reference("Hook")),
-    ),
+    hooks=_HOOKS,
     mode=described("How AgentV keeps it.", enum=["pooled", "temp", "static"]),
     path=text("A folder to work in itself; passgate only works in copies."),
     docker=mapping("An image; passgate runs nothing in Docker."),
@@ -362,6 +375,7 @@ def agentv_schema() -> Schema:
         **MESSAGES,
         "Workspace": _WORKSPACE,
         "Hook": text_or("A command.", _WORDS, _HOOK),
+        "Extension": text_or("`file://PATH:HOOK`, or what finds the rules of an agent.", _EXTENSION),
         "Repository": _REPOSITORY,
         "Message": message_definition(call="ToolCall", content=("object", "number", "boolean")),
         "ToolCall": {"anyOf": [reference("OpenAiCall"), _CALL]},

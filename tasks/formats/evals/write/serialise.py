@@ -21,7 +21,18 @@ from passgate.tasks.model.graders import (
 )
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.messages import ContentBlock
-from passgate.tasks.model.task import Counterexample, Hook, Replay, Repository, Solution, TaskFile, Tool, Workspace
+from passgate.tasks.model.task import (
+    AgentRules,
+    Counterexample,
+    Extension,
+    Hook,
+    Replay,
+    Repository,
+    Solution,
+    TaskFile,
+    Tool,
+    Workspace,
+)
 
 # A path of the suites folder as another file writes it. Raises `LeavesError` where that file cannot.
 Place = Callable[[str], str]
@@ -36,7 +47,9 @@ _PATHS: Mapping[type[BaseModel], tuple[str, ...]] = {
     ContentBlock: ("value",),
     Replay: ("transcript",),
     Tool: ("function",),
-    Workspace: ("template",),
+    Workspace: ("template", "folder"),
+    Extension: ("module",),
+    AgentRules: tuple(AgentRules.model_fields),
     Repository: ("repo",),
     **dict.fromkeys((Solution, Counterexample), ("patch", "script", "transcript")),
 }

@@ -12,14 +12,19 @@ from passgate.tasks.formats.evals.map.tests import TRACKED
 from passgate.tasks.formats.evals.read.case_files import CASE_FILES
 from passgate.tasks.formats.evals.read.node import snake_case
 from passgate.tasks.formats.evals.read.top_level import is_timeout
-from passgate.tasks.formats.rules import HOOKS
+from passgate.tasks.formats.evals.write.workspaces import (
+    Said,
+    given,
+    only,
+    without,
+    written_command,
+    written_target,
+    written_workspace,
+)
 from passgate.tasks.model.json_values import strictly_equal
-
-Said = Mapping[str, Any]  # a task or a part of it as task files have it, its paths as the eval file writes them
 
 _BASE = ("name", "weight", "required", "min_score", "negate")
 _NAMES = {"code_grader": "code_judge", "llm_grader": "llm_judge", "llm_rubric": f"{NAMESPACE}llm_rubric"}
-_SHELL = ["sh", "-c"]
 _CALL_NAMES = {"arguments": "input", "result": "output"}
 _TURNS_KEYS = {"type", "turns", "conversation", "aggregation", "on_turn_failure"}
 _STRATEGIES = {
@@ -39,7 +44,7 @@ _LOOKS_OTHERWISE = re.compile(
     re.IGNORECASE,
 )
 _OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029]")
-_SHARED = ("suite", "execution", "run", "workspace", "environment")
+_SHARED = ("suite", "execution", "run", "workspace", "environment", "extensions")
 _LONGEST_NAME = 64  # of a suite, in AgentEvals
 _NO_NAME = "tests"
 
@@ -124,9 +129,9 @@ def _apart(tasks: Sequence[Said]) -> tuple[dict[str, Any], list[dict[str, Any]]]
     shared: dict[str, Any] = {}
     for key in _SHARED:
         first = tests[0].get(key)
-        # A test's metadata win over what its file says. A single test keeps all its keys, but for the suite.
+        # A test's metadata win over what its file says. A single test keeps all its keys but for two.
         of_metadata = key == "suite" and any("suite" in test.get("metadata", {}) for test in tests)
-        said = first is not None and not of_metadata and (len(tests) > 1 or key == "suite")
+        said = first is not None and not of_metadata and (len(tests) > 1 or key in {"suite", "extensions"})
         if said and all(strictly_equal(test.get(key), first) for test in tests[1:]):
             shared[key] = first
     modes = {task.get("scoring", {}).get("compat") for task in tasks}
@@ -145,11 +150,11 @@ def written_test(task: Said) -> dict[str, Any]:
         asked = {"input": inputs["prompt"]}
     elif conversation is None and isinstance(inputs.get("messages"), list):
         asked = {"input": written_messages(inputs["messages"])}
-    expected = _only(task, "expected_output")
+    expected = only(task, "expected_output")
     if "expected_messages" in task:
         expected = {"expected_output": written_messages(task["expected_messages"])}
     seconds, threshold = environment.get("budgets", {}).get("max_seconds"), task.get("scoring", {}).get("threshold")
-    execution: dict[str, Any] = {"target": task.get("target")}
+    execution = written_target(task)
     run: dict[str, Any] = {"repeat": trials.get("k")}
     if "k" in trials and "metric" in trials:
         run["repeat"] = {"count": trials["k"], "strategy": _STRATEGIES[trials["metric"]]}
@@ -162,9 +167,9 @@ def written_test(task: Said) -> dict[str, Any]:
         **asked,
         **expected,
         **_test_graders(graders, task, is_conversation=conversation is not None),
-        **_given({"execution": _given({**execution, "threshold": threshold}), "run": _given(run)}),
-        **_written_workspace(environment.get("workspace")),
-        **_only(task, "metadata"),
+        **given({"execution": given({**execution, "threshold": threshold}), "run": given(run)}),
+        **written_workspace(environment.get("workspace")),
+        **only(task, "metadata"),
         **only_passgates(task, is_conversation=conversation is not None),
     }
 
@@ -194,10 +199,10 @@ def conversation_of(task: Said) -> tuple[dict[str, Any], list[Any]] | None:
         return None
     opening = task["inputs"].get("prompt") or written_messages(task["inputs"]["messages"])
     listed = [
-        {"input": said, **_only(turn, "expected_output"), **_graders_at("assert", turn, "assertions")}
+        {"input": said, **only(turn, "expected_output"), **_graders_at("assert", turn, "assertions")}
         for said, turn in zip([opening, *says], turns, strict=True)
     ]
-    how = _only(graders[0], "aggregation", "on_turn_failure")
+    how = only(graders[0], "aggregation", "on_turn_failure")
     return {"mode": "conversation", "turns": listed, **how}, graders[0].get("conversation", [])
 
 
@@ -206,11 +211,11 @@ def only_passgates(task: Said, *, is_conversation: bool) -> dict[str, Any]:
     environment = task.get("environment", {})
     # The workspace and the user of a conversation have keys of their own.
     elsewhere = ("workspace", "budgets", *(("user",) if is_conversation else ()))
-    budgets = _given({"budgets": _except(environment.get("budgets", {}), "max_seconds")})
+    budgets = given({"budgets": without(environment.get("budgets", {}), "max_seconds")})
     parts = {
         # The test says these as its `input`.
         "inputs": {key: said for key, said in task["inputs"].items() if key not in {"prompt", "messages"} or not said},
-        "environment": _except(environment, *elsewhere) | budgets,
+        "environment": without(environment, *elsewhere) | budgets,
         "trials": task["trials"] if "trials" in task and "k" not in task["trials"] else {},
         "tracked_metrics": [] if task["tracked_metrics"] == list(TRACKED) else task["tracked_metrics"],
         "gates": task.get("gates", {}),
@@ -218,25 +223,7 @@ def only_passgates(task: Said, *, is_conversation: bool) -> dict[str, Any]:
         # Without a rule, eval tests take the weighted average and tasks need all graders.
         "scoring": {} if "rule" in task.get("scoring", {}) else {"rule": "all"},
     }
-    return _given({KEY: {key: value for key, value in parts.items() if value}})
-
-
-def _written_workspace(workspace: Said | None) -> dict[str, Any]:
-    if workspace is None:
-        return {}
-    hooks = {}
-    for name, hook in _only(workspace, *HOOKS).items():
-        command, rest = written_command(hook["command"]), _except(hook, "command")
-        hooks[name] = {"command": command, **rest} if rest or isinstance(command, list) else command
-    needs = _only(workspace, "required_commands", "required_python_modules")
-    said = {**_only(workspace, "template", "repos"), **_given({"hooks": hooks, "env": needs})}
-    variables = workspace.get("environment")
-    return {
-        # An empty workspace is still a workspace.
-        **({"workspace": said or {"repos": []}} if said or not variables else {}),
-        # Only the `environment` of the newest dialect has variables.
-        **({"environment": {"type": "host", "env": variables}} if variables else {}),
-    }
+    return given({KEY: {key: value for key, value in parts.items() if value}})
 
 
 def _test_graders(graders: list[Any], task: Said, *, is_conversation: bool) -> dict[str, Any]:
@@ -253,9 +240,9 @@ def _test_graders(graders: list[Any], task: Said, *, is_conversation: bool) -> d
 
 def written_grader(grader: Said) -> dict[str, Any]:
     """One grader: its type and name first, then its own options, then what all graders have."""
-    words = _WRITERS.get(grader["type"], dict)(_except(grader, *_BASE, "type"))
+    words = _WRITERS.get(grader["type"], dict)(without(grader, *_BASE, "type"))
     kind = words.pop("type", _NAMES.get(grader["type"], grader["type"]))
-    name, base = _only(grader, "name"), _only(grader, *_BASE[1:])
+    name, base = only(grader, "name"), only(grader, *_BASE[1:])
     if kind is None:
         return {**words, **name, **base}
     if snake_case(kind).startswith("not_"):  # a grader that passgate does not have: its type says `negate`
@@ -277,12 +264,6 @@ def written_criteria(items: Sequence[Said]) -> list[Any]:
     return written
 
 
-def written_command(words: Sequence[str]) -> str | list[str]:
-    """A command as the text that a shell runs, where it is one."""
-    is_text = len(words) == 3 and list(words[:2]) == _SHELL and words[2].strip()
-    return words[2] if is_text else list(words)
-
-
 def _graders_at(name: str, said: Said, key: str) -> dict[str, Any]:
     return {name: [written_grader(grader) for grader in said[key]]} if key in said else {}
 
@@ -293,8 +274,8 @@ def _composite(own: Said) -> dict[str, Any]:
     if said is not None:
         kind = said.get("type", "weighted_average")
         command = {"command": written_command(said["command"])} if "command" in said else {}
-        written["aggregator"] = {"type": _NAMES.get(kind, kind), **_except(said, "type"), **command}
-    return {**written, **_except(own, "assertions", "aggregator")}
+        written["aggregator"] = {"type": _NAMES.get(kind, kind), **without(said, "type"), **command}
+    return {**written, **without(own, "assertions", "aggregator")}
 
 
 def _within(name: str, **names: str) -> Callable[[Said], dict[str, Any]]:
@@ -311,24 +292,12 @@ def _renamed(said: Said, **names: str) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in said.items()}
 
 
-def _except(said: Said, *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in said.items() if key not in keys}
-
-
-def _only(said: Said, *keys: str) -> dict[str, Any]:
-    return {key: said[key] for key in keys if key in said}
-
-
-def _given(said: Said) -> dict[str, Any]:
-    return {key: value for key, value in said.items() if value is not None and value != {}}
-
-
 _WRITERS: Mapping[str, Callable[[Said], dict[str, Any]]] = {
     "code_grader": lambda own: _renamed({**own, "command": written_command(own["command"])}, command="script"),
     "llm_grader": lambda own: _renamed(own, prompt_file="prompt"),
-    "rubrics": lambda own: {"type": "rubric", "rubrics": written_criteria(own["criteria"]), **_except(own, "criteria")},
+    "rubrics": lambda own: {"type": "rubric", "rubrics": written_criteria(own["criteria"]), **without(own, "criteria")},
     # A script runs in the folder of its file, which no key can say.
-    **dict.fromkeys(("javascript", "python"), lambda own: _except(own, "cwd")),
+    **dict.fromkeys(("javascript", "python"), lambda own: without(own, "cwd")),
     "composite": _composite,
     # Every mode but one needs the key, even when nothing is expected.
     "tool_trajectory": lambda own: {"expected": [], **own} if "mode" in own else dict(own),

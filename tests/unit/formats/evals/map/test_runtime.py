@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 import yaml
 
-from passgate.tasks.model.task import Hook, Metric, Repository, Workspace
+from passgate.tasks.model.task import Metric
 from tests.builders import SHIPPED
-from tests.unit.formats.evals.eval_tasks import SOUND, Answer, read_file, read_test, read_tests
+from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 DIFFERS = "says something else than execution.threshold; keep one of them"
-COPY = "every trial has a copy: no folder can be worked in itself"
 NEEDS_TWO = ": a confidence interval needs a count of 2 or more"
 
 
@@ -100,7 +99,7 @@ def test_what_is_not_for_one_test_is_a_warning(tmp_path: Path) -> None:
     assert answer.tasks[0].budgets.max_cost_usd is None
     answer = read_test(tmp_path, {"execution": {"targets": ["a", "b", "c"]}})
     assert answer.warnings == ["execution.targets: a run has one agent, that of --agent: it is not run with b, c too"]
-    answer = read(tmp_path, depends_on=["other"], on_dependency_failure="skip")
+    answer = read_test(tmp_path, depends_on=["other"], on_dependency_failure="skip")
     assert answer.warnings == ["tests[0].depends_on: every trial stands alone: it is run whatever comes of other tests"]
     assert answer.one.cannot_run == ()
 
@@ -145,106 +144,8 @@ def test_repeats_are_trials_and_their_strategy_is_a_metric(tmp_path: Path, top: 
         ("run: {repeat: {count: 2, strategy: al}}", 'run.repeat.strategy: "al" is not one of the allowed values'),
         ("run: {repeat: {strategy: mean}}", "run.repeat: the key 'count' is missing"),
         ("run: {repeat: {count: 2, stratgy: mean}}", "run.repeat.stratgy: unknown key; did you mean 'strategy'?"),
-        ("workspace: {templat: x}", "workspace.templat: unknown key; did you mean 'template'?"),
-        ("workspace: {repos: [{path: x}]}", "workspace.repos[0]: the key 'repo' is missing"),
-        ("workspace: {repos: [{repo: a/b, path: ../x}]}", "workspace.repos[0].path: '../x' is outside the workspace"),
-        ("workspace: {repos: [{repo: a, commit: a, base_commit: b}]}", "workspace.repos[0].base_commit: 'commit' and"),
-        ("workspace: {hooks: {before: x}}", "workspace.hooks.before: unknown key"),
-        ("workspace: {hooks: {before_all: {cwd: .}}}", "workspace.hooks.before_all: the key 'command' is missing"),
-        ("workspace: {hooks: {before_all: {command: [1]}}}", "workspace.hooks.before_all.command: expected a command"),
-        ("workspace: {isolation: none}", 'workspace.isolation: "none" is not one of the allowed values'),
-        ("workspace: {template: ../../../etc}", "workspace.template: '../../../etc' leaves the repository"),
     ],
 )
-def test_what_is_wrong_with_repeats_or_a_workspace_is_a_problem(tmp_path: Path, said: str, problem: str) -> None:
-    (told,) = read(tmp_path, **yaml.safe_load(said)).problems
+def test_what_is_wrong_with_repeats_is_a_problem(tmp_path: Path, said: str, problem: str) -> None:
+    (told,) = read_test(tmp_path, **yaml.safe_load(said)).problems
     assert told.startswith(f"tests[0].{problem}")
-
-
-def read(root: Path, top: dict[str, Any] | None = None, **said: Any) -> Answer:
-    """A sound test in `evals/`, beside a template and a script."""
-    files = {"template/a.txt": "", "evals/own/b.txt": "", "evals/setup.py": ""}
-    return read_tests(root, SOUND | said, top=top, files=files, name="evals/EVAL.yaml")
-
-
-def test_a_workspace_is_a_template_repositories_and_hooks(tmp_path: Path) -> None:
-    url = "https://example.org/a.git"
-    said = {
-        "template": "../template",
-        "repos": [
-            {"path": "./one", "repo": url, "base_commit": "abc", "ancestor": 2, "sparse": ["src"]},
-            {"repo": "../template", "ref": "main"},
-        ],
-        "hooks": {
-            "before_all": {"command": ["python", "./setup.py"], "timeout_ms": 1500},
-            "before_each": {"command": "echo hi", "cwd": "../template"},
-            "after_each": {"reset": "fast"},
-            "after_all": {"script": ["true"]},
-        },
-        "env": {"required_commands": ["git"], "required_python_modules": ["yaml"]},
-        "isolation": "per_case",
-    }
-    answer = read(tmp_path, workspace=said)
-    assert (answer.cannot_run, answer.warnings) == ([], [])
-    assert answer.one.workspace == Workspace(
-        template="template",
-        repos=(
-            Repository(path="./one", repo=url, commit="abc", ancestor=2, sparse=("src",)),
-            Repository(repo="template", commit="main"),
-        ),
-        before_all=Hook(command=("python", "./setup.py"), cwd="evals", timeout_seconds=1.5),
-        before_each=Hook(command=("sh", "-c", "echo hi"), cwd="template"),
-        after_all=Hook(command=("true",), cwd="evals"),
-        required_commands=("git",),
-        required_python_modules=("yaml",),
-    )
-    assert read(tmp_path).one.workspace is None
-
-
-def test_a_workspace_may_stand_in_a_file_of_its_own_whose_paths_are_its_own(tmp_path: Path) -> None:
-    (tmp_path / "template").mkdir()
-    (tmp_path / "workspace.yaml").write_text("template: ./template\nhooks: {before_all: {command: [ls]}}\n")
-    workspace = read(tmp_path, {"workspace": "../workspace.yaml"}).one.workspace
-    assert workspace == Workspace(template="template", before_all=Hook(command=("ls",)))
-
-
-def test_what_a_test_says_goes_before_what_its_file_says_and_hooks_may_be_off(tmp_path: Path) -> None:
-    top = {"workspace": {"template": "../template", "hooks": {"before_all": "a", "after_all": "b"}}}
-    own = {"template": "./own", "hooks": {"before_all": "c"}}
-    assert read(tmp_path, top, workspace=own).one.workspace == Workspace(
-        template="evals/own",
-        before_all=Hook(command=("sh", "-c", "c"), cwd="evals"),
-        after_all=Hook(command=("sh", "-c", "b"), cwd="evals"),
-    )
-    assert read(tmp_path, top, workspace={"hooks": {"enabled": False}}).one.workspace == Workspace(template="template")
-
-
-def test_an_environment_is_a_workspace_too(tmp_path: Path) -> None:
-    setup = {"command": ["ls"], "cwd": "."}
-    said = {"type": "host", "workdir": "../template", "setup": setup, "env": {"A": 1, "B": "b"}}
-    assert read(tmp_path, {"environment": said}).one.workspace == Workspace(
-        template="template", before_all=Hook(command=("ls",), cwd="evals"), environment={"A": "1", "B": "b"}
-    )
-
-
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ({"workspace": {"docker": {"image": "x"}}}, "workspace.docker: passgate runs nothing in Docker"),
-        ({"environment": {"type": "docker"}}, "environment: passgate runs nothing in Docker"),
-        ({"workspace": {"mode": "static"}}, f"workspace.mode: {COPY}"),
-        ({"workspace": {"path": "/srv"}}, f"workspace.path: {COPY}"),
-        ({"workspace": {"template": "../gone"}}, "workspace.template: no file '../gone'"),
-        (
-            {"workspace": {"repos": [{"repo": ""}]}},
-            "workspace.repos[0].repo: there is no repository without an address",
-        ),
-        (
-            {"workspace": {"isolation": "shared"}, "depends_on": ["other"]},
-            "depends_on: every trial has a workspace of its own: it cannot have that of another test",
-        ),
-    ],
-)
-def test_what_passgate_does_not_do_cannot_run(tmp_path: Path, said: dict[str, Any], message: str) -> None:
-    answer = read(tmp_path, **said)
-    assert (answer.problems, answer.cannot_run) == ([], [f"tests[0].{message}"])

@@ -270,3 +270,19 @@ def test_lines_hold_one_test_each_and_the_sidecar_what_they_share() -> None:
 )
 def test_names_are_as_agentevals_has_them(name: str, written_as: str) -> None:
     assert suite_name(name) == written_as
+
+
+def test_extensions_and_hooks_of_targets_are_written_where_eval_files_have_them() -> None:
+    extensions = [
+        {"hook": "beforeEach", "module": "hooks.ts"},
+        {"hook": "beforeAll", "agent_rules": {"skills": ["skills"]}},
+    ]
+    targets = [{"target": "a"}, {"target": "b", "after_each": {"command": ["ls"], "cwd": "x"}}]
+    test = written(environment={"workspace": {"extensions": extensions, "target_hooks": targets}}, target="a")
+    assert test["extensions"] == [
+        "file://hooks.ts:beforeEach",
+        {"id": "agentv:agent-rules", "hook": "beforeAll", "skills": ["skills"]},
+    ]
+    assert test["execution"] == {
+        "targets": [{"name": "a"}, {"name": "b", "hooks": {"after_each": {"command": ["ls"], "cwd": "x"}}}]
+    }
