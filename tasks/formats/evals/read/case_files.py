@@ -29,9 +29,15 @@ _SHORT_GRADER = re.compile(
     r"(?P<negated>not-)?(?P<type>[a-z][a-z-]*)(?:\((?P<limit>\d+(?:\.\d+)?)\))?(?::(?P<value>.*))?", re.DOTALL
 )
 _PROGRAMS = ("javascript:", "fn:", "eval:", "python:", "file://")
+_VARIABLES = "vars."
+_CONFIG = "__config:"
+_CONFIG_COLUMN = re.compile(r"(__expected\d*):threshold")
+_NO_CONFIG = f"expected {_CONFIG}COLUMN:threshold, where COLUMN is one of the row's __expected columns"
+_OUTPUT_COLUMNS = ("__provider_output", "__providerOutput")
+_NO_OUTPUTS = "an agent gives the answers: play recorded ones with `--agent replay:FOLDER`, and leave this column out"
 _UNKNOWN_COLUMN = (
-    "a column that passgate does not read; known: __expected, __expected1 and so on, __description, __metadata:NAME, "
-    "__metric, __threshold, __prefix, __suffix"
+    "a column that passgate does not read; known: vars.NAME, __expected, __expected1 and so on, __description, "
+    f"__metadata:NAME, __metric, __threshold, {_CONFIG}COLUMN:threshold, __prefix, __suffix"
 )
 
 
@@ -115,40 +121,84 @@ def read_table(file: Path, documents: Documents) -> Iterator[Node]:
 
 def _row_test(row: Node, number: int, documents: Documents) -> dict[str, Any]:
     test: dict[str, Any] = {"id": f"row-{number}", "vars": {}, "assert": [], "metadata": {}}
+    graders: dict[str, list[dict[str, Any]]] = {}  # by their columns
     for column, cell in row.value.items():
         if column == "" and cell:
             documents.refuse(row.problem("a cell without a column"))
+        elif column.strip().startswith("__expected"):
+            expected = row.child(column).with_value(cell.strip())
+            graders[column.strip()] = _graders(expected, documents) if cell.strip() else []
         elif column != "":
             _add(test, row.child(column), column.strip(), cell, documents)
-    metric, graders, variables = row.value.get("__metric", "").strip(), test["assert"], test["vars"]
-    for number, grader in enumerate(graders if metric else (), start=1):
-        grader["name"] = metric if len(graders) == 1 else f"{metric}-{number}"
+    for column, cell in row.value.items():
+        if column.strip().startswith(_CONFIG) and cell.strip():
+            _configure(graders, row.child(column), column.strip().removeprefix(_CONFIG), documents)
+    metric, variables = row.value.get("__metric", "").strip(), test["vars"]
+    if "description" in test and not any(graders.values()):
+        test["criteria"] = test["description"]
+    test["assert"] = [grader for listed in graders.values() for grader in listed]
+    for number, grader in enumerate(test["assert"] if metric else (), start=1):
+        grader["name"] = metric if len(test["assert"]) == 1 else f"{metric}-{number}"
     if "input" in variables:
         variables["input"] = f"{row.value.get('__prefix', '')}{variables['input']}{row.value.get('__suffix', '')}"
     return {key: value for key, value in test.items() if value not in ({}, [])}
 
 
+def _configure(graders: dict[str, list[dict[str, Any]]], node: Node, name: str, documents: Documents) -> None:
+    """Give the grader of another column the threshold of this cell."""
+    of_column = _CONFIG_COLUMN.fullmatch(name)
+    wanted = of_column[1] if of_column is not None else ""
+    # The first of several columns may be called `__expected` or `__expected1`.
+    names = (wanted, {"__expected": "__expected1", "__expected1": "__expected"}.get(wanted))
+    found = next((graders[column] for column in names if column in graders), None)
+    if found is None:
+        documents.refuse(node.problem(_NO_CONFIG))
+        return
+    for grader in found:
+        grader |= {"min_score": threshold} if (threshold := _number(node, documents)) is not None else {}
+
+
+def _number(node: Node, documents: Documents) -> float | None:
+    try:
+        return float(node.value)
+    except ValueError:
+        documents.refuse(node.problem(f"{node.value[:60]!r} is not a number"))
+        return None
+
+
 def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Documents) -> None:
     if column == "id":
         test["id"] = cell.strip() or test["id"]
-    elif column.startswith("__expected"):
-        test["assert"] += _graders(node.with_value(cell.strip()), documents) if cell.strip() else []
     elif column == "__description":
         test["description"] = cell
     elif column == "__threshold":
-        try:
-            test |= {"threshold": float(cell)} if cell.strip() else {}
-        except ValueError:
-            documents.refuse(node.problem(f"{cell[:60]!r} is not a number"))
+        number = _number(node, documents) if cell.strip() else None
+        test |= {} if number is None else {"threshold": number}
     elif column.startswith("__metadata:"):
         name = column.removeprefix("__metadata:")
         listed = [item.strip().replace("\\,", ",") for item in re.split(r"(?<!\\),", cell)]
         value = {name.removesuffix("[]"): listed} if name.endswith("[]") else {name: cell}
         test["metadata"] |= value if cell.strip() else {}
     elif not column.startswith("__"):
-        test["vars"][column] = cell
-    elif column not in {"__metric", "__prefix", "__suffix"}:
+        _add_variable(test["vars"], node, column.removeprefix(_VARIABLES), documents)
+    elif column in _OUTPUT_COLUMNS:
+        documents.refuse(node.problem(_NO_OUTPUTS))
+    elif column not in {"__metric", "__prefix", "__suffix"} and not column.startswith(_CONFIG):
         documents.refuse(node.problem(_UNKNOWN_COLUMN))
+
+
+def _add_variable(variables: dict[str, Any], node: Node, name: str, documents: Documents) -> None:
+    """Set a variable; `vars.order.id` is one of a mapping."""
+    is_nested = str(node.path[-1]).strip().startswith(_VARIABLES)
+    *outer, last = (part.strip() for part in name.split(".")) if is_nested else (name,)
+    for part in outer:
+        variables = variables.setdefault(part, {})
+        if not isinstance(variables, dict):
+            break
+    if not isinstance(variables, dict) or last in variables or not all((*outer, last)):
+        documents.refuse(node.problem("this variable has a value from another column, or no name"))
+        return
+    variables[last] = node.value
 
 
 def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:

@@ -98,6 +98,26 @@ def test_the_other_columns(tmp_path: Path) -> None:
     assert table(tmp_path, text) == ([row], [])
 
 
+def test_a_row_without_graders_is_graded_by_its_description(tmp_path: Path) -> None:
+    row = {"id": "row-1", "vars": {"q": "x"}, "description": "Is kind", "criteria": "Is kind"}
+    assert table(tmp_path, "q,__description,__expected\nx,Is kind,\n") == ([row], [])
+
+
+def test_columns_may_name_nested_variables_and_the_threshold_of_a_grader(tmp_path: Path) -> None:
+    names = "vars.input,vars.order.id,vars.order.to,__prefix,__expected1,__expected2,__config:__expected2:threshold"
+    row = {
+        "id": "row-1",
+        "vars": {"input": "<ask", "order": {"id": "7", "to": "Ada"}},
+        "assert": [{"type": "llm-rubric", "value": "kind"}, {"type": "llm-rubric", "value": "short", "min_score": 0.6}],
+    }
+    plain = {**row, "assert": [row["assert"][0]]}
+    cells = "ask,7,Ada,<,grade:kind"
+    text = f"{names}\n{cells},grade:short,0.6\n{cells},,0.6\n{cells},,\n"
+    assert table(tmp_path, text) == ([row, plain | {"id": "row-2"}, plain | {"id": "row-3"}], [])
+    first = "q,__expected,__config:__expected1:threshold\nx,grade:kind,1\n"
+    assert table(tmp_path, first)[0][0]["assert"] == [{"type": "llm-rubric", "value": "kind", "min_score": 1.0}]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -105,6 +125,17 @@ def test_the_other_columns(tmp_path: Path) -> None:
         ("q,__expected\nx,javascript:1\n", "rows.csv:2:1: __expected: a program in a table"),
         ("q,__threshold\nx,many\n", "rows.csv:2:1: __threshold: 'many' is not a number"),
         ("q,__config\nx,y\n", "rows.csv:2:1: __config: a column that passgate does not read"),
+        ("q,__config:__expected:score\nx,1\n", "rows.csv:2:1: __config:__expected:score: expected __config:COLUMN:thr"),
+        ("q,__config:__expected2:threshold\nx,1\n", "rows.csv:2:1: __config:__expected2:threshold: expected __config:"),
+        (
+            "q,__expected,__config:__expected:threshold\nx,is-json,no\n",
+            "rows.csv:2:1: __config:__expected:threshold: 'no' is not a number",
+        ),
+        ("q,__provider_output\nx,y\n", "rows.csv:2:1: __provider_output: an agent gives the answers: play recorded"),
+        ("q,__providerOutput\nx,y\n", "rows.csv:2:1: __providerOutput: an agent gives the answers: play recorded"),
+        ("vars.a,vars.a.b\nx,y\n", "rows.csv:2:1: vars.a.b: this variable has a value from another column"),
+        ("vars.a.b,a\nx,y\n", "rows.csv:2:1: a: this variable has a value from another column"),
+        ("vars.\nx\n", "rows.csv:2:1: vars.: this variable has a value from another column, or no name"),
         ("q\nx,y\n", "rows.csv:2:1: a cell without a column"),
         ('q\n"x\n', "rows.csv:2:1: not a CSV table: unexpected end of data"),
         ("q\n", "rows.csv:1:1: there are no tests in this file"),
