@@ -24,8 +24,6 @@ REFUSED: Final[dict[str, set[str]]] = {
     "agentevals-old-evalcases/tests/evaluators__rubric__15.yaml": {NO_INPUT, UNKNOWN_KEY},
     "agentevals-old-evalcases/tests/specification__evalcase-schema__16.yaml": {NOTHING_TO_GRADE_BY},
     "agentevals-old-evalcases/tests/specification__evalcase-schema__17.yaml": {NO_INPUT},
-    "agentv/seed-9022d87/examples/features/tool-trajectory-advanced/evals/trace-file-demo.eval.yaml": {UNKNOWN_KEY},
-    "agentv/v4.42.4/examples/features/tool-trajectory-advanced/evals/trace-file-demo.eval.yaml": {UNKNOWN_KEY},
     "agentv-docs-head/files/evaluation__eval-cases__02.yaml": {NOTHING_TO_GRADE_BY},
     "agentv-docs-head/files/evaluation__eval-cases__03.yaml": {NOTHING_TO_GRADE_BY},
     "agentv-docs-head/files/evaluation__eval-cases__04.yaml": {NOTHING_TO_GRADE_BY},

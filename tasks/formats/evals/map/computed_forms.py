@@ -143,7 +143,8 @@ ANSWER_FORMS = (
 _ARGS_MATCH = Key((*TEXT, *LIST), items=TEXT, says="exact, superset, subset, ignore, or the fields compared.")
 EXPECTED_KEYS: Keys = {
     "tool": Key(TEXT, needed=True, says="The tool's name."),
-    "args": Key((*MAPPING, *TEXT)),
+    "args": Key((*MAPPING, *TEXT), spellings=("input",)),
+    "output": Key(says="The result; passgate compares none."),
     "args_match": _ARGS_MATCH,
     "max_duration_ms": Key(NUMBER, says="The most milliseconds of the call."),
 }
@@ -210,7 +211,10 @@ def _expected(item: Node, sources: Sources) -> ExpectedCall | None:
     if args is not None and isinstance(args.value, str) and args.value != "any":
         sources.refuse(args, f"expected a mapping or 'any', not {args.value!r}")
         return None
-    return build(ExpectedCall, parts.values, item, sources) if parts.sound else None
+    if (output := parts.get("output")) is not None:
+        sources.cannot_run(output, "results of calls are not compared: let a `script` grader do it", at_key=True)
+    fields = parts.only(*ExpectedCall.model_fields)
+    return build(ExpectedCall, fields, item, sources) if parts.sound else None
 
 
 _USED_KEYS: Keys = {

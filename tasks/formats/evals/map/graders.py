@@ -62,6 +62,17 @@ _FOREIGN = {
     *("rouge_s", "search_rubric", "select_best", "similar", "tool_call_f1", "trace_error_spans"),
     *("trace_span_count", "trace_span_duration", "webhook"),
 }
+# What does the same here, where it is not a program that gives a score.
+_IN_PLACE = {
+    **dict.fromkeys(("agent_rubric", "g_eval", "factuality", "answer_relevance", "similar"), "llm-rubric"),
+    **dict.fromkeys(("model_graded_closedqa", "model_graded_factuality"), "llm-rubric"),
+    **dict.fromkeys(("contains_json", "is_valid_openai_tools_call", "is_valid_function_call"), "javascript"),
+    "tool_call_f1": "trajectory:tool-sequence",
+    "trace_span_count": "trajectory:step-count",
+    "inline_assert": "javascript",
+}
+NO_TRANSFORM = "passgate transforms no answers: let a `script` grader read the answer as it is"
+_TRANSFORMS = frozenset({"transform", "postprocess", "preprocessors"})
 _FAMILIES = ("similar:", "promptfoo:")
 GRADER_LISTS = ("assert", "assertions", "evaluators")
 _NOT = "not_"
@@ -187,6 +198,10 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
     form, negated = _form(kind, sources)
     if form is None:
         return _without_form(node, kind, negated, sources)
+    transforms = sorted(_TRANSFORMS & node.value.keys() - form.keys.keys())
+    for key in transforms:
+        sources.cannot_run(node.child(key), NO_TRANSFORM, at_key=True)
+    node = node.with_value({key: value for key, value in node.value.items() if key not in transforms})
     keys = {**BASE_KEYS, **({} if form.further else DESCRIPTION), **form.keys}
     parts = take_apart(node, keys, sources.complaints, further=form.further)
     before = len(sources.complaints.problems)
@@ -223,7 +238,8 @@ def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Gr
         known = [*_BY_NAME] if "_" in written else [form.replace("_", "-") for form in _BY_NAME]
         sources.refuse(kind, f"unknown evaluator {written!r}{nearest(written, known)}")
         return None
-    sources.cannot_run(kind, f"passgate has no evaluator {written!r}")
+    instead = _IN_PLACE.get(name.partition(":")[0], "script")
+    sources.cannot_run(kind, f"passgate has no evaluator {written!r}; write `{instead}` instead")
     own = {key: value for key, value in node.value.items() if snake_case(key) in BASE_KEYS}
     parts = take_apart(node.with_value(own), BASE_KEYS, sources.complaints)
     base = _base(parts, negated, sources)

@@ -9,7 +9,8 @@ from passgate.tasks.formats.evals.map.sources import Sources, present
 from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
 from passgate.tasks.formats.schema_check import Kind, is_kind, shown, wrong_kind
-from passgate.tasks.model.assertions import Criterion, Rubrics, ScoreRange
+from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics, ScoreRange
+from passgate.tasks.model.graders import Composite, Grader
 
 HIGHEST = 10  # points go from 0 to 10
 
@@ -48,7 +49,9 @@ _RUBRIC_KEYS: Keys = {
     **_JUDGE_KEYS,
     "criteria": Key(LIST, spellings=("rubrics", "value", "items"), needed=True, says="The items."),
 }
+_NO_PROGRAM = "a prompt that a program makes is not to be had; write the text, with {{ }} for what changes"
 _POINTS = re.compile("0?[0-9]|10")
+_RUBRICS = re.compile(r"\{\{\s*rubrics?\s*\}\}")
 _PREFIXES = ("./", "../", "/", FILE_SCHEME)
 _FILE_NAME = re.compile(
     r"\S+\.(md|markdown|txt|text|prompt|j2|jinja|jinja2|njk|hbs|mustache|ya?ml|json)", re.IGNORECASE
@@ -82,7 +85,7 @@ def _rubrics(parts: Parts, sources: Sources, said: Node | None = None) -> Option
 
 def _judge_options(parts: Parts, sources: Sources) -> Options:
     for name, part in parts.only("preprocessors", "transform").items():
-        sources.cannot_run(part, f"passgate has no {name!r} for judges")
+        sources.cannot_run(part, f"passgate has no {name!r} for judges: let a `script` grader read the answer")
     prompt, target = parts.get("prompt"), parts.get("target")
     options = prompt_parts(prompt, sources) if prompt is not None else {}
     if target is not None:
@@ -98,15 +101,33 @@ def prompt_parts(node: Node, sources: Sources) -> Options:
     one. There is no text where a file is missing or a program makes it, which keeps the test from running.
     """
     if not isinstance(node.value, str):
-        sources.cannot_run(node, "a prompt that a program makes is not to be had")
+        sources.cannot_run(node, _NO_PROGRAM)
         return {}
     if not names_file(node.value):
         return {"prompt": node}
     if _PROGRAM.fullmatch(node.value):
-        sources.cannot_run(node, f"a prompt that a program makes is not to be had: {node.value!r}")
+        sources.cannot_run(node, f"{_NO_PROGRAM}: {node.value!r}")
         return {}
     path, text = sources.text(node, node.value.removeprefix(FILE_SCHEME), called=node.value)
     return {} if text is None else {"prompt": node.with_value(text), "prompt_file": node.with_value(path)}
+
+
+def with_prompt(graders: Sequence[Grader], prompt: Options) -> tuple[Grader, ...]:
+    """The graders with a prompt, the options of `prompt_parts`, where they ask a judge and have none of their own."""
+    text = {name: part.value for name, part in prompt.items()}
+    changed: list[Grader] = []
+    for grader in graders:
+        if isinstance(grader, Composite):
+            members = with_prompt(grader.assertions, prompt)
+            changed.append(grader.model_copy(update={"assertions": members}))
+        elif isinstance(grader, LlmGrader) and not grader.prompt and "prompt" in text:
+            own = _RUBRICS.sub("{{ criteria }}", text["prompt"])  # without items they are the criteria
+            changed.append(grader.model_copy(update={**text, "prompt": own, "prompt_file": None}))
+        elif isinstance(grader, Rubrics) and not grader.prompt and "prompt" in text:
+            changed.append(grader.model_copy(update={"prompt": text["prompt"]}))
+        else:
+            changed.append(grader)
+    return tuple(changed)
 
 
 def names_file(text: str) -> bool:

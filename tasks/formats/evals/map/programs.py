@@ -24,7 +24,7 @@ _CODE_KEYS: Keys = {
     "command": Key((*TEXT, *LIST), spellings=("script",), needed=True),
     "cwd": Key(TEXT),
     "config": Key(MAPPING),
-    "target": Key(says="Asks for a proxy of model calls, which passgate does not have."),
+    "target": Key(spellings=("provider",), says="Asks for a proxy of model calls, which passgate does not have."),
     "timeout_seconds": Key(NUMBER, says="How long it may take."),
 }
 
@@ -33,7 +33,8 @@ def _code(parts: Parts, sources: Sources) -> Options:
     options = parts.only("timeout_seconds")
     command, target, cwd = parts.get("command"), parts.get("target"), parts.get("cwd")
     if target is not None and target.value is not False:
-        sources.cannot_run(target, "a proxy for the model calls of a grader is not to be had")
+        what = "a proxy for the model calls of a grader is not to be had"
+        sources.cannot_run(target, f"{what}; let it call the model itself, or write an `llm-rubric`")
     if command is not None and isinstance(command.value, str | list):
         options |= command_parts(command, cwd if as_text(cwd) else None, sources)
     return options | _config(parts)

@@ -11,7 +11,7 @@ from passgate.tasks.formats.evals.map.graders import GRADER_LISTS, read_own_grad
 from passgate.tasks.formats.evals.map.messages import Variables, read_messages
 from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.map.tests import TEST_KEYS, ReadTest, SuiteWide, read_test
+from passgate.tasks.formats.evals.map.tests import NO_PREPROCESSORS, TEST_KEYS, ReadTest, SuiteWide, read_test
 from passgate.tasks.formats.evals.read.compose import raw_tests
 from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.formats.evals.read.node import Complaints, Node
@@ -25,7 +25,7 @@ from passgate.tasks.model.task import TaskFile
 
 Shown = Callable[[Path], str]  # a file's name as users know it
 _NOT_HAD = {
-    "preprocessors": "passgate runs no preprocessors of files",
+    "preprocessors": NO_PREPROCESSORS,
 }
 _KINDS = {
     **{key: TEST_KEYS[key].kinds for key in ("suite", "description", "metadata", "governance", "tags", "input_files")},

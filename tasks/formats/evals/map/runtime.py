@@ -74,6 +74,10 @@ REPEAT_KEYS: Keys = {
 }
 _TARGET_NAMES = ("name", "label", "id", "use_target")  # the keys that may hold the name of a target
 _MOST_TRIALS = 1000
+_FILTERS = ("filter_range", "filter_pattern", "filter_sample")
+# What a target says of how it is asked and what it answers.
+_OF_TARGETS = ("transform", "prompts", "environment", "env", "inputs", "delay", "runtime")
+_NOT_OF_TARGETS = "is not used: the agent is that of --agent, described in agents.yaml"
 _NOT_HAD = {key: f"passgate has no `{key}` of another tool" for key in ("sandbox", "agent_options")}
 _NAME_OF_RUN = "the name of a run stands under `tags`, as in {experiment: NAME}; here stand target, repeat and the like"
 
@@ -139,6 +143,8 @@ def check_runtime(node: Node, sources: Sources) -> None:
         if name == "execution":
             check_execution(block, sources.complaints)
         sources.cannot_have(block, _NOT_HAD)
+        for asked in present(block.get(key) for key in _FILTERS):
+            sources.warn(asked, "all tests are run; choose some with --task", at_key=True)
 
 
 def _max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
@@ -181,7 +187,12 @@ def _target_of(runtime: Runtime, sources: Sources) -> tuple[str | None, Sequence
         for target in said.items() if isinstance(said.value, list) else (said,):
             name = target.value
             if isinstance(name, dict):
-                name = next((str(name[key]) for key in _TARGET_NAMES if name.get(key) is not None), None)
+                target = _by_its_id(target)
+                name = next(
+                    (str(target.value[key]) for key in _TARGET_NAMES if target.value.get(key) is not None), None
+                )
+                for asked in present(target.get(key) for key in _OF_TARGETS):
+                    sources.warn(asked, _NOT_OF_TARGETS, at_key=True)
             elif not isinstance(name, str):
                 sources.refuse(target, f"expected the name of a target, not {shown(name)}")
             if isinstance(name, str) and name:
@@ -197,3 +208,11 @@ def _target_of(runtime: Runtime, sources: Sources) -> tuple[str | None, Sequence
         chosen = f", and has the hooks of {known[0]} unless it is called like one of them" if hooks else ""
         sources.warn(several, f"{what}{chosen}", at_key=True)
     return (known[0] if known else None), (tuple(named.values()) if hooks else ())
+
+
+def _by_its_id(target: Node) -> Node:
+    """A target that is written as the key of what is said of it, as in `{"openai:gpt-5": {label: gpt}}`."""
+    (name, said), *others = target.value.items() or [("", None)]
+    if others or not isinstance(said, dict):
+        return target
+    return target.child(name).with_value({"id": name, **said})

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from passgate.tasks.formats.discover import SUITES, suite_of
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE
-from passgate.tasks.formats.evals.map.graders import Graders, read_list, read_own_graders
+from passgate.tasks.formats.evals.map.graders import NO_TRANSFORM, Graders, read_list, read_own_graders
+from passgate.tasks.formats.evals.map.judges import prompt_parts, with_prompt
 from passgate.tasks.formats.evals.map.messages import Variables, read_expected, read_input, read_messages, variables_of
 from passgate.tasks.formats.evals.map.native import with_native
 from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime, run_of
@@ -31,6 +32,8 @@ from passgate.tasks.model.messages import TaskMessage, as_prompt
 from passgate.tasks.model.task import Environment, SimulatedUser, Suite, TaskFile
 
 _DEFAULT = LlmGrader(type="llm_grader")  # grades a test that has criteria or an expected answer and no grader
+_OWN_SCORE = "the score is the mean by `weight`, against `threshold`; write a `script` grader, `required`, for another"
+NO_PREPROCESSORS = "passgate runs no preprocessors: let a `script` grader read the file"
 TEST_KEYS: Keys = {
     "criteria": Key(TEXT, spellings=("expected_outcome",)),
     "input": Key(spellings=("input_messages",)),
@@ -48,6 +51,10 @@ TEST_KEYS: Keys = {
     **dict.fromkeys(("workspace", "environment"), Key((*MAPPING, *TEXT))),
     **dict.fromkeys(("expected_output", "expected_messages"), Key()),
     **dict.fromkeys(("provider", "providers", "prompts", "preprocessors"), Key()),
+    "assert_scoring_function": Key(instead=_OWN_SCORE),
+    "evaluator": Key(instead="write `assert`"),
+    "postprocess": Key(instead=NO_TRANSFORM),
+    "provider_output": Key(instead="play recorded answers with `--agent replay:FOLDER`; leave it out here"),
 }
 OPTIONS_KEYS: Keys = {
     **dict.fromkeys(("provider", "transform", "transform_vars", "postprocess", "rubric_prompt"), Key()),
@@ -56,12 +63,10 @@ OPTIONS_KEYS: Keys = {
     "repeat": Key(WHOLE),
 }
 OPTIONS_NOT_HAD = {
-    "transform": "passgate transforms no answers",
-    "transform_vars": "passgate transforms no variables",
-    "postprocess": "passgate transforms no answers",
-    "prefix": "passgate has no prefix of prompts",
-    "suffix": "passgate has no suffix of prompts",
-    "rubric_prompt": "a judge's prompt stands with its grader",
+    "transform": NO_TRANSFORM,
+    "transform_vars": "passgate transforms no variables: write the finished ones into `vars`",
+    "postprocess": NO_TRANSFORM,
+    **dict.fromkeys(("prefix", "suffix"), "write it into the prompt, under `prompts`"),
     "store_output_as": "every trial stands alone: no test gets the answer of another",
 }
 TURN_KEYS: Keys = {
@@ -103,7 +108,7 @@ def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) ->
     check_runtime(test.node, sources)
     for said in raw.runs:
         take_apart(said, RUN_KEYS, sources.complaints)
-    sources.cannot_have(test, {"preprocessors": "passgate runs no preprocessors of files"})
+    sources.cannot_have(test, {"preprocessors": NO_PREPROCESSORS})
     if options := as_mapping(test.get("options")):
         sources.cannot_have(take_apart(options, OPTIONS_KEYS, sources.complaints), OPTIONS_NOT_HAD)
     told, messages, user = _told(test, raw, wide_for, sources)
@@ -142,6 +147,8 @@ def _told(
     of_turns = turns is not None and any(turn.assertions for turn in turns.turns)
     is_graded = graders.said or of_turns or (wide.graders.said and not alone)
     listed: tuple[Grader, ...] = (*graders.all, *(() if alone else wide.graders.all)) if is_graded else (_DEFAULT,)
+    if (prompt := (as_mapping(test.get("options")) or test.node).get("rubric_prompt")) is not None:
+        listed = with_prompt(listed, prompt_parts(variables.filled_in_graders(prompt), sources))
     if turns is not None:
         # The test's own graders grade the whole conversation and count as one more turn.
         listed = (turns.model_copy(update={"conversation": listed}),)

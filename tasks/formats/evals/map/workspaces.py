@@ -64,6 +64,10 @@ EXTENSION_KEYS: Keys = {"id": _TEXT, "hook": _TEXT, "config": Key(MAPPING), **_R
 _MODULES = re.compile(r".+\.[cm]?[jt]sx?")
 _EXTENSION = f"expected `{FILE_SCHEME}PATH:HOOK` or `{AGENT_RULES}:HOOK`, with one of {', '.join(EXTENSION_HOOKS)}"
 _NO_MODULE = "is no JavaScript or TypeScript module; give any other program as `workspace: {hooks: {before_each: ...}}`"
+_OF_SETUP = (
+    "passgate copies it before `setup` runs; for a repository write `workspace: {repos: [{repo: URL, commit: SHA}]}`, "
+    'else leave `workdir` out and let `setup` write into "$WORKSPACE_PATH"'
+)
 _MOST_ANCESTORS = 100_000
 _NO_DOCKER = "passgate runs nothing in Docker"
 _OF_DOCKER_ALONE = "is for `type: docker`, which passgate does not run; leave it out, and limit trials by budgets"
@@ -130,9 +134,15 @@ def _workspace(node: Node, sources: Sources) -> dict[str, Any]:
     return fields
 
 
-def _template(node: Node | None, sources: Sources) -> dict[str, Any]:
+def _template(node: Node | None, sources: Sources, hint: str = "") -> dict[str, Any]:
     name = as_text(node)
-    return {} if node is None or name is None else {"template": sources.folder(node, name)}
+    if node is None or name is None:
+        return {}
+    before = len(sources.complaints.cannot_run)
+    folder = sources.folder(node, name)
+    if hint and len(sources.complaints.cannot_run) > before:
+        sources.complaints.cannot_run[before:] = [node.problem(f"no file {name!r}: {hint}")]
+    return {"template": folder}
 
 
 def _environment(node: Node, sources: Sources) -> dict[str, Any]:
@@ -143,8 +153,9 @@ def _environment(node: Node, sources: Sources) -> dict[str, Any]:
     else:
         for asked in parts.only(*_OF_DOCKER).values():
             sources.refuse(asked, _OF_DOCKER_ALONE, at_key=True)
-    fields = _template(parts.get("workdir"), sources)
-    if setup := parts.get("setup"):
+    setup = parts.get("setup")
+    fields = _template(parts.get("workdir"), sources, _OF_SETUP if setup is not None else "")
+    if setup is not None:
         said = setup if isinstance(setup.value, dict) else setup.with_value({"command": setup.value})
         hook = _command(take_apart(said, HOOK_KEYS, sources.complaints), sources)
         fields |= {} if hook is None else {"before_all": hook}

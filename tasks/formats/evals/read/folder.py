@@ -97,7 +97,9 @@ def kind_of(file: Path, sources: SourceTexts | None = None) -> Kind | None:
         return "eval"
     if _has_case_keys(keys) or (file.name in CASE_FILES and keys & _CASE_KEYS):
         return "cases"
-    is_data_set = is_yaml and name.startswith("dataset")
+    # A list of something else beside a data set, as the scores of its graders, has its name too.
+    is_list_of_others = depth > 1 and keys.isdisjoint({"id", *_CASE_KEYS})
+    is_data_set = is_yaml and name.startswith("dataset") and not is_list_of_others
     return "eval" if name in _EVAL_NAMES or name.endswith(_EVAL_SUFFIXES) or is_data_set else None
 
 

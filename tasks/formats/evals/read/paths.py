@@ -13,6 +13,11 @@ from passgate.tasks.formats.evals.read.node import Complaints, Node
 PROJECT_MARK = ".agentv"  # the folder of AgentV's settings, which lies at the top of a project
 _ENDINGS = re.compile(r"((\A|\.)eval)?(\.yaml|\.yml|\.jsonl|\.json|\.csv)?\Z", re.IGNORECASE | re.ASCII)
 
+_HINTS = {
+    re.compile(r"^ref://"): "names of another tool's settings are not looked up; write `file://` and the path",
+    re.compile(r"\.([cm]?js|py):\w+$"): "no function gives tests; write what it returns into a JSONL file",
+}
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -69,7 +74,8 @@ def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> 
         complaints.problems.append(node.problem(f"{name!r} leaves the repository"))
         return None
     if found is None:
-        complaints.cannot_run.append(node.problem(f"no file {name!r}"))
+        hint = next((f": {hint}" for pattern, hint in _HINTS.items() if pattern.search(name)), "")
+        complaints.cannot_run.append(node.problem(f"no file {name!r}{hint}"))
     return found
 
 

@@ -20,7 +20,8 @@ from passgate.tasks.formats.schema_check import nearest
 
 _GRADERS = ("assert", "assertions")
 MAX_PROMPT_BYTES = 1024 * 1024
-_PROMPT_CONTENTS = ("raw", "prompt", "file")
+_PROMPT_CONTENTS = ("raw", "prompt", "file", "path")
+_MADE = ("function", "function_file")  # of a prompt: what makes its text
 _PROMPT_DOCUMENTS = frozenset({".json", ".yaml", ".yml"})
 _PROMPT_PROGRAMS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts"})
 _PROMPT_FILES = _PROMPT_DOCUMENTS | _PROMPT_PROGRAMS | {".txt", ".md", ".j2"}
@@ -199,23 +200,31 @@ def read_prompts(root: Node, documents: Documents) -> list[PromptTemplate]:
 
 
 def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
-    documents.refuse_unknown_keys(item, (*_PROMPT_CONTENTS, "id", "label"))
+    documents.refuse_unknown_keys(item, (*_PROMPT_CONTENTS, *_MADE, "id", "label", "prefix", "suffix", "config"))
     names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
     given = [part for part in map(item.get, _PROMPT_CONTENTS) if part is not None]
     identity = item.get("id")
     if not given and identity is not None and _is_path(str(identity.value)):
         given = [identity]
-    if len(given) != 1:
+    made = [part for part in map(item.get, _MADE) if part is not None]
+    for part in made:
+        message = "no function makes a prompt here; write its text, with {{ }} for what changes"
+        documents.complaints.cannot_run.append(part.problem(message, at_key=True))
+    if len((*given, *made)) != 1:
         documents.refuse(item.problem(f"expected one of: {', '.join(_PROMPT_CONTENTS)}"))
         return
-    part = given[0]
+    part = (*given, *made)[0]
     nodes = [part] if isinstance(part.value, str | list) else []
     if not nodes:
         documents.refuse(part.problem("expected a text or a list of messages"))
-    elif isinstance(part.value, str) and (part.path[-1] == "file" or _is_path(part.value)):
+    elif isinstance(part.value, str) and not made and (part.path[-1] in {"file", "path"} or _is_path(part.value)):
         nodes = [node for file in files_of(part, documents) for node in _of_file(file, part, documents)]
+    before, after = (str(item.value.get(key) or "") for key in ("prefix", "suffix"))
     for node in nodes:
-        yield PromptTemplate(node, names[0] if names else "", names)
+        whole = node.with_value(f"{before}{node.value}{after}") if isinstance(node.value, str) else node
+        if whole is node and (before or after):
+            documents.refuse(item.problem("`prefix` and `suffix` are for a text; write them into the messages"))
+        yield PromptTemplate(whole, names[0] if names else "", names)
 
 
 def _is_path(text: str) -> bool:

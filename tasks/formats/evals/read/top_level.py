@@ -67,6 +67,24 @@ TOP_LEVEL_KEYS: Mapping[str, str] = {
     "env": "values for `{{ env.NAME }}`",
 }
 _PRIVATE = "x-"
+_REPEAT = "write `evaluate_options: {repeat: N}`"
+_PROMPTS = "name the prompts of a test under its `prompts`"
+# Keys that the other tool has or had, and what to write in their place.
+_INSTEAD: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("repeat", "runs"), _REPEAT),
+    **dict.fromkeys(("providerPromptMap", "provider_prompt_map"), _PROMPTS),
+    "derived_metrics": "ask the history for it, or write a `script` grader that gives it as its score",
+    "early_exit": "leave it out: trials that cannot change the verdict are not run",
+    "evaluator": "write `assert`",
+    "expected_output": "write it into each test, or as `default_test: {vars: {expected_output: ...}}`",
+    "graders": "name the judge in gates.yaml, under `judge`",
+    "imports": "write `tests: [{include: PATH, type: suite}]`",
+    "model": "name it with --agent, as in openai:MODEL, or in agents.yaml",
+    "nunjucks_filters": "write the finished texts into `vars`",
+    "on_run_complete": "write `extensions: [file://PATH:afterAll]`",
+    "output_path": "leave it out: `passgate run --json` and `passgate report` give the results",
+    "workers": "write `concurrency` into gates.yaml, or --jobs",
+}
 
 
 def check_execution(execution: Node, complaints: Complaints) -> None:
@@ -91,6 +109,7 @@ def check_top_level(root: Node, complaints: Complaints) -> None:
         if key not in TOP_LEVEL_KEYS and not key.startswith(_PRIVATE):
             close = difflib.get_close_matches(key, list(TOP_LEVEL_KEYS), n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"keys of your own begin with `{_PRIVATE}`"
+            remedy = _INSTEAD.get(key, remedy)
             complaints.problems.append(root.child(key).problem(f"unknown key; {remedy}", at_key=True))
     for key in ROOT_RULES:
         _check_key(root, key, complaints)

@@ -8,7 +8,7 @@ import pytest
 
 from passgate.tasks.model.assertions import CodeGrader, FieldCheck
 from tests.unit.formats.evals.eval_files import write
-from tests.unit.formats.evals.eval_tasks import read_file, read_test
+from tests.unit.formats.evals.eval_tasks import Answer, read_file, read_test
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
 JPEG = base64.b64encode(b"\xff\xd8\xff\xe0" + bytes(300)).decode()
@@ -136,3 +136,111 @@ def test_expected_messages_are_messages(tmp_path: Path, said: Any, text: str, to
     task = read_test(tmp_path, expected_messages=said).one
     assert task.reference_answer == text
     assert [call.tool for message in task.expected_messages for call in message.tool_calls] == tools
+
+
+OF_PROMPTS: dict[str, Any] = {"suite": "golden", "prompts": ["{{ question }}"]}
+PLAIN: dict[str, Any] = {"id": "t", "vars": {"question": "Why?"}, "assert": [{"type": "contains", "value": "zebra"}]}
+
+
+def of_prompts(root: Path, top: Any = None, **said: Any) -> Answer:
+    """A test of a file with prompts that says this in addition."""
+    return read_file(
+        root, {**OF_PROMPTS, "tests": [PLAIN | said], **(top or {})}, files={"p.txt": "{{ question }} Say."}
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "asked"),
+    [
+        ({"path": "p.txt"}, "Why? Say."),
+        ({"raw": "{{ question }}", "prefix": "Think. ", "suffix": " Say.", "config": {}}, "Think. Why? Say."),
+    ],
+)
+def test_prompts_may_be_named_by_path_and_have_words_around_them(tmp_path: Path, prompt: Any, asked: str) -> None:
+    assert of_prompts(tmp_path, {"prompts": [prompt]}).one.prompt == asked
+
+
+@pytest.mark.parametrize("key", ["function", "function_file"])
+def test_a_prompt_that_a_function_makes_keeps_the_tests_from_running(tmp_path: Path, key: str) -> None:
+    answer = of_prompts(tmp_path, {"prompts": [{"label": "l", key: "./p.js"}]})
+    assert (answer.problems, len(answer.tasks)) == ([], 1)
+    assert answer.cannot_run[0].startswith(f"prompts[0].{key}: no function makes a prompt here; write its text")
+
+
+def test_a_default_prompt_of_judges_goes_to_those_without_their_own(tmp_path: Path) -> None:
+    asked = "Does {{ output }} say {{ rubric }}?"
+    judges = [
+        {"type": "llm-rubric", "value": "it is kind"},
+        {"type": "llm-rubric", "value": ["it is kind"]},
+        {"type": "llm-rubric", "value": "it is kind", "prompt": "Own: {{ output }}"},
+        {"type": "assert-set", "assert": [{"type": "llm-rubric", "value": "it is kind"}]},
+    ]
+    top = {"default_test": {"options": {"rubric_prompt": asked}}}
+    one, items, own, several = of_prompts(tmp_path, top, **{"assert": judges}).one.graders
+    without_items = "Does {{ output }} say {{ criteria }}?"
+    assert (one.prompt, items.prompt, own.prompt) == (without_items, asked, "Own: {{ output }}")
+    assert several.assertions[0].prompt == without_items
+
+
+def test_a_provider_may_be_written_as_a_key_and_its_own_settings_are_not_used(tmp_path: Path) -> None:
+    hooks = {"before_each": {"command": ["ls"]}}
+    answer = of_prompts(tmp_path, {"providers": [{"openai:gpt": {"label": "gpt", "hooks": hooks, "transform": "x"}}]})
+    assert answer.one.target == "gpt"
+    assert [each.target for each in answer.one.workspace.target_hooks] == ["gpt"]
+    assert answer.warnings[0].endswith("transform: is not used: the agent is that of --agent, described in agents.yaml")
+
+
+def test_a_range_of_tests_is_not_taken_silently(tmp_path: Path) -> None:
+    (warning,) = of_prompts(tmp_path, {"evaluate_options": {"filter_range": [0, 1]}}).warnings
+    assert warning == "evaluate_options.filter_range: all tests are run; choose some with --task"
+
+
+@pytest.mark.parametrize(
+    ("top", "said", "remedy"),
+    [
+        ({"graders": []}, {}, "graders: unknown key; name the judge in gates.yaml, under `judge`"),
+        ({"derived_metrics": []}, {}, "derived_metrics: unknown key; ask the history for it"),
+        ({"output_path": "x"}, {}, "output_path: unknown key; leave it out: `passgate run --json`"),
+        ({"nunjucks_filters": {}}, {}, "nunjucks_filters: unknown key; write the finished texts into `vars`"),
+        ({"on_run_complete": "x"}, {}, "on_run_complete: unknown key; write `extensions: [file://PATH:afterAll]`"),
+        ({"repeat": 3}, {}, "repeat: unknown key; write `evaluate_options: {repeat: N}`"),
+        ({"model": "x"}, {}, "model: unknown key; name it with --agent, as in openai:MODEL"),
+        ({"default_test": {"assert_scoring_function": "x"}}, {}, "default_test.assert_scoring_function: the score is"),
+        ({}, {"provider_output": "x"}, "tests[0].provider_output: play recorded answers with `--agent replay:FOLDER`"),
+        ({"default_test": "ref://x"}, {}, "default_test: no file 'ref://x': names of another tool's settings are not"),
+        ({"tests": "file://p.py:make"}, {}, "tests: no file 'p.py:make': no function gives tests; write what it ret"),
+        ({}, {"postprocess": "x"}, "tests[0].postprocess: passgate transforms no answers: let a `script` grader read"),
+    ],
+)
+def test_a_key_that_is_not_read_is_refused_with_what_to_write(tmp_path: Path, top: Any, said: Any, remedy: str) -> None:
+    (problem,) = of_prompts(tmp_path, top, **said).problems
+    assert problem.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("top", "said", "remedy"),
+    [
+        (
+            {"environment": {"type": "host", "workdir": "./gone", "setup": {"command": ["ls"]}}},
+            {},
+            "environment.workdir: no file './gone': passgate copies it before `setup` runs; for a repository write",
+        ),
+        (
+            {},
+            {"assert": [{"type": "script", "command": "ls", "provider": {"max_calls": 1}}]},
+            "tests[0].assert[0].provider: a proxy for the model calls of a grader is not to be had; let it call",
+        ),
+        (
+            {},
+            {"assert": [{"type": "tool-trajectory", "mode": "exact", "expected": [{"tool": "a", "output": 1}]}]},
+            "tests[0].assert[0].expected[0].output: results of calls are not compared: let a `script` grader do it",
+        ),
+    ],
+)
+def test_what_cannot_be_had_says_what_to_write(tmp_path: Path, top: Any, said: Any, remedy: str) -> None:
+    assert of_prompts(tmp_path, top, **said).cannot_run[0].startswith(remedy)
+
+
+def test_arguments_of_an_expected_call_may_be_called_its_input(tmp_path: Path) -> None:
+    grader = {"type": "tool-trajectory", "mode": "exact", "expected": [{"tool": "a", "input": {"b": 1}}]}
+    assert read_test(tmp_path, **{"assert": [grader]}).one.graders[0].expected[0].args == {"b": 1}

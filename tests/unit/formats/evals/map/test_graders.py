@@ -158,13 +158,17 @@ def test_config_holds_options_and_two_names_may_say_the_same(tmp_path: Path) -> 
     assert read(tmp_path, {"type": "latency", "threshold": 2, "max_ms": 2.0}).one.threshold == 2
 
 
-@pytest.mark.parametrize("kind", ["similar", "rouge-n", "promptfoo:redteam:bola"])
-def test_an_evaluator_of_another_tool_is_kept_and_keeps_the_test_from_running(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "instead"), [("similar", "llm-rubric"), ("rouge-n", "script"), ("promptfoo:redteam:bola", "script")]
+)
+def test_an_evaluator_of_another_tool_is_kept_and_keeps_the_test_from_running(
+    tmp_path: Path, kind: str, instead: str
+) -> None:
     graders = read(tmp_path, {"type": kind, "value": "a", "threshold": 0.7, "required": True, "metric": "m"})
     assert graders.one == Unavailable(
         type="unavailable", kind=kind, options={"value": "a", "threshold": 0.7}, required=True, name="m"
     )
-    assert graders.cannot_run == [f"[0].type: passgate has no evaluator {kind!r}"]
+    assert graders.cannot_run == [f"[0].type: passgate has no evaluator {kind!r}; write `{instead}` instead"]
 
 
 @pytest.mark.parametrize("value", [42, "a", [1, {"b": None}], {"a": 1}, True, None, 0.5])

@@ -27,6 +27,7 @@ def test_a_prompt_that_is_a_path_is_read(tmp_path: Path, path: str) -> None:
     assert graders.cannot_run == []
 
 
+PROXY = "a proxy for the model calls of a grader is not to be had; let it call the model"
 BY_A_PROGRAM = "[0].prompt: a prompt that a program makes is not to be had"
 TWICE = "'criteria' holds the items of the rubric too; keep one"
 
@@ -106,7 +107,7 @@ def test_a_code_grader_is_a_command_with_its_config(tmp_path: Path) -> None:
     assert graders.cannot_run == []
     with_target = read(tmp_path, {"type": "code-grader", "command": ["true"], "target": {"max_calls": 3}})
     assert with_target.one == CodeGrader(type="code_grader", command=("true",))
-    assert with_target.cannot_run == ["[0].target: a proxy for the model calls of a grader is not to be had"]
+    assert with_target.cannot_run == [f"[0].target: {PROXY} itself, or write an `llm-rubric`"]
 
 
 NAMED = "a score range is named by a whole number from 0 to 10"

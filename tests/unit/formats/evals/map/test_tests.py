@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from passgate.tasks.formats.evals.map.graders import NO_TRANSFORM
 from passgate.tasks.formats.evals.map.tests import merged
 from passgate.tasks.formats.evals.read.paths import Ground, full_id
 from passgate.tasks.model.assertions import LlmGrader
@@ -128,8 +129,11 @@ def test_graders_in_two_places_must_be_the_same(tmp_path: Path, place: str) -> N
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"preprocessors": [{"type": "xlsx"}]}, "passgate runs no preprocessors of files"),
-        ({"options": {"transform": "file://x.ts"}}, "passgate transforms no answers"),
+        ({"preprocessors": [{"type": "xlsx"}]}, "passgate runs no preprocessors: let a `script` grader read the file"),
+        ({"options": {"transform": "file://x.ts"}}, NO_TRANSFORM),
+        ({"options": {"prefix": "x"}}, "write it into the prompt, under `prompts`"),
+        ({"assert": [{"type": "contains", "value": "x", "transform": "output.trim()"}]}, NO_TRANSFORM),
+        ({"assert": [{"type": "script", "command": "ls", "postprocess": "x"}]}, NO_TRANSFORM),
         ({"options": {"storeOutputAs": "x"}}, "every trial stands alone: no test gets the answer of another"),
         ({"execution": {"sandbox": "docker"}}, "passgate has no `sandbox` of another tool"),
         ({"assert": [{"type": "code_judge", "script": ["python", "./gone.py"]}]}, "no file './gone.py' in '.'"),
