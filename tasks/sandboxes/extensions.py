@@ -20,11 +20,17 @@ _MODULE: Final = """\
 const {module, hook, context} = JSON.parse(require("fs").readFileSync(0, "utf8"));
 console.log = console.info = console.debug = console.error;
 process.chdir(context.workspace_path);
-const found = await import(module);
-const run = found[hook] ?? found.default?.[hook];
-if (typeof run !== "function") throw new Error(`the module exports no function ${hook}`);
-const result = await run(context, {hookName: hook});
-process.stdout.write("\\n" + JSON.stringify({result: result ?? null}), () => process.exit(0));
+try {
+  const found = await import(module);
+  const run = found[hook] ?? found.default?.[hook];
+  if (typeof run !== "function") throw new Error(`the module exports no function ${hook}`);
+  const result = await run(context, {hookName: hook});
+  process.stdout.write("\\n" + JSON.stringify({result: result ?? null}), () => process.exit(0));
+} catch (thrown) {
+  const said = (thrown?.errors ?? [thrown]).map((error) => error?.message ?? String(error));
+  const place = String(thrown?.stack ?? "").split("\\n").find((line) => /^ *at /.test(line)) ?? "";
+  process.stderr.write(`\\n${said.join("\\n")}\\n${place}`.trimEnd(), () => process.exit(1));
+}
 """
 # In a process of its own, isolated: after a trial the agent's links may lie where files are copied to.
 _AGENT_RULES: Final = """\
