@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, 
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES
-from passgate.tasks.model.task import EvalTask, TaskFile, Workspace
+from passgate.tasks.model.task import AgentRules, EvalTask, Extension, TaskFile, Workspace
 
 Command = tuple[str, tuple[str, ...]]  # a folder relative to the suites folder, and the words of what runs there
 
@@ -273,9 +273,11 @@ def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:
 
 
 def given_to_agents(tasks: Iterable[EvalTask], suites_folder: Path) -> set[str]:
-    """The folders of a suites folder that agents get copies of, relative to it."""
+    """The files and folders of a suites folder that agents get copies of, relative to it."""
     sandboxes = {f"{SANDBOXES}/{name}/files" for name in sandbox_names(suites_folder)}
-    return sandboxes | {task.workspace.template for task in tasks if task.workspace and task.workspace.template}
+    spaces = [task.workspace for task in tasks if task.workspace is not None]
+    rules = {name for space in spaces for name in rule_files(space)}
+    return sandboxes | rules | {space.template for space in spaces if space.template}
 
 
 def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
@@ -289,12 +291,18 @@ def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
     if workspace is None:
         return task
     moved: dict[str, Any] = {}
-    digest, template = task.task_digest, workspace.template
-    if template is not None and is_outside(template) and (original / template).is_dir():
-        moved["template"] = _seen_from(copy, original / template)
-        before, now = (FileDigests(folder).of(template) for folder in (copy, original))
-        if before != now and moved["template"] != template:
+    given = [*([workspace.template] if workspace.template is not None else []), *rule_files(workspace)]
+    outside = [name for name in given if is_outside(name) and (original / name).exists()]
+    places = {name: _seen_from(copy, original / name) for name in outside}
+    digest = task.task_digest
+    for name in outside:
+        before, now = (FileDigests(folder).of(name) for folder in (copy, original))
+        if before != now and places[name] != name:
             digest = digest_of([digest, now])
+    if workspace.template in places:
+        moved["template"] = places[workspace.template]
+    if workspace.extensions:
+        moved["extensions"] = tuple(_with_rules(extension, places) for extension in workspace.extensions)
     # A copy holds no repository, wherever in it that lies.
     moved["repos"] = tuple(
         repository.model_copy(update={"repo": _seen_from(copy, original / repository.repo)})
@@ -304,6 +312,13 @@ def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
     )
     update = {"workspace": workspace.model_copy(update=moved), "task_digest": digest}
     return task if update["workspace"] == workspace else task.model_copy(update=update)
+
+
+def _with_rules(extension: Extension, places: Mapping[str, str]) -> Extension:
+    if extension.agent_rules is None:
+        return extension
+    rules = {kind: tuple(places.get(name, name) for name in names) for kind, names in extension.agent_rules}
+    return extension.model_copy(update={"agent_rules": AgentRules(**rules)})
 
 
 def _seen_from(folder: Path, path: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.archive import packed, unpack
-from passgate.tasks.formats.digests import judging_outside
+from passgate.tasks.formats.digests import judging_outside, rule_files
 from passgate.tasks.formats.evals.read.documents import ENV_FILE
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
@@ -76,9 +76,10 @@ def _outside(plan: Plan, suites: Path) -> Iterator[Path]:
     """What the tasks go by outside of the suites folder."""
     spaces = [task.workspace for task in plan.tasks if task.workspace is not None]
     templates = [space.template for space in spaces if space.template]
+    rules = [name for space in spaces for name in rule_files(space)]
     repositories = [repository.repo for space in spaces for repository in space.repos]
     recorded = [plan.policy.judge.recorded] if plan.policy.judge.recorded else []
-    for name in {*judging_outside(plan.tasks, suites), *templates, *repositories, *recorded}:
+    for name in {*judging_outside(plan.tasks, suites), *templates, *rules, *repositories, *recorded}:
         place = Path(os.path.normpath(suites / name))
         if os.path.lexists(place) and not place.is_relative_to(suites):
             if suites.is_relative_to(place):

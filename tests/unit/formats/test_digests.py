@@ -267,6 +267,17 @@ def test_a_template_outside_of_the_suites_is_the_originals_where_it_has_it(folde
     assert after == task
 
 
+def test_rules_of_an_agent_outside_of_the_suites_are_the_originals(folders: tuple[Path, Path]) -> None:
+    copy, original = folders
+    (original.parent / "app/main.py").write_text("2")
+    rules = {"hook": "beforeAll", "agent_rules": {"skills": ["../app", "template"]}}
+    task, after, workspace = moved(folders, extensions=[rules])
+    skills = workspace.extensions[0].agent_rules.skills
+    assert ((copy / skills[0]).resolve(), skills[1]) == ((original / "../app").resolve(), "template")
+    assert after.task_digest != task.task_digest
+    assert given_to_agents([task], original) >= {"../app", "template"}
+
+
 def test_with_another_template_the_task_is_another_one(folders: tuple[Path, Path]) -> None:
     digests = set()
     for text in ("2", "3"):
@@ -302,8 +313,13 @@ def test_hooks_run_files_and_messages_have_files_outside_of_their_suites(tmp_pat
         "after_each": {"command": ["sh", "-c", "cp ../agent/skill.md . && sh ../hooks/each.sh"]},
         "before_each": {"command": ["cp", "-r", "../agent", "."]},
     }
-    task = a_task(workspace=Workspace.model_validate({"template": "../app", **hooks}))
-    assert judging_outside([task], suites) == {"../hooks/all.sh", "../agent/__main__.py", "../hooks/each.sh"}
+    around = {
+        "extensions": [{"hook": "beforeEach", "module": "../hooks/prepare.ts"}],
+        "target_hooks": [{"target": "a", "after_all": {"command": ["sh", "../hooks/target.sh"]}}],
+    }
+    task = a_task(workspace=Workspace.model_validate({"template": "../app", **hooks, **around}))
+    names = {"../hooks/all.sh", "../agent/__main__.py", "../hooks/each.sh", "../hooks/prepare.ts", "../hooks/target.sh"}
+    assert judging_outside([task], suites) == names
     values = ("file", "../a.md"), ("text", "../b.md"), ("image", "../c.png"), ("image", "https://host/d.png")
     said = {"role": "user", "content": [{"type": kind, "value": value} for kind, value in values]}
     assert judging_outside([a_task(messages=[said])], tmp_path) == {"../a.md", "../c.png"}
