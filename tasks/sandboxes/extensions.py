@@ -74,8 +74,8 @@ class ExtensionState:
     def told(self) -> dict[str, Any]:
         """The keys that are added to the context of the next extension."""
         paths = {_PATHS: self.provider_context[_PATHS]} if _PATHS in self.provider_context else {}
-        said = {"provider_context": self.provider_context, "metadata": self.metadata, "output": self.output, **paths}
-        return {key: value for key, value in said.items() if value}
+        said = {"metadata": self.metadata, "output": self.output, **paths}
+        return {"provider_context": self.provider_context, **{key: value for key, value in said.items() if value}}
 
     def then(self, returned: Mapping[str, Any]) -> "ExtensionState":
         """The state after one more extension."""

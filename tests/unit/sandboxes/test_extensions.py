@@ -60,7 +60,7 @@ async def test_functions_run_around_the_agent_and_are_told_what_those_before_ret
     assert log == "@beforeAll\nall\n@beforeEach\neach\n"
     assert str(warning).endswith("agent\n@afterEach")
     all_, each = map(json.loads, told.splitlines())
-    assert (all_["hook_name"], all_["test_id"], all_.get("provider_context")) == ("beforeAll", "__before_all__", None)
+    assert (all_["hook_name"], all_["test_id"], all_["provider_context"]) == ("beforeAll", "__before_all__", {})
     assert (each["hook_name"], each["test_id"], each["workspace_path"]) == ("beforeEach", "say-yes", workspace)
     assert (each["case_input"], each["case_metadata"]) == ("Say yes.", {"level": 1})
     assert each["provider_context"] == {"seen": ["beforeAll"], "at": workspace}

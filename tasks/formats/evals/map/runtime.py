@@ -205,7 +205,7 @@ def _target_of(runtime: Runtime, sources: Sources) -> tuple[str | None, Sequence
     if several is not None and len(known) > 1:
         others = ", ".join(known[1:])
         what = f"a run has one agent, that of --agent: it is not run with {others} too"
-        chosen = f", and has the hooks of {known[0]} unless it is called like one of them" if hooks else ""
+        chosen = f"; the hooks are those of the target that has the agent's name, else of {known[0]}" if hooks else ""
         sources.warn(several, f"{what}{chosen}", at_key=True)
     return (known[0] if known else None), (tuple(named.values()) if hooks else ())
 

@@ -107,7 +107,7 @@ def test_targets_may_have_hooks(tmp_path: Path, key: str | None) -> None:
             ),
         )
     )
-    assert answer.warnings[0].endswith("has the hooks of plain unless it is called like one of them")
+    assert answer.warnings[0].endswith("hooks are those of the target that has the agent's name, else of plain")
     assert read(tmp_path, {"targets": [{"name": "a", "hooks": {}}]}).one.workspace is None
 
 
