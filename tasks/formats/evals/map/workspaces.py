@@ -95,7 +95,7 @@ def workspace_of(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], s
     listed = test.get("extensions") or raw.context.root.get("extensions")
     if extensions := tuple(_extensions(listed, sources)) if listed is not None else ():
         fields["extensions"] = extensions
-        described = [node.folder for node in said if node.places.file != raw.context.root.places.file]
+        described = [node.folder for node in said if not node.path]  # those of files of their own
         fields |= {"folder": sources.ground.relative(described[0])} if described else {}
     if of_targets:
         fields["target_hooks"] = of_targets

@@ -150,6 +150,8 @@ def test_a_workspace_may_stand_in_a_file_of_its_own_whose_paths_are_its_own(tmp_
     (tmp_path / "workspace.yaml").write_text("template: ./template\nhooks: {before_all: {command: [ls]}}\n")
     workspace = read(tmp_path, {"workspace": "../workspace.yaml"}).one.workspace
     assert workspace == Workspace(template="template", before_all=Hook(command=("ls",)))
+    extended = read(tmp_path, {"workspace": "../workspace.yaml", "extensions": ["agentv:agent-rules"]}).one.workspace
+    assert (workspace.folder, extended.folder) == (None, ".")
 
 
 def test_what_a_test_says_goes_before_what_its_file_says_and_hooks_may_be_off(tmp_path: Path) -> None:
