@@ -98,7 +98,11 @@ class TrialMeter:
                 message = call.progress.in_words_at("the agent came to its end")
                 self.ledger.trouble(UpstreamError(message, transient=True))
         waited, lasted = self.seconds_waited, time.monotonic() - self._began_at
-        if end is EndReason.TIMED_OUT and waited > max(_MUCH_WAITED_SECONDS, _MUCH_WAITED_SHARE * lasted):
+        if (
+            self.ledger.problem is None
+            and end is EndReason.TIMED_OUT
+            and waited > max(_MUCH_WAITED_SECONDS, _MUCH_WAITED_SHARE * lasted)
+        ):
             message = (
                 f"the agent's time was up, but for {waited:.3g} of {lasted:.3g} s it waited for its provider's turn"
             )

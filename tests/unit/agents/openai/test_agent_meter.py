@@ -84,7 +84,10 @@ async def test_a_forbidden_tool_is_never_run(through_the_meter, upstream, left_b
 @pytest.mark.parametrize(
     ("reply", "limits", "error", "what"),
     [
-        *((reply, {}, MeasurementError, "answered|cannot be had") for reply in (Down(), Status(401), MalformedJson())),
+        *(
+            (reply, {}, MeasurementError, "answered|cannot be had|not set")
+            for reply in (Down(), Status(401), MalformedJson())
+        ),
         (LOOKS, {"cost_cap": 0.025}, CostCapError, "cap"),
         (
             LOOKS,
