@@ -32,16 +32,13 @@ _HTML = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>{{ headline }}</title>
 <style>
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
-table { border-collapse: collapse; } th, td { padding: .2rem .8rem .2rem 0; text-align: right; }
-th:first-child, td:first-child { text-align: left; } .scroll { overflow-x: auto; }
-tbody tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
-svg { background: #fff; max-width: 100%; height: auto; } .worse { font-weight: 600; }
-small { opacity: .8; overflow-wrap: anywhere; }
+{{ style|safe }}
+.trend td, .trend th { text-align: right; } .trend :is(th, td):first-child { text-align: left; }
+svg { background: #fff; max-width: 100%; height: auto; } li.worse { font-weight: 600; }
+small { color: var(--dim); overflow-wrap: anywhere; }
 </style></head><body>
-{% if home %}<nav aria-label="Page"><a href="{{ home }}">All runs</a></nav>
-{% endif %}<main>
+{% if home %}<nav class="bar" aria-label="Page"><a href="{{ home }}">All runs</a></nav>
+{% endif %}<main class="trend">
 <h1>{{ headline }}</h1>
 {% for title, changes in changed %}<h2>{{ title }}</h2>
 {% if changes %}<ul>{% for one in changes %}
@@ -49,7 +46,7 @@ small { opacity: .8; overflow-wrap: anywhere; }
 {% endfor %}</ul>{% else %}<p>{{ nothing }}</p>{% endif %}
 {% endfor %}
 {% for title, header, rows in tables %}<h2>{{ title }}</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="{{ title }}"><table><thead><tr>
+<div class="wide" tabindex="0" role="region" aria-label="{{ title }}"><table><thead><tr>
 {% for name in header %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>
 {% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}
 </tbody></table></div>
@@ -94,11 +91,14 @@ def trend_html(trend: Trend, plot: str, *, home: str = "") -> str:
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from passgate.tasks.reports.page.environment import page_style
+
     new, earlier = new_and_earlier(trend)
     changed = [(f"Changed since {trend.since}", new), *([("Changed earlier", earlier)] if earlier else [])]
     page = Environment(autoescape=True, trim_blocks=True).from_string(_HTML)
     return (
         page.render(
+            style=page_style(),
             headline=_text(headline(trend)),
             changed=[(title, [_entry(change) for change in changes]) for title, changes in changed],
             nothing=no_changes_text(trend) if not trend.changes else "Nothing.",

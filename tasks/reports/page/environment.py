@@ -37,6 +37,11 @@ def templates() -> "Environment":
     return environment
 
 
+def page_style() -> str:
+    """The style of every page."""
+    return _source("style.css")
+
+
 def _quantity(number: float, unit: str) -> str:
     return figures.quantity(number * 1000, "ms") if unit == "s" and number < 1 else figures.quantity(number, unit)
 

@@ -45,6 +45,7 @@ class Dot(NamedTuple):
     link: str
     """Empty where no file shows the trial."""
     label: str
+    is_confirming: bool = False
 
 
 class ReasonShown(NamedTuple):
@@ -268,16 +269,17 @@ def reason_shown(reason: Reason, trials: Mapping[str, Sequence[Trial]], links: L
 def _dots(trials: Iterable[Trial], links: Links) -> tuple[Dot, ...]:
     """A dot for each trial that is shown somewhere. The others are one dot where they follow each other."""
     dots = []
-    for (status, link, _), group in groupby(trials, partial(_dot_key, links)):
+    for (status, link, is_confirming, _), group in groupby(trials, partial(_dot_key, links)):
         of_group = list(group)
-        label = f"{trial_numbers([trial.trial for trial in of_group])}: {status.replace('_', ' ')}"
-        dots.append(Dot(status, MARKS[TrialStatus(status)] * len(of_group), link, label))
+        kind = "confirming " if is_confirming else ""
+        label = f"{kind}{trial_numbers([trial.trial for trial in of_group])}: {status.replace('_', ' ')}"
+        dots.append(Dot(status, MARKS[TrialStatus(status)] * len(of_group), link, label, is_confirming))
     return tuple(dots)
 
 
-def _dot_key(links: Links, trial: Trial) -> tuple[str, str, int]:
+def _dot_key(links: Links, trial: Trial) -> tuple[str, str, bool, int]:
     link = links.of(f"{trial.suite}/{trial.task_id}", trial.trial)
-    return trial.status.value, link, trial.trial if link else -1
+    return trial.status.value, link, trial.trial >= trial.k, trial.trial if link else -1
 
 
 def _suite(suite: SuiteMeasurement, view: RunView) -> SuiteRow:

@@ -10,13 +10,14 @@ from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.trends import TREND, a_trend
 
 from passgate.tasks.model.trend import Trend, TrendPeriod
+from passgate.tasks.reports.page.environment import page_style
 from passgate.tasks.reports.trend_files import trend_csv, trend_html, trend_json, trend_markdown
 
 FORMATS: dict[str, Callable[[Trend], str]] = {
     "trend.json": trend_json,
     "trend.csv": trend_csv,
     "trend.md": trend_markdown,
-    "trend.html": lambda trend: trend_html(trend, ""),
+    "trend.html": lambda trend: trend_html(trend, "").replace(page_style(), "the style of every page"),
 }
 INVISIBLE = {"\x1b", "\x00", "\u202e", "\x9b", "\ud800"}
 

@@ -230,3 +230,10 @@ def test_of_very_many_trials_those_that_failed_have_dots_first() -> None:
     row = html.rpartition('<span class="dim">+170</span>')[0].rpartition("<tr")[2]
     titles = re.findall(r'title="trial (\d+): (\w+)"', row)
     assert titles == [(str(n), "passed") for n in range(20)] + [(str(n), "failed") for n in range(190, 200)]
+
+
+def test_confirming_trials_look_different_and_say_what_they_are() -> None:
+    html, _ = rendered(a_view(a_run(a_task(k=2), "fpp")))
+    dots = re.findall(r'class="dot (\w+(?: confirming)?)" href="[^"]*" title="([^"]*)"', html)
+    assert {("failed", "trial 0: failed"), ("passed confirming", "confirming trial 2: passed")} <= set(dots)
+    assert ("passed", "trial 1: passed") in dots
