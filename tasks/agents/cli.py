@@ -16,6 +16,7 @@ from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, 
 from passgate.tasks.agents.missing_keys import without_key
 from passgate.tasks.agents.transcripts import LONGEST_DETAIL, ended, read_transcript_file, transcript_of
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.files.environment import search_path
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
@@ -78,7 +79,10 @@ class CliAgent(Agent):
             return super().describe(spec)
         words = ["sh", "-c", 'command -v "$1"', "sh", first]
         try:
-            ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
+            environment = {**os.environ, "PATH": search_path()}
+            ran = subprocess.run(
+                words, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, env=environment
+            )
             place = "built into the shell" if ran.stdout.strip() == first else ran.stdout.strip()
         except (OSError, subprocess.TimeoutExpired):
             place = ""

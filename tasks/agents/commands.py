@@ -22,6 +22,7 @@ from passgate.tasks.agents.transcripts import (
     transcript_of,
 )
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.files.environment import search_path
 from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.transcript import MOST, EndReason, Tokens, ToolCall, Transcript, Usage
 
@@ -193,7 +194,7 @@ def _refuse_missing(program: str, places: Places) -> None:
         if places.start is None:
             return
         place = str(places.start / place)
-    if shutil.which(place) is not None:
+    if shutil.which(place, path=search_path()) is not None:
         return
     if "/" not in place:
         remedy = "is not on this machine: check --agent and PATH"

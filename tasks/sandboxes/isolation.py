@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.files.environment import active_environment
 from passgate.tasks.files.temporary import BUG_PREFIX, ROOT_PREFIX, private_roots
 from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.sandboxes import bridge as bridge_program
@@ -256,5 +257,6 @@ def _kept_entries(run_folder: Path) -> tuple[Path, ...]:
 
 
 def _needed() -> list[Path]:
-    """Where passgate itself and its Python lie."""
-    return [Path.cwd(), Path(sys.prefix), Path(sys.base_prefix)]
+    """Where passgate itself, its Python and the active environment lie."""
+    active = active_environment()
+    return [Path.cwd(), Path(sys.prefix), Path(sys.base_prefix), *([active] if active is not None else [])]

@@ -6,7 +6,6 @@ import re
 import secrets
 import shutil
 import stat
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.files.environment import search_path
 from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
 from passgate.tasks.model.transcript import FileChanges
@@ -221,12 +221,12 @@ def refuse_failure(result: ProcessResult, seconds: float, what: str, command: st
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
-    """What every command gets, the agent's, set-ups and graders alike: no secret of ours, Python and its tools as
-    passgate itself runs them, the job's time zone and locale.
+    """What every command gets, the agent's, set-ups and graders alike: no secret of ours, the programs of the user's
+    shell, the job's time zone and locale.
     """
     return {
         **{name: value for name, value in os.environ.items() if _OF_TIME_AND_PLACE.fullmatch(name)},
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        "PATH": search_path(),
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "tmp"),
         "LANG": "C.UTF-8",

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from passgate.tasks.agents.inherited import inherited_variables
 from passgate.tasks.agents.processes.messages import ImportReport, ProcessEnded
 from passgate.tasks.errors import UsageError
+from passgate.tasks.files.environment import with_active_packages
 
 IMPORT_SECONDS: Final = 300.0  # How long the import of an agent may take
 _PROGRAM: Final = "passgate.tasks.agents.processes.fork_server"
@@ -90,7 +91,7 @@ class ForkServer:
             numbers = (their_requests.fileno(), their_control.fileno())
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), self._target, *self._variables],
-                env={**inherited_variables(), **self._variables},
+                env=with_active_packages({**inherited_variables(), **self._variables}),
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=printed,
