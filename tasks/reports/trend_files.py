@@ -34,12 +34,24 @@ _HTML = """<!doctype html>
 <style>
 {{ style|safe }}
 .trend td, .trend th { text-align: right; } .trend :is(th, td):first-child { text-align: left; }
-svg { background: #fff; max-width: 100%; height: auto; } li.worse { font-weight: 600; }
+svg { background: #fff; max-width: 100%; height: auto; } figure { margin: 0 0 .8rem; }
+svg.line { background: none; width: 100%; max-width: 60rem; } svg.line line { stroke: var(--line); }
+svg.line polyline { fill: none; stroke: var(--now); stroke-width: 2; } svg.line circle { fill: var(--now); }
+li.worse { font-weight: 600; }
 small { color: var(--dim); overflow-wrap: anywhere; }
 </style></head><body>
 {% if home %}<nav class="bar" aria-label="Page"><a href="{{ home }}">All runs</a></nav>
 {% endif %}<main class="trend">
 <h1>{{ headline }}</h1>
+{% if plot %}<h2>Runs</h2>{{ plot }}
+{% elif lines %}<h2>Runs</h2>
+{% for line in lines %}<figure><figcaption>{{ line.label }}</figcaption>
+<svg class="line" viewBox="0 0 600 60" role="img" aria-label="{{ line.label }}"><line x1="0" y1="8" x2="600" y2="8"/>
+<line x1="0" y1="52" x2="600" y2="52"/><polyline points="{{ line.points }}"/>
+{% for x, y, what in line.dots %}<circle cx="{{ '%.1f' % x }}" cy="{{ '%.1f' % y }}" r="3">
+<title>{{ what }}</title></circle>
+{% endfor %}</svg></figure>
+{% endfor %}{% endif %}
 {% for title, changes in changed %}<h2>{{ title }}</h2>
 {% if changes %}<ul>{% for one in changes %}
 <li{% if one.is_worse %} class="worse"{% endif %}>{{ one.mark }} {{ one.text }}<br><small>{{ one.between }}</small></li>
@@ -51,7 +63,6 @@ small { color: var(--dim); overflow-wrap: anywhere; }
 {% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}
 </tbody></table></div>
 {% endfor %}
-{% if plot %}<h2>Runs</h2>{{ plot }}{% endif %}
 <p>{{ per_verdict }}</p>
 </main></body></html>
 """
@@ -91,6 +102,7 @@ def trend_html(trend: Trend, plot: str, *, home: str = "") -> str:
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from passgate.tasks.reports.page.charts import value_lines
     from passgate.tasks.reports.page.environment import page_style
 
     new, earlier = new_and_earlier(trend)
@@ -104,6 +116,7 @@ def trend_html(trend: Trend, plot: str, *, home: str = "") -> str:
             nothing=no_changes_text(trend) if not trend.changes else "Nothing.",
             tables=[(title, header, [map(_text, row) for row in rows]) for title, header, rows in _tables(trend)],
             plot=Markup(plot[plot.find("<svg") :]) if plot else "",  # noqa: S704 - matplotlib has escaped its texts
+            lines=value_lines(trend.points),
             per_verdict=per_verdict(trend),
             home=home,
         )

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
+from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.run_view import EarlierRun
+from passgate.tasks.model.task import Suite
+from passgate.tasks.reports import figures
 
 SPARK_WIDTH: Final = 88
 SPARK_HEIGHT: Final = 20
@@ -40,6 +43,32 @@ def spark(runs: Sequence[EarlierRun]) -> Spark | None:
     return Spark(
         " ".join(f"{x:.1f},{y:.1f}" for x, y in places), *places[-1], f"{what}, trials passed, newest last: {shares}"
     )
+
+
+class ValueLine(NamedTuple):
+    """The values of a suite, run by run: a line of 600 by 60 with the places of its runs."""
+
+    suite: str
+    points: str
+    dots: tuple[tuple[float, float, str], ...]
+    """Where a run is, and what it is."""
+    label: str
+
+
+def value_lines(points: Sequence[TrendPoint]) -> tuple[ValueLine, ...]:
+    """A line for each suite, over the runs that have a value."""
+    lines = []
+    for suite in Suite:
+        known = [(point, point.value) for point in points if point.suite is suite and point.value is not None]
+        step = 580 / max(1, len(known) - 1)
+        dots = tuple(
+            (10 + step * place, 52 - 44 * value, f"{point.started_at:%Y-%m-%d}: {figures.percent(value)}")
+            for place, (point, value) in enumerate(known)
+        )
+        if dots:
+            label = f"{suite}: {figures.count(len(dots), 'run')}, the last {figures.percent(known[-1][1])}"
+            lines.append(ValueLine(suite.value, " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in dots), dots, label))
+    return tuple(lines)
 
 
 class Bar(NamedTuple):

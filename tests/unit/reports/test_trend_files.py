@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.trends import TREND, a_trend
+from tests.unit.reports.trends import POINTS, TREND, a_trend
 
 from passgate.tasks.model.trend import Trend, TrendPeriod
 from passgate.tasks.reports.page.environment import page_style
@@ -69,3 +69,10 @@ def test_no_cell_is_a_formula(formula: str) -> None:
 
 def test_the_plot_is_in_the_page() -> None:
     assert "<svg><path/></svg>" in trend_html(TREND, '<?xml version="1.0"?><!DOCTYPE svg><svg><path/></svg>')
+
+
+def test_without_a_plot_each_suite_has_a_line_of_its_runs() -> None:
+    html = trend_html(TREND.model_copy(update={"points": POINTS}), "")
+    assert html.count("<polyline ") == 3, "of the suites that have a value"
+    assert "golden: 6 runs, the last 61 %" in html
+    assert html.count("<circle ") == 6 + 5 + 1
