@@ -77,6 +77,31 @@
     follow();
   }
 
+  const search = one("search");
+  if (search) {
+    const sections = [...document.querySelectorAll("section.task")];
+    const look = () => {
+      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let found = 0;
+      for (const section of sections) {
+        let here = 0;
+        for (const trial of section.querySelectorAll("article")) {
+          const text = trial.textContent.toLowerCase();
+          trial.hidden = !words.every((word) => text.includes(word));
+          if (trial.hidden) continue;
+          here += 1;
+          const around = words.length > 0 ? trial.closest("details.more") : null;
+          if (around) around.open = true;
+        }
+        section.hidden = words.length > 0 && here === 0;
+        found += here;
+      }
+      one("found").textContent = words.length > 0 ? `${found} trial${found === 1 ? "" : "s"} found` : "";
+    };
+    one("search-bar").hidden = false;
+    search.addEventListener("input", look);
+  }
+
   const table = one("task-table");
   if (!table) return;
   const body = table.tBodies[0];

@@ -68,6 +68,19 @@ def rows(tab: Page) -> list[str]:
     return [text.strip() for text in tab.locator("#task-table tbody tr:visible th").all_inner_texts()]
 
 
+def test_transcripts_are_searched(browser: Browser, tmp_path: Path, opened: Open) -> None:
+    task, trials = a_run(a_task(), "ffff")
+    said = [(trial, a_transcript(f"the code is {trial.trial * 111}")) for trial, _ in trials]
+    tab = opened(written(a_view((task, said), a_run(a_task(task_id="b"), "f")), tmp_path))
+    tab.get_by_label("Search transcripts").fill("CODE 222")
+    assert tab.locator("article:visible").count() == 1
+    assert "222" in tab.locator("article:visible").inner_text()
+    assert tab.locator("section.task:visible").count() == 1
+    assert tab.locator("#found").inner_text() == "1 trial found"
+    tab.get_by_label("Search transcripts").fill("")
+    assert tab.locator("section.task:visible").count() == 2
+
+
 def test_tasks_are_sorted_by_a_column(opened: Open) -> None:
     tab = opened()
     worst_first = rows(tab)
@@ -87,7 +100,7 @@ def test_tasks_are_filtered_by_name_suite_and_state(opened: Open) -> None:
     tab = opened()
     tab.get_by_label("Filter").fill("GOLD fal")
     assert rows(tab) == ["golden/fallen"]
-    assert tab.get_by_role("status").inner_text() == "1 of 4 tasks"
+    assert tab.locator("#count").inner_text() == "1 of 4 tasks"
     tab.get_by_label("Filter").fill("")
     tab.locator("#by-state").select_option("better")
     assert rows(tab) == ["golden/say-yes"]
