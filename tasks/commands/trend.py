@@ -27,7 +27,7 @@ from passgate.tasks.model.trial import single_models
 from passgate.tasks.stats.change_points import FALSE_ALARMS
 from passgate.tasks.stats.estimators import suite_interval
 
-COLUMNS: Final = tuple(dict.fromkeys((*POINT_COLUMNS, *trend_changes.COLUMNS)))
+COLUMNS: Final = tuple(dict.fromkeys((*POINT_COLUMNS, *trend_changes.COLUMNS, "git_branch")))
 """The columns of the summaries that a trend is read from."""
 _WEEK: Final = timedelta(days=7)
 _MEANS: Final = ("cost", "latency_p50_seconds", "latency_p95_seconds", *METRICS)
@@ -51,6 +51,7 @@ class TrendRequest:
     model: str | None = None
     task: str | None = None
     by: By = By.WEEK
+    branch: str | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ def read_trend(history: History, request: TrendRequest, days: Days = ALL_DAYS, s
 
 def _asked_for(summaries: pa.Table, request: TrendRequest) -> pa.Table:
     kept = np.ones(len(summaries), dtype=bool)
-    for column, value in (("gate", request.gate), ("agent", request.agent), ("task_id", request.task)):
+    texts = {"gate": request.gate, "agent": request.agent, "task_id": request.task, "git_branch": request.branch}
+    for column, value in texts.items():
         if value is not None:
             kept &= _is(codes_of(summaries[column]), str(value).__eq__)
     if request.model is not None:

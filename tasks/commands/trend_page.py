@@ -21,10 +21,15 @@ def trend_page(gate: GateName, agent: str, *, home: str, gates: Path | None = No
 
     Raises `PassgateError` where the history has no such run or cannot be read.
     """
-    location = policy_or_default(gates or Path(GATES)).history
-    history = open_history(location, Checkout(Path.cwd()))
-    found = read_trend(history, TrendRequest(gate, agent)).trend
-    return trend_html(found, drawn(found), home=home)
+    policy, checkout = policy_or_default(gates or Path(GATES)), Checkout(Path.cwd())
+    history = open_history(policy.history, checkout)
+    branch = policy.into(checkout.default_branch).baseline.branch
+    # Runs of changes say how they fared, and not how the agent does.
+    try:
+        found = read_trend(history, TrendRequest(gate, agent, branch=branch)).trend
+    except UsageError:
+        branch, found = "", read_trend(history, TrendRequest(gate, agent)).trend
+    return trend_html(found, drawn(found), home=home, branch=branch)
 
 
 def drawn(trend: Trend) -> str:

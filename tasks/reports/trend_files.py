@@ -43,6 +43,7 @@ small { color: var(--dim); overflow-wrap: anywhere; }
 {% if home %}<nav class="bar" aria-label="Page"><a href="{{ home }}">All runs</a></nav>
 {% endif %}<main class="trend">
 <h1>{{ headline }}</h1>
+{% if branch %}<p class="dim">Runs on {{ branch }}.</p>{% endif %}
 {% if plot %}<h2>Runs</h2>{{ plot }}
 {% elif lines %}<h2>Runs</h2>
 {% for line in lines %}<figure><figcaption>{{ line.label }}</figcaption>
@@ -97,8 +98,10 @@ def trend_markdown(trend: Trend) -> str:
     return "\n".join([*lines, "", per_verdict(trend), ""])
 
 
-def trend_html(trend: Trend, plot: str, *, home: str = "") -> str:
-    """The screen as one self-contained page; `plot` is an SVG of ours, or empty. `home` is a link to all runs."""
+def trend_html(trend: Trend, plot: str, *, home: str = "", branch: str = "") -> str:
+    """The screen as one self-contained page; `plot` is an SVG of ours, or empty. `home` is a link to all runs, `branch`
+    the only one whose runs are in it.
+    """
     from jinja2 import Environment
     from markupsafe import Markup
 
@@ -119,6 +122,7 @@ def trend_html(trend: Trend, plot: str, *, home: str = "") -> str:
             lines=value_lines(trend.points),
             per_verdict=per_verdict(trend),
             home=home,
+            branch=_text(branch),
         )
         + "\n"
     )

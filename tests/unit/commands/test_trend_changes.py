@@ -99,6 +99,8 @@ def test_the_trend_is_of_the_gate_and_agent_of_the_newest_run(changed: pa.Table)
     assert trend(mixed, TrendRequest(agent="oracle")).runs == 20
     assert trend(mixed, TrendRequest(task=task_names()[0][1])).last_week[0].tasks == 1
     assert trend(mixed, TrendRequest(model="small")).runs == 40
+    of_change = with_change(changed, 20, "git_branch", "change", "main")
+    assert [trend(of_change, TrendRequest(branch=name)).runs for name in ("change", "main")] == [20, 40]
     with pytest.raises(UsageError, match=r"no runs of the model large; it has runs of oracle, python:a:b at nightly"):
         trend(mixed, TrendRequest(model="large"))
 
