@@ -95,7 +95,8 @@ def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
 @pytest.mark.parametrize(("rule", "figures"), [("latency", "times"), ("cost", "costs")])
 def test_limits_without_figures_are_said(rule: str, figures: str) -> None:
     limits = {"latency": {"latency_p95_increase_ms": 100}, "cost": {"cost_increase_pct": 10}}[rule]
-    notes = assumed(plan_with(*TWENTY, **{**EVIDENCE, "limits": limits})).notes
+    blocks_on = ["golden_regression", "task_failed", rule]
+    notes = assumed(plan_with(*TWENTY, **{**EVIDENCE, "limits": limits, "blocks_on": blocks_on})).notes
     too_few = f"the baseline has {figures} for fewer than 8 tasks or 2 runs, so the gate does not judge it"
     assert [note for note in notes if "judge" in note] == [f"{rule} is not forecast: {too_few}"]
 
