@@ -112,9 +112,10 @@ def begun(run_id: str) -> datetime:
 
 
 def a_policy(gate: GateName = GateName.CI_MERGE, **changes: Any) -> Policy:
-    """The shipped policy with one gate changed."""
+    """The shipped policy with one gate changed; with `young`, what a young baseline does."""
+    baseline = SHIPPED.baseline.model_copy(update={"young": changes.pop("young", "report")})
     changed = GatePolicy.model_validate(SHIPPED.gates[gate].model_dump() | changes)
-    return SHIPPED.model_copy(update={"gates": {**SHIPPED.gates, gate: changed}})
+    return SHIPPED.model_copy(update={"gates": {**SHIPPED.gates, gate: changed}, "baseline": baseline})
 
 
 def a_baseline_task(**changes: Any) -> BaselineTask:
@@ -138,8 +139,9 @@ def in_two_runs(*figures: float) -> FiguresOfRuns:
 
 def a_baseline(*tasks: EvalTask, **changes: Any) -> Baseline:
     """A baseline on main that says the same of each of these tasks: green, but for the changes."""
+    young = changes.pop("young", "report")
     entry = a_baseline_task(**changes)
-    return Baseline(branch="main", tasks={task.name: entry for task in tasks})
+    return Baseline(branch="main", young=young, tasks={task.name: entry for task in tasks})
 
 
 def measured(*groups: tuple[EvalTask, Sequence[Trial]]) -> Measurement:

@@ -2,9 +2,9 @@
 
 Gates drawn at random and decided by the gate's own code, under the policy that is shipped: how often an unchanged agent
 is red, and how surely one that has fallen is found (a), what any test could find (b), limits on latency and cost (d),
-early stop (e), the sequential test (f) and intervals (g). With --rates, a JSON list of true pass rates or an object of
-name and rate, sections a and e of these tasks. Ends with 1 when a target is missed. `--out` writes the results,
-`--page` the tables of docs/statistics.md, and with `--from` those of earlier results.
+early stop (e), the sequential test (f), intervals (g) and the first gates of a team (y). With --rates, a JSON list of
+true pass rates or an object of name and rate, sections a and e of these tasks. Ends with 1 when a target is missed.
+`--out` writes the results, `--page` the tables of docs/statistics.md, and with `--from` those of earlier results.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.gate_trust import bounds, early_stop, intervals, latency, sequential, trust
+from bench.gate_trust import bounds, early_stop, intervals, latency, sequential, trust, young
 from bench.gate_trust.figures import Block
 from bench.gate_trust.page import read_results, write_page, write_results
 from bench.gate_trust.rates import read_rates
@@ -32,7 +32,9 @@ MOST_LATENCY = 2_000
 MOST_K = 50
 MOST_TRUST_GATES = 2_000
 """Of a world in section a: each has a baseline of its own draw, which takes long."""
-SECTIONS = "abdefg"
+MOST_YOUNG_GATES = 1_000
+"""Of a world in section y, for each number of runs at the baseline."""
+SECTIONS = "abdefgy"
 
 
 class Job(NamedTuple):
@@ -50,6 +52,7 @@ def jobs(k: int | None, scale: Scale, sections: str) -> list[Job]:
         "d": _latency_jobs(scale),
         "e": [Job(early_stop.compared, ("e", kind, scale)) for kind in _kinds(k or 10)],
         "f": [Job(sequential.risks, ("f", trials, scale)) for trials in sequential.KS],
+        "y": [Job(young.first_gates, ("y", agent, scale.at_most(MOST_YOUNG_GATES))) for agent in worlds()[:3]],
         "g": [Job(intervals.of_a_task, ("g",)), Job(intervals.of_a_suite, ("g",))],
     }
     return [job for section in sections for job in found[section]]

@@ -37,7 +37,9 @@ class Judge:
     """The tests of some gates. Their baselines are held against many runs."""
 
     def __init__(self, gates: Gates, tests: RegressionTests) -> None:
-        self._tests, self._blocks = tests, gates.plan.gate_policy.regression.undecided == "block"
+        young = gates.plan.policy.baseline.young
+        self._tests = tests
+        self._blocks = young == gates.plan.gate_policy.regression.undecided == "block"
         tasks, policy = gates.plan.tasks, gates.plan.gate_policy
         failed = measured(*[(task, trials_of(task, "f" * task.k)) for task in tasks]).tasks
         places = {task.name: place for place, task in enumerate(tasks)}

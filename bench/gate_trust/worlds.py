@@ -12,7 +12,7 @@ from tests.builders import a_plan, a_policy, a_task
 from bench.gate_trust.rates import read_rates
 from bench.gate_trust.setting import RUNS, TASKS, Scale, shipped_gate
 from passgate.tasks.history.baseline import state_of
-from passgate.tasks.model.baseline import Baseline, BaselineTask
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.run import Plan
 
 Booleans = npt.NDArray[np.bool_]
@@ -89,6 +89,8 @@ class Gates:
 
 
 def _entry(runs: Booleans) -> BaselineTask:
+    if not len(runs):
+        return BaselineTask(state=BaselineState.NEW)
     greens = [bool(run.all()) for run in runs]
     passed = [int(run.sum()) for run in runs]
     names = run_names(len(runs))
@@ -108,14 +110,14 @@ def run_names(runs: int) -> Sequence[str]:
     return [f"20260101T{runs - run:06}Z-ci_merge-0a0b" for run in range(runs)]
 
 
-def drawn(world: World, scale: Scale, rng: np.random.Generator) -> Gates:
-    """As many gates of a world."""
+def drawn(world: World, scale: Scale, rng: np.random.Generator, runs: int = RUNS) -> Gates:
+    """As many gates of a world, each with so many runs at the baseline."""
     shape = (scale.gates, world.tasks)
     drawn_rates = np.broadcast_to(np.array(world.rates), shape) if world.rates else rng.beta(8, 1, shape)
     rates: Floats = drawn_rates.astype(np.float32)
-    shifts = rng.normal(0, 1, (scale.gates, RUNS + 1)).astype(np.float32) * np.float32(world.run_effect)
+    shifts = rng.normal(0, 1, (scale.gates, runs + 1)).astype(np.float32) * np.float32(world.run_effect)
     of_runs = np.clip(rates[:, :, None] + shifts[:, None, 1:], 0, 1)
-    before = rng.random((*shape, RUNS, world.k), dtype=np.float32) < of_runs[..., None]
+    before = rng.random((*shape, runs, world.k), dtype=np.float32) < of_runs[..., None]
     return Gates(world, plan_of(world), rates, np.asarray(before), shifts[:, 0])
 
 

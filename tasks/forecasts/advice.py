@@ -77,7 +77,7 @@ def _of_evidence(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidat
         yield changed("max_trials", min(2 * regression.max_trials, _MOST_TRIALS))
     for halvings in range(1, _STEPS + 1):
         yield changed("alpha", float(f"{regression.alpha / 2**halvings:.2g}"))
-    if regression.undecided == "block":
+    if regression.undecided == "block" and setting.young == "block":
         yield changed("undecided", "warn")
 
 

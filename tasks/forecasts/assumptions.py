@@ -9,7 +9,7 @@ from typing import Literal
 from passgate.tasks.forecasts.first_trials import Possible, TrialRule, TrialShares, assumed_baseline
 from passgate.tasks.forecasts.run_shifts import Told, spread_of
 from passgate.tasks.history.baseline import ErrorRates
-from passgate.tasks.model.baseline import Baseline, BaselineTask
+from passgate.tasks.model.baseline import Baseline, BaselineTask, Young
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import GatePolicy, Policy, Rule
 from passgate.tasks.model.run import Plan
@@ -128,6 +128,11 @@ class Setting:
     @property
     def branch(self) -> str:
         return self.plan.policy.baseline.branch
+
+    @property
+    def young(self) -> Young:
+        """What a failed task does while its baseline is young."""
+        return self.plan.policy.baseline.young
 
 
 def trials_of(task: EvalTask, status: TrialStatus, count: int | None = None) -> list[Trial]:

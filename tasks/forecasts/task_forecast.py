@@ -82,17 +82,17 @@ def consequences(setting: Setting, task: TaskMeasurement, entry: BaselineTask, *
     admitted.
     """
     gate = setting.plan.gate_policy
-    baseline = Baseline(branch=setting.branch, tasks={task.name: entry})
+    baseline = Baseline(branch=setting.branch, young=setting.young, tasks={task.name: entry})
     in_quarantine = task.name in quarantined(setting.plan.quarantine, setting.plan.created_at.date())
     unproven = in_force and not is_admitted(gate, task, entry)
-    if in_quarantine or (unproven and not is_guarded(gate, task, entry)):
+    if in_quarantine or (unproven and not is_guarded(gate, task, baseline)):
         return Consequences(withheld=True)
 
     def rule_with(confirmed: Mapping[str, Confirmation]) -> Rule | None:
         reasons = failed_tasks(gate, [task], baseline, confirmed)
         return next((one.rule for one in reasons if one.blocking and one.rule in gate.blocks_on), None)
 
-    if not is_weighed(gate, task) or guarding_counts(entry) is None:
+    if not is_weighed(gate, task) or guarding_counts(entry, setting.young) is None:
         return Consequences(failed=rule_with({}))
     fallen, undecided = (
         rule_with({task.name: _ANY_TRIALS.model_copy(update={"finding": finding})})
@@ -108,7 +108,7 @@ def _likely(setting: Setting) -> Iterator[tuple[TaskMeasurement, Counts]]:
         if not is_weighed(gate, task.failed):
             continue
         trials = runs * task.failed.k
-        counts = guarding_counts(task.known) if task.known else Counts(round(task.rate * trials), trials)
+        counts = guarding_counts(task.known, setting.young) if task.known else Counts(round(task.rate * trials), trials)
         if counts is not None:
             yield task.failed, counts
 
@@ -170,7 +170,7 @@ class ChancesOfTasks:
             for task in setting.tasks
             if is_weighed(self._gate, task.failed)
             for entry, chance in self._baselines(task)
-            if (counts := guarding_counts(entry)) is not None
+            if (counts := guarding_counts(entry, setting.young)) is not None
         ]
         self._others = suites_of(_likely(setting))
         self._drift = run_drift(task.known for task in setting.tasks if task.known is not None)
@@ -201,7 +201,7 @@ class ChancesOfTasks:
     def blocking_test(self, task: TaskAssumptions, entry: BaselineTask) -> TaskTest | None:
         """The test that may block a task with this baseline; `None` where no evidence does."""
         follows = consequences(self._setting, task.failed, entry, in_force=True)
-        counts = guarding_counts(entry) if follows.weighed else None
+        counts = guarding_counts(entry, self._setting.young) if follows.weighed else None
         if counts is None or follows.fallen is None:
             return None
         test = self._tests.test(self._against(task, counts))
@@ -212,7 +212,8 @@ class ChancesOfTasks:
 
     def _against(self, task: TaskAssumptions, counts: Counts) -> Against:
         failed, most = task.failed, self._gate.regression.max_trials
-        before = Before(*self._others[failed.suite].with_own(counts), drift=self._drift)
+        must_clear = self._setting.young == "block"
+        before = Before(*self._others[failed.suite].with_own(counts), self._drift, must_clear)
         return Against(before, failed.k, least_red_failures(failed), most, self._alpha)
 
     def _mixed(self, task: TaskAssumptions, fallen_to: float | None) -> ChancesByAdmission:
@@ -262,7 +263,7 @@ class ChancesOfTasks:
         self, task: TaskAssumptions, entry: BaselineTask, follows: Consequences, trial: TrialShares, first: FirstTrials
     ) -> tuple[dict[Rule, float], float]:
         """How often the task blocks without a veto, by rule, and its expected confirming trials."""
-        counts = guarding_counts(entry) if follows.weighed else None
+        counts = guarding_counts(entry, self._setting.young) if follows.weighed else None
         if counts is None:
             return ({follows.failed: first.failed} if follows.failed else {}), 0.0
         if follows.fallen is None:

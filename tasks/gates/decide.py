@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from passgate.tasks.gates.evidence import confirmations
 from passgate.tasks.gates.exemptions import exemptions, quarantine_notes
-from passgate.tasks.gates.guards import guarding_counts, is_weighed
+from passgate.tasks.gates.guards import blocks_on_falls, guarding_counts, is_weighed, is_young
 from passgate.tasks.gates.late_errors import attempts_of, doubtful
 from passgate.tasks.gates.limits import COST, compare_with_baseline, dear_after_nothing, limit_reasons
 from passgate.tasks.gates.suite_evidence import suite_confirmations, suite_notes, suite_reasons
 from passgate.tasks.model.agent import judging_agent, own_agent
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
@@ -33,6 +33,7 @@ from passgate.tasks.model.verdict import (
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
+_YOUNG: Final = "`baseline.young: report`"
 _EDITED: Final = 10  # Edited tasks that notes name
 _OPEN: Final = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})  # Rules that leave a gate undecided rather than failed
 
@@ -48,6 +49,8 @@ class Ruling(Frozen):
     suite_confirmations: tuple[SuiteConfirmation, ...] = ()
     not_admitted: tuple[Exemption, ...] = ()
     quarantined: tuple[Exemption, ...] = ()
+    young: int = 0
+    unarmed: int = 0
     awaiting_sign_off: bool = False
 
 
@@ -75,6 +78,7 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     undecided = Decision.INCONCLUSIVE if blocking else Decision.PASS
     decision = Decision.FAIL if blocking - _OPEN else undecided
     # The trials are of the merge base's agent: they say nothing about the agent that the change makes.
+    able = [task for task in measurement.tasks if blocks_on_falls(policy, task)]
     other_agent = plan.base.agent if plan.base.agent is not None and plan.base.agent.by_base else None
     awaiting = decision is Decision.PASS and (policy.sign_off or other_agent is not None)
     if awaiting:
@@ -98,8 +102,16 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
         suite_confirmations=suites,
         not_admitted=exempt.not_admitted,
         quarantined=exempt.quarantined,
+        young=sum(is_young(policy, task, baseline) for task in able),
+        unarmed=sum(task.name in exempt.settled or not _can_block(policy, task, baseline) for task in able),
         awaiting_sign_off=awaiting,
     )
+
+
+def _can_block(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> bool:
+    """Whether the baseline lets a failure of the task block, however it fails."""
+    is_held = is_weighed(policy, task) and guarding_counts(baseline.of(task.name), baseline.young) is not None
+    return is_held or _meaning_of(policy, task, baseline, None).may_block
 
 
 def _blocks(reason: Reason, policy: GatePolicy, exempt: Collection[str]) -> bool:
@@ -129,7 +141,7 @@ def failed_tasks(
     for task in tasks:
         if task.state is not TaskState.FAILED:
             continue
-        meaning = _meaning_of(policy, task, baseline.of(task.name), confirmed.get(task.name))
+        meaning = _meaning_of(policy, task, baseline, confirmed.get(task.name))
         is_regression = meaning.fallen and task.suite is Suite.GOLDEN
         rule = Rule.GOLDEN_REGRESSION if is_regression else Rule.TASK_FAILED
         message = meaning.text + _why_failed(task)
@@ -143,14 +155,15 @@ class _Meaning(NamedTuple):
 
 
 def _meaning_of(
-    policy: GatePolicy, task: TaskMeasurement, before: BaselineTask, confirmation: Confirmation | None
+    policy: GatePolicy, task: TaskMeasurement, baseline: Baseline, confirmation: Confirmation | None
 ) -> _Meaning:
     """What a failure means by the baseline and by the confirming trials."""
+    before = baseline.of(task.name)
     weighed, was_green = is_weighed(policy, task), before.state is BaselineState.GREEN
     if weighed and confirmation is not None:
-        return _confirmed(policy, confirmation, was_green=was_green)
+        return _confirmed(policy, confirmation, is_young=is_young(policy, task, baseline), was_green=was_green)
     runs = f"{before.runs_green} of {len(before.runs)} runs green, {before.passed} of {before.n} trials passed"
-    if weighed and was_green and guarding_counts(before) is None:
+    if weighed and was_green and guarding_counts(before, baseline.young) is None:
         return _Meaning(f"its newest runs at the baseline are worse than those before ({runs}); ", may_block=False)
     if was_green:
         return _Meaning(f"passed at the baseline ({runs}); ", fallen=True)
@@ -158,10 +171,12 @@ def _meaning_of(
         return _Meaning(f"failed at the baseline too ({runs}); ", may_block=False)
     if weighed and before.state is BaselineState.UNRELIABLE:
         return _Meaning(f"the baseline is not reliable ({runs}); ", may_block=False)
+    if is_young(policy, task, baseline):
+        return _Meaning(f"no run on {baseline.branch} has decided it yet ({_YOUNG}); ", may_block=False)
     return _Meaning("")
 
 
-def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, was_green: bool) -> _Meaning:
+def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_young: bool, was_green: bool) -> _Meaning:
     """What a failure means that the baseline guards."""
     counts = (
         f"{confirmation.passed} of {confirmation.n} trials passed now, "
@@ -175,9 +190,9 @@ def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, was_green: boo
         case Finding.FITS:
             return _Meaning(f"fits its baseline: {counts}; ", fallen=was_green, may_block=False)
         case Finding.UNDECIDED:
-            blocks = policy.regression.undecided == "block"
+            blocks = policy.regression.undecided == "block" and not is_young
             effect = "and the policy blocks on that" if blocks else "and the policy only reports that"
-            setting = f"`regression.undecided: {policy.regression.undecided}`"
+            setting = _YOUNG if is_young else f"`regression.undecided: {policy.regression.undecided}`"
             text = f"possible regression: {counts}; too few trials to confirm it, {effect} ({setting}); "
             return _Meaning(text, fallen=True, may_block=blocks)
         case Finding.UNFINISHED:
@@ -258,7 +273,7 @@ def _nothing_passed(
     none_passed = any(task.n for task in measurement.tasks) and not any(task.passed for task in measurement.tasks)
     if blocks_on_failures and none_passed and failed and not any(reason.blocking for reason in failed):
         yield _gap(
-            "no trial passed, and no failure blocks because the agent was no better at the baseline: "
+            "no trial passed, and no failure blocks because the agent was no better at the baseline, or has none: "
             f"run one trial with `passgate doctor {quote(str(plan.agent))} --try`"
         )
 

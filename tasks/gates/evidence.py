@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from passgate.tasks.gates.guards import held_against
+from passgate.tasks.gates.guards import blocks_on_falls, held_against
 from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
-from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.task import Metric
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import Before, RegressionTest, tests_of_tasks
 
@@ -101,9 +101,8 @@ def _tested(
 
 def _is_open(policy: GatePolicy, task: TaskMeasurement) -> bool:
     """Whether the task has failed, would block by that, and no veto has decided it."""
-    rule = Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED
     vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
-    return task.state is TaskState.FAILED and rule in policy.blocks_on and not vetoed
+    return task.state is TaskState.FAILED and blocks_on_falls(policy, task) and not vetoed
 
 
 def _tests(

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from passgate.tasks.gates.guards import is_guarded
-from passgate.tasks.model.baseline import Baseline, BaselineTask
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement
 from passgate.tasks.model.policy import Admission, GatePolicy, QuarantineEntry, QuarantineFile
 from passgate.tasks.model.task import Suite
@@ -40,7 +40,7 @@ def exemptions(
     """Which tasks do not block, and why."""
     entries = quarantined(quarantine, today)
     new = tuple(exempt for task in measurement.tasks if (exempt := not_admitted(policy, task, baseline)) is not None)
-    guarded = (one.name for one in measurement.tasks if is_guarded(policy, one, baseline.of(one.name)))
+    guarded = (one.name for one in measurement.tasks if is_guarded(policy, one, baseline))
     return Exemptions(
         not_admitted=new,
         guarded=frozenset(guarded) & {exempt.task for exempt in new},
@@ -62,12 +62,13 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
         return None
     shown = f"{sum(newest)} of {len(newest)} trials passed" if newest else "no trial was measured"
     why = f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are required"
-    return Exemption(task=task.name, why=why + _until_then(policy, task, baseline.of(task.name)))
+    return Exemption(task=task.name, why=why + _until_then(policy, task, baseline))
 
 
-def _until_then(policy: GatePolicy, task: TaskMeasurement, before: BaselineTask) -> str:
+def _until_then(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> str:
     """Whether a task that is not admitted is guarded, and why its runs before its edit do not guard it."""
-    if is_guarded(policy, task, before):
+    before = baseline.of(task.name)
+    if is_guarded(policy, task, baseline):
         return "; it blocks if it falls below its own rate" + (" before its edit" if before.before_edit else "")
     return f"; {before.restart}" if before.restart is not None else ""
 

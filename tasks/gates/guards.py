@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, Young
 from passgate.tasks.model.measurement import TaskMeasurement
-from passgate.tasks.model.policy import GatePolicy
+from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import BY_TRIALS, Suite
 from passgate.tasks.stats.expected_rates import Counts, OtherTasks, drift_of, has_dropped, newest_of, other_tasks
 from passgate.tasks.stats.regression import ENOUGH, Before
@@ -20,33 +20,53 @@ def is_weighed(policy: GatePolicy, task: TaskMeasurement) -> bool:
     )
 
 
-def is_guarded(policy: GatePolicy, task: TaskMeasurement, before: BaselineTask) -> bool:
-    """Whether the task blocks when it falls below its own rate, admitted or not."""
-    counts = guarding_counts(before)
-    return is_weighed(policy, task) and counts is not None and counts.n >= ENOUGH
+def blocks_on_falls(policy: GatePolicy, task: TaskMeasurement) -> bool:
+    """Whether the gate blocks on a task of this suite that has fallen."""
+    return (Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED) in policy.blocks_on
 
 
-def guarding_counts(before: BaselineTask) -> Counts | None:
+def is_guarded(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> bool:
+    """Whether the task blocks when it falls below its own rate, admitted or not. A young baseline that is reported
+    guards too: only what is shown to have fallen blocks then.
+    """
+    counts = guarding_counts(baseline.of(task.name), baseline.young)
+    return is_weighed(policy, task) and counts is not None and (counts.n >= ENOUGH or baseline.young == "report")
+
+
+def is_young(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> bool:
+    """Whether the policy only reports a failure of the task that is not shown to be a fall, because its baseline has
+    too few trials. Another model on a known task is a change of the agent, and no young baseline.
+    """
+    before = baseline.of(task.name)
+    is_new = before.n < ENOUGH and (before.n > 0 or not before.newest)
+    return baseline.young == "report" and is_weighed(policy, task) and is_new
+
+
+def guarding_counts(before: BaselineTask, young: Young) -> Counts | None:
     """The trials of the baseline that a task is held against; `None` where it cannot fall, or too little is known.
 
-    From `ENOUGH` trials on they are known well enough, whatever the rate is. With fewer the task must have been green.
-    Of a task whose newest runs are worse than the others only these count: no change is to blame for what it was.
+    From `ENOUGH` trials on they are known well enough, whatever the rate is. With fewer the task must have been green
+    where it has to clear itself. Of a task whose newest runs are worse than the others only these count: no change is
+    to blame for what it was.
     """
     if before.state in {BaselineState.NEW, BaselineState.NONE}:
         return None
     runs = [Counts(passed, n) for passed, n in before.counts.values()]
     dropped = has_dropped(runs)
     counts = newest_of(runs) if dropped else Counts(before.passed, before.n)
-    is_green = before.state is BaselineState.GREEN and not dropped
-    return counts if counts.passed and (counts.n >= ENOUGH or is_green) else None
+    is_known = counts.n >= ENOUGH or (not dropped and (young == "report" or before.state is BaselineState.GREEN))
+    return counts if counts.passed and is_known else None
 
 
 def held_against(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline) -> dict[str, Before]:
     """What each task of a run that its baseline guards is held against, by its `suite/task_id`."""
-    weighed = [(task, guarding_counts(baseline.of(task.name))) for task in tasks if is_weighed(policy, task)]
+    weighed = [
+        (task, guarding_counts(baseline.of(task.name), baseline.young)) for task in tasks if is_weighed(policy, task)
+    ]
     guarded = [(task, counts) for task, counts in weighed if counts is not None]
     others, drift = suites_of(guarded), run_drift(baseline.of(task.name) for task, _ in guarded)
-    return {task.name: Before(*others[task.suite].with_own(counts), drift=drift) for task, counts in guarded}
+    must_clear = baseline.young == "block"
+    return {task.name: Before(*others[task.suite].with_own(counts), drift, must_clear) for task, counts in guarded}
 
 
 def suites_of(guarded: Iterable[tuple[TaskMeasurement, Counts]]) -> dict[Suite, OtherTasks]:

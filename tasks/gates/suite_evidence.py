@@ -141,7 +141,7 @@ def tested_suites(
     """The suites that their baseline guards, each with its test."""
     by_suite: dict[Suite, list[tuple[TaskMeasurement, Counts]]] = {}
     for task in measurement.tasks:
-        counts = guarding_counts(baseline.of(task.name)) if is_weighed(policy, task) else None
+        counts = guarding_counts(baseline.of(task.name), baseline.young) if is_weighed(policy, task) else None
         is_whole = counts is not None and counts.n >= ENOUGH and len(outcomes_of(task)) >= task.k
         if counts is not None and is_whole and task.name not in settled:
             by_suite.setdefault(task.suite, []).append((task, counts))

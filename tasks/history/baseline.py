@@ -84,6 +84,7 @@ def baseline_of(
         branch=context.policy.baseline.branch,
         commit=_commit(context),
         pinned=context.pins is not None,
+        young=context.policy.baseline.young,
         tasks={task.name: entry(task) for task in context.tasks},
     )
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -17,6 +17,9 @@ RED_SHARE = Fraction(1, 3)
 RED_IN_A_ROW = 3
 """A task is red, whatever it was before, that so many of its newest runs failed one after the other."""
 
+
+Young = Literal["report", "block"]
+"""What a failed task does while its baseline is young: `report` blocks only what is shown to have fallen."""
 
 FiguresOfRuns = dict[str, tuple[float, ...]]
 """Of each run, by its id and the newest first, a figure of every trial that has one."""
@@ -84,6 +87,8 @@ class Baseline(Frozen):
     """The merge base; empty where git could not tell, so that the runs are those on the branch by its name."""
     pinned: bool = False
     """Whether a pin has chosen the commit or the runs."""
+    young: Young = "report"
+    """What a failed task does while its baseline is too young to guard it, as the policy says."""
     left_out: str = ""
     """Which runs of the history have no part in it, because they cannot be genuine; empty where there is none."""
     tasks: dict[str, BaselineTask] = {}

@@ -246,6 +246,9 @@ class BaselinePolicy(Frozen):
     """Runs of the commits that a change shares with this branch are what it is compared with."""
     runs: Annotated[int, Field(ge=1, le=1000)] = 20
     """The newest so many runs are pooled."""
+    young: Literal["report", "block"] = "report"
+    """What a failed task does while its baseline is too young to guard it: `report` blocks only what confirming trials
+    show to have fallen."""
 
 
 class Policy(Frozen):

@@ -246,6 +246,10 @@ class Verdict(Frozen):
     suite_confirmations: tuple[SuiteConfirmation, ...] = ()
     not_admitted: tuple[Exemption, ...] = ()
     quarantined: tuple[Exemption, ...] = ()
+    young: int = 0
+    """Tasks whose baseline has too few trials to guard them: only a shown fall blocks."""
+    unarmed: int = 0
+    """Tasks whose failure cannot block, however they fail; violations block all the same."""
     alarms: tuple[Alarm, ...] = ()
     """What the policy's `alarm` asks for; each of them is a note too."""
     integrity: Integrity | None = None
@@ -283,6 +287,11 @@ class Verdict(Frozen):
                 yield "awaiting sign-off"
             case Decision.INCONCLUSIVE:
                 yield "the evidence is not complete"
+        of_tasks = f"of {len(self.measurement.tasks)} tasks"
+        if self.young:
+            yield f"young baseline for {self.young} {of_tasks}: only a shown fall blocks"
+        if self.unarmed:
+            yield f"{self.unarmed} {of_tasks} unarmed"
 
 
 def verdict_digest(verdict: Verdict) -> str:

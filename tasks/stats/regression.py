@@ -55,8 +55,10 @@ MISSED = 0.05  # The largest share of fallen tasks, among those that failed at f
 # How far a task may have fallen, as shares of the highest rate that counts as fallen.
 _GUESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 _DEAREST_BLOCK = 1e12  # The upper end of the price of a block, in trials
-# The upper ends of the price of a miss. With a thin baseline the test has to go on for long to say anything.
+# The upper ends of the price of a miss. With a thin baseline the test has to go on for long to clear a task.
 _DEAREST_MISS, _DEAREST_MISS_THIN = 100.0, 1e3
+# Where nothing has to clear it, only deep falls are worth trials: a fall to 0 shows from two runs of three trials on.
+_CHEAPEST_MISS, _MISS_YOUNG = 1.0, 10.0
 # A drift beyond this share of what a pass rate can vary would leave a distribution without a middle.
 _MOST_SPREAD = 0.8
 
@@ -184,6 +186,7 @@ class Before(NamedTuple):
     passed: float
     n: float
     drift: float = 0.0  # The standard deviation of the pass rate between whole runs
+    must_clear: bool = True  # Of a thin baseline: whether an undecided task blocks, so that its trials have to clear it
 
     @property
     def is_thin(self) -> bool:
@@ -245,13 +248,15 @@ def regression_tests(
         raise ValueError("needs 0 < passed <= n: a baseline that never passed cannot be fallen below")
     made: dict[int, RegressionTest] = {}
     thin = [place for place, before in enumerate(baselines) if before.is_thin]
-    for places, dearest, ended in (
-        (thin, _DEAREST_MISS_THIN, without_hope),
-        (sorted({*range(len(baselines))} - {*thin}), _DEAREST_MISS, without_proof),
+    young = [place for place in thin if not baselines[place].must_clear]
+    for places, cheapest, dearest, ended in (
+        (young, _MISS_YOUNG, _MISS_YOUNG, without_hope),
+        (sorted({*thin} - {*young}), _CHEAPEST_MISS, _DEAREST_MISS_THIN, without_hope),
+        (sorted({*range(len(baselines))} - {*thin}), _CHEAPEST_MISS, _DEAREST_MISS, without_proof),
     ):
         if places:
             problem = _Problem.of([baselines[place] for place in places], [alphas[place] for place in places], most, k)
-            regions = ended(problem.solved(red_from, dearest), problem.unchanged, problem.fallen, k)
+            regions = ended(problem.solved(red_from, cheapest, dearest), problem.unchanged, problem.fallen, k)
             made |= zip(places, _tests(regions, k), strict=True)
     return [made[place] for place in range(len(baselines))]
 
@@ -292,8 +297,8 @@ class _Problem:
             alphas=np.array(alphas)[:, None],
         )
 
-    def solved(self, red_from: int, dearest: float) -> list[Region]:
-        """The rules with the smallest prices, up to the dearest of a miss, that keep both risks."""
+    def solved(self, red_from: int, cheapest: float, dearest: float) -> list[Region]:
+        """The rules with the smallest prices, of a miss from the cheapest to the dearest, that keep both risks."""
         k, count = self.k, len(self.fallen_rates)
         red = np.array(
             [
@@ -317,4 +322,6 @@ class _Problem:
             few: Booleans = (cleared <= MISSED * red)[:, None]
             return few
 
-        return with_miss(smallest(misses_few, 1.0, dearest, count, sections=2, rounds=6))
+        if cheapest == dearest:
+            return with_miss(np.full((count, 1), dearest))
+        return with_miss(smallest(misses_few, cheapest, dearest, count, sections=2, rounds=6))

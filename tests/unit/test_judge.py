@@ -28,7 +28,7 @@ from tests.builders import (
 
 TASK = a_task()
 NO_BASELINE = Baseline(branch="main")
-GOLDEN_ONLY = a_policy(suites=["golden"])
+GOLDEN_ONLY = a_policy(suites=["golden"], regression={"mode": "strict"})
 
 
 def verdict_of(

@@ -46,7 +46,7 @@ def test_strict_gates_become_trustworthy_by_evidence(gate: dict[str, Any], chang
 
 
 def test_the_first_that_reaches_the_target_is_the_smallest() -> None:
-    one = setting(tasks(6), 0.9, known=THIN, **{**EVIDENCE, **FEW})
+    one = setting(tasks(6), 0.9, known=THIN, **{**EVIDENCE, **FEW}, young="block")
     assert foresee(one).red > 0.1
     assert whats(improved(one, target=foresee(one).red - 1e-6)) == ["regression.undecided: block -> warn"]
 
@@ -85,7 +85,7 @@ def test_a_strict_gate_may_ask_for_evidence_and_one_that_is_never_red_for_nothin
 
 def test_a_gate_that_asks_for_evidence_may_ask_for_more() -> None:
     regression = {"mode": "evidence", "alpha": 0.04, "max_trials": 60, "undecided": "block"}
-    one = setting(tasks(2), 0.9, **{**PLAIN, "regression": regression})
+    one = setting(tasks(2), 0.9, **{**PLAIN, "regression": regression}, young="block")
     assert all_changes(one)[:5] == [
         "regression.max_trials: 60 -> 120",
         "regression.alpha: 0.04 -> 0.02",

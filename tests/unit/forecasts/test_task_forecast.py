@@ -36,7 +36,7 @@ NEW, OPEN = BaselineTask(state=BaselineState.NEW), a_task(suite=Suite.OPEN_ENDED
 ANY = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
 NO_BETTER = [a_baseline_task(state=state, passed=12, n=18) for state in (BaselineState.RED, BaselineState.UNRELIABLE)]
 ONLY_SAFETY = {**EVIDENCE, "blocks_on": ["safety_violation"]}
-T0 = tasks(1)[0]
+T0, BLOCKING = tasks(1)[0], {**EVIDENCE, "young": "block"}
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,10 @@ T0 = tasks(1)[0]
     [
         pytest.param(T0, 0.9, GREEN, STRICT, {"red": RED_OF[Rule.GOLDEN_REGRESSION], "quiet": 0}, id="strict"),
         pytest.param(T0, 0.9, NEW, STRICT, {"red": RED_OF[Rule.TASK_FAILED]}, id="new, strict"),
-        pytest.param(T0, 0.9, NEW, EVIDENCE, {"red": RED_OF[Rule.TASK_FAILED]}, id="new"),
-        pytest.param(T0, 0.9, NO_BETTER[0], EVIDENCE, {"blocks": 0, "quiet": RED_CHANCE}, id="red before"),
-        pytest.param(T0, 0.9, NO_BETTER[1], EVIDENCE, {"blocks": 0, "quiet": RED_CHANCE}, id="unreliable before"),
+        pytest.param(T0, 0.9, NEW, EVIDENCE, {"red": {}, "quiet": RED_CHANCE}, id="new, reported"),
+        pytest.param(T0, 0.9, NEW, BLOCKING, {"red": RED_OF[Rule.TASK_FAILED]}, id="new"),
+        pytest.param(T0, 0.9, NO_BETTER[0], BLOCKING, {"blocks": 0, "quiet": RED_CHANCE}, id="red before"),
+        pytest.param(T0, 0.9, NO_BETTER[1], BLOCKING, {"blocks": 0, "quiet": RED_CHANCE}, id="unreliable before"),
         pytest.param(T0, 0.9, NO_BETTER[0], STRICT, {"blocks": RED_CHANCE}, id="red before, strict"),
         pytest.param(
             T0, 0.9, GREEN, ONLY_SAFETY, {"blocks": 0, "confirming": 0, "quiet": RED_CHANCE}, id="not blocking"
@@ -78,7 +79,9 @@ def test_evidence_does_what_its_test_does() -> None:
 def test_what_is_undecided_warns_where_the_policy_says_so() -> None:
     few, thin = {"mode": "evidence", "max_trials": 5}, a_baseline_task(passed=18, n=18)
     blocking, warning = (
-        chances(setting(tasks(1), 0.8, known=thin, **PLAIN, regression={**few, "undecided": what})).blocks
+        chances(
+            setting(tasks(1), 0.8, known=thin, **PLAIN, young="block", regression={**few, "undecided": what})
+        ).blocks
         for what in ("block", "warn")
     )
     assert warning < blocking

@@ -98,7 +98,7 @@ class TestEvidence:
 
     @pytest.mark.parametrize(("undecided", "decision"), [("block", Decision.FAIL), ("warn", Decision.PASS)])
     def test_what_stays_open_at_the_last_trial_is_the_policys(self, undecided: str, decision: Decision) -> None:
-        ruling = evidence("pff", baseline={}, regression={"undecided": undecided, "max_trials": 3})
+        ruling = evidence("pff", baseline={"young": "block"}, regression={"undecided": undecided, "max_trials": 3})
         assert ruling.decision is decision
         effect = {"block": "the policy blocks on that", "warn": "the policy only reports that"}[undecided]
         assert only(ruling).message.startswith(
@@ -108,11 +108,30 @@ class TestEvidence:
         assert ruling.confirmations[0].finding is Finding.UNDECIDED
 
     @pytest.mark.parametrize(
+        ("statuses", "baseline", "decision", "said"),
+        [
+            ("pff", {}, Decision.PASS, "fits its baseline: 1 of 3 trials passed now, 3 of 3 before; "),
+            ("pff", UNKNOWN | {"state": BaselineState.NEW}, Decision.PASS, "no run on main has decided it yet"),
+            ("fff", UNKNOWN | {"state": BaselineState.NEW}, Decision.INCONCLUSIVE, "no trial passed, and no failure"),
+            ("f" * 15, {"passed": 6, "n": 6}, Decision.FAIL, "regression confirmed: 0 of "),
+            ("f" * 20, {"passed": 5, "n": 6, "state": BaselineState.UNRELIABLE}, Decision.FAIL, "regression confirmed"),
+        ],
+    )
+    def test_a_young_baseline_blocks_only_a_shown_fall(
+        self, statuses: str, baseline: dict[str, Any], decision: Decision, said: str
+    ) -> None:
+        ruling = evidence(statuses, baseline=baseline, regression={"max_trials": 30})
+        assert (ruling.decision, ruling.young) == (decision, 1)
+        assert ruling.reasons[0].message.startswith(said)
+        assert ruling.unarmed == (1 if "state" in baseline and not baseline["n"] else 0)
+
+    @pytest.mark.parametrize(
         ("state", "says"),
         [(BaselineState.RED, "failed at the baseline too"), (BaselineState.UNRELIABLE, "the baseline is not reliable")],
     )
     def test_what_was_not_green_before_is_not_this_changes_doing(self, state: BaselineState, says: str) -> None:
-        ruling = evidence("pff", baseline=SETTLED | {"state": state, "runs_green": 5, "passed": 12, "n": 18})
+        young = {"young": "block", "state": state, "runs_green": 5, "passed": 12, "n": 18}
+        ruling = evidence("pff", baseline=SETTLED | young)
         reason = only(ruling)
         assert (ruling.decision, reason.rule) == (Decision.PASS, Rule.TASK_FAILED)
         assert reason.message.startswith(f"{says} (5 of 20 runs green, 12 of 18 trials passed); ")
@@ -160,8 +179,12 @@ class TestEvidence:
     @pytest.mark.parametrize(
         ("statuses", "task", "baseline", "decision"),
         [
-            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NEW}, Decision.FAIL),
-            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NONE}, Decision.FAIL),
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NEW, "young": "block"}, Decision.FAIL),
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NONE, "young": "block"}, Decision.FAIL),
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NEW}, Decision.PASS),
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NONE}, Decision.PASS),
+            # Known with another model: that is a change of the agent, and no young baseline.
+            ("ppf", GOLDEN, UNKNOWN | {"state": BaselineState.NONE, "newest": (True,) * 20}, Decision.FAIL),
             ("ppf" + "p" * 20, a_task(suite=Suite.OPEN_ENDED), SETTLED, Decision.FAIL),
             ("ppf" + "p" * 20, a_task(suite=Suite.FAILURE_REPLAYS), SETTLED, Decision.PASS),
             ("ppf" + "p" * 20, a_task(suite=Suite.ADVERSARIAL), SETTLED, Decision.PASS),

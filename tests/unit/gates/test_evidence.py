@@ -54,7 +54,7 @@ def test_nothing_is_wanted_of_what_is_decided_or_not_red(statuses: str) -> None:
 
 @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.NONE, BaselineState.NEW])
 def test_nothing_is_wanted_without_a_green_baseline_or_one_of_many_trials(state: BaselineState) -> None:
-    assert wanted("ppf", state=state, passed=18, n=18) == ()
+    assert wanted("ppf", state=state, passed=18, n=18, young="block") == ()
 
 
 def test_a_flaky_task_gets_some_when_it_fails_more_than_before() -> None:

@@ -127,7 +127,9 @@ UNKNOWN = "not admitted yet: no trial was measured on main, 19 of 20 are require
 def why(policy: GatePolicy, newest: str) -> str | None:
     """Of a task with these newest trials, the newest first, beside another task that is known too."""
     of_task = a_baseline_task(newest=tuple(letter == "p" for letter in newest))
-    known = Baseline(branch="main", tasks={NAME: of_task, "golden/other": a_baseline_task(newest=(True,) * 20)})
+    known = Baseline(
+        branch="main", young="block", tasks={NAME: of_task, "golden/other": a_baseline_task(newest=(True,) * 20)}
+    )
     exempt = not_admitted(policy, MEASURED, known)
     assert exempt is None or exempt.task == NAME
     return exempt and exempt.why
