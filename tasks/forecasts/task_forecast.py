@@ -173,7 +173,7 @@ class ChancesOfTasks:
             if (counts := guarding_counts(entry, setting.young)) is not None
         ]
         self._others = suites_of(_likely(setting))
-        self._drift = run_drift(task.known for task in setting.tasks if task.known is not None)
+        self._drift = run_drift(task.known for task in setting.tasks if task.known is not None).deviation
         # The guarded tasks of a run share alpha. Their number depends on chance, so the expected number is taken.
         self._alpha = alpha_of_one(self._gate, round(sum(chance for _, _, chance in guarded)))
         self._known: dict[object, ChancesByAdmission] = {}

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from passgate.tasks.gates.evidence import confirmations
 from passgate.tasks.gates.exemptions import exemptions, quarantine_notes
-from passgate.tasks.gates.guards import blocks_on_falls, guarding_counts, is_weighed, is_young
+from passgate.tasks.gates.guards import blocks_on_falls, drift_in_force, guarding_counts, is_weighed, is_young
 from passgate.tasks.gates.late_errors import attempts_of, doubtful
 from passgate.tasks.gates.limits import COST, compare_with_baseline, dear_after_nothing, limit_reasons
 from passgate.tasks.gates.suite_evidence import suite_confirmations, suite_notes, suite_reasons
@@ -92,6 +92,7 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
         notes=(
             *_plan_notes(plan),
             *_baseline_notes(plan, measurement, baseline),
+            *_drift_notes(policy, measurement, baseline),
             *quarantine_notes(plan.quarantine, baseline, plan.created_at.date()),
             *_measurement_notes(measurement),
             *suite_notes(suites, measurement.tasks),
@@ -353,6 +354,23 @@ def _baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baseli
         yield f"so are {_counted(len(edited) - _EDITED, 'more task')}"
     if baseline.pinned and plan.pins is not None:
         yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` removes the pin"
+
+
+def _drift_notes(policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
+    """The drift that every test of this verdict allows for, and the run that has no part in it."""
+    drift = drift_in_force(policy, measurement.tasks, baseline)
+    if drift.outlier:
+        counts = [baseline.of(task.name).counts.get(drift.outlier, (0, 0)) for task in measurement.tasks]
+        passed, n = (sum(of_task) for of_task in zip(*counts, strict=True))
+        yield (
+            f"the run {drift.outlier} of the baseline is far from all others, {passed} of {n} trials passed: it does "
+            "not count as drift between runs"
+        )
+    if drift.deviation:
+        yield (
+            f"the pass rates of whole runs of the baseline differ by {100 * drift.deviation:g} points (drift): a "
+            "smaller fall of many tasks is not found"
+        )
 
 
 def _measurement_notes(measurement: Measurement) -> Iterator[str]:

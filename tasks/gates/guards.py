@@ -6,7 +6,7 @@ from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask,
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import BY_TRIALS, Suite
-from passgate.tasks.stats.expected_rates import Counts, OtherTasks, drift_of, has_dropped, newest_of, other_tasks
+from passgate.tasks.stats.expected_rates import Counts, Drift, OtherTasks, drift_of, has_dropped, newest_of, other_tasks
 from passgate.tasks.stats.regression import ENOUGH, Before
 
 
@@ -66,7 +66,15 @@ def held_against(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline:
     guarded = [(task, counts) for task, counts in weighed if counts is not None]
     others, drift = suites_of(guarded), run_drift(baseline.of(task.name) for task, _ in guarded)
     must_clear = baseline.young == "block"
-    return {task.name: Before(*others[task.suite].with_own(counts), drift, must_clear) for task, counts in guarded}
+    return {
+        task.name: Before(*others[task.suite].with_own(counts), drift.deviation, must_clear) for task, counts in guarded
+    }
+
+
+def drift_in_force(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline) -> Drift:
+    """By how much the whole runs of the baseline differ that the tasks are held against."""
+    entries = [baseline.of(task.name) for task in tasks if is_weighed(policy, task)]
+    return run_drift(entry for entry in entries if guarding_counts(entry, baseline.young) is not None)
 
 
 def suites_of(guarded: Iterable[tuple[TaskMeasurement, Counts]]) -> dict[Suite, OtherTasks]:
@@ -77,6 +85,6 @@ def suites_of(guarded: Iterable[tuple[TaskMeasurement, Counts]]) -> dict[Suite, 
     return {suite: other_tasks(counts) for suite, counts in by_suite.items()}
 
 
-def run_drift(entries: Iterable[BaselineTask]) -> float:
+def run_drift(entries: Iterable[BaselineTask]) -> Drift:
     """By how much the pass rates of whole runs of a baseline differ."""
     return drift_of({run: Counts(*pair) for run, pair in entry.counts.items()} for entry in entries)

@@ -150,5 +150,5 @@ def tested_suites(
     drift = run_drift(baseline.of(task.name) for tasks in by_suite.values() for task, _ in tasks)
     for suite, tasks in suites.items():
         members = tuple(Member(int(counts.passed), int(counts.n), task.k) for task, counts in tasks)
-        test = suite_regression_test(members, alpha=alpha, drift=drift, most=policy.regression.max_trials)
+        test = suite_regression_test(members, alpha=alpha, drift=drift.deviation, most=policy.regression.max_trials)
         yield TestedSuite(suite, [task for task, _ in tasks], members, test, alpha)

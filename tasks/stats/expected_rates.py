@@ -5,10 +5,13 @@ from math import exp, lgamma, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from passgate.tasks.model.baseline import RED_IN_A_ROW
 from passgate.tasks.stats.estimators import likeness
 from passgate.tasks.stats.regression import ENOUGH
+
+Floats = npt.NDArray[np.float64]
 
 # A task whose newest runs passed so rarely is another one than before: what it was is nothing to hold it against.
 _BY_CHANCE: Final = 0.002
@@ -17,6 +20,8 @@ LEAST_TASKS: Final = 5
 _STEPS: Final = 4  # of the weight of the other tasks, so that tests of like tasks are the same test
 _DEVIATIONS: Final = 2.0  # runs count as drifting when they vary by so many standard errors more than their trials do
 _DRIFTS: Final = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)  # likewise: a drift is taken for the next of these
+_FAR: Final = 6.0  # so many standard deviations from all others is a run that something has happened to
+_LEAST_RUNS: Final = 6  # of fewer none can be told from the others
 _MARGIN: Final = 1.15  # twenty runs tell a standard deviation no better than this: 16 % is its standard error
 
 
@@ -87,18 +92,62 @@ def other_tasks(counts: Sequence[Counts]) -> OtherTasks:
     )
 
 
-def drift_of(tasks: Iterable[Mapping[str, Counts]]) -> float:
-    """By how much the pass rates of whole runs differ, as a standard deviation: of each task, its counts by run.
+class Drift(NamedTuple):
+    """By how much the pass rates of whole runs differ."""
 
-    The deviations of a run's tasks from their rates sum up to more than the noise of its trials where runs drift
-    (analysis of variance). 0 where that may be chance.
+    deviation: float = 0.0
+    """As a standard deviation; 0 where it may be chance."""
+    outlier: str = ""
+    """The run that is left out because it is far from all others; empty where there is none."""
+
+
+def drift_of(tasks: Iterable[Mapping[str, Counts]]) -> Drift:
+    """The drift of some tasks, of each its counts by run.
+
+    A single run that is far from the others, as in an outage, tells nothing of how the others differ. Taken for drift
+    it would hide every fall for as long as it is in the baseline.
     """
     tables = list(tasks)
     names = sorted({run for of_task in tables for run in of_task})
-    if len(names) < 2:
-        return 0.0
     table = np.array([[of_task.get(run, Counts(0, 0)) for run in names] for of_task in tables], dtype=float)
+    if len(names) < 2 or not len(tables):
+        return Drift()
     passed, n = table[..., 0], table[..., 1]
+    whole = _spread(passed, n)
+    if not whole.beyond_chance or len(names) < _LEAST_RUNS:
+        return Drift(whole.taken)
+    farthest = max(range(len(names)), key=lambda run: abs(_distance(passed, n, run, 0.0)))
+    rest = _spread(np.delete(passed, farthest, axis=1), np.delete(n, farthest, axis=1))
+    is_outlier = abs(_distance(passed, n, farthest, rest.deviation)) > _FAR
+    return Drift(rest.taken, names[farthest]) if is_outlier else Drift(whole.taken)
+
+
+def _distance(passed: Floats, n: Floats, run: int, drift: float) -> float:
+    """How many standard deviations a run is from the others, which differ by a drift."""
+    others_passed, others = passed.sum(axis=1) - passed[:, run], n.sum(axis=1) - n[:, run]
+    rates, of_run = (others_passed + 0.5) / (others + 1), n[:, run]
+    noise = float((of_run * rates * (1 - rates) * (1 + of_run / (others + 1))).sum())
+    deviation = sqrt(noise + (drift * float(of_run.sum())) ** 2)
+    return float((passed[:, run] - of_run * rates).sum()) / deviation if deviation else 0.0
+
+
+class _Spread(NamedTuple):
+    """Of the runs' pass rates: the likeliest standard deviation, and whether it is more than chance."""
+
+    deviation: float = 0.0
+    beyond_chance: bool = False
+
+    @property
+    def taken(self) -> float:
+        """What the tests allow for."""
+        wide = self.deviation * _MARGIN
+        return next((step for step in _DRIFTS if step >= wide), _DRIFTS[-1]) if self.beyond_chance else 0.0
+
+
+def _spread(passed: Floats, n: Floats) -> _Spread:
+    """The deviations of a run's tasks from their rates sum up to more than the noise of its trials where runs drift
+    (analysis of variance).
+    """
     whole = n.sum(axis=1, keepdims=True)
     told = whole[:, 0] > 1
     passed, n, whole = passed[told], n[told], whole[told]
@@ -106,13 +155,13 @@ def drift_of(tasks: Iterable[Mapping[str, Counts]]) -> float:
     off = (passed - n * rates).sum(axis=0)
     noise = (n * rates * (1 - rates) * (1 - n / whole) * whole / (whole - 1)).sum(axis=0)
     if not (noise > 0).all():
-        return 0.0
-    degrees = len(names) - 1
-    spread = float((off**2 / noise).sum()) * degrees / len(names)
-    if spread <= degrees + _DEVIATIONS * sqrt(2 * degrees + float((1 / noise).sum())):
-        return 0.0
-    variance = float((off**2 - noise).sum() / (n.sum(axis=0) ** 2).sum()) * len(names) / degrees
-    return next((step for step in _DRIFTS if step >= sqrt(max(variance, 0.0)) * _MARGIN), _DRIFTS[-1])
+        return _Spread()
+    runs = n.shape[1]
+    degrees = runs - 1
+    spread = float((off**2 / noise).sum()) * degrees / runs
+    variance = float((off**2 - noise).sum() / (n.sum(axis=0) ** 2).sum()) * runs / degrees
+    is_more = spread > degrees + _DEVIATIONS * sqrt(2 * degrees + float((1 / noise).sum()))
+    return _Spread(sqrt(max(variance, 0.0)), is_more)
 
 
 def _sum(runs: Iterable[Counts]) -> Counts:

@@ -55,3 +55,21 @@ def test_few_tasks_or_thin_baselines_are_no_suite(count: int, baseline: dict[str
     groups = [of("fpp" + "p" * 30, task) for task in TASKS[:count]]
     known = green_before(*TASKS, **baseline)
     assert rule(*groups, baseline=known, regression={"mode": "evidence"}).suite_confirmations == ()
+
+
+def test_an_outage_among_the_runs_of_the_baseline_hides_no_fall_and_is_named() -> None:
+    tasks = [a_task(task_id=f"t{number:02}") for number in range(20)]
+    counts = {f"r{run:02}": ((0 if run == 5 else 3), 3) for run in reversed(range(20))}
+    before = green_before(*tasks, **SETTLED | {"passed": 57, "counts": counts})
+    groups = [of("fff", task) for task in tasks[:15]] + [of("ppp", task) for task in tasks[15:]]
+    found = rule(*groups, baseline=before, regression={"mode": "evidence"})
+    assert found.decision is Decision.FAIL
+    assert any(note.startswith("the run r05 of the baseline is far from all others, 0 of 60 ") for note in found.notes)
+
+
+def test_the_drift_in_force_is_a_note() -> None:
+    tasks = [a_task(task_id=f"t{number:02}") for number in range(20)]
+    counts = {f"r{run:02}": ((2 if run % 2 else 3), 3) for run in reversed(range(20))}
+    before = green_before(*tasks, **SETTLED | {"passed": 50, "counts": counts})
+    found = rule(*[of("ppp", task) for task in tasks], baseline=before, regression={"mode": "evidence"})
+    assert any("whole runs of the baseline differ by 20 points (drift)" in note for note in found.notes)

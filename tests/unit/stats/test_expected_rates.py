@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from passgate.tasks.stats.expected_rates import Counts, drift_of, has_dropped, newest_of, other_tasks
+from passgate.tasks.stats.expected_rates import Counts, Drift, drift_of, has_dropped, newest_of, other_tasks
 from passgate.tasks.stats.regression import Before
 
 
@@ -53,12 +53,24 @@ def history(drift: float, seed: int, rate: float = 0.9) -> list[dict[str, Counts
 
 
 def test_runs_that_differ_drift_and_noise_or_nothing_does_not() -> None:
-    found = [drift_of(history(0.08, seed)) for seed in range(20)]
+    found = [drift_of(history(0.08, seed)).deviation for seed in range(20)]
     assert min(found) >= 0.05
     assert max(found) <= 0.15
-    assert [drift_of(history(0.0, seed)) for seed in range(40)].count(0.0) >= 36
+    assert [drift_of(history(0.0, seed)).deviation for seed in range(40)].count(0.0) >= 36
     steady = Counts(3, 3)
-    assert [drift_of(one) for one in ([], [{"r": steady}], [{"r": steady, "s": steady}])] == [0.0] * 3
+    assert [drift_of(one) for one in ([], [{"r": steady}], [{"r": steady, "s": steady}])] == [Drift()] * 3
+
+
+@pytest.mark.parametrize(("rate", "drift"), [(0.95, 0.0), (1.0, 0.0), (0.9, 0.05)])
+def test_one_run_far_from_all_others_is_named_and_is_no_drift(rate: float, drift: float) -> None:
+    for seed in range(20):
+        tables = history(drift, seed, rate)
+        without = drift_of([{run: counts for run, counts in one.items() if run != "r7"} for one in tables])
+        outage = drift_of([{**one, "r7": Counts(0, 3)} for one in tables])
+        assert outage == Drift(without.deviation, "r7")
+        assert not without.outlier
+    steady = [{f"r{run}": Counts(3, 3) for run in range(20)} for _ in range(20)]
+    assert not drift_of([{**steady[0], "r7": Counts(2, 3)}, *steady[1:]]).outlier
 
 
 def test_drift_widens_what_an_unchanged_task_may_do() -> None:
