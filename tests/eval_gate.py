@@ -89,4 +89,4 @@ async def gate_of_files(
     """What the merge gate rules on the tests of these files."""
     tasks, finished = await trials_of_files(folder, files, agent, judge=judge, k=k)
     measured = measurement_of(tasks, [one.trial for one in finished])
-    return rule_on(a_plan(*tasks), SHIPPED.gates[GateName.CI_MERGE], measured, Baseline(branch="main"))
+    return rule_on(a_plan(*tasks), SHIPPED.gates[GateName.CI_MERGE], measured, Baseline(branch="main", young="block"))

@@ -12,6 +12,7 @@ version: 1
 suites:
   golden: {{k: {k}, metric: pass^k, max_steps: 20, budgets: {{max_seconds: {seconds}}}}}
   adversarial: {{k: 10, metric: pass^k, max_steps: 8}}
+baseline: {{young: block}}
 gates:
   ci_merge:
     suites: [{suites}]

@@ -20,7 +20,7 @@ MOST_ERRORS = 3.0
 
 def forecast_of(world: World) -> SettingForecast:
     """The forecast of the agent, whose tasks have no baseline."""
-    plan = plan_of(world)
+    plan = plan_of(world, max_confirming=100.0)
     # Where the rates are drawn, the quantiles of their distribution, Beta(8, 1), stand for them.
     rates = np.array(world.rates or ((np.arange(world.tasks) + 0.5) / world.tasks) ** (1 / 8))
     given = {task.name: float(rate) for task, rate in zip(plan.tasks, world.mean_rates(rates), strict=True)}

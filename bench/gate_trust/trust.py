@@ -5,11 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from bench.gate_trust.agreement import agreement
 from bench.gate_trust.figures import Block, Figure, Target, exactly, mean, share
 from bench.gate_trust.forecasts import beside, forecast_of
-from bench.gate_trust.judging import Judge
+from bench.gate_trust.judging import Judge, Judged
 from bench.gate_trust.regression_tests import RegressionTests
 from bench.gate_trust.setting import Scale, shipped_regression
 from bench.gate_trust.worlds import Gates, World, drawn
@@ -36,10 +37,11 @@ def trusted(name: str, world: World, scale: Scale) -> Block:
     tests = RegressionTests(world.k, shipped_regression().max_trials)
     judge = Judge(gates, tests)
     now = gates.now(gates.rates, tests.most, rng)
-    unchanged = judge.judged(now)
+    # The tests are held to their targets by all the trials that they ask for; what a run may spend is beside them.
+    unchanged, shipped = judge.judged(now, bounded=False), judge.judged(now)
     most = MOST_RED_WITH_RUN_EFFECTS if world.run_effect else MOST_RED
     strictly = ~now[..., : world.k].all(axis=(1, 2))
-    extra = (unchanged.trials - world.k).sum(axis=1) / (world.k * world.tasks)
+    extra = _extra_trials(unchanged, world)
     red = share("unchanged: red", unchanged.red, target=Target(most))
     confirming = mean("unchanged: confirming trials", extra, target=_extra(world))
     forecast = forecast_of(world)
@@ -49,6 +51,8 @@ def trusted(name: str, world: World, scale: Scale) -> Block:
         share("unchanged: red by a task", np.asarray(unchanged.blocked.any(axis=1))),
         share("unchanged: red by the suite alone", unchanged.suite_fallen),
         confirming,
+        share("unchanged: red, as a run may spend", shipped.red, target=Target(most)),
+        mean("unchanged: confirming trials, as a run may spend", _extra_trials(shipped, world), target=Target(1.0)),
         *beside(forecast, red, confirming),
     ]
     if not world.run_effect:
@@ -56,6 +60,11 @@ def trusted(name: str, world: World, scale: Scale) -> Block:
         figures += _whole_agent(gates, judge, rng, tests.most, forecast)
     line, missed = _checked(gates, judge, rng, scale)
     return Block(f"{name}: {world}", figures, [line], missed)
+
+
+def _extra_trials(judged: Judged, world: World) -> npt.NDArray[np.float64]:
+    """The confirming trials of each gate, as a share of the planned ones."""
+    return np.asarray((judged.trials - world.k).sum(axis=1) / (world.k * world.tasks))
 
 
 def _extra(world: World) -> Target | None:
@@ -69,12 +78,16 @@ def _one_task(gates: Gates, judge: Judge, rng: np.random.Generator, most: int) -
     for label, factor, least in (("to 0", 0.0, TO_ZERO), ("to half", 0.5, TO_HALF)):
         rates = gates.rates.copy()
         rates[each, fallen] *= factor
-        caught = judge.judged(gates.now(rates, most, rng)).blocked[each, fallen]
+        now = gates.now(rates, most, rng)
+        caught = judge.judged(now, bounded=False).blocked[each, fallen]
+        spent = judge.judged(now).blocked[each, fallen]
         for low, high in pairwise(BANDS):
             inside = (before >= low) & (before < high)
             if inside.sum() >= 2:
                 target = Target(least, "at least") if low >= FROM[label] else None
-                yield share(f"a task from {low:g} to {min(high, 1):g} falls {label}", caught[inside], target=target)
+                name = f"a task from {low:g} to {min(high, 1):g} falls {label}"
+                yield share(name, caught[inside], target=target)
+                yield share(f"{name}, as a run may spend", spent[inside])
 
 
 def _whole_agent(
@@ -82,12 +95,14 @@ def _whole_agent(
 ) -> Iterator[Figure]:
     if gates.world.name in WHOLE:
         to = WHOLE[gates.world.name]
-        red = judge.judged(gates.now(np.full_like(gates.rates, to), most, rng)).red
+        now = gates.now(np.full_like(gates.rates, to), most, rng)
+        red = judge.judged(now, bounded=False).red
         target = Target(CAUGHT_WHOLE[gates.world.name], "at least")
         found = share(f"all tasks fall to {to}: red", red, target=target)
         said = forecast.red_if_all_keep(to / gates.world.rates[0])
         off = max(found.low - said, said - found.high, 0.0)
         yield found
+        yield share(f"all tasks fall to {to}: red, as a run may spend", judge.judged(now).red)
         yield exactly(f"all tasks fall to {to}: red, by the forecast", said)
         yield exactly(f"all tasks fall to {to}: red, forecast off by", off, target=Target(MOST_OFF_OF_FALLS))
 

@@ -121,12 +121,14 @@ def drawn(world: World, scale: Scale, rng: np.random.Generator, runs: int = RUNS
     return Gates(world, plan_of(world), rates, np.asarray(before), shifts[:, 0])
 
 
-def plan_of(world: World) -> Plan:
-    """A merge gate of golden tasks as shipped, without limits."""
+def plan_of(world: World, **regression: float) -> Plan:
+    """A merge gate of golden tasks as shipped, without limits; with changes of its regression."""
+    shipped = shipped_gate()
     policy = a_policy(
         suites=["golden"],
         limits={},
-        **{name: getattr(shipped_gate(), name) for name in ("blocks_on", "regression", "admission")},
+        regression=shipped.regression.model_copy(update=regression),
+        **{name: getattr(shipped, name) for name in ("blocks_on", "admission")},
     )
     tasks = [a_task(task_id=f"t{number:03}", k=world.k) for number in range(world.tasks)]
     return a_plan(*tasks, policy=policy)

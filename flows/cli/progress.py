@@ -113,7 +113,9 @@ class Progress:
         self._begun = time.monotonic()
         self._done_before: int | None = None
         planned = f"{count(len(plan.tasks), 'task')}, {count(self._totals.total(), 'trial')}"
-        self._headline = f"{plan.run_id}: {plan.agent}, {planned}"
+        confirming = plan.gate_policy.most_confirming(self._totals.total())
+        price = f", at most {count(confirming, 'confirming trial')} more" if confirming else ""
+        self._headline = f"{plan.run_id}: {plan.agent}, {planned}{price}"
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -10,7 +10,8 @@ from passgate.tasks.agents.starts import Starts
 from passgate.tasks.execution.batches import batches_of, confirming_batches
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import TrialKey
-from passgate.tasks.gates.evidence import confirmations, wanted_trials
+from passgate.tasks.gates.decide import rule_on
+from passgate.tasks.gates.evidence import wanted_trials
 from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.suite_evidence import wanted_of_suites
 from passgate.tasks.history.journal import Journal
@@ -19,6 +20,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import FinishedTrial, Trial
+from passgate.tasks.model.verdict import Decision
 from passgate.tasks.planning.baseline import Pool
 from passgate.tasks.planning.order import run_order
 from passgate.tasks.stats.measurement import measurement_of
@@ -86,15 +88,16 @@ def _by_plan(batches: Sequence[Batch], plan_digest: str | None) -> tuple[Batch, 
 
 def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -> list[tuple[EvalTask, list[int]]]:
     """The tasks that get confirming trials, each with the numbers of those that can be run at once; none when every
-    failure is decided. Tasks that may not block get none.
+    failure is decided, or the gate is FAIL whatever they would show. Tasks that may not block get none.
     """
     policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials)
+    if rule_on(plan, policy, measurement, baseline).decision is Decision.FAIL:
+        return []
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
     wanted = wanted_trials(policy, measurement, baseline, exempt.settled)
     if not wanted:
         # Suites come last: what single tasks have shown may decide the gate, and their trials count for the suite too.
-        confirmed = confirmations(policy, measurement, baseline, exempt.settled)
-        wanted = wanted_of_suites(policy, measurement, baseline, exempt.settled, confirmed)
+        wanted = wanted_of_suites(policy, measurement, baseline, exempt.settled)
     tasks = {task.name: task for task in plan.tasks}
     taken = defaultdict[str, set[int]](set)
     for trial in trials:

@@ -38,7 +38,7 @@ class TestsOfSuites:
     def __init__(self, setting: Setting, chances: ChancesOfTasks) -> None:
         known = {task.name: task.known for task in setting.tasks if task.known is not None}
         is_known = len(known) == len(setting.tasks)
-        baseline = Baseline.model_construct(branch=setting.branch, tasks=known)
+        baseline = Baseline.model_construct(branch=setting.branch, young=setting.young, tasks=known)
         self._tested = list(_tested(setting, baseline)) if is_known else []
         tested = {task.name for one in self._tested for task in one.tasks}
         self._tests = {

@@ -12,7 +12,7 @@ from passgate.tasks.gates.exemptions import exemptions, quarantine_notes
 from passgate.tasks.gates.guards import blocks_on_falls, drift_in_force, guarding_counts, is_weighed, is_young
 from passgate.tasks.gates.late_errors import attempts_of, doubtful
 from passgate.tasks.gates.limits import COST, compare_with_baseline, dear_after_nothing, limit_reasons
-from passgate.tasks.gates.suite_evidence import suite_confirmations, suite_notes, suite_reasons
+from passgate.tasks.gates.suite_evidence import missing_of_suites, suite_confirmations, suite_notes, suite_reasons
 from passgate.tasks.model.agent import judging_agent, own_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline, BaselineState
@@ -31,6 +31,7 @@ from passgate.tasks.model.verdict import (
     SuiteConfirmation,
 )
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
+from passgate.tasks.stats.regression import ENOUGH
 
 _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
 _YOUNG: Final = "`baseline.young: report`"
@@ -61,7 +62,7 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     comparisons = () if plan.agent.is_reference else compare_with_baseline(policy.limits, measurement, baseline)
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
     confirmed = confirmations(policy, measurement, baseline, exempt.settled)
-    suites = suite_confirmations(policy, measurement, baseline, exempt.settled, confirmed)
+    suites = suite_confirmations(policy, measurement, baseline, exempt.settled)
     failed = tuple(failed_tasks(policy, measurement.tasks, baseline, {one.task: one for one in confirmed}))
     found = [
         *_vetoes(measurement),
@@ -69,12 +70,17 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
         *suite_reasons(suites),
         *_thresholds(policy, measurement, exempt.tasks),
         *limit_reasons(policy.limits, comparisons, measurement, exempt.tasks),
-        *_missing_evidence(plan, policy, measurement, confirmed, exempt.settled),
+        *_missing_evidence(plan, policy, measurement, exempt.settled),
         *_nothing_passed(plan, policy, measurement, failed),
         *_doubtful_errors(measurement),
     ]
     reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, exempt.settled)}) for reason in found]
     blocking = {reason.rule for reason in reasons if reason.blocking}
+    if not blocking - _OPEN:
+        # Nothing else has decided the gate, so what is still open does.
+        missing = [*_unconfirmed(measurement, confirmed), *missing_of_suites(suites)]
+        reasons += [one for one in missing if f"{one.suite}/{one.task_id}" not in exempt.settled]
+        blocking |= {reason.rule for reason in missing}
     undecided = Decision.INCONCLUSIVE if blocking else Decision.PASS
     decision = Decision.FAIL if blocking - _OPEN else undecided
     # The trials are of the merge base's agent: they say nothing about the agent that the change makes.
@@ -110,9 +116,10 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
 
 
 def _can_block(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> bool:
-    """Whether the baseline lets a failure of the task block, however it fails."""
+    """Whether the baseline lets a failure of the task block beside tasks that pass, however it fails."""
     is_held = is_weighed(policy, task) and guarding_counts(baseline.of(task.name), baseline.young) is not None
-    return is_held or _meaning_of(policy, task, baseline, None).may_block
+    is_reported = is_young(policy, task, baseline)
+    return is_held or _meaning_of(policy, task, baseline, None, is_reported=is_reported).may_block
 
 
 def _blocks(reason: Reason, policy: GatePolicy, exempt: Collection[str]) -> bool:
@@ -139,10 +146,14 @@ def failed_tasks(
     """A reason for each failed task. It may not block where the task is no worse than it was at the baseline, or where
     the baseline does not tell.
     """
-    for task in tasks:
+    measured = tuple(tasks)
+    # An agent that passes nothing at all has no bad luck: that needs no baseline.
+    any_passed = any(task.passed for task in measured)
+    for task in measured:
         if task.state is not TaskState.FAILED:
             continue
-        meaning = _meaning_of(policy, task, baseline, confirmed.get(task.name))
+        is_reported = any_passed and is_young(policy, task, baseline)
+        meaning = _meaning_of(policy, task, baseline, confirmed.get(task.name), is_reported=is_reported)
         is_regression = meaning.fallen and task.suite is Suite.GOLDEN
         rule = Rule.GOLDEN_REGRESSION if is_regression else Rule.TASK_FAILED
         message = meaning.text + _why_failed(task)
@@ -156,13 +167,20 @@ class _Meaning(NamedTuple):
 
 
 def _meaning_of(
-    policy: GatePolicy, task: TaskMeasurement, baseline: Baseline, confirmation: Confirmation | None
+    policy: GatePolicy,
+    task: TaskMeasurement,
+    baseline: Baseline,
+    confirmation: Confirmation | None,
+    *,
+    is_reported: bool,
 ) -> _Meaning:
-    """What a failure means by the baseline and by the confirming trials."""
+    """What a failure means by the baseline and by the confirming trials. `is_reported`: a young baseline lets it block
+    only when a fall is shown.
+    """
     before = baseline.of(task.name)
     weighed, was_green = is_weighed(policy, task), before.state is BaselineState.GREEN
     if weighed and confirmation is not None:
-        return _confirmed(policy, confirmation, is_young=is_young(policy, task, baseline), was_green=was_green)
+        return _confirmed(policy, confirmation, is_reported=is_reported, was_green=was_green)
     runs = f"{before.runs_green} of {len(before.runs)} runs green, {before.passed} of {before.n} trials passed"
     if weighed and was_green and guarding_counts(before, baseline.young) is None:
         return _Meaning(f"its newest runs at the baseline are worse than those before ({runs}); ", may_block=False)
@@ -172,12 +190,12 @@ def _meaning_of(
         return _Meaning(f"failed at the baseline too ({runs}); ", may_block=False)
     if weighed and before.state is BaselineState.UNRELIABLE:
         return _Meaning(f"the baseline is not reliable ({runs}); ", may_block=False)
-    if is_young(policy, task, baseline):
+    if is_reported:
         return _Meaning(f"no run on {baseline.branch} has decided it yet ({_YOUNG}); ", may_block=False)
     return _Meaning("")
 
 
-def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_young: bool, was_green: bool) -> _Meaning:
+def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_reported: bool, was_green: bool) -> _Meaning:
     """What a failure means that the baseline guards."""
     counts = (
         f"{confirmation.passed} of {confirmation.n} trials passed now, "
@@ -191,14 +209,17 @@ def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_young: bool
         case Finding.FITS:
             return _Meaning(f"fits its baseline: {counts}; ", fallen=was_green, may_block=False)
         case Finding.UNDECIDED:
-            blocks = policy.regression.undecided == "block" and not is_young
+            # A test that is not thin ends undecided only where the run has no trials left.
+            is_thin = confirmation.baseline_n < ENOUGH
+            blocks = is_thin and policy.regression.undecided == "block" and not is_reported
             effect = "and the policy blocks on that" if blocks else "and the policy only reports that"
-            setting = _YOUNG if is_young else f"`regression.undecided: {policy.regression.undecided}`"
+            setting = _YOUNG if is_reported else f"`regression.undecided: {policy.regression.undecided}`"
+            setting = setting if is_thin else f"`regression.max_confirming: {policy.regression.max_confirming:g}`"
             text = f"possible regression: {counts}; too few trials to confirm it, {effect} ({setting}); "
             return _Meaning(text, fallen=True, may_block=blocks)
         case Finding.UNFINISHED:
             # Missing evidence has a reason of its own, which leaves the gate undecided; this one must not fail it.
-            text = f"possible regression: {counts}; more trials are needed to decide; "
+            text = f"possible regression: {counts}; not decided by confirming trials; "
             return _Meaning(text, fallen=True, may_block=False)
 
 
@@ -239,19 +260,14 @@ def _missing_evidence(
     plan: RunContext,
     policy: GatePolicy,
     measurement: Measurement,
-    confirmed: tuple[Confirmation, ...],
     exempt: Collection[str],
 ) -> Iterator[Reason]:
-    unfinished = {one.task for one in confirmed if one.finding is Finding.UNFINISHED}
     for task in measurement.tasks:
         if task.state is TaskState.UNDECIDED:
             missing = task.planned - task.n
             why = task.error or "they were not run"
             message = f"{missing} of {task.planned} trials could not be measured: {why}"
             yield _of_task(Rule.MISSING_EVIDENCE, task, message, task.error_trials)
-        elif task.name in unfinished:
-            errors = f"{task.confirming_errors} ended in errors" if task.confirming_errors else "they were not run"
-            yield _of_task(Rule.MISSING_EVIDENCE, task, f"confirming trials are missing: {errors}")
     # Tasks that name no suite are judged as golden; with no others the gate does not miss the other suites.
     present = {suite.suite for suite in measurement.suites}
     if plan.unselected:
@@ -266,6 +282,15 @@ def _missing_evidence(
         yield _gap("no task can block this gate: every task is quarantined or not admitted yet")
 
 
+def _unconfirmed(measurement: Measurement, confirmed: Iterable[Confirmation]) -> Iterator[Reason]:
+    """A reason for each failed task whose confirming trials could not be run."""
+    unfinished = {one.task for one in confirmed if one.finding is Finding.UNFINISHED}
+    for task in measurement.tasks:
+        if task.name in unfinished:
+            errors = f"{task.confirming_errors} ended in errors" if task.confirming_errors else "they were not run"
+            yield _of_task(Rule.MISSING_EVIDENCE, task, f"confirming trials are missing: {errors}")
+
+
 def _nothing_passed(
     plan: RunContext, policy: GatePolicy, measurement: Measurement, failed: Sequence[Reason]
 ) -> Iterator[Reason]:
@@ -274,7 +299,7 @@ def _nothing_passed(
     none_passed = any(task.n for task in measurement.tasks) and not any(task.passed for task in measurement.tasks)
     if blocks_on_failures and none_passed and failed and not any(reason.blocking for reason in failed):
         yield _gap(
-            "no trial passed, and no failure blocks because the agent was no better at the baseline, or has none: "
+            "no trial passed, and no failure blocks because the agent was no better at the baseline: "
             f"run one trial with `passgate doctor {quote(str(plan.agent))} --try`"
         )
 

@@ -6,17 +6,18 @@ Holm's later steps would only name more tasks of a gate that is FAIL already.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from passgate.tasks.gates.guards import blocks_on_falls, held_against
-from passgate.tasks.model.baseline import Baseline, BaselineTask
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Metric
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import Before, RegressionTest, tests_of_tasks
 
+SLICE, LEAST_SLICE = 4, 4  # A round takes a quarter of what is left where that is not enough for all, and at least four
 MOST_ERRORS = 5  # After so many errors in the confirming trials of a task no more of them are run
 
 
@@ -34,13 +35,17 @@ def confirmations(
     left out, and so are those in `settled`, which are exempt.
     """
     found = []
-    for task, before, alpha, test in _tested(policy, measurement, baseline, settled):
-        outcomes = outcomes_of(task)
+    is_spent = not confirming_left(policy, measurement)
+    for task, _, alpha, test in _tested(policy, measurement, baseline, settled):
+        before, outcomes = baseline.of(task.name), outcomes_of(task)
         course = test.follow(outcomes) if test else None
         n, failed = (course.n, course.failed) if course else (len(outcomes), outcomes.count(False))
+        finding = course.finding if course else Finding.UNFINISHED
+        if finding is Finding.UNFINISHED and course and is_spent and task.confirming_errors < MOST_ERRORS:
+            finding = Finding.UNDECIDED
         confirmation = Confirmation(
             task=task.name,
-            finding=course.finding if course else Finding.UNFINISHED,
+            finding=finding,
             passed=n - failed,
             n=n,
             confirming=len(task.confirming),
@@ -58,10 +63,11 @@ def wanted_trials(
 ) -> tuple[Wanted, ...]:
     """The confirming trials to be run next: as many of each task as would decide it if they went on as they have begun.
 
-    Of the same tasks as `confirmations`.
+    Of the same tasks as `confirmations`. Where a run has not so many left, those tasks get them that an unchanged agent
+    would leave with so few passes most rarely.
     """
-    wanted = []
-    for task, _, _, test in _tested(policy, measurement, baseline, settled):
+    wanted: list[tuple[float, Wanted]] = []
+    for task, before, _, test in _tested(policy, measurement, baseline, settled):
         if task.confirming_errors >= MOST_ERRORS:
             continue
         outcomes = outcomes_of(task)
@@ -70,13 +76,38 @@ def wanted_trials(
             course = test.follow(outcomes)
             more = test.next_trials(course.n, course.failed)
         if more:
-            wanted.append(Wanted(task.name, more))
-    return tuple(wanted)
+            wanted.append((before.chance_of_so_few(outcomes), Wanted(task.name, more)))
+    left = confirming_left(policy, measurement)
+    if sum(one.trials for _, one in wanted) <= left:
+        return tuple(one for _, one in wanted)
+    run = {task.name: len(outcomes_of(task)) for task in measurement.tasks}
+    return tuple(_sliced(left, [one for _, one in sorted(wanted, key=lambda pair: pair[0])], run))
+
+
+def slice_of(left: int, run: int, more: int) -> int:
+    """How many trials a task gets at once that has had `run` and asks for `more`, of those left for it."""
+    return min(more, max(-(-run // 2), 1), left)
+
+
+def _sliced(left: int, wanted: Iterable[Wanted], run: Mapping[str, int]) -> Iterator[Wanted]:
+    """A part of what is left, in small rounds: so most of it goes to the tasks that go on failing."""
+    room = min(left, max(-(-left // SLICE), LEAST_SLICE))
+    for one in wanted:
+        trials = slice_of(room, run[one.task], one.trials)
+        if trials:
+            yield one._replace(trials=trials)
+        room -= trials
+
+
+def confirming_left(policy: GatePolicy, measurement: Measurement) -> int:
+    """How many confirming trials a run has left."""
+    most = policy.most_confirming(sum(task.k for task in measurement.tasks))
+    return max(most - sum(len(task.confirming) + task.confirming_errors for task in measurement.tasks), 0)
 
 
 class _Tested(NamedTuple):
     task: TaskMeasurement
-    before: BaselineTask
+    before: Before
     alpha: float
     test: RegressionTest | None  # `None` while the task has fewer than k measured trials
 
@@ -96,7 +127,7 @@ def _tested(
     ]
     tests = _tests([(task, guarded[task.name]) for task in found if len(outcomes_of(task)) >= task.k], policy, alpha)
     for task in found:
-        yield _Tested(task, baseline.of(task.name), alpha, tests.get(task.name))
+        yield _Tested(task, guarded[task.name], alpha, tests.get(task.name))
 
 
 def _is_open(policy: GatePolicy, task: TaskMeasurement) -> bool:

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from passgate.tasks.gates.evidence import MOST_ERRORS, Wanted, outcomes_of, share_of_one
+from passgate.tasks.gates.evidence import MOST_ERRORS, Wanted, confirming_left, outcomes_of, share_of_one
 from passgate.tasks.gates.guards import guarding_counts, is_weighed, run_drift
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Confirmation, Finding, Reason, SuiteConfirmation
+from passgate.tasks.model.verdict import Finding, Reason, SuiteConfirmation
 from passgate.tasks.stats.expected_rates import Counts
 from passgate.tasks.stats.regression import ENOUGH
 from passgate.tasks.stats.suite_regression import (
@@ -41,6 +41,10 @@ class TestedSuite(NamedTuple):
             failed += trials.count(False)
         return failed
 
+    def missing_at(self, look: int) -> dict[str, int]:
+        """How many trials of each task are missing at a look."""
+        return {task.name: max(trials_at(look, task.k) - len(outcomes_of(task)), 0) for task in self.tasks}
+
     def course(self) -> tuple[Finding, int, int]:
         """The finding, its look, and how many trials had failed by then; where it is open, the look that is missing."""
         before = 0
@@ -55,22 +59,19 @@ class TestedSuite(NamedTuple):
 
 
 def suite_confirmations(
-    policy: GatePolicy,
-    measurement: Measurement,
-    baseline: Baseline,
-    settled: Collection[str],
-    confirmed: Sequence[Confirmation],
+    policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
 ) -> tuple[SuiteConfirmation, ...]:
     """What the trials have shown of every suite that its baseline guards, quarantined tasks and such left out. A suite
-    of which more trials are wanted is left out where the gate is FAIL without it.
+    whose next look the run has no trials left for shows no fall.
     """
     found = []
-    is_decided = _is_decided(policy, measurement, confirmed)
+    left = confirming_left(policy, measurement)
     for tested in tested_suites(policy, measurement, baseline, settled):
         finding, look, failed = tested.course()
-        if finding is Finding.UNFINISHED and is_decided:
-            continue
-        trials = [trials_at(look - (finding is Finding.UNFINISHED), task.k) for task in tested.tasks]
+        is_open = finding is Finding.UNFINISHED
+        trials = [trials_at(look - is_open, task.k) for task in tested.tasks]
+        if is_open and (Rule.SUITE_REGRESSION not in policy.blocks_on or sum(tested.missing_at(look).values()) > left):
+            finding = Finding.FITS
         found.append(
             SuiteConfirmation(
                 suite=tested.suite,
@@ -86,30 +87,34 @@ def suite_confirmations(
 
 
 def wanted_of_suites(
-    policy: GatePolicy,
-    measurement: Measurement,
-    baseline: Baseline,
-    settled: Collection[str],
-    confirmed: Sequence[Confirmation],
+    policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
 ) -> tuple[Wanted, ...]:
-    """The confirming trials that the suites' next looks ask for; none where the gate is FAIL without them."""
-    if _is_decided(policy, measurement, confirmed):
+    """The confirming trials that the suites' next looks ask for, of those suites for which the run has enough left."""
+    if Rule.SUITE_REGRESSION not in policy.blocks_on:
         return ()
-    wanted = []
+    wanted: list[Wanted] = []
+    left = confirming_left(policy, measurement)
     for tested in tested_suites(policy, measurement, baseline, settled):
         finding, look, _ = tested.course()
-        missing = [(task, trials_at(look, task.k) - len(outcomes_of(task))) for task in tested.tasks]
-        if finding is Finding.UNFINISHED and all(task.confirming_errors < MOST_ERRORS for task in tested.tasks):
-            wanted += [Wanted(task.name, more) for task, more in missing if more > 0]
+        missing = tested.missing_at(look)
+        is_open = finding is Finding.UNFINISHED and sum(missing.values()) <= left
+        if is_open and all(task.confirming_errors < MOST_ERRORS for task in tested.tasks):
+            left -= sum(missing.values())
+            wanted += [Wanted(name, more) for name, more in missing.items() if more]
     return tuple(wanted)
 
 
 def suite_reasons(found: Sequence[SuiteConfirmation]) -> Iterator[Reason]:
-    """A reason for each suite that has fallen, and for each of which trials are missing."""
+    """A reason for each suite that has fallen."""
     for one in found:
         if one.finding is Finding.FALLEN:
             yield Reason(rule=Rule.SUITE_REGRESSION, blocking=True, suite=one.suite, message=f"fallen: {_counts(one)}")
-        elif one.finding is Finding.UNFINISHED:
+
+
+def missing_of_suites(found: Sequence[SuiteConfirmation]) -> Iterator[Reason]:
+    """A reason for each suite of which trials are missing."""
+    for one in found:
+        if one.finding is Finding.UNFINISHED:
             message = f"confirming trials of the suite are missing: {_counts(one)}"
             yield Reason(rule=Rule.MISSING_EVIDENCE, blocking=True, suite=one.suite, message=message)
 
@@ -124,15 +129,6 @@ def suite_notes(found: Sequence[SuiteConfirmation], tasks: Sequence[TaskMeasurem
 def _counts(one: SuiteConfirmation) -> str:
     expected = f"{one.expected:.1f} are expected by the baseline"
     return f"{one.failed} of {one.n} trials of its {one.tasks} tasks failed; {expected}"
-
-
-def _is_decided(policy: GatePolicy, measurement: Measurement, confirmed: Sequence[Confirmation]) -> bool:
-    """Whether the gate is FAIL by a veto or by a task, or does not block by suites, so that no trial need be spent."""
-    vetoed = any(
-        Rule(violation.rule) in policy.blocks_on for task in measurement.tasks for violation in task.violations
-    )
-    fallen = any(one.finding is Finding.FALLEN for one in confirmed)
-    return Rule.SUITE_REGRESSION not in policy.blocks_on or vetoed or fallen
 
 
 def tested_suites(
@@ -150,5 +146,7 @@ def tested_suites(
     drift = run_drift(baseline.of(task.name) for tasks in by_suite.values() for task, _ in tasks)
     for suite, tasks in suites.items():
         members = tuple(Member(int(counts.passed), int(counts.n), task.k) for task, counts in tasks)
-        test = suite_regression_test(members, alpha=alpha, drift=drift.deviation, most=policy.regression.max_trials)
+        regression = policy.regression
+        room = (regression.max_trials, regression.max_confirming)
+        test = suite_regression_test(members, alpha=alpha, drift=drift.deviation, room=room)
         yield TestedSuite(suite, [task for task, _ in tasks], members, test, alpha)

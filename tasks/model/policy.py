@@ -22,6 +22,7 @@ from passgate.tasks.model.task import (
     Suite,
 )
 
+_LEAST_CONFIRMING = 20
 DEFAULT_BRANCH = "main"
 """The branch that changes are merged into, where nobody says another."""
 # What git takes for no name, or for an expression that means some commit: `git help check-ref-format`.
@@ -150,6 +151,8 @@ class Regression(Frozen):
     """How often a gate may block an unchanged agent for a regression, over all its tasks together."""
     max_trials: Annotated[int, Field(ge=1, le=500)] = 60
     """The most trials of one task, its first k included."""
+    max_confirming: Annotated[float, Field(ge=0, le=100)] = 1.0
+    """The most confirming trials of a run, as a multiple of its planned ones; 20 in smaller runs, none with 0."""
     undecided: Literal["block", "warn"] = "block"
     """What a task does that is still undecided then."""
 
@@ -206,6 +209,12 @@ class GatePolicy(Frozen):
         WithJsonSchema({"enum": ["merge_base", "off", False]}),
     ] = "merge_base"
     """Whose files judge a change that edits suites, graders, policy, prices, quarantine or pins."""
+
+    def most_confirming(self, planned: int) -> int:
+        """The most confirming trials of a run of so many planned ones. A small run gets enough to decide one task."""
+        if self.regression.mode == "strict" or not self.blocks_on or not self.regression.max_confirming:
+            return 0
+        return max(int(self.regression.max_confirming * planned), _LEAST_CONFIRMING)
 
     @property
     def suites_alpha(self) -> float:

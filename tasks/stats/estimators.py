@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cache
-from math import comb, sqrt
+from math import comb, exp, lgamma, sqrt
 from statistics import NormalDist, fmean, stdev
 
 import numpy as np
@@ -17,6 +17,19 @@ CONFIDENCE = 0.95
 def binomial(n: int, rate: float) -> list[float]:
     """The chance of each number from 0 to n of successes in n independent trials of a rate."""
     return [comb(n, hits) * rate**hits * (1 - rate) ** (n - hits) for hits in range(n + 1)]
+
+
+def chance_of_so_few(good: float, bad: float, n: int, passed: int) -> float:
+    """The chance of at most so many passes in n trials, when the pass rate is drawn from a Beta distribution."""
+    whole, ways = _log_beta(good, bad), lgamma(n + 1)
+    return sum(
+        exp(ways - lgamma(one + 1) - lgamma(n - one + 1) + _log_beta(good + one, bad + n - one) - whole)
+        for one in range(passed + 1)
+    )
+
+
+def _log_beta(a: float, b: float) -> float:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:

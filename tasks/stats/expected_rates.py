@@ -1,14 +1,14 @@
 """What pass rate a task that has not changed is expected to have: from its baseline, the other tasks and its runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import exp, lgamma, sqrt
+from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from passgate.tasks.model.baseline import RED_IN_A_ROW
-from passgate.tasks.stats.estimators import likeness
+from passgate.tasks.stats.estimators import chance_of_so_few, likeness
 from passgate.tasks.stats.regression import ENOUGH
 
 Floats = npt.NDArray[np.float64]
@@ -42,13 +42,7 @@ def is_worse(newest: Counts, older: Counts) -> bool:
     if not older.n or newest.passed * older.n >= older.passed * newest.n:
         return False
     good, bad = older.passed + 0.5, older.n - older.passed + 0.5
-    n, ways = int(newest.n), lgamma(newest.n + 1)
-    logarithms = (
-        ways - lgamma(passed + 1) - lgamma(n - passed + 1) + _log_beta(good + passed, bad + n - passed)
-        for passed in range(int(newest.passed) + 1)
-    )
-    whole = _log_beta(good, bad)
-    return sum(exp(one - whole) for one in logarithms) < _BY_CHANCE
+    return chance_of_so_few(good, bad, int(newest.n), int(newest.passed)) < _BY_CHANCE
 
 
 def newest_of(runs: Sequence[Counts]) -> Counts:
@@ -167,7 +161,3 @@ def _spread(passed: Floats, n: Floats) -> _Spread:
 def _sum(runs: Iterable[Counts]) -> Counts:
     counted = list(runs)
     return Counts(sum(one.passed for one in counted), sum(one.n for one in counted))
-
-
-def _log_beta(a: float, b: float) -> float:
-    return lgamma(a) + lgamma(b) - lgamma(a + b)

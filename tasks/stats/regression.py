@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from passgate.tasks.model.verdict import Finding
-from passgate.tasks.stats.estimators import binomial
+from passgate.tasks.stats.estimators import binomial, chance_of_so_few
 from passgate.tasks.stats.stopping_rules import (
     Booleans,
     Floats,
@@ -197,6 +197,10 @@ class Before(NamedTuple):
         """The highest pass rate that counts as fallen."""
         rate = self.passed / self.n
         return rate * (FALL if self.is_thin else fall_of(rate))
+
+    def chance_of_so_few(self, outcomes: Sequence[bool]) -> float:
+        """The chance that of so many trials of an unchanged task so few pass."""
+        return chance_of_so_few(*self.unchanged(), len(outcomes), sum(outcomes))
 
     def unchanged(self) -> tuple[float, float]:
         """The two parameters of the Beta distribution of the pass rate of a task that has not changed."""

@@ -44,6 +44,10 @@ Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
 
+Room = tuple[int, float]
+"""The most trials of a task, and the most confirming ones as a multiple of the planned ones."""
+
+
 class Member(NamedTuple):
     """A task of the suite: its baseline and its planned trials."""
 
@@ -72,17 +76,21 @@ def trials_at(look: int, k: int) -> int:
     return k + look * -(-k // _STEP)
 
 
-def suite_regression_test(members: Sequence[Member], *, alpha: float, drift: float, most: int) -> SuiteRegressionTest:
-    """The test of a suite of these tasks, none of which gets more than `most` trials; `drift` is the standard deviation
-    of the pass rate between whole runs.
-    """
+def suite_regression_test(members: Sequence[Member], *, alpha: float, drift: float, room: Room) -> SuiteRegressionTest:
+    """The test of a suite of these tasks; `drift` is the standard deviation of the pass rate between whole runs."""
     # The order of the tasks does not matter: so suites of like tasks have the same test.
-    return _test(tuple(sorted(members)), alpha, drift, most)
+    return _test(tuple(sorted(members)), alpha, drift, room)
 
 
 @lru_cache(maxsize=4096)
-def _test(members: tuple[Member, ...], alpha: float, drift: float, most: int) -> SuiteRegressionTest:
-    further = sum(all(trials_at(look, one.k) <= most for one in members) for look in range(1, len(MISSED) + 1))
+def _test(members: tuple[Member, ...], alpha: float, drift: float, room: Room) -> SuiteRegressionTest:
+    most, share = room
+    planned = sum(one.k for one in members)
+    further = sum(
+        all(trials_at(look, one.k) <= most for one in members)
+        and sum(trials_at(look, one.k) for one in members) - planned <= share * planned
+        for look in range(1, len(MISSED) + 1)
+    )
     # More trials of the same run say nothing of how far it is from other runs.
     looks = 1 if drift else 1 + further
     numbers = _Numbers.of(members, drift, looks)

@@ -27,7 +27,7 @@ def test_errors_are_told_from_failures_and_secrets_are_masked() -> None:
 def test_the_state_of_a_verdict_says_the_run_its_place_and_each_reason_in_a_line() -> None:
     task = a_task(k=2)
     plan = a_plan(task)
-    verdict = verdict_on(plan, a_policy(), trials_of(task, "pf"), Baseline(branch="main"))
+    verdict = verdict_on(plan, a_policy(), trials_of(task, "pf"), Baseline(branch="main", young="block"))
     state = judged(verdict.model_copy(update={"decision": Decision.FAIL}))
     headline, run, *reasons = str(state.message).split("\n")
     assert state.name == "GateFailed"

@@ -112,7 +112,8 @@ class TestEvidence:
         [
             ("pff", {}, Decision.PASS, "fits its baseline: 1 of 3 trials passed now, 3 of 3 before; "),
             ("pff", UNKNOWN | {"state": BaselineState.NEW}, Decision.PASS, "no run on main has decided it yet"),
-            ("fff", UNKNOWN | {"state": BaselineState.NEW}, Decision.INCONCLUSIVE, "no trial passed, and no failure"),
+            # Nothing at all has passed: no bad luck does that.
+            ("fff", UNKNOWN | {"state": BaselineState.NEW}, Decision.FAIL, "pass^3 requires every trial to pass"),
             ("f" * 15, {"passed": 6, "n": 6}, Decision.FAIL, "regression confirmed: 0 of "),
             ("f" * 20, {"passed": 5, "n": 6, "state": BaselineState.UNRELIABLE}, Decision.FAIL, "regression confirmed"),
         ],

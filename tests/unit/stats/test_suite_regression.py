@@ -14,7 +14,7 @@ GATES = 600
 
 
 def of_members(members: Sequence[Member], *, drift: float = 0.0, most: int = 60) -> SuiteRegressionTest:
-    return suite_regression_test(members, alpha=0.01, drift=drift, most=most)
+    return suite_regression_test(members, alpha=0.01, drift=drift, room=(most, 100.0))
 
 
 def a_test(**options: Any) -> SuiteRegressionTest:
