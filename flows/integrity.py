@@ -1,5 +1,6 @@
 """Gate integrity: what the other files say: a change's own, or in a local run those of the merge base."""
 
+import posixpath
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -10,7 +11,7 @@ from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
-from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run import Edit, Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, Trial
 from passgate.tasks.model.verdict import Integrity, OtherVerdict, Verdict
@@ -47,8 +48,31 @@ async def with_change(
         if known is None:
             raise
         other, notes = None, (*verdict.notes, f"what {whose} say is not known: {known}")
-    both = integrity.model_copy(update={"change" if by_base else "at_base": other})
+    both = integrity.model_copy(update={"change" if by_base else "at_base": other, "edits": _marked(plan)})
     return verdict.model_copy(update={"integrity": both, "notes": notes})
+
+
+def _marked(plan: Plan) -> tuple[Edit, ...]:
+    """The edits, with a mark on those by which a task is graded otherwise; without where the change cannot be read."""
+    try:
+        change = plan_with_files(RunStore.of(plan.run_id).change)
+    except Exception as error:
+        if first_known(error) is None:
+            raise
+        return plan.base.edits
+    files = {task.task_id: posixpath.normpath(posixpath.join(plan.revision.folder, task.file)) for task in plan.tasks}
+    now = {task.task_id: _grading(task) for task in change.tasks}
+    others = {files[task.task_id] for task in plan.tasks if now.get(task.task_id) != _grading(task)}
+    # What several tasks share, such as hidden tests, may be what another grader is made of.
+    by_shared = bool(others - {edit.path for edit in plan.base.edits})
+    return tuple(
+        edit.model_copy(update={"grades": edit.path in others or (by_shared and edit.path not in files.values())})
+        for edit in plan.base.edits
+    )
+
+
+def _grading(task: EvalTask) -> tuple[object, ...]:
+    return task.grader_digest, task.k, task.metric, task.budgets
 
 
 async def _other_verdict(

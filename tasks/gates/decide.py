@@ -207,7 +207,7 @@ def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_reported: b
         case Finding.FALLEN:
             return _Meaning(f"regression confirmed: {counts}; ", fallen=True)
         case Finding.FITS:
-            return _Meaning(f"fits its baseline: {counts}; ", fallen=was_green, may_block=False)
+            return _Meaning(f"no large fall shown: {counts}; ", fallen=was_green, may_block=False)
         case Finding.UNDECIDED:
             # A test that is not thin ends undecided only where the run has no trials left.
             is_thin = confirmation.baseline_n < ENOUGH

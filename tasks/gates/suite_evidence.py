@@ -123,7 +123,7 @@ def suite_notes(found: Sequence[SuiteConfirmation], tasks: Sequence[TaskMeasurem
     """What a verdict says of suites that needed confirming trials and fit their baseline."""
     for one in found:
         if one.finding is Finding.FITS and one.n > sum(task.k for task in tasks if task.suite is one.suite):
-            yield f"{one.suite} fits its baseline: {_counts(one)}"
+            yield f"{one.suite}: no large fall shown: {_counts(one)}"
 
 
 def _counts(one: SuiteConfirmation) -> str:

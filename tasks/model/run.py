@@ -82,6 +82,18 @@ class Edit(Frozen):
     """Relative to the repository."""
     kind: Literal["added", "changed", "deleted"]
     what: Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
+    grades: bool = False
+    """Whether a task is graded otherwise by it, or is gone."""
+
+    @property
+    def subject(self) -> str:
+        """What it edits, for reports."""
+        return "graders" if self.grades and self.what == "tasks and graders" else self.what
+
+    @property
+    def decides(self) -> bool:
+        """Whether it may change a verdict on tasks that stay as they are."""
+        return self.grades or self.what != "tasks and graders"
 
 
 class Base(Frozen):

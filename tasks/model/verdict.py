@@ -1,5 +1,6 @@
 """The answer of a gate, with every reason and the digest of every input; its sign-off."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
@@ -87,7 +88,7 @@ class Finding(StrEnum):
     """What confirming trials have shown of a failed task."""
 
     FALLEN = "fallen"
-    FITS = "fits its baseline"
+    FITS = "no large fall shown"
     UNDECIDED = "undecided"
     """All trials that the policy allows are spent, or more of them would not be worth it."""
     UNFINISHED = "not finished"
@@ -282,7 +283,8 @@ class Verdict(Frozen):
                 if failed:
                     yield f"{failed} failed task{'s do' if failed != 1 else ' does'} not block"
             case Decision.FAIL if others or self.sign_off is None:
-                yield f"{len(blocking)} blocking reason{'s' if len(blocking) != 1 else ''}"
+                by_rule = ", ".join(f"{count} {rule}" for rule, count in Counter(blocking).most_common())
+                yield f"{len(blocking)} blocking reasons ({by_rule})" if len(blocking) > 1 else "1 blocking reason"
             case Decision.INCONCLUSIVE if self.awaiting_sign_off and not others:
                 yield "awaiting sign-off"
             case Decision.INCONCLUSIVE:

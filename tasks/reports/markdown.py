@@ -145,12 +145,12 @@ def no_verdict(summary: str, problems: Sequence[str]) -> str:
 
 def evidence_sections(verdict: Verdict, limit: int) -> str:
     """At most `limit` characters. A section without room is left out; verdict.json holds it."""
-    shown = ""
+    # First, and with room of its own: a long list of anything else must not hide the edit that judges.
+    shown = _integrity(verdict, min(_SECTION, limit // 4)) if limit > _FRAME else ""
     sections = (
         _confirmations,
         partial(_withheld, "Not admitted", verdict.not_admitted),
         partial(_withheld, "Quarantined", verdict.quarantined),
-        _integrity,
     )
     for section in sections:
         room = min(_SECTION, limit - len(shown) - _FRAME)
@@ -194,11 +194,14 @@ def _integrity(verdict: Verdict, room: int) -> str:
     integrity = verdict.integrity
     if integrity is None:
         return ""
-    edits = (f"{edit.kind} {_code(edit.path)} ({edit.what})" for edit in integrity.edits[: findings.EDIT_LIMIT])
+    edits = findings.edits(integrity, findings.EDIT_LIMIT)
+    lines = _fitting((f"- {edit.kind} {_code(edit.path)} ({edit.subject})" for edit in edits), room // 2)
+    if len(lines) < len(integrity.edits):
+        lines.append(f"- ... and {len(integrity.edits) - len(lines)} {findings.more_edits(integrity, len(lines))}")
     commit = f" {_code(integrity.judging[:12])}" if integrity.by_base else ""
     parts = [
         f"**Judged by {findings.judges(integrity)}**{commit}: this change edits files that judge it",
-        _items(edits, room // 2, len(integrity.edits)),
+        "\n".join(lines),
     ]
     other, said = integrity.other, findings.other_verdict(verdict, integrity)
     if other is None or findings.is_same_verdict(verdict, other):

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from passgate.tasks.model.measurement import SuiteMeasurement
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Edit
 from passgate.tasks.model.verdict import Comparison, Integrity, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import console, figures, findings
 from passgate.tasks.reports.console import DECISION_STYLE, MESSAGE, NAME, SHORT_MESSAGE, Marked, heading
@@ -21,6 +22,7 @@ LINES: Final = 39
 _WHOLE: Final = 5000
 """Lines of a summary that no screen bounds, as in the log of a job."""
 _LEAST_OF_A_SECTION = 5
+_MOST_EDITS = 8
 _LEFT_OUT = 2  # Lines that say which sections are left out
 _SHARE_OF_OTHERS = 4  # Of the lines, one in so many is kept for what is not about tasks
 
@@ -58,15 +60,17 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
         *page.lines(Text(), Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision]))),
     ]
     others = [(name, lines) for name, parts in _other_sections(verdict, width, most) if (lines := page.lines(*parts))]
+    # Never cut: a long list of harmless edits must not hide the one that judges.
+    kept = len(page.lines(*_deciding_edits(verdict.integrity, most))) if verdict.integrity else 0
     room = most.lines - len(head) - len(tail)
     tasks: list[str] = []
     if found:
         tasks = page.lines(heading(heading_of(found)))
         wanted = sum(len(lines) for _, lines in others)
-        tasks += task_lines(
-            found, page, room - len(tasks) - min(wanted, max(room // _SHARE_OF_OTHERS, _LEAST_OF_A_SECTION + _LEFT_OUT))
-        )
-    return "".join(f"{line}\n" for line in (*head, *tasks, *_fitted(others, room - len(tasks), page), *tail))
+        kept_of_others = max(room // _SHARE_OF_OTHERS, kept + 1 + _LEFT_OUT, _LEAST_OF_A_SECTION + _LEFT_OUT)
+        tasks += task_lines(found, page, room - len(tasks) - min(wanted, kept_of_others))
+    shown = _fitted(others, room - len(tasks), page, kept)
+    return "".join(f"{line}\n" for line in (*head, *tasks, *shown, *tail))
 
 
 def _other_sections(verdict: Verdict, width: int, most: _Most) -> Iterator[tuple[str, Iterator[RenderableType]]]:
@@ -77,15 +81,18 @@ def _other_sections(verdict: Verdict, width: int, most: _Most) -> Iterator[tuple
     yield "notes", _notes_section(verdict, most)
 
 
-def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: Sheet) -> Iterator[str]:
-    """The lines of sections in at most about `room` lines. What there is no room for is named in a line."""
+def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: Sheet, kept: int) -> Iterator[str]:
+    """The lines of sections in at most about `room` lines, of the first one so many at least. What there is no room for
+    is named in a line.
+    """
     left_out: list[str] = []
     room -= _LEFT_OUT
     for name, lines in sections:
-        if len(lines) > max(room, 0) and room < _LEAST_OF_A_SECTION:
+        if len(lines) > max(room, 0) and room < _LEAST_OF_A_SECTION and not kept:
             left_out.append(name)
             continue
-        shown = lines if len(lines) <= room else lines[: room - 1]
+        shown = lines if len(lines) <= room else lines[: max(room - 1, kept)]
+        kept = 0
         yield from shown
         if len(shown) < len(lines):
             yield f"... and {figures.count(len(lines) - len(shown), 'more line')} in summary.md of the run"
@@ -189,17 +196,28 @@ def _reported(verdict: Verdict) -> Iterator[str]:
 
 def _integrity_section(verdict: Verdict, integrity: Integrity, most: _Most) -> Iterator[RenderableType]:
     """Which edits there are of files that judge, whose files judged, and what the change's own would have said."""
-    commit = f" {printable(integrity.judging, NAME)[:12]}" if integrity.by_base else ""
-    yield heading(
-        f"Judged by {findings.judges(integrity)}{commit}: this change edits files that judge it", "bold yellow"
-    )
-    for edit in integrity.edits[: most.edits]:
-        yield Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.what})"), style="bold yellow")
-    yield from _more(len(integrity.edits) - most.edits, "more in summary.md of the run")
+    yield from _deciding_edits(integrity, most)
+    others = [edit for edit in integrity.edits if not edit.decides]
+    yield from map(_edit, others[: most.edits])
+    yield from _more(len(others) - most.edits, "more in summary.md of the run")
     if said := findings.other_verdict(verdict, integrity):
         yield Marked("·", Text(said))
     if integrity.other is not None and not findings.is_same_verdict(verdict, integrity.other):
         yield from _other_verdict(integrity.other, most)
+
+
+def _deciding_edits(integrity: Integrity, most: _Most) -> Iterator[RenderableType]:
+    commit = f" {printable(integrity.judging, NAME)[:12]}" if integrity.by_base else ""
+    yield heading(
+        f"Judged by {findings.judges(integrity)}{commit}: this change edits files that judge it", "bold yellow"
+    )
+    deciding, shown = [edit for edit in integrity.edits if edit.decides], max(_MOST_EDITS, most.edits)
+    yield from map(_edit, deciding[:shown])
+    yield from _more(len(deciding) - shown, "more of graders, policy, agents or prices in summary.md of the run")
+
+
+def _edit(edit: Edit) -> RenderableType:
+    return Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.subject})"), style="bold yellow")
 
 
 def _other_verdict(other: OtherVerdict, most: _Most) -> Iterator[RenderableType]:

@@ -22,7 +22,7 @@ def test_a_flake_is_cleared_by_confirming_trials_which_no_figure_counts(scenario
     verdict = verdict_of(flake)
     assert verdict["decision"] == "PASS", verdict["reasons"]
     (confirmation,) = verdict["confirmations"]
-    assert confirmation["finding"] == "fits its baseline"
+    assert confirmation["finding"] == "no large fall shown"
     assert (confirmation["baseline_passed"], confirmation["baseline_n"]) == (3, 3)
     assert confirmation["passed"] == confirmation["n"] - 1 == 2 + confirmation["confirming"]
     (task,) = verdict["measurement"]["tasks"]

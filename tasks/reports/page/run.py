@@ -241,7 +241,12 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "isolation", ", ".join(verdict.measurement.isolation)
     yield "judged", verdict.judged_at.isoformat(timespec="seconds")
     yield "judged by the files of", integrity.judging if integrity and integrity.by_base else ""
-    yield "edits of what judges", ", ".join(f"{edit.kind} {edit.path}" for edit in integrity.edits) if integrity else ""
+    yield (
+        "edits of what judges",
+        ", ".join(f"{edit.kind} {edit.path}" for edit in findings.edits(integrity, len(integrity.edits)))
+        if integrity
+        else "",
+    )
     for name in ("policy", "tasks", "graders", "trials", "agent", "prices", "baseline", "quarantine"):
         yield f"digest of {name}", getattr(inputs, name)
     yield "baseline runs", ", ".join(inputs.baseline_runs[:20])

@@ -79,7 +79,7 @@ class TestEvidence:
         ruling = evidence("ppf" + "p" * 20)
         reason = only(ruling)
         assert (ruling.decision, reason.blocking) == (Decision.PASS, False)
-        assert reason.message.startswith("fits its baseline: 12 of 13 trials passed now, 60 of 60 before; ")
+        assert reason.message.startswith("no large fall shown: 12 of 13 trials passed now, 60 of 60 before; ")
         assert ruling.confirmations[0].confirming == 20
         ruling = evidence("ppf", blocks_on=["latency"])
         assert (ruling.decision, only(ruling).rule) == (Decision.PASS, Rule.GOLDEN_REGRESSION)
@@ -110,7 +110,7 @@ class TestEvidence:
     @pytest.mark.parametrize(
         ("statuses", "baseline", "decision", "said"),
         [
-            ("pff", {}, Decision.PASS, "fits its baseline: 1 of 3 trials passed now, 3 of 3 before; "),
+            ("pff", {}, Decision.PASS, "no large fall shown: 1 of 3 trials passed now, 3 of 3 before; "),
             ("pff", UNKNOWN | {"state": BaselineState.NEW}, Decision.PASS, "no run on main has decided it yet"),
             # Nothing at all has passed: no bad luck does that.
             ("fff", UNKNOWN | {"state": BaselineState.NEW}, Decision.FAIL, "pass^3 requires every trial to pass"),

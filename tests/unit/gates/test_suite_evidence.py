@@ -38,7 +38,7 @@ def test_a_suite_as_before_fits() -> None:
     assert found.decision is Decision.PASS
     found = ruling("p" * 30, 3)
     assert found.suite_confirmations[0].finding is Finding.FITS
-    assert any("golden fits its baseline: " in note for note in found.notes)
+    assert any("golden: no large fall shown: " in note for note in found.notes)
 
 
 def test_a_gate_that_does_not_block_on_suites_only_reports() -> None:

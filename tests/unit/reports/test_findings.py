@@ -100,7 +100,7 @@ def test_why_a_failed_task_does_not_block() -> None:
     assert changed() == ""
     assert changed(reasons=(reported, reported)) == "golden_regression: reported only"
     assert changed(reasons=(reported,), confirmations=(fits,)) == (
-        "fits its baseline: 5/12 now, 58/60 at the baseline, 9 confirming trials"
+        "no large fall shown: 5/12 now, 58/60 at the baseline, 9 confirming trials"
     )
     assert changed(confirmations=(fits,), quarantined=(broken,)) == "quarantined until May"
     assert changed(not_admitted=(new,), quarantined=(broken,)) == "not admitted yet; quarantined until May"

@@ -17,6 +17,7 @@ from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Comparison, Decision, Exemption, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports.markdown import LIMIT, evidence_sections
 from passgate.tasks.reports.run_files import RUN_FILES
+from passgate.tasks.reports.terminal import terminal
 
 
 def markdown(verdict: Verdict) -> str:
@@ -147,6 +148,14 @@ def test_no_text_of_an_agent_a_person_or_a_file_breaks_out_of_its_place(text: st
         "<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "<br>",
     }  # fmt: skip
     assert not re.search(r"@(?!&#8203;)|://|`", shown)
-    assert [line.count("|") for line in shown.split("\n") if "**fits its baseline**" in line] == [6, 6]
+    assert [line.count("|") for line in shown.split("\n") if "**no large fall shown**" in line] == [6, 6]
     (reason,) = [line for line in shown.split("\n") if line.startswith("| **blocks** |")]
     assert reason.count("|") == 6
+
+
+def test_no_number_of_harmless_edits_hides_the_one_that_judges() -> None:
+    harmless = [Edit(path=f"suites/a/{one:03}.yaml", kind="added", what="tasks and graders") for one in range(400)]
+    loosened = Edit(path="suites/z.yaml", kind="changed", what="tasks and graders", grades=True)
+    verdict = a_verdict(Decision.PASS, (), integrity=an_integrity(edits=(*harmless, loosened)))
+    assert "- changed <code>suites/z.yaml</code> (graders)\n- added <code>suites/a/000.yaml" in markdown(verdict)
+    assert "! changed suites/z.yaml (graders)" in terminal(verdict, width=80, color=False)

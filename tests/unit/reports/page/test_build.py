@@ -104,7 +104,7 @@ def test_it_begins_with_the_verdict_and_each_reason_links_to_its_task() -> None:
     html, _ = rendered(view)
     assert view.verdict.decision is Decision.FAIL
     assert html.index("ci_merge FAIL") < html.index("delete_user was called") < html.index('id="suites"')
-    assert '<p class="headline">4 blocking reasons</p>' in html
+    assert '<p class="headline">3 blocking reasons (1 forbidden_tool, 1 task_failed, 1 missing_evidence)' in html
     for reason in view.verdict.reasons:
         assert f'href="#{reason.suite}/{reason.task_id}"' in html
         assert reason.message in text_of(html)

@@ -52,7 +52,7 @@ def a_view(*groups: tuple[EvalTask, Sequence[tuple[Trial, Transcript]]], **chang
     transcripts = {trial.transcript_digest: transcript for _, of_task in groups for trial, transcript in of_task}
     plan = a_plan(*tasks, request=RunRequest(agent="my-agent"))
     green = {"wall_times": {"20260101-ab": (2.0, 3.0, 4.0)}, "costs": {"20260101-ab": (0.01, 0.02, 0.03)}}
-    baseline = a_baseline(*tasks, **green)
+    baseline = a_baseline(*tasks, young="block", **green)
     policy = a_policy(suites=[suite for suite in Suite if any(task.suite is suite for task in tasks)])
     verdict = verdict_on(plan, policy, trials, baseline).model_copy(
         update={"judged_at": STARTED + timedelta(minutes=9)}
