@@ -20,6 +20,7 @@ from passgate.tasks.forecasts.assumptions import (
     trials_of,
 )
 from passgate.tasks.forecasts.drawn_forecast import foresee
+from passgate.tasks.forecasts.limits import limits_of
 from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast, SimulatedLimits, simulate_limits
 from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.formats.four_suite import shown_path
@@ -159,7 +160,12 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
         curve=now.curve(strict, RATES),
         simulated=gates,
         seed=seed,
-        notes=(*gaps, *_notes(plan, basis, limits), *_error_notes(now.red_error)),
+        notes=(
+            *gaps,
+            *_notes(plan, basis, limits),
+            *limits_of(now.setting, now.confirming),
+            *_error_notes(now.red_error),
+        ),
     )
 
 

@@ -84,7 +84,7 @@ def test_the_baseline_of_the_history_goes_before_the_assumed_one() -> None:
 
 def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
     costs = a_baseline(*TWENTY, costs=in_two_runs(1.0, 2.0), wall_times=in_two_runs(1.0, 9.0))
-    gate = {**EVIDENCE, "limits": {"cost_increase_pct": 0, "latency_p95_increase_pct": 0}}
+    gate = {**EVIDENCE, "limits": {"cost_increase_pct": 0, "latency_p95_increase_pct": 0}, "young": "block"}
     plan = plan_with(*TWENTY, **gate).model_copy(update={"agent": AgentSpec(kind=AgentKind.ORACLE, target="")})
     found = forecast(plan, Basis(costs, dict.fromkeys(costs.tasks, 0.99), "history"), gates=100)
     assert {cause.rule for cause in found.rules} == {Rule.GOLDEN_REGRESSION}
