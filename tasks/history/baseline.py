@@ -153,7 +153,10 @@ def _with_earlier_versions(task: EvalTask, own: BaselineTask, rows: pd.DataFrame
     where the others do not guard it. `rows` are of all its versions.
     """
     versions = _graded_alike(task, rows)
-    earlier = _pooled(task, versions[versions["task_digest"] != task.task_digest], most_runs)
+    if own.state is BaselineState.GREEN:
+        # What passes on the branch under other graders too is no other task: their edit disarms nothing.
+        versions = rows[(rows["k"] == task.k) & (rows["metric"] == str(task.metric))]
+    earlier = _pooled(task, versions.drop(_same(task, versions).index), most_runs)
     if not earlier.n:
         is_known = len(rows) > len(versions)
         return own.model_copy(update={"restart": Restart.GRADERS}) if is_known else own

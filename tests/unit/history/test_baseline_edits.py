@@ -99,6 +99,14 @@ def test_an_agent_that_breaks_after_an_edit_fails() -> None:
     )
 
 
+@pytest.mark.parametrize("digest", ["graders-two", "the same as before the edit"])
+def test_once_its_own_run_was_green_other_graders_disarm_nothing(digest: str) -> None:
+    task = REGRADED.model_copy(update={"task_digest": digest})
+    found = ruling(task, *BEFORE_EDIT, *of_edit("ppp", task=task))
+    assert found.decision is Decision.FAIL
+    assert [(one.before_edit, one.baseline_n) for one in found.confirmations] == [(30, 33)]
+
+
 @pytest.mark.parametrize(
     ("task", "own", "why"),
     [
