@@ -61,7 +61,7 @@ def transcript_of(value: Any) -> Transcript:
     if isinstance(value, str):
         answer = sendable(value)
         return Transcript(messages=(Message(role="assistant", content=answer),), output=answer, complete=False)
-    if isinstance(value, list) and all(isinstance(one, dict) and "role" in one for one in value):
+    if isinstance(value, list) and value and all(isinstance(one, dict) and "role" in one for one in value):
         value = {"messages": value}
     if not isinstance(value, dict):
         raise MeasurementError(f"the agent gave {type(value).__name__}, not a text or a transcript")

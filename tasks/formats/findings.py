@@ -36,14 +36,17 @@ def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
 
 
 def check_contents(path: DocumentPath, name: str, root: Path, *, is_filled: bool = False) -> Iterator[Finding]:
-    """What a path of a task leads to must be here, and not only its name; `is_filled`: with something in it."""
+    """A path of a task must exist inside the suites folder, with the contents that it has in the repository."""
     problems = list(check_path(path, name, root))
-    yield from problems
-    if not problems:
-        if missing := left_out(root / name):
-            yield path, f"{name!r} {missing}"
-        elif is_filled and is_empty(root / name):
-            yield path, f"{name!r} is empty"
+    yield from problems or contents_left_out(path, name, root, is_filled=is_filled)
+
+
+def contents_left_out(path: DocumentPath, name: str, root: Path, *, is_filled: bool) -> Iterator[Finding]:
+    """What a path leads to must be here, and not only its name; `is_filled`: with something in it."""
+    if missing := left_out(root / name):
+        yield path, f"{name!r} {missing}"
+    elif is_filled and is_empty(root / name):
+        yield path, f"{name!r} is empty"
 
 
 def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from passgate.tasks.formats.findings import (
     check_json_schema,
     check_path,
     check_text,
+    contents_left_out,
     read_text,
 )
 from passgate.tasks.formats.grader_rules import grader_findings
@@ -117,7 +118,7 @@ def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:
     elif name is not None:
         # Without any file it may be meant so.
         has_files = any(file[0] != "." for _, _, files in os.walk(root / SANDBOXES / name) for file in files)
-        yield from check_contents(("environment", "sandbox"), f"{SANDBOXES}/{name}", root, is_filled=has_files)
+        yield from contents_left_out(("environment", "sandbox"), f"{SANDBOXES}/{name}", root, is_filled=has_files)
 
 
 def _misspelt_prompt(task: TaskFile) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ from tests.repositories import GitRepository
 INSTALLED = (str(Path(sys.executable).with_name("passgate")),)
 """The command that is installed, in a new interpreter."""
 GATES = """\
+baseline: {young: block}
 suites:
   golden: {k: 1, metric: pass^k, max_steps: 20, budgets: {max_seconds: 300}}
 gates:

@@ -111,6 +111,7 @@ def test_a_target_is_a_branch_of_this_very_name(attacked: Attacked, target: str)
 def clone_of(attacked: Attacked, *options: str) -> Clone:
     attacked.change(LAX)
     folder = attacked.path.parent / "clone"
+    attacked.checkout("main")  # the default branch of a clone is what is checked out there
     attacked.git("clone", "--quiet", *options, "--branch", "change", attacked.path.as_uri(), str(folder))
     return Clone(folder)
 

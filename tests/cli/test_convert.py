@@ -58,7 +58,7 @@ def test_an_eval_file_becomes_task_files(here: Here) -> None:
 
 def test_what_cannot_be_said_is_an_error_or_left_out_aloud(here: Here) -> None:
     here.write("suites/golden/a.yaml", TASK.replace("Say hello.", "Say ${{ NAME }}"))
-    here.write("suites/_shared/sandboxes/shop/files/a.txt", "")
+    here.write("suites/_shared/sandboxes/shop/files/a.txt", "a")
     out, place = "suites/golden/b.yaml", "suites/golden/a.yaml:2:1: inputs.prompt: task 'greets'"
     said = refused(here, "convert", "suites", "--to", "eval", "--out", out)
     assert f"{place}: EVAL.yaml has no words for it; --lossy leaves it out" in said
@@ -78,7 +78,7 @@ def test_a_source_with_problems_and_an_unknown_dialect_are_refused(here: Here) -
 
 def test_what_says_the_same_keeps_its_digests_and_its_baseline(here: Here) -> None:
     task = here.write("suites/golden/greets.yaml", TESTED)
-    here.write("suites/_shared/sandboxes/shop/files/a.txt", "")
+    here.write("suites/_shared/sandboxes/shop/files/a.txt", "a")
     here.write("suites/_shared/tests/t/test_a.py", "def test_a(): pass\n")
     before = digests(here)
     assert converted(here, "suites", "eval", "suites/golden/EVAL.yaml") == ""

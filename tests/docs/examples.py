@@ -60,7 +60,7 @@ def _make_files(task: TaskFile, folder: Path) -> None:
         file = folder / name
         if not file.is_dir():
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("" if file.suffix != ".json" else '{"messages": []}')
+            file.write_text("# a\n" if file.suffix != ".json" else '{"messages": []}')
     for tool in task.environment.tools:
         if tool.function is not None:
             name, _, function = tool.function.rpartition(":")

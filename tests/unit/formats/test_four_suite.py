@@ -146,7 +146,7 @@ def test_a_sandbox_is_a_name(read, tmp_path: Path, name: str) -> None:
 def test_a_link_that_leaves_the_suites_folder_is_a_problem(read, tmp_path: Path) -> None:
     outside = tmp_path.parent / f"{tmp_path.name}-outside.py"
     for file in (outside, tmp_path / "inside.py"):
-        file.touch()
+        file.write_text("def test_it(): ...")
     for name, target in (("leaves", outside), ("stays", tmp_path / "inside.py"), ("circle", tmp_path / "circle.py")):
         (tmp_path / f"{name}.py").symlink_to(target)
     grader = {"type": "deterministic_tests", "tests": ["inside.py", "stays.py", "leaves.py", "circle.py"]}

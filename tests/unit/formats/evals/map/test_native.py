@@ -31,7 +31,7 @@ STATE = {"type": "state_check", "name": "left", "weight": 2, "expect": [{"json_f
     ],
 )
 def test_they_have_the_options_that_they_have_in_task_files(tmp_path: Path, said: dict[str, Any], changes: Any) -> None:
-    found = read(tmp_path, said, files={"evals/tests/test_a.py": "", "evals/rubric.md": "# Kind?"}).one
+    found = read(tmp_path, said, files={"evals/tests/test_a.py": "def test_a(): ...", "evals/rubric.md": "# Kind?"}).one
     assert (found,) == TaskFile.model_validate(task_document(graders=[said | changes])).graders
     if isinstance(found, StateCheck):
         assert "equals" in found.expect[0].model_fields_set
