@@ -60,7 +60,7 @@ def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked
     base = red.git("rev-parse", "main")
     assert verdict["integrity"]["base"] == base
     assert verdict["integrity"]["edits"] == [
-        {"path": "suites/golden/a.yaml", "kind": "changed", "what": "tasks and graders"}
+        {"path": "suites/golden/a.yaml", "kind": "changed", "what": "tasks and graders", "grades": True}
     ]
     assert verdict["integrity"]["change"]["decision"] == "PASS"
     note = f"this change edits what it is judged by (1 file): this run uses the files of the merge base {base[:12]}"
