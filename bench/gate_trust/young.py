@@ -33,7 +33,7 @@ def first_gates(name: str, world: World, scale: Scale) -> Block:
         greens: Booleans = np.all(gates.before[each, fallen], axis=2)
         green = np.array([state_of(of_task.tolist()) is BaselineState.GREEN for of_task in greens]) | (runs == 0)
         rates[each, fallen] = 0
-        caught = judge.judged(replace(gates, rates=rates).now(rates, judge.most, rng)).blocked[each, fallen]
+        caught = judge.judged(replace(gates, rates=rates).now(rates, judge.most, rng)).red
         target = Target(_CAUGHT, "at least") if runs >= _RUNS_THAT_SHOW else None
         figures.append(share(f"baseline of {runs} runs: a green task falls to 0", caught[green], target=target))
     return Block(f"{name}: {world}, the first gates", figures)

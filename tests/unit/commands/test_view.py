@@ -40,7 +40,7 @@ def add(store: RunStore, number: int, letter: str = "p") -> None:
 
 def ended(store: RunStore) -> RunStore:
     plan, trials = store.read_plan(), store.read_trials()
-    store.write_reports(verdict_on(plan, plan.policy, trials, Baseline(branch="main")), {})
+    store.write_reports(verdict_on(plan, plan.policy, trials, Baseline(branch="main", young="block")), {})
     return store
 
 
