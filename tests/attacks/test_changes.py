@@ -39,7 +39,10 @@ EDITS: dict[str, tuple[Files, list[str]]] = {
         },
         [".gitattributes", A],
     ),
-    "baseline_branch_of_the_change": ({"gates.yaml": GATES.replace("{young", "{branch: change, young"), **LAX}, ["gates.yaml", A]),
+    "baseline_branch_of_the_change": (
+        {"gates.yaml": GATES.replace("{young", "{branch: change, young"), **LAX},
+        ["gates.yaml", A],
+    ),
     "deleted_task": (
         {A: None, "suites/golden/easy.yaml": task("easy", "exists: false")},
         [A, "suites/golden/easy.yaml"],
