@@ -72,7 +72,7 @@ def init(
     service = ci or service_of(folder)
     tasks = _WITH_TOOLS if kind == _RUNS_TOOLS else _PLAIN
     own, branch = own_version(__version__), default_branch_of(folder)
-    wanted, written = _contents(agent, named, tasks, service), set[Path]()
+    wanted, written = _contents(agent, named, tasks, _policy(service, branch)), set[Path]()
     wanted |= _of_ci(service, named, own.suffix, branch)
     repository = repository_name(folder)
     wanted |= _deployments(repository.text, named) if prefect else {}
@@ -125,19 +125,13 @@ def _of_ci(service: CiService, named: str | None, version: str, branch: str) -> 
         return ci_contents(service, scaffold, named, version, branch)
 
 
-def _contents(agent: str | None, named: str | None, tasks: str, service: CiService) -> dict[Path, bytes]:
+def _contents(agent: str | None, named: str | None, tasks: str, policy: str) -> dict[Path, bytes]:
     """Return the content of the files of the gate, by their paths. `tasks` is the scaffold's folder."""
     package = files("passgate")
-    with (
-        as_file(package.joinpath("flows", "cli", "scaffold")) as scaffold,
-        as_file(package.joinpath("gates.yaml")) as gates,
-    ):
+    with as_file(package.joinpath("flows", "cli", "scaffold")) as scaffold:
         first = scaffold / tasks
         starters = [path for path in sorted(first.rglob("*")) if path.is_file()]
         contents = {path.relative_to(first.parent): path.read_bytes() for path in starters if path.suffix != ".pyc"}
-        policy = _without_a_judge(gates.read_text(encoding="utf-8"))
-        if service is CiService.GITLAB:
-            policy = policy.replace(_REQUIRED, _PREFERRED)
         contents[_GATES] = policy.encode()
         schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
     if named == _NAME:
@@ -146,8 +140,15 @@ def _contents(agent: str | None, named: str | None, tasks: str, service: CiServi
     return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
 
 
-def _without_a_judge(policy: str) -> str:
-    """Return the shipped policy as it is until a judge is named."""
+def _policy(service: CiService, branch: str) -> str:
+    """Return the shipped policy as it is until a judge is named, for changes into this branch on these runners."""
+    from passgate.tasks.integrity.git import USUAL_BRANCHES
+
+    policy = files("passgate").joinpath("gates.yaml").read_text(encoding="utf-8")
+    if branch not in USUAL_BRANCHES:
+        policy = policy.replace("\nbaseline:\n", f"\nbaseline:\n  branch: {json.dumps(branch)}\n")
+    if service is CiService.GITLAB:
+        policy = policy.replace(_REQUIRED, _PREFERRED)
     for with_judge, without in _UNTIL_A_JUDGE.items():
         policy = policy.replace(with_judge, without)
     return policy

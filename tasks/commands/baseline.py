@@ -30,7 +30,7 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
     tasks = load_tasks(Path(request.suites), policy)
     pins = load_pins(gates)
     with Checkout(folder) as checkout:
-        policy = policy.into(checkout.default_branch)
+        policy = policy.into(checkout.baseline_branch)
         base = pinned_base(base_of(checkout, request, policy), pins, folder)
     created_at = datetime.now(UTC)
     return Plan(

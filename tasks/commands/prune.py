@@ -42,7 +42,7 @@ def needs_of(gates: Path, folder: Path) -> Needs:
     """What the baselines of a gates file need; `folder` lies in the repository. Raises `InputError`, `UsageError`."""
     policy, pins = policy_or_default(gates), load_pins(gates)
     with Checkout(folder) as checkout:
-        policy = policy.into(checkout.default_branch)
+        policy = policy.into(checkout.baseline_branch)
         base = base_of(checkout, RunRequest(gates=str(gates)), policy)
     of_pin = pinned_ancestors(pins, folder)
     return Needs(policy.baseline.runs, policy.baseline.branch, base.ancestors, pins, of_pin)

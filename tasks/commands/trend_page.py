@@ -23,7 +23,7 @@ def trend_page(gate: GateName, agent: str, *, home: str, gates: Path | None = No
     """
     policy, checkout = policy_or_default(gates or Path(GATES)), Checkout(Path.cwd())
     history = open_history(policy.history, checkout)
-    branch = policy.into(checkout.default_branch).baseline.branch
+    branch = policy.into(checkout.baseline_branch).baseline.branch
     # Runs of changes say how they fared, and not how the agent does.
     try:
         found = read_trend(history, TrendRequest(gate, agent, branch=branch)).trend

@@ -344,6 +344,14 @@ class Checkout:
         return {self.target, *self._told_defaults, *USUAL_BRANCHES}
 
     @property
+    def baseline_branch(self) -> str:
+        """The default branch where a policy names none: of a usual name, or told by the CI system. Any other branch
+        could be the change's own, as in a clone of a checkout of it; empty then.
+        """
+        name = self.default_branch
+        return name if name in {*USUAL_BRANCHES, *self._told_defaults} else ""
+
+    @property
     def could_be_default(self) -> list[str]:
         """The branches of the remote of which nobody says which is the default one."""
         is_remote = len(self._usual) > 1 and self.tip(self._usual[0]).startswith(REMOTE)

@@ -42,12 +42,12 @@ def _branch_at(checkout: Checkout, request: RunRequest, own: str, commit: str) -
     if content is None:
         is_inside = suites.is_relative_to(root)
         has_suites = is_inside and is_committed(checkout.objects, commit, suites.relative_to(root).as_posix())
-        return (checkout.default_branch or DEFAULT_BRANCH) if has_suites else None
+        return (checkout.baseline_branch or DEFAULT_BRANCH) if has_suites else None
     with temporary_folder("base") as temporary:
         file = temporary / Path(request.gates).name
         file.write_bytes(content)
         policy = read_policy(file, request.gates)
-    default = checkout.default_branch or DEFAULT_BRANCH
+    default = checkout.baseline_branch or DEFAULT_BRANCH
     return policy.into(default).baseline.branch if isinstance(policy, Policy) else default
 
 

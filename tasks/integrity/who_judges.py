@@ -186,13 +186,13 @@ def _plan_of_base(compared: _Comparison, files: PlanFiles, folder: Path) -> tupl
         return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at {base.name}", is_doubtful=False)
     agent = judged_agent(own, base.edits, files, folder, compared.root)
     own = own.model_copy(update={"agent": agent.spec})
-    plan = plan_of_checkout(own, files, compared.checkout.default_branch)
+    plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
     wider = _with_outside(compared.places, plan, compared.checkout, base.judging, folder.resolve())
     more = wider.what.keys() - compared.places.what.keys()
     if more:
         base = compared.with_edits(wider).base
         check_out_more(compared.checkout, base.judging, more, base.edits, folder)
-        plan = plan_of_checkout(own, files, compared.checkout.default_branch)
+        plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
     base = _noted(base.model_copy(update={"agent": agent.change}), agent.note)
     return _with_missing_suites(own, plan, base, files)
 

@@ -197,5 +197,5 @@ def plan_of(gate: GateName, request: RunRequest, checkout: Checkout, run_id: str
     """
     agent = find_agent(request.agent, Path(request.gates), Path(request.suites))
     plan = make_plan(gate, request, agent, revision=checkout.revision, version=__version__, run_id=run_id)
-    policy = plan.policy.into(checkout.default_branch)
+    policy = plan.policy.into(checkout.baseline_branch)
     return plan.model_copy(update={"agent_digest": agent_digest_of(plan), "policy": policy})
