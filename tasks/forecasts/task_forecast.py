@@ -89,7 +89,7 @@ def consequences(setting: Setting, task: TaskMeasurement, entry: BaselineTask, *
         return Consequences(withheld=True)
 
     def rule_with(confirmed: Mapping[str, Confirmation]) -> Rule | None:
-        reasons = failed_tasks(gate, [task], baseline, confirmed)
+        reasons = failed_tasks(gate, [task], baseline, confirmed, any_passed=True)
         return next((one.rule for one in reasons if one.blocking and one.rule in gate.blocks_on), None)
 
     if not is_weighed(gate, task) or guarding_counts(entry, setting.young) is None:

@@ -63,7 +63,8 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
     confirmed = confirmations(policy, measurement, baseline, exempt.settled)
     suites = suite_confirmations(policy, measurement, baseline, exempt.settled)
-    failed = tuple(failed_tasks(policy, measurement.tasks, baseline, {one.task: one for one in confirmed}))
+    by_task, any_passed = {one.task: one for one in confirmed}, any(task.passed for task in measurement.tasks)
+    failed = tuple(failed_tasks(policy, measurement.tasks, baseline, by_task, any_passed=any_passed))
     found = [
         *_vetoes(measurement),
         *failed,
@@ -141,15 +142,18 @@ def _vetoes(measurement: Measurement) -> Iterator[Reason]:
 
 
 def failed_tasks(
-    policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline, confirmed: Mapping[str, Confirmation]
+    policy: GatePolicy,
+    tasks: Iterable[TaskMeasurement],
+    baseline: Baseline,
+    confirmed: Mapping[str, Confirmation],
+    *,
+    any_passed: bool,
 ) -> Iterator[Reason]:
     """A reason for each failed task. It may not block where the task is no worse than it was at the baseline, or where
-    the baseline does not tell.
+    the baseline does not tell. `any_passed`: the agent has passed a trial of any task; one that passes nothing at all
+    has no bad luck, and that needs no baseline.
     """
-    measured = tuple(tasks)
-    # An agent that passes nothing at all has no bad luck: that needs no baseline.
-    any_passed = any(task.passed for task in measured)
-    for task in measured:
+    for task in tasks:
         if task.state is not TaskState.FAILED:
             continue
         is_reported = any_passed and is_young(policy, task, baseline)

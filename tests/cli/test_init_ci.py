@@ -195,7 +195,7 @@ def test_the_check_is_green_by_the_gate_or_by_a_sign_off(
 def test_branches_are_those_of_the_repository(here: Here) -> None:
     here.git("branch", "-m", "release/1")
     assert workflow_of(here)[True]["push"] == {"branches": ["release/1"]}
-    assert read(here, "gates.yaml")["baseline"] == {"branch": "release/1", "runs": 20}
+    assert read(here, "gates.yaml")["baseline"] == {"branch": "release/1", "runs": 20, "young": "report"}
 
 
 @pytest.mark.parametrize(

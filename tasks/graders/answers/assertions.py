@@ -1,5 +1,6 @@
 """The final answer against texts, regular expressions and JSON Schemas."""
 
+import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
@@ -32,10 +33,14 @@ _RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
     "ends_with": ("ends with", "does not end with", str.endswith),
 }  # What an answer does that keeps a rule, what it does not do else, and whether it keeps it
 
+_SPACES = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
+"""No-break spaces, which models write between numbers and units."""
+
 
 async def grade_output(options: OutputCheck, evidence: Evidence) -> RawGrade:
     """Hold the final answer against what is expected of it. The score is the share of checks that passed.
 
+    Texts compare as readers see them: composed or decomposed letters, and kinds of spaces, make no difference.
     `equals` disregards blanks around both texts: programs end their output with a line end. Raises
     `MeasurementError` when the JSON Schema of the options cannot be used, and as `found` does.
     """
@@ -55,7 +60,8 @@ def output_checks(options: OutputCheck, answer: str) -> Iterator[RawCheck]:
     """A check for everything that the options expect of an answer but `matches`, whose search takes a process."""
 
     def fold(text: str) -> str:
-        return text.casefold() if options.ignore_case else text
+        plain = unicodedata.normalize("NFC", text).translate(_SPACES)
+        return plain.casefold() if options.ignore_case else plain
 
     text = fold(answer)
     if options.equals is not None:

@@ -1,11 +1,13 @@
 """How often the test of a whole suite makes the gate red."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bench.gate_trust.judging import Judge
 from bench.gate_trust.regression_tests import RegressionTests as SimulatedTests
 from bench.gate_trust.setting import Scale
-from bench.gate_trust.worlds import World, drawn
+from bench.gate_trust.worlds import World, drawn, plan_of
 
 from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.model.policy import Rule
@@ -61,7 +63,9 @@ def test_agrees_with_simulated_gates() -> None:
     """Eight baselines, each beside a hundred and fifty runs that the tests of the gate judge."""
     scale, tests = Scale(8, 7), RegressionTests()
     rng = scale.generator("suites")
-    gates = drawn(World("0.95", (0.95,) * 20), scale, rng)
+    world = World("0.95", (0.95,) * 20)
+    # A forecast says only in words what a bound of the confirming trials costs.
+    gates = replace(drawn(world, scale, rng), plan=plan_of(world, max_confirming=100.0))
     judge = Judge(gates, SimulatedTests(3, gates.plan.gate_policy.regression.max_trials))
     forecasts = []
     for gate in range(scale.gates):

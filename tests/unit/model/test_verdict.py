@@ -27,7 +27,7 @@ def test_a_pass_counts_the_failures_it_does_not_block_on() -> None:
     [
         (Decision.PASS, [REPORTED], False, "PASS: 3 of 3 trials passed"),
         (Decision.FAIL, [FAILED, REPORTED], False, "FAIL: 1 blocking reason"),
-        (Decision.FAIL, [FAILED, FAILED, REPORTED], False, "FAIL: 2 blocking reasons"),
+        (Decision.FAIL, [FAILED, FAILED, REPORTED], False, "FAIL: 2 blocking reasons (2 task_failed)"),
         (Decision.INCONCLUSIVE, [AWAITING, REPORTED], True, "INCONCLUSIVE: awaiting sign-off"),
         (Decision.INCONCLUSIVE, [AWAITING, MISSING], True, "INCONCLUSIVE: the evidence is not complete"),
         (Decision.INCONCLUSIVE, [MISSING], False, "INCONCLUSIVE: the evidence is not complete"),
@@ -43,7 +43,7 @@ def test_what_is_approved_or_rejected_says_by_whom() -> None:
     assert approved.headline == "release_candidate PASS: approved by Ada, 3 of 3 trials passed"
     assert rejected.headline == "release_candidate FAIL: rejected by Ada"
     more = rejected.model_copy(update={"reasons": (*rejected.reasons, FAILED)})
-    assert more.headline == "release_candidate FAIL: rejected by Ada, 2 blocking reasons"
+    assert more.headline == "release_candidate FAIL: rejected by Ada, 2 blocking reasons (1 sign_off, 1 task_failed)"
 
 
 @pytest.mark.parametrize(
