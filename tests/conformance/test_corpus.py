@@ -11,7 +11,7 @@ from tests.conformance.__main__ import compared_in
 from tests.conformance.compare import Finding
 from tests.conformance.corpus import CORPUS, REFUSED
 from tests.conformance.explained import EXPLANATIONS, explanation_of
-from tests.project import Project
+from tests.project import REPOSITORY, Project
 
 pytestmark = [pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there is no corpus at {CORPUS}"), pytest.mark.slow]
 
@@ -43,6 +43,7 @@ print(answers[sys.argv[1]])
 def test_an_example_of_agentv_is_a_gate_as_it_is(bare_project: Project, answer: str, exit_code: int) -> None:
     example = CORPUS / "agentv" / "v4.42.4" / "examples" / "features" / "assert"
     bare_project.write("agent.py", ANSWERS.replace("ANSWER", answer))
+    bare_project.write("gates.yaml", (REPOSITORY / "gates.yaml").read_text().replace("young: report", "young: block"))
     agent = f"cli:{sys.executable} {{project}}/agent.py {{EVAL_ID}}"
     run = ("run", "ci_merge", "--suites", str(example), "--agent", agent)
     done = bare_project.passgate(*run, PASSGATE_ENGINE="none")

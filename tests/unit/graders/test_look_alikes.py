@@ -35,16 +35,16 @@ def test_no_answer_makes_the_search_long(wanted: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"type": "output_check", "contains": ["Zürich"]},
-        {"type": "output_check", "equals": "zürich", "ignore_case": True},
-        {"type": "contains", "value": "Zürich"},
-        {"type": "equals", "value": "Zürich"},
-        {"type": "state_check", "expect": [{"file": "a.txt", "contains": ["Zürich"]}]},
-        {"type": "state_check", "expect": [{"file": "a.txt", "equals": "Zürich"}]},
+        {"type": "output_check", "contains": ["Zü-W"]},
+        {"type": "output_check", "equals": "zü-w", "ignore_case": True},
+        {"type": "contains", "value": "Zü-W"},
+        {"type": "equals", "value": "Zü-W"},
+        {"type": "state_check", "expect": [{"file": "a.txt", "contains": ["Zü-W"]}]},
+        {"type": "state_check", "expect": [{"file": "a.txt", "equals": "Zü-W"}]},
     ],
 )
 async def test_graders_of_texts_say_so(options: object, graded: Graded, leave: Files) -> None:
-    leave({"a.txt": "Zu\u0308rich"})
-    grade = await graded(options, "Zu\u0308rich")
+    leave({"a.txt": "Zu\u0308\u2011W"})
+    grade = await graded(options, "Zu\u0308\u2011W")
     assert not grade.passed
-    assert r"'Zu\u0308rich' only looks like" in grade.checks[0].message
+    assert r"'Zu\u0308\u2011W' only looks like" in grade.checks[0].message
