@@ -86,6 +86,8 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     decision = Decision.FAIL if blocking - _OPEN else undecided
     # The trials are of the merge base's agent: they say nothing about the agent that the change makes.
     able = [task for task in measurement.tasks if blocks_on_falls(policy, task)]
+    # Reference solutions prove graders, and an agent that passes nothing blocks without a baseline.
+    able = able if any_passed and not plan.agent.is_reference else []
     other_agent = plan.base.agent if plan.base.agent is not None and plan.base.agent.by_base else None
     awaiting = decision is Decision.PASS and (policy.sign_off or other_agent is not None)
     if awaiting:
