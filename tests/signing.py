@@ -21,6 +21,7 @@ AT = datetime(2026, 2, 1, 9, 30, tzinfo=UTC)
 COMMIT = "c0ffee" * 6 + "0123"
 GATES = """
 version: 1
+baseline: {young: block}
 suites:
   golden: {k: 3, metric: pass^k, max_steps: 20}
 gates:

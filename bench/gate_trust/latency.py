@@ -207,7 +207,9 @@ def _is_red(one: Figures) -> bool:
 
 
 def _policy() -> Policy:
-    return a_policy(suites=["golden"], limits=shipped_gate().limits.model_dump(), admission=False)
+    shipped = shipped_gate()
+    blocks_on = [*shipped.blocks_on, Rule.LATENCY]  # as shipped latency is only reported
+    return a_policy(suites=["golden"], limits=shipped.limits.model_dump(), admission=False, blocks_on=blocks_on)
 
 
 def _described(noise: Noise) -> str:

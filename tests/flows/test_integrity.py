@@ -142,7 +142,7 @@ def test_with_a_base_of_ones_own_there_may_be_nothing_to_compare(gated: Project)
 def test_a_change_that_brings_a_suite_runs_it_with_its_own_files_and_the_rest_with_those_of_the_merge_base(
     gated: Project,
 ) -> None:
-    both = GATES.replace("gates:", "  adversarial: {k: 2, metric: pass^k, max_steps: 20}\ngates:")
+    both = GATES.replace("baseline:", "  adversarial: {k: 2, metric: pass^k, max_steps: 20}\nbaseline:")
     gated.write("gates.yaml", both.replace("suites: [golden]", "suites: [golden, adversarial]"))
     commit(gated, "Asks for more")
     gated.git("branch", "--force", "main")
