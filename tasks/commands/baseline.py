@@ -7,7 +7,7 @@ from pathlib import Path
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, write_pins
-from passgate.tasks.history.baseline import COLUMNS, baseline_of
+from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import Checkout, full_commit
@@ -16,7 +16,7 @@ from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline, Pins
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.planning.baseline import read_telling_rows
+from passgate.tasks.planning.baseline import pooled_baseline, read_telling_rows
 from passgate.tasks.planning.find_run import without_path
 
 
@@ -59,7 +59,7 @@ def pool(plan: Plan) -> Baseline:
     earlier = read_telling_rows(plan, history, COLUMNS)
     if earlier.trials.empty and not history.has_runs:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
-    return baseline_of(plan, earlier.trials).model_copy(update={"left_out": earlier.left_out})
+    return pooled_baseline(plan, earlier)
 
 
 def pinned_commit(folder: Path, name: str) -> str:

@@ -27,7 +27,8 @@ _OPERATORS = frozenset(";&|()")
 # What trials are graded by beside the graders.
 _OF_GRADING = frozenset({"scoring", "criteria", "expected_output", "expected_messages", "note", "metadata"})
 _NOT_THE_TASK = _OF_GRADING | {
-    *("graders", "tracked_metrics", "gates", "reference", "description", "tags", "conversation_id", "target")
+    *("task_id", "suite", "graders", "tracked_metrics", "gates", "reference"),
+    *("description", "tags", "conversation_id", "target"),
 }
 _MOST_GRADERS = 256  # those that are remembered stay in memory
 
@@ -138,7 +139,9 @@ class FileDigests:
         return self._known[name]
 
     def task(self, task: TaskFile, messages: Sequence[TaskMessage] = ()) -> str:
-        """What the agent is given: inputs with the files of its messages, environment, trials and their files."""
+        """What the agent is given: inputs with the files of its messages, environment, trials and their files; not what
+        the task is called.
+        """
         # Without defaults, so that a new option does not make every task a new one.
         said = task.model_dump(mode="json", exclude={*_NOT_THE_TASK}, exclude_defaults=True)
         hooks = hook_commands(task.environment.workspace)

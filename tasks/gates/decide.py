@@ -35,7 +35,7 @@ from passgate.tasks.stats.regression import ENOUGH
 
 _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
 _YOUNG: Final = "`baseline.young: report`"
-_EDITED: Final = 10  # Edited tasks that notes name
+_NAMED: Final = 10  # Tasks that notes of one kind name
 _OPEN: Final = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})  # Rules that leave a gate undecided rather than failed
 
 
@@ -379,10 +379,14 @@ def _baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baseli
             "with the same agent, model, task and graders"
         )
     edited = {task.name: trials for task in measurement.tasks if (trials := baseline.of(task.name).before_edit)}
-    for name, trials in islice(edited.items(), _EDITED):
+    for name, trials in islice(edited.items(), _NAMED):
         yield f"{name} is judged against its version before the edit, {_counted(trials, 'trial')}"
-    if len(edited) > _EDITED:
-        yield f"so are {_counted(len(edited) - _EDITED, 'more task')}"
+    if len(edited) > _NAMED:
+        yield f"so are {_counted(len(edited) - _NAMED, 'more task')}"
+    for name, was in islice(baseline.renamed.items(), _NAMED):
+        yield f"{name} keeps the history of {was}, which has the same inputs and graders"
+    if len(baseline.renamed) > _NAMED:
+        yield f"so do {_counted(len(baseline.renamed) - _NAMED, 'more task')}"
     if baseline.pinned and plan.pins is not None:
         yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` removes the pin"
 
@@ -413,8 +417,8 @@ def _measurement_notes(measurement: Measurement) -> Iterator[str]:
         )
     late = [task for task in measurement.tasks if task.late_errors]
     if late:
-        named = ", ".join(f"{task.name} ({task.late_errors})" for task in late[:_EDITED])
-        more = f" and {_counted(len(late) - _EDITED, 'more task')}" if len(late) > _EDITED else ""
+        named = ", ".join(f"{task.name} ({task.late_errors})" for task in late[:_NAMED])
+        more = f" and {_counted(len(late) - _NAMED, 'more task')}" if len(late) > _NAMED else ""
         yield f"attempts became errors after the agent had begun its work, in {named}{more}: {late[0].late_error}"
     if "process_group" in measurement.isolation:
         yield (

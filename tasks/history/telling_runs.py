@@ -15,6 +15,7 @@ from passgate.tasks.history.baseline import of_the_baseline, telling_rows
 from passgate.tasks.history.encoding import decoded
 from passgate.tasks.history.recent import RUNS
 from passgate.tasks.model.run import RunContext
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import joined_models, single_models
 
 _TASK: Final = ["suite", "task_id"]
@@ -24,10 +25,13 @@ SUMMARY_COLUMNS: Final = (*_VERSION, "run_id", "agent", "git_commit", "git_branc
 """The columns of the summaries that runs are chosen by."""
 
 
-def rows_of_tasks(summaries: pa.Table, tasks: Sequence[str]) -> pa.Table:
-    """The rows of tasks with these ids, from encoded summaries with `SUMMARY_COLUMNS`."""
-    names = summaries["task_id"].cast(pa.string())
-    return summaries.filter(pc.is_in(names, pa.array(tasks, pa.string())))
+def rows_of_tasks(summaries: pa.Table, tasks: Sequence[EvalTask]) -> pa.Table:
+    """The rows of tasks with the ids or the inputs of these, from encoded summaries with `SUMMARY_COLUMNS`."""
+    known = {"task_id": [task.task_id for task in tasks], "task_digest": [task.task_digest for task in tasks]}
+    found = [
+        pc.is_in(summaries[name].cast(pa.string()), pa.array(values, pa.string())) for name, values in known.items()
+    ]
+    return summaries.filter(pc.or_(*found))
 
 
 def rows_with(summaries: pa.Table, where: Mapping[str, str]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ Whoever makes a change could bring the files of a folder that only passgate writ
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Literal, NamedTuple, TypeVar
@@ -43,6 +43,7 @@ class EarlierRuns:
 
     trials: pd.DataFrame
     left_out: str = ""  # How many trials are not among them, and why; empty where all are
+    renamed: Mapping[str, str] = field(default_factory=dict)  # Of tasks that had another name in them, that name
 
 
 @dataclass(frozen=True)

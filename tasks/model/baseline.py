@@ -91,6 +91,8 @@ class Baseline(Frozen):
     """What a failed task does while its baseline is too young to guard it, as the policy says."""
     left_out: str = ""
     """Which runs of the history have no part in it, because they cannot be genuine; empty where there is none."""
+    renamed: dict[str, str] = {}
+    """Of tasks some of whose runs had them under another name, with the same inputs and graders: that name."""
     tasks: dict[str, BaselineTask] = {}
     """Of every task of the plan."""
 

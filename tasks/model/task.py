@@ -381,7 +381,7 @@ class EvalTask(Frozen):
     file: str
     line: int = 1
     task_digest: str
-    """Digest of everything but the graders, with the files of the sandbox."""
+    """Digest of everything but its name and the graders, with the files of the sandbox."""
     grader_digest: str
     """Digest of the graders with the files that they use."""
 

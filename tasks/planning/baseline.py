@@ -10,6 +10,7 @@ import pandas as pd
 from passgate.tasks.history.baseline import COLUMNS, ERROR_RATE_COLUMNS, baseline_of
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import History, TasksOfRuns, joined
+from passgate.tasks.history.renamed import under_present_names
 from passgate.tasks.history.telling_runs import SUMMARY_COLUMNS, rows_of_tasks, rows_with, telling_trials
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, read_earlier_runs, read_summary_portions
 from passgate.tasks.model.baseline import Baseline
@@ -35,18 +36,22 @@ def read_telling_rows(
 
     Its summaries say which runs these are. Raises `StorageError`.
     """
-    now, tasks = datetime.now(UTC), frozenset(task.task_id for task in plan.tasks)
-    part_of = partial(rows_of_tasks, tasks=sorted(tasks))
+    now = datetime.now(UTC)
+    part_of = partial(rows_of_tasks, tasks=plan.tasks)
     kept = read_summary_portions(history, Path.cwd(), now, SUMMARY_COLUMNS, part_of)
-    left_out = {kept.left_out: None}
+    left_out, renamed = {kept.left_out: None}, dict[str, str]()
+    summaries = rows_with(joined(kept.parts, SUMMARY_COLUMNS), where or {})
+    tasks = frozenset(summaries["task_id"])
 
     def read(runs: frozenset[str]) -> pd.DataFrame:
         earlier = read_earlier_runs(history, Path.cwd(), now, columns, where, TasksOfRuns(runs, tasks))
         left_out[earlier.left_out] = None
-        return earlier.trials
+        present = under_present_names(plan.tasks, earlier.trials)
+        renamed.update(present.renamed)
+        return present.rows
 
-    trials = telling_trials(plan, rows_with(joined(kept.parts, SUMMARY_COLUMNS), where or {}), read)
-    return EarlierRuns(trials, "; ".join(filter(None, left_out)))
+    trials = telling_trials(plan, under_present_names(plan.tasks, summaries).rows, read)
+    return EarlierRuns(trials, "; ".join(filter(None, left_out)), renamed)
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:
@@ -56,7 +61,8 @@ def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = 
         if trial.status in MEASURED and trial.model:
             models.setdefault(f"{trial.suite}/{trial.task_id}", set()).add(trial.model)
     pooled = baseline_of(plan, earlier.trials, models)
-    return pooled.model_copy(update={"left_out": earlier.left_out})
+    renamed = {name: was for name, was in earlier.renamed.items() if pooled.of(name).n}
+    return pooled.model_copy(update={"left_out": earlier.left_out, "renamed": renamed})
 
 
 def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:

@@ -171,8 +171,8 @@ ASKED = {"messages": [{"role": "user", "content": [{"type": "file", "value": "a.
         ({"environment": {"budgets": {"max_tokens": 5}}}, False, True),
         ({"environment": {"reset": {"commands": ["true"]}}}, False, True),
         ({"trials": {"k": 3}}, False, True),
-        ({"task_id": "other"}, False, True),
-        ({"suite": "adversarial"}, False, True),
+        ({"task_id": "other"}, True, True),
+        ({"suite": "adversarial"}, True, True),
     ],
 )
 def test_the_digests_are_of_what_the_agent_and_the_graders_are_given(

@@ -23,7 +23,7 @@ from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of
 from tests.searches import costly
 
-ONE, TWO, OTHER = a_task(task_id="one"), a_task(task_id="two"), a_task(task_id="of-another-plan")
+ONE, TWO, OTHER = (a_task(task_id=name, task_digest=name) for name in ("one", "two", "of-another-plan"))
 OWN, NOP = AgentSpec(kind=AgentKind.CLI, target="my-agent"), AgentSpec(kind=AgentKind.NOP)
 RECENT = 1
 STATUSES = ("ppp", "ppp", "ppf", "pep", "f", "fff", "eee", "e")
@@ -60,7 +60,7 @@ def a_drawn_run(number: int, luck: random.Random) -> pa.Table:
 def told_by(plan: Plan, table: pa.Table, trials: pd.DataFrame, where: dict[str, str]) -> pd.DataFrame:
     """What is read of these trials by the summaries of a history; `trials` are those that can be read."""
     ids = [task.task_id for task in plan.tasks]
-    summaries = rows_with(rows_of_tasks(encoded(summarised(table)).select(list(SUMMARY_COLUMNS)), ids), where)
+    summaries = rows_with(rows_of_tasks(encoded(summarised(table)).select(list(SUMMARY_COLUMNS)), plan.tasks), where)
     of_tasks = trials[trials["task_id"].isin(ids)]
     return telling_trials(plan, summaries, lambda runs: of_tasks[of_tasks["run_id"].isin(runs)], RECENT)
 

@@ -13,10 +13,12 @@ from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Base, Plan, Revision
-from passgate.tasks.planning.baseline import read_telling_rows
-from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of
+from passgate.tasks.model.task import EvalTask, Suite
+from passgate.tasks.model.verdict import Decision
+from passgate.tasks.planning.baseline import pooled_baseline, read_rows, read_telling_rows
+from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of, verdict_on
 
-TASKS = (a_task(task_id="one"), a_task(task_id="two"), a_task(task_id="of-another-plan"))
+TASKS = tuple(a_task(task_id=name, task_digest=name) for name in ("one", "two", "of-another-plan"))
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 NOP = AgentSpec(kind=AgentKind.NOP)
 
@@ -83,3 +85,63 @@ def test_the_trials_of_runs_that_say_nothing_of_the_plan_are_not_opened(
     earlier = read_telling_rows(plan_at(27), history, ERROR_RATE_COLUMNS)
     assert earlier.trials["run_id"].nunique() == 20
     assert not caplog.messages
+
+
+OLD = a_task(task_id="old")
+OTHER = a_task(task_id="other", task_digest="other")
+POLICY = a_policy(suites=["golden"], blocks_on=["golden_regression", "task_failed"], admission={"passes": 17, "of": 20})
+
+
+def nights_of(history: History, *tasks: tuple[EvalTask, str], nights: range = range(10)) -> None:
+    for night in nights:
+        plan = plan_at(night, revision=Revision(branch="main", commit="a" * 40))
+        trials = [
+            one.model_copy(update={"started_at": plan.created_at})
+            for task, statuses in tasks
+            for one in trials_of(task, statuses)
+        ]
+        history.write_run(plan.run_id, plan.day, table_of(rows(trials, plan)), {})
+
+
+def now(history: Path, *tasks: EvalTask) -> Plan:
+    plan = plan_at(30, policy=POLICY.model_copy(update={"history": str(history)}))
+    return plan.model_copy(update={"tasks": tasks})
+
+
+@pytest.mark.parametrize("name", [{"task_id": "new"}, {"suite": Suite.ADVERSARIAL}, {"file": "suites/golden/new.yaml"}])
+def test_a_task_with_another_name_keeps_its_history_and_the_agent_that_breaks_then_fails(
+    tmp_path: Path, name: dict[str, object]
+) -> None:
+    nights_of(History(str(tmp_path)), (OLD, "ppp"), (OTHER, "ppp"))
+    new = OLD.model_copy(update=name)
+    nights_of(History(str(tmp_path)), (new, "ppp"), (OTHER, "ppp"), nights=range(10, 12))
+    plan = now(tmp_path, new, OTHER)
+    baseline = pooled_baseline(plan, read_rows(plan))
+    assert (baseline.of(new.name).n, len(baseline.of(new.name).newest)) == (36, 36)
+    verdict = verdict_on(plan, POLICY, [*trials_of(new, "fff"), *trials_of(OTHER, "ppp")], baseline)
+    assert (verdict.unarmed, verdict.not_admitted) == (0, ())
+    assert verdict.decision is Decision.FAIL
+    said = f"{new.name} keeps the history of {OLD.name}, which has the same inputs and graders"
+    assert (said in verdict.notes) is (new.name != OLD.name)
+
+
+@pytest.mark.parametrize(
+    ("stored", "planned", "counted"),
+    [
+        # It is another task.
+        ([(OLD, "ppp")], [a_task(task_id="new", task_digest="edited")], 0),
+        ([(OLD, "ppp")], [a_task(task_id="new", grader_digest="others")], 0),
+        # It is a copy of a task that is still there.
+        ([(OLD, "ppp")], [a_task(task_id="new"), OLD], 0),
+        # A run that has it under several names has it once.
+        ([(OLD, "fff"), (a_task(task_id="new"), "ppp")], [a_task(task_id="new")], 30),
+        ([(OLD, "ppp"), (a_task(task_id="older"), "fff")], [a_task(task_id="new")], 30),
+    ],
+)
+def test_only_the_task_itself_lends_its_history_and_once(
+    tmp_path: Path, stored: list[tuple[EvalTask, str]], planned: list[EvalTask], counted: int
+) -> None:
+    nights_of(History(str(tmp_path)), *stored)
+    plan = now(tmp_path, *planned)
+    found = pooled_baseline(plan, read_rows(plan))
+    assert (found.of("golden/new").passed, found.of("golden/new").n) == (counted, counted)
