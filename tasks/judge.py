@@ -37,6 +37,7 @@ def judge(
         gate=context.gate,
         exit_code=ruling.decision.exit_code,
         **(dict(ruling) | {"notes": notes}),
+        repeats=baseline.repeats,
         alarms=alarms,
         measurement=measurement,
         agent=str(context.agent),

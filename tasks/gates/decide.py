@@ -15,7 +15,7 @@ from passgate.tasks.gates.limits import COST, compare_with_baseline, dear_after_
 from passgate.tasks.gates.suite_evidence import missing_of_suites, suite_confirmations, suite_notes, suite_reasons
 from passgate.tasks.model.agent import judging_agent, own_agent
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.baseline import Baseline, BaselineState
+from passgate.tasks.model.baseline import Baseline, BaselineState, Repeat
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
@@ -369,6 +369,8 @@ def _plan_notes(plan: RunContext) -> Iterator[str]:
 
 
 def _baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
+    if baseline.repeats:
+        yield _repeat_note(baseline.repeats)
     if baseline.left_out:
         yield baseline.left_out
     states = Counter(baseline.of(task.name).state for task in measurement.tasks)
@@ -389,6 +391,17 @@ def _baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baseli
         yield f"so do {_counted(len(baseline.renamed) - _NAMED, 'more task')}"
     if baseline.pinned and plan.pins is not None:
         yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` removes the pin"
+
+
+def _repeat_note(repeats: Sequence[Repeat]) -> str:
+    which = f"run {len(repeats) + 1} of this commit"
+    red = [one for one in repeats if one.failed]
+    if not red:
+        return f"{which}; no task failed before"
+    names = list(dict.fromkeys(name for one in red for name in one.failed))
+    more = f" and {_counted(len(names) - _NAMED, 'more task')}" if len(names) > _NAMED else ""
+    runs = f"{len(red)} of {_counted(len(repeats), 'earlier run')}"
+    return f"{which}; red before, in {runs}: {', '.join(names[:_NAMED])}{more}"
 
 
 def _drift_notes(policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Iterator[str]:

@@ -27,6 +27,7 @@ from passgate.tasks.history.plausible import (
 from passgate.tasks.history.symlinks import way
 from passgate.tasks.integrity.git import LINK, SUBMODULE, Checkout, GitError, printable_name
 from passgate.tasks.integrity.merge_base import commit_times
+from passgate.tasks.model.baseline import Repeat
 
 _NAMED = 3
 Part = TypeVar("Part")
@@ -44,6 +45,7 @@ class EarlierRuns:
     trials: pd.DataFrame
     left_out: str = ""  # How many trials are not among them, and why; empty where all are
     renamed: Mapping[str, str] = field(default_factory=dict)  # Of tasks that had another name in them, that name
+    repeats: tuple[Repeat, ...] = ()  # Of the commit that is run, the oldest first
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,14 @@ class BaselineTask(Frozen):
     """US dollars per trial."""
 
 
+class Repeat(Frozen):
+    """An earlier run of the same commit, gate and agent."""
+
+    run_id: str
+    failed: tuple[str, ...] = ()
+    """Its tasks that failed, by their `suite/task_id`, as far as the history tells."""
+
+
 class Baseline(Frozen):
     """The pooled history that a run is compared with, per `suite/task_id`."""
 
@@ -93,6 +101,8 @@ class Baseline(Frozen):
     """Which runs of the history have no part in it, because they cannot be genuine; empty where there is none."""
     renamed: dict[str, str] = {}
     """Of tasks some of whose runs had them under another name, with the same inputs and graders: that name."""
+    repeats: tuple[Repeat, ...] = ()
+    """Earlier runs of the commit that is judged, the oldest first, whatever the baseline is."""
     tasks: dict[str, BaselineTask] = {}
     """Of every task of the plan."""
 

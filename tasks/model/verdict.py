@@ -8,6 +8,7 @@ from typing import Literal
 
 from passgate.tasks.errors import ExitCode
 from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.baseline import Repeat
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.measurement import Measurement, TaskState
 from passgate.tasks.model.policy import Rule
@@ -251,6 +252,8 @@ class Verdict(Frozen):
     """Tasks whose baseline has too few trials to guard them: only a shown fall blocks."""
     unarmed: int = 0
     """Tasks whose failure cannot block, however they fail; violations block all the same."""
+    repeats: tuple[Repeat, ...] = ()
+    """Earlier runs of the same commit, gate and agent in the history, the oldest first."""
     alarms: tuple[Alarm, ...] = ()
     """What the policy's `alarm` asks for; each of them is a note too."""
     integrity: Integrity | None = None

@@ -11,6 +11,7 @@ from passgate.tasks.history.baseline import COLUMNS, ERROR_RATE_COLUMNS, baselin
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import History, TasksOfRuns, joined
 from passgate.tasks.history.renamed import under_present_names
+from passgate.tasks.history.repeats import REPEAT_COLUMNS, repeats_of
 from passgate.tasks.history.telling_runs import SUMMARY_COLUMNS, rows_of_tasks, rows_with, telling_trials
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, read_earlier_runs, read_summary_portions
 from passgate.tasks.model.baseline import Baseline
@@ -38,9 +39,10 @@ def read_telling_rows(
     """
     now = datetime.now(UTC)
     part_of = partial(rows_of_tasks, tasks=plan.tasks)
-    kept = read_summary_portions(history, Path.cwd(), now, SUMMARY_COLUMNS, part_of)
+    of_summaries = tuple(dict.fromkeys((*SUMMARY_COLUMNS, *REPEAT_COLUMNS)))
+    kept = read_summary_portions(history, Path.cwd(), now, of_summaries, part_of)
     left_out, renamed = {kept.left_out: None}, dict[str, str]()
-    summaries = rows_with(joined(kept.parts, SUMMARY_COLUMNS), where or {})
+    summaries = rows_with(joined(kept.parts, of_summaries), where or {})
     tasks = frozenset(summaries["task_id"])
 
     def read(runs: frozenset[str]) -> pd.DataFrame:
@@ -50,8 +52,9 @@ def read_telling_rows(
         renamed.update(present.renamed)
         return present.rows
 
-    trials = telling_trials(plan, under_present_names(plan.tasks, summaries).rows, read)
-    return EarlierRuns(trials, "; ".join(filter(None, left_out)), renamed)
+    summaries = under_present_names(plan.tasks, summaries).rows
+    trials = telling_trials(plan, summaries, read)
+    return EarlierRuns(trials, "; ".join(filter(None, left_out)), renamed, repeats_of(plan, summaries))
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:
@@ -62,7 +65,8 @@ def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = 
             models.setdefault(f"{trial.suite}/{trial.task_id}", set()).add(trial.model)
     pooled = baseline_of(plan, earlier.trials, models)
     renamed = {name: was for name, was in earlier.renamed.items() if pooled.of(name).n}
-    return pooled.model_copy(update={"left_out": earlier.left_out, "renamed": renamed})
+    also = {"left_out": earlier.left_out, "renamed": renamed, "repeats": earlier.repeats}
+    return pooled.model_copy(update=also)
 
 
 def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:

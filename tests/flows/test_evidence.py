@@ -53,6 +53,16 @@ def test_a_fall_is_confirmed_and_blocks(repository: Project) -> None:
     assert verdict["confirmations"][0]["finding"] in {"fallen", "undecided"}
 
 
+def test_who_runs_a_red_commit_again_until_it_is_green_is_told(repository: Project) -> None:
+    says(repository, a="pff" + "f" * 60)
+    assert verdict_of_run(repository)["notes"][0] == "run 2 of this commit; no task failed before"
+    says(repository)
+    verdict = verdict_of_run(repository)
+    assert verdict["decision"] == "PASS"
+    assert [one["failed"] for one in verdict["repeats"]] == [[], ["golden/a"]]
+    assert verdict["notes"][0] == "run 3 of this commit; red before, in 1 of 2 earlier runs: golden/a"
+
+
 def test_a_new_task_is_reported_without_blocking(repository: Project) -> None:
     repository.write("suites/golden/b.yaml", TASK.format(name="b"))
     repository.git("add", "-A")

@@ -1,8 +1,10 @@
 """Which rows of a history are read for a baseline: those that it could not do without."""
 
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +15,9 @@ from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Base, Plan, Revision
-from passgate.tasks.model.task import EvalTask, Suite
-from passgate.tasks.model.verdict import Decision
+from passgate.tasks.model.task import EvalTask, GateName, Metric, Scoring, SequentialTest, Suite
+from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows, read_telling_rows
 from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of, verdict_on
 
@@ -25,7 +28,7 @@ NOP = AgentSpec(kind=AgentKind.NOP)
 
 def plan_at(night: int, **changes: object) -> Plan:
     run_id = a_run_id(f"{datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=night):%Y%m%d}")
-    return a_plan(*TASKS[:2], run_id=run_id, created_at=begun(run_id), **changes)
+    return a_plan(*TASKS[:2], **({"run_id": run_id, "created_at": begun(run_id)} | changes))
 
 
 def pooling(runs: int) -> dict[str, object]:
@@ -145,3 +148,69 @@ def test_only_the_task_itself_lends_its_history_and_once(
     plan = now(tmp_path, *planned)
     found = pooled_baseline(plan, read_rows(plan))
     assert (found.of("golden/new").passed, found.of("golden/new").n) == (counted, counted)
+
+
+MEAN = a_task(task_id="mean", task_digest="mean", metric=Metric.MEAN, scoring=Scoring(threshold=0.6))
+ONCE = a_task(task_id="once", task_digest="once", metric=Metric.PASS_AT_K)
+HARD = a_task(task_id="hard", task_digest="hard", k=9, sequential=SequentialTest(accept=0.9, reject=0.3))
+COMMIT = Revision(branch="x", commit="c" * 40)
+
+
+def repeated(
+    tmp_path: Path, *runs: Sequence[tuple[EvalTask, str]], now: Revision = COMMIT, **of_runs: object
+) -> Verdict:
+    """The verdict on a run after others of the same commit."""
+    for night, tasks in enumerate(runs):
+        plan = plan_at(night, **({"revision": COMMIT} | of_runs))
+        made = [one for task, statuses in tasks for one in trials_of(task, statuses)]
+        scored = [
+            one.model_copy(update={"started_at": plan.created_at, "score": float(one.status is TrialStatus.PASSED)})
+            for one in made
+        ]
+        History(str(tmp_path)).write_run(plan.run_id, plan.day, table_of(rows(scored, plan)), {})
+    plan = plan_at(30, policy=POLICY.model_copy(update={"history": str(tmp_path)}), revision=now)
+    plan = plan.model_copy(update={"tasks": (OTHER, MEAN, ONCE, HARD)})
+    trials = [one for task in plan.tasks for one in trials_of(task, "p" * task.k)]
+    return verdict_on(plan, POLICY, trials, pooled_baseline(plan, read_rows(plan), trials))
+
+
+@pytest.mark.parametrize(
+    ("task", "statuses", "is_red"),
+    [
+        (OTHER, "ppp", False),
+        (OTHER, "ppf", True),
+        (OTHER, "pfe", True),  # Whatever the error would have been
+        (OTHER, "ppe", False),
+        (MEAN, "ppf", False),
+        (MEAN, "pff", True),
+        (ONCE, "ffp", False),
+        (ONCE, "fff", True),
+        (HARD, "pfppppppp", False),
+        (HARD, "ffff", True),
+    ],
+)
+def test_a_verdict_tells_what_earlier_runs_of_its_commit_were(
+    tmp_path: Path, task: EvalTask, statuses: str, is_red: bool
+) -> None:
+    verdict = repeated(tmp_path, [(OTHER, "ppp")], [(task, statuses)])
+    assert [one.failed for one in verdict.repeats] == [(), (task.name,) if is_red else ()]
+    said = f"; red before, in 1 of 2 earlier runs: {task.name}" if is_red else "; no task failed before"
+    assert verdict.notes[0] == f"run 3 of this commit{said}"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"revision": Revision(branch="x", commit="d" * 40)},
+        {"revision": COMMIT.model_copy(update={"dirty": True})},
+        {"now": COMMIT.model_copy(update={"dirty": True})},
+        {"agent": NOP},
+        {"gate": GateName.NIGHTLY},
+    ],
+)
+def test_runs_of_something_else_are_no_repeats(tmp_path: Path, others: dict[str, Any]) -> None:
+    if "gate" in others:
+        others = others | {"run_id": a_run_id("20260101", gate=GateName.NIGHTLY)}
+    verdict = repeated(tmp_path, [(OTHER, "fff")], **others)
+    assert verdict.repeats == ()
+    assert not any("of this commit" in note for note in verdict.notes)
