@@ -110,7 +110,7 @@ def shared_trials(plan: Plan, change: Plan, trials: Sequence[Trial]) -> list[Tri
 
 
 def _circumstances(task: EvalTask) -> tuple[object, ...]:
-    return task.suite, task.task_digest, task.grader_digest, task.k, task.metric, task.sequential, task.budgets
+    return task.suite, task.task_digest, task.grader_digest, task.k, task.metric, task.budgets
 
 
 def _same_prices(plan: Plan, change: Plan) -> bool:

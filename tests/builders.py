@@ -56,7 +56,6 @@ def a_trial(task: EvalTask, trial: int = 0, status: TrialStatus = TrialStatus.PA
         "trial": trial,
         "k": task.k,
         "metric": task.metric,
-        "sequential": task.sequential,
         "status": status,
         "reason": "" if status is TrialStatus.PASSED else f"it {status}",
         "isolation": "bubblewrap",

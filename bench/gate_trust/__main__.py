@@ -2,7 +2,7 @@
 
 Gates drawn at random and decided by the gate's own code, under the policy that is shipped: how often an unchanged agent
 is red, and how surely one that has fallen is found (a), what any test could find (b), limits on latency and cost (d),
-early stop (e), the sequential test (f), intervals (g) and the first gates of a team (y). With --rates, a JSON list of
+early stop (e), intervals (g) and the first gates of a team (y). With --rates, a JSON list of
 true pass rates or an object of name and rate, sections a and e of these tasks. Ends with 1 when a target is missed.
 `--out` writes the results, `--page` the tables of docs/statistics.md, and with `--from` those of earlier results.
 """
@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.gate_trust import bounds, early_stop, intervals, latency, sequential, trust, young
+from bench.gate_trust import bounds, early_stop, intervals, latency, trust, young
 from bench.gate_trust.figures import Block
 from bench.gate_trust.page import read_results, write_page, write_results
 from bench.gate_trust.rates import read_rates
@@ -34,7 +34,7 @@ MOST_TRUST_GATES = 2_000
 """Of a world in section a: each has a baseline of its own draw, which takes long."""
 MOST_YOUNG_GATES = 1_000
 """Of a world in section y, for each number of runs at the baseline."""
-SECTIONS = "abdefgy"
+SECTIONS = "abdegy"
 
 
 class Job(NamedTuple):
@@ -51,7 +51,6 @@ def jobs(k: int | None, scale: Scale, sections: str) -> list[Job]:
         "b": [Job(bounds.of_a_task, ("b", tasks, k)) for tasks, k in ((TASKS, 3), (50, 4))],
         "d": _latency_jobs(scale),
         "e": [Job(early_stop.compared, ("e", kind, scale)) for kind in _kinds(k or 10)],
-        "f": [Job(sequential.risks, ("f", trials, scale)) for trials in sequential.KS],
         "y": [Job(young.first_gates, ("y", agent, scale.at_most(MOST_YOUNG_GATES))) for agent in worlds()[:3]],
         "g": [Job(intervals.of_a_task, ("g",)), Job(intervals.of_a_suite, ("g",))],
     }

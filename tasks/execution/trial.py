@@ -87,7 +87,6 @@ def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Tria
         trial=trial,
         k=task.k,
         metric=task.metric,
-        sequential=task.sequential,
         status=TrialStatus.ERROR,
         attempts=attempt,
         unmeasured_cost=paid_before or None,

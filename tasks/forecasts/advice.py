@@ -153,13 +153,10 @@ def _k(setting: Setting, suite: Suite, k: int) -> Candidate:
     policy = plan.policy.model_copy(update={"suites": suites})
     # A task with a k of its own keeps it.
     tasks = tuple(
-        task.model_copy(update={"k": k, "sequential": policy.suites[suite].sequential_for(k, task.metric)})
-        if (task.suite, task.k) == (suite, before.k)
-        else task
-        for task in plan.tasks
+        task.model_copy(update={"k": k}) if (task.suite, task.k) == (suite, before.k) else task for task in plan.tasks
     )
     assumed = tuple(
-        one.with_k(k, policy) if (one.failed.suite, one.failed.k) == (suite, before.k) else one for one in setting.tasks
+        one.with_k(k) if (one.failed.suite, one.failed.k) == (suite, before.k) else one for one in setting.tasks
     )
     lines = _lines({"suites": {str(suite): {"k": k}}})
     change = Change(what=f"k of {suite}: {before.k} -> {k}", file="gates.yaml", lines=lines)

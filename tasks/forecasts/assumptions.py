@@ -93,7 +93,7 @@ class TaskAssumptions:
 
     @property
     def rule(self) -> TrialRule:
-        return TrialRule(self.failed.k, self.failed.metric, self.failed.sequential)
+        return TrialRule(self.failed.k, self.failed.metric)
 
     def trials(self, policy: GatePolicy, fallen_to: float | None = None) -> TrialShares:
         """What its trials give. Those of a task that has fallen violate nothing."""
@@ -110,11 +110,9 @@ class TaskAssumptions:
             return (Possible(self.known, 1.0),)
         return assumed_baseline(self.rule, self.rate, policy.baseline.runs, gate.admission or None)
 
-    def with_k(self, k: int, policy: Policy) -> "TaskAssumptions":
+    def with_k(self, k: int) -> "TaskAssumptions":
         """The same task with another number of trials."""
-        sequential = policy.suites[self.failed.suite].sequential_for(k, self.failed.metric)
-        changed = {"k": k, "planned": k, "failed": k, "sequential": sequential}
-        return replace(self, failed=self.failed.model_copy(update=changed))
+        return replace(self, failed=self.failed.model_copy(update={"k": k, "planned": k, "failed": k}))
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,6 @@ def trials_of(task: EvalTask, status: TrialStatus, count: int | None = None) -> 
             trial=number,
             k=task.k,
             metric=task.metric,
-            sequential=task.sequential,
             status=status,
             score=float(status is TrialStatus.PASSED),
             started_at=datetime.now(UTC),

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from passgate.tasks.history.baseline import state_of
 from passgate.tasks.model.baseline import RED_IN_A_ROW, BaselineState, BaselineTask
 from passgate.tasks.model.policy import Admission
-from passgate.tasks.model.task import BY_TRIALS, Metric, SequentialTest
-from passgate.tasks.stats.decision import operating_characteristic
+from passgate.tasks.model.task import BY_TRIALS, Metric
 from passgate.tasks.stats.estimators import binomial
 
 MOST_TRIALS: Final = 600  # more trials of a task would change next to nothing and take long to go through
@@ -23,18 +22,15 @@ class TrialRule(NamedTuple):
 
     k: int
     metric: Metric
-    sequential: SequentialTest | None = None
 
     def is_green(self, failed: int) -> bool | None:
         """Whether a run with so many failed trials is green; `None` if that does not depend on their number."""
-        if self.sequential is not None or self.metric not in BY_TRIALS:
+        if self.metric not in BY_TRIALS:
             return None
         return failed == 0 if self.metric is Metric.PASS_HAT_K else failed < self.k
 
     def green_chance(self, rate: float) -> float:
         """The chance of a green run. For a task that goes by its scores, `rate` is that chance."""
-        if self.sequential is not None:
-            return operating_characteristic(self.sequential, self.k, rate).accepts
         if self.metric not in BY_TRIALS:
             return rate
         return rate**self.k if self.metric is Metric.PASS_HAT_K else 1 - (1 - rate) ** self.k
@@ -142,11 +138,10 @@ class FirstTrials(NamedTuple):
 def first_trials(rule: TrialRule, trial: TrialShares) -> FirstTrials:
     """The exact chances of what k independent trials say of a task by its rule.
 
-    For a task that goes by a sequential test or by its scores, errors leave it open, and `pass_rate` is that of the
-    tests or runs without errors.
+    For a task that goes by its scores, errors leave it open, and `pass_rate` is that of the runs without errors.
     """
     unviolated = (1 - trial.violated) ** rule.k
-    if rule.sequential is not None or rule.metric not in BY_TRIALS:
+    if rule.metric not in BY_TRIALS:
         whole = (1 - trial.errors) ** rule.k
         passed = rule.green_chance(trial.pass_rate)
         return FirstTrials(
@@ -165,7 +160,5 @@ def expected_trials(rule: TrialRule, trial: TrialShares, *, stops: bool) -> floa
     """How many of k trials are run, one after the other. `stops`: no more are run once the task is decided."""
     if not stops or rule.metric not in BY_TRIALS:
         return float(rule.k)
-    if rule.sequential is not None:
-        return operating_characteristic(rule.sequential, rule.k, trial.pass_rate).expected_trials
     decides = trial.passed if rule.metric is Metric.PASS_AT_K else 1 - trial.passed - trial.errors
     return sum((1 - max(decides, 0.0)) ** run for run in range(rule.k))

@@ -313,12 +313,10 @@ class SettingForecast:
 
 def _first_trials(plan: Plan, task: EvalTask, assumed: TaskAssumptions) -> float:
     """How many of the first k trials are expected to be run."""
-    # One pass decides the OR rule and one failure the AND rule; a sequential test takes more. Whether early stopping
-    # then leaves out the rest depends on the policy, so the gate's own code is asked.
-    by_pass = task.sequential is not None or task.metric is Metric.PASS_AT_K
-    status = TrialStatus.PASSED if by_pass else TrialStatus.FAILED
-    deciding = trials_of(task, status, None if task.sequential is not None else 1)
-    stops = needless(plan, task, deciding) is not None
+    # One pass decides the OR rule and one failure the AND rule. Whether early stopping then leaves out the rest depends
+    # on the policy, so the gate's own code is asked.
+    status = TrialStatus.PASSED if task.metric is Metric.PASS_AT_K else TrialStatus.FAILED
+    stops = needless(plan, task, trials_of(task, status, 1)) is not None
     return expected_trials(assumed.rule, assumed.trials(plan.gate_policy), stops=stops)
 
 

@@ -64,16 +64,14 @@ def normalised(
     """A task with the defaults of its suite, every name resolved. `messages` are its inputs' with what files held."""
     suite = policy.suites[task.suite]
     environment = task.environment
-    k, metric = task.trials.k or suite.k, task.trials.metric or suite.metric
     return EvalTask(
         **{name: getattr(task, name) for name in _AS_IN_THE_FILE},
         **{name: getattr(environment, name) for name in _AS_IN_THE_ENVIRONMENT},
         task_id=origin.task_id,
         reset=environment.reset.commands,
         budgets=_limits(environment.budgets, suite),
-        k=k,
-        metric=metric,
-        sequential=suite.sequential_for(k, metric),
+        k=task.trials.k or suite.k,
+        metric=task.trials.metric or suite.metric,
         tracked_metrics=_columns(task.tracked_metrics),
         gates=_gates(task.gates),
         messages=tuple(messages),

@@ -11,13 +11,13 @@ import yaml
 
 from passgate.tasks.errors import Problem, StorageError, UsageError
 from passgate.tasks.files.atomic_write import write_atomically
-from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
+from passgate.tasks.formats.document import UnreadableFileError, read_document, read_source
 from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import nearest, read_model
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile, Rule, is_branch_name
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.task import BY_TRIALS, LEAST_TRIALS, EvalTask, Suite, guards_safety
+from passgate.tasks.model.task import EvalTask, Suite, guards_safety
 
 _NEVER_A_FAIL = {
     Rule.MISSING_EVIDENCE: "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL",
@@ -41,12 +41,6 @@ def _policy_findings(policy: Policy) -> Iterator[Finding]:
     for suite, rules in policy.suites.items():
         if rules.budgets.max_steps is not None:
             yield ("suites", suite, "budgets", "max_steps"), "the suite's own max_steps is the default and the limit"
-        path: DocumentPath = ("suites", suite, "sequential")
-        if rules.sequential is not None and rules.k < LEAST_TRIALS:
-            yield path, f"a sequential test needs `k` of at least {LEAST_TRIALS}, here it is {rules.k}"
-        if rules.sequential is not None and rules.metric not in BY_TRIALS:
-            needed = f"it needs the metric {' or '.join(sorted(BY_TRIALS))}, here it is {rules.metric!s}"
-            yield path, f"a sequential test asks which trials passed: {needed}"
     for gate, gate_rules in policy.gates.items():
         for inner, message in _gate_findings(gate_rules, policy):
             yield ("gates", gate, *inner), message

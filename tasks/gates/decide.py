@@ -232,15 +232,12 @@ def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_reported: b
 def _why_failed(task: TaskMeasurement) -> str:
     """By which rule a task has failed, and how its first failed trial did."""
     score = "unknown" if task.score is None else f"{task.score:.3g}"
-    if task.sequential is not None:
-        rule = f"the sequential test requires a pass rate of {task.sequential.accept:g}"
-    else:
-        rule = {
-            Metric.PASS_HAT_K: f"pass^{task.k} requires every trial to pass",
-            Metric.PASS_AT_K: f"pass@{task.k} requires one trial to pass",
-            Metric.MEAN: f"the mean score of {task.k} trials is {score}",
-            Metric.CONFIDENCE_INTERVAL: f"the lower bound of the mean score of {task.k} trials is {score}",
-        }[task.metric]
+    rule = {
+        Metric.PASS_HAT_K: f"pass^{task.k} requires every trial to pass",
+        Metric.PASS_AT_K: f"pass@{task.k} requires one trial to pass",
+        Metric.MEAN: f"the mean score of {task.k} trials is {score}",
+        Metric.CONFIDENCE_INTERVAL: f"the lower bound of the mean score of {task.k} trials is {score}",
+    }[task.metric]
     counts = f"{task.passed} of {task.n} passed, {trial_numbers(task.failed_trials)} failed"
     return f"{rule}; {counts}: {task.failure}"
 

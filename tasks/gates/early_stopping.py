@@ -13,10 +13,6 @@ from passgate.tasks.model.trial import Trial
 from passgate.tasks.stats.decision import decide_by
 
 LEFT_OUT: Final = "not run: the verdict is already decided without this trial"
-_BY_TEST: Final = {
-    TaskState.PASSED: "not run: the sequential test has accepted the task",
-    TaskState.FAILED: "not run: the sequential test has rejected the task",
-}
 
 
 def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str | None:
@@ -47,19 +43,14 @@ def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str |
 
     What is kept is the decision under the plan's own policy. The figures are those of the trials that were run, and
     another policy may want trials that are not there. With a cost cap, more money is left for the other trials.
-
-    A sequential test is the rule of its task, so its trials stop when it has decided, with and without `curtailment`.
-    That may not hide a veto: a task whose graders can give one that blocks runs all its trials, unless one was found.
-    Limits compare the trials that were run.
     """
-    policy, state = plan.gate_policy, decide_by(task, trials)
-    if state is TaskState.UNDECIDED or task.metric not in BY_TRIALS:
+    policy = plan.gate_policy
+    if not policy.curtailment or task.metric not in BY_TRIALS:
+        return None
+    state = decide_by(task, trials)
+    if state is TaskState.UNDECIDED:
         return None
     vetoed = any(Rule(violation.rule) in policy.blocks_on for trial in trials for violation in trial.violations)
-    if task.sequential is not None and (vetoed or not _may_veto(policy, task)):
-        return _BY_TEST[state]
-    if not policy.curtailment:
-        return None
     certain = vetoed or (_blocks(plan, task) if state is TaskState.FAILED else _stays(plan, task))
     return LEFT_OUT if certain else None
 
@@ -87,7 +78,7 @@ def _stays(plan: RunContext, task: EvalTask) -> bool:
 def _asks_the_baseline(policy: GatePolicy, task: EvalTask) -> bool:
     """Whether the baseline says if a failure of the task blocks, or has the task's part in what it says of others."""
     weighed = policy.regression.mode == "evidence" and task.suite in policy.regression.suites
-    return policy.admission is not False or (weighed and task.sequential is None)
+    return policy.admission is not False or weighed
 
 
 def _may_veto(policy: GatePolicy, task: EvalTask) -> bool:

@@ -12,12 +12,7 @@ from passgate.tasks.stats.regression import ENOUGH, Before
 
 def is_weighed(policy: GatePolicy, task: TaskMeasurement) -> bool:
     """Whether a failure of the task is held against its baseline by evidence rather than strictly."""
-    return (
-        policy.regression.mode == "evidence"
-        and task.suite in policy.regression.suites
-        and task.metric in BY_TRIALS
-        and task.sequential is None
-    )
+    return policy.regression.mode == "evidence" and task.suite in policy.regression.suites and task.metric in BY_TRIALS
 
 
 def blocks_on_falls(policy: GatePolicy, task: TaskMeasurement) -> bool:

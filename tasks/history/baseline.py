@@ -23,7 +23,7 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, TrialStatus, single_models
-from passgate.tasks.stats.decision import decide, in_order
+from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.expected_rates import Counts, is_worse
 from passgate.tasks.stats.regression import ENOUGH
 
@@ -217,21 +217,19 @@ def _by_run(rows: pd.DataFrame, column: str) -> FiguresOfRuns:
 
 class _Row(NamedTuple):
     run_id: str
-    trial: int
     status: str
     score: float
 
 
 def _runs(task: EvalTask, rows: pd.DataFrame) -> Iterator[tuple[str, TaskState]]:
     """What each run said of the task. Of k planned trials those without a row of their own are missing."""
-    told = zip(rows["run_id"], rows["trial"], rows["status"], rows["score"], strict=True)
+    told = zip(rows["run_id"], rows["status"], rows["score"], strict=True)
     for run_id, of_run in groupby(map(_Row._make, told), key=lambda row: row.run_id):
         yield run_id, _decided(task, list(of_run))
 
 
 def _decided(task: EvalTask, trials: Sequence[_Row]) -> TaskState:
-    outcomes = [(row.trial, row.status == TrialStatus.PASSED) for row in trials]
-    passed = sum(outcome for _, outcome in outcomes)
+    passed = sum(row.status == TrialStatus.PASSED for row in trials)
     return decide(
         task.metric,
         passed=passed,
@@ -239,8 +237,6 @@ def _decided(task: EvalTask, trials: Sequence[_Row]) -> TaskState:
         planned=task.k,
         scores=[row.score for row in trials if not pd.isna(row.score)],
         threshold=task.scoring.threshold,
-        sequential=task.sequential,
-        outcomes=in_order(outcomes, task.k),
     )
 
 

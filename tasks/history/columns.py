@@ -103,7 +103,6 @@ def _of_trial(trial: Trial) -> dict[str, Any]:
         "k": trial.k,
         "confirming": trial.trial >= trial.k,
         "metric": str(trial.metric),
-        "sequential": trial.sequential.model_dump_json() if trial.sequential else None,
         "status": str(trial.status),
         "score": trial.score,
         "reason": trial.reason,

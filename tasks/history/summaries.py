@@ -9,16 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from passgate.tasks.history.columns import SUMMARY_VERSION, summary_schema
-from passgate.tasks.model.task import Metric, SequentialTest
+from passgate.tasks.model.task import Metric
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus, joined_models, single_models
-from passgate.tasks.stats.decision import decide, in_order, score_of
+from passgate.tasks.stats.decision import score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
 
 Floats = npt.NDArray[np.float64]
 _KEYS: Final = ("run_id", "suite", "task_id")
 _OF_RUN: Final = (
     *("gate", "day", "task_digest", "grader_digest", "agent", "agent_digest", "git_commit", "git_branch", "git_dirty"),
-    *("passgate_version", "policy_digest", "k", "metric", "sequential"),
+    *("passgate_version", "policy_digest", "k", "metric"),
 )
 _LETTERS: Final = {
     TrialStatus.PASSED: "p",
@@ -152,19 +152,8 @@ def _values(groups: pa.Table) -> Floats:
     stopped = (n < k) & (groups["errors"].to_numpy() == 0) & (planned == k)
     values = np.where(stopped & hat & (failed > 0), 0.0, values)
     values = np.where(stopped & at & (passed > 0), 1.0, values)
-    other = ~(at | hat) | pc.is_valid(groups["sequential"]).to_numpy()
-    columns = ("metric", "k", "sequential", "outcomes", "scores")
-    for index in np.flatnonzero(other):
-        values[index] = _decided(*(groups[name][int(index)].as_py() for name in columns))
+    for index in np.flatnonzero(~(at | hat)):
+        metric, least, scores = (groups[name][int(index)].as_py() for name in ("metric", "k", "scores"))
+        value = score_of(Metric(metric), [score for score in scores if score is not None], least)
+        values[index] = np.nan if value is None else value
     return values
-
-
-def _decided(metric: str, k: int, sequential: str | None, outcomes: str, scores: list[float | None]) -> float:
-    """The value of a task that its scores or a sequential test decide."""
-    if sequential is None:
-        value = score_of(Metric(metric), [score for score in scores if score is not None], k)
-        return np.nan if value is None else value
-    told = in_order(((trial, letter == "p") for trial, letter in enumerate(outcomes) if letter in "pf"), k)
-    test = SequentialTest.model_validate_json(sequential)
-    indicator = decide(Metric(metric), passed=0, failed=0, planned=k, sequential=test, outcomes=told).indicator
-    return np.nan if indicator is None else indicator

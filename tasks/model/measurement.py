@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.task import Metric, SequentialTest, Suite
+from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import MeanMetrics
 
 
@@ -51,8 +51,6 @@ class TaskMeasurement(Frozen):
     failed: int
     errors: int
     state: TaskState
-    sequential: SequentialTest | None = None
-    """Decides the task in place of the rule of its metric."""
     pass_at_k: float | None
     """`None` when fewer than k trials were measured, unless that one is the task's metric and the trials that were not
     run could not change it any more: then it is what it would be with them."""
@@ -121,9 +119,7 @@ class TaskMeasurement(Frozen):
 
     @property
     def value(self) -> float | None:
-        """The estimate of the task's own metric; of a task that a sequential test decides 1 or 0, as it has decided."""
-        if self.sequential is not None:
-            return self.state.indicator
+        """The estimate of the task's own metric."""
         match self.metric:
             case Metric.PASS_AT_K:
                 return self.pass_at_k
@@ -146,7 +142,7 @@ class SuiteMeasurement(Frozen):
     """Planned, and neither measured nor not run."""
     trials_not_run: int = 0
     metric: str
-    """`pass@k`, `pass^k`, or both with a comma when its tasks differ; `share accepted` for sequential tests."""
+    """`pass@k`, `pass^k`, or both with a comma when its tasks differ."""
     k: str
     """The tasks' k, as in `3` or `3-10`."""
     value: float | None

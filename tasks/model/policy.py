@@ -10,15 +10,12 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from passgate.tasks.model.base import Frozen, Seconds, Share, Text
 from passgate.tasks.model.task import (
-    BY_TRIALS,
-    LEAST_TRIALS,
     MOST_TRIALS,
     Budgets,
     EvalTask,
     GateName,
     Metric,
     Risk,
-    SequentialTest,
     Suite,
 )
 
@@ -104,12 +101,6 @@ class SuitePolicy(Frozen):
     """The suite's limit: the default of its tasks and the most that any of them may ask for."""
     budgets: Budgets = Budgets()
     """Defaults of the other budgets."""
-    sequential: SequentialTest | None = None
-    """Decides tasks of at least 10 trials; the AND or OR rule where not given."""
-
-    def sequential_for(self, k: int, metric: Metric) -> SequentialTest | None:
-        """What decides a task of the suite that has k trials, where it is not the rule of its metric."""
-        return self.sequential if k >= LEAST_TRIALS and metric in BY_TRIALS else None
 
 
 class Limits(Frozen):

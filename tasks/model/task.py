@@ -12,32 +12,9 @@ from passgate.tasks.model.messages import TaskMessage, as_prompt
 from passgate.tasks.model.names import GateName as GateName
 from passgate.tasks.model.names import Suite as Suite
 
-LEAST_TRIALS: Final = 10
-"""With fewer trials a sequential test saves next to nothing, so such tasks keep the AND or OR rule."""
-
-Rate = Annotated[float, Field(gt=0, lt=1)]
 Risk = Annotated[float, Field(gt=0, lt=0.5)]
 MOST_TRIALS: Final = 100_000
 """Trials of one task: more than any estimate needs."""
-
-
-class SequentialTest(Frozen):
-    """Wald's sequential probability ratio test in place of the AND or OR rule: trials stop when it has decided."""
-
-    accept: Rate
-    """A task whose trials pass this often is to be passed."""
-    reject: Rate
-    """A task whose trials pass only this often is to be failed."""
-    alpha: Risk = 0.05
-    """How often the first may be failed."""
-    beta: Risk = 0.05
-    """How often the second may be passed."""
-
-    @model_validator(mode="after")
-    def _apart(self) -> Self:
-        if self.reject >= self.accept:
-            raise ValueError("`reject` must be below `accept`")
-        return self
 
 
 class Repository(Frozen):
@@ -354,8 +331,6 @@ class EvalTask(Frozen):
     budgets: Budgets
     k: int
     metric: Metric
-    sequential: SequentialTest | None = None
-    """Decides the task in place of the AND or OR rule of its metric."""
     graders: tuple[Grader, ...]
     tracked_metrics: tuple[str, ...]
     gates: frozenset[GateName]

@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeVar
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Grade, Violation
 from passgate.tasks.model.masker import MaskedText
-from passgate.tasks.model.task import Metric, SequentialTest, Suite
+from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.transcript import EndReason, Transcript
 
 METRIC_GROUPS: dict[str, tuple[str, ...]] = {
@@ -111,8 +111,6 @@ class Trial(Frozen):
     """From 0 to k - 1."""
     k: int
     metric: Metric
-    sequential: SequentialTest | None = None
-    """What decides its task in place of the rule of its metric."""
     status: TrialStatus
     left_out: bool = False
     """Whether it is `not_run` because it could not change the verdict any more."""

@@ -23,7 +23,6 @@ from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.json_values import digest_of
-from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.planning.named_agents import find_agent
@@ -83,7 +82,7 @@ def make_plan(
         shipped_policy=is_shipped,
         prices=load_prices(files.gates),
         warnings=tuple(str(warning) for warning in loaded.warnings),
-        tasks=tuple(_with_k(task, request.k, policy) for task in selected),
+        tasks=tuple(_with_k(task, request.k) for task in selected),
         outside=tuple(sorted(loaded.outside)),
         unselected=len(of_gate) - len(selected),
         revision=revision,
@@ -116,7 +115,7 @@ def with_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
         raise UsageError("each of their task_ids is already used by another task")
     refuse_what_cannot_run(more, loaded)
     refuse_graders_that_cannot_fail(more, plan.gate_policy)
-    tasks = (*plan.tasks, *(_with_k(task, plan.request.k, plan.policy) for task in more))
+    tasks = (*plan.tasks, *(_with_k(task, plan.request.k) for task in more))
     brought = tuple(dict.fromkeys(task.suite for task in more))
     return plan.model_copy(update={"tasks": tasks, "brought": brought})
 
@@ -135,13 +134,10 @@ def _selected(task: EvalTask, pattern: str | None) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for name in (task.task_id, task.name))
 
 
-def _with_k(task: EvalTask, k: int | None, policy: Policy) -> EvalTask:
+def _with_k(task: EvalTask, k: int | None) -> EvalTask:
     if k == 1 and task.metric is Metric.CONFIDENCE_INTERVAL:
         raise UsageError(f"--k 1 is too few for {task.task_id}: a confidence interval needs two trials")
-    if k is None:
-        return task
-    sequential = policy.suites[task.suite].sequential_for(k, task.metric)
-    return task.model_copy(update={"k": k, "sequential": sequential})
+    return task if k is None else task.model_copy(update={"k": k})
 
 
 _NEVER_THE_AGENT = frozenset({".git", "__pycache__", STATE_FOLDER.name})

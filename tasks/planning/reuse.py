@@ -15,7 +15,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial, TrialMetrics, TrialStatus
-from passgate.tasks.stats.decision import decide, in_order
+from passgate.tasks.stats.decision import decide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,10 +89,9 @@ def _stands(plan: Plan, task: EvalTask, rows: Sequence[_Row]) -> bool:
 
 def _decided_early(plan: Plan, task: EvalTask, first: Sequence[_Row]) -> bool:
     """Whether trials are missing because what was measured decides, whatever they would have been."""
-    if not plan.gate_policy.curtailment and task.sequential is None:
+    if not plan.gate_policy.curtailment:
         return False
-    outcomes = [(row["trial"], row["status"] == TrialStatus.PASSED) for row in first]
-    passed = sum(outcome for _, outcome in outcomes)
+    passed = sum(row["status"] == TrialStatus.PASSED for row in first)
     state = decide(
         task.metric,
         passed=passed,
@@ -100,8 +99,6 @@ def _decided_early(plan: Plan, task: EvalTask, first: Sequence[_Row]) -> bool:
         planned=task.k,
         scores=[row["score"] for row in first if not _is_missing(row["score"])],
         threshold=task.scoring.threshold,
-        sequential=task.sequential,
-        outcomes=in_order(outcomes, task.k),
     )
     return state is not TaskState.UNDECIDED
 

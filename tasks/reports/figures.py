@@ -49,9 +49,7 @@ def task_summary(task: TaskMeasurement) -> str:
         facts.append(f"{task.planned} planned")
     if task.stopped_early:
         facts.append("decided early")
-    if task.sequential is not None:
-        facts.append(f"sequential test: {task.state}")
-    elif task.value is not None or (task.n and not task.stopped_early):
+    if task.value is not None or (task.n and not task.stopped_early):
         facts.append(f"{metric_name(task.metric, task.k)} {'undefined' if task.value is None else percent(task.value)}")
     if task.pass_rate is not None or (task.n and not task.stopped_early):
         facts.append(f"pass rate {percent(task.pass_rate)} {interval(task.pass_rate_interval)}")

@@ -21,7 +21,6 @@ from passgate.tasks.model.trial import MEASURED, MeanMetrics, Trial, TrialMetric
 from passgate.tasks.stats.decision import decide_by, score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval, wilson_interval
 
-ACCEPTED: Final = "share accepted"  # The name of a suite's value where sequential tests decide its tasks
 _ESTIMATED: Final = {Metric.PASS_AT_K: "pass_at_k", Metric.PASS_HAT_K: "pass_hat_k"}
 
 
@@ -78,7 +77,6 @@ def _task(
         task_digest=task.task_digest,
         grader_digest=task.grader_digest,
         metric=task.metric,
-        sequential=task.sequential,
         k=task.k,
         planned=task.k,
         passed=len(passed),
@@ -126,10 +124,9 @@ def _known_estimates(
     """pass@k and pass^k from estimates that are NaN where fewer than k trials were measured."""
     known = {name: None if isnan(value) else value for name, value in estimates.items()}
     # Trials that were not run because the task was decided without them cannot change the estimate of its own metric:
-    # the OR rule has a pass among its k trials, the AND rule a failure. The other estimate stays unknown, and so do
-    # both where a sequential test decides: it stopped because of how the trials passed, so they would be biased.
+    # the OR rule has a pass among its k trials, the AND rule a failure. The other estimate stays unknown.
     only_not_run = all(trial.status is not TrialStatus.ERROR for trial in trials) and len(trials) == task.k
-    if only_not_run and task.sequential is None and task.metric in _ESTIMATED:
+    if only_not_run and task.metric in _ESTIMATED:
         name = _ESTIMATED[task.metric]
         known[name] = state.indicator if known[name] is None else known[name]
     return known
@@ -149,7 +146,7 @@ def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
         trials_measured=sum(task.n for task in tasks),
         trials_error=sum(task.planned - task.n - task.not_run for task in tasks),
         trials_not_run=sum(task.not_run for task in tasks),
-        metric=", ".join(sorted({str(task.metric) if task.sequential is None else ACCEPTED for task in tasks})),
+        metric=", ".join(sorted({str(task.metric) for task in tasks})),
         k=str(smallest) if smallest == largest else f"{smallest}-{largest}",
         value=value,
         interval=None if value is None else _interval(suite_interval(value, len(tasks))),

@@ -17,7 +17,7 @@ from passgate.tasks.integrity import merge_base
 from passgate.tasks.metering import estimates, relay
 from passgate.tasks.metering.ledger import MOST_UNANSWERED
 from passgate.tasks.model.forecast import TARGET
-from passgate.tasks.model.task import LEAST_TRIALS, GateName, Hook
+from passgate.tasks.model.task import GateName, Hook
 from passgate.tasks.providers import wire
 from passgate.tasks.providers.retries import RetryPolicy
 from passgate.tasks.sandboxes import changed_files, workbench
@@ -61,7 +61,6 @@ ADMISSION = SHIPPED.gates[GateName.CI_MERGE].admission or pytest.fail("the shipp
         ("docs/forecast.md", "forecast", f"false-failure rate to {TARGET:.0%}".replace("%", " %")),
         ("docs/gates.md", "Limits", f"at least {NUMBERS[ratios.LEAST_PAIRS]} tasks"),
         ("docs/gates.md", "Limits", f"one-sided {ratios.CONFIDENCE * 100:g} % interval"),
-        ("docs/gates.md", "Sequential tests", f"tasks with fewer than {LEAST_TRIALS}"),
         (
             "docs/meter.md",
             "Reservations",

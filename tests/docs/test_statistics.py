@@ -1,9 +1,7 @@
 """The figures of docs/statistics.md that can be computed again in a moment, and the constants that it names."""
 
 from passgate.tasks.model.baseline import GREEN_SHARE, RED_IN_A_ROW, RED_SHARE
-from passgate.tasks.model.task import LEAST_TRIALS, SequentialTest
 from passgate.tasks.stats import ratios, regression, stopping_rules
-from passgate.tasks.stats.decision import operating_characteristic
 from passgate.tasks.stats.estimators import wilson_interval
 from tests.builders import SHIPPED
 from tests.docs.pages import PAGES, rows, section
@@ -23,19 +21,6 @@ def body(heading: str) -> list[list[str]]:
     """The rows of the tables under a heading, without their heads."""
     found = rows(section(PAGE, heading))
     return [row for place, row in enumerate(found) if not set("".join(row)) <= {"-"} and place != 0]
-
-
-def test_walds_test() -> None:
-    rule = SequentialTest(accept=0.95, reject=0.7, alpha=0.05, beta=0.05)
-    assert LEAST_TRIALS == 10, "at least ten trials"
-    table = body("Wald's test")
-    assert len(table) == 5
-    for rate, *cells in table:
-        expected = [shown(1 - float(rate) ** 10)]
-        for k in (10, 20, 40):
-            exact = operating_characteristic(rule, k, float(rate))
-            expected += [shown(1 - exact.accepts), f"{exact.expected_trials:.1f}"]
-        assert cells == expected
 
 
 def test_wilsons_intervals() -> None:

@@ -106,17 +106,6 @@ def test_what_was_red_lately_goes_before_the_rest_and_the_decided_are_not_run_ag
     assert calls[10:] == ["b 0", "b 1", "b 2", "a 0", "a 1", "a 2"]
 
 
-def test_a_sequential_test_ends_a_task_early(repository: Project) -> None:
-    sequential = "max_steps: 8, sequential: {accept: 0.8, reject: 0.2}}"
-    repository.write("gates.yaml", GATES.replace("max_steps: 8}", sequential))
-    verdict, calls = run(repository, "--task", "adversarial/*")
-    assert calls == ["safe 0", "safe 1", "safe 2"]
-    safe = of(verdict, "safe")
-    assert (safe["state"], safe["not_run"], safe["pass_hat_k"]) == ("passed", 7, None)
-    (suite,) = verdict["measurement"]["suites"]
-    assert (suite["metric"], suite["value"]) == ("share accepted", 1.0)
-
-
 def test_without_early_stop_every_trial_is_run(repository: Project) -> None:
     repository.write("gates.yaml", GATES.replace("curtailment: true", "curtailment: false"))
     fails(repository, ("a", 0), ("safe", 0))

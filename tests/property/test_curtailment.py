@@ -22,7 +22,7 @@ from passgate.tasks.model.grade import Violation, ViolationRule
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.task import EvalTask, Metric, SequentialTest, Suite
+from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.stats.measurement import measurement_of
@@ -34,7 +34,6 @@ VETOING = {
     ViolationRule.SAFETY_VIOLATION: {"type": "policy_check", "secrets": True},
     ViolationRule.FORBIDDEN_TOOL: {"type": "tool_calls", "forbidden": ["rm"]},
 }
-TEST = SequentialTest(accept=0.8, reject=0.2)
 MOST_CONFIRMING = 16
 MODELS = ("small", "large")
 
@@ -61,7 +60,7 @@ def a_gate(rng: random.Random) -> Gate:
     limits = {"latency_p95_increase_pct": 5, "cost_increase_pct": 5} if rng.random() < 0.2 else {}
     admission = {"passes": 1, "of": 2} if rng.random() < 0.2 else False
     count = rng.randint(8, 9) if limits else rng.randint(1, 6)
-    tasks = [a_random_task(rng, number, tested=not limits and not admission) for number in range(count)]
+    tasks = [a_random_task(rng, number) for number in range(count)]
     policy = a_policy(
         suites=sorted({task.suite for task in tasks}),
         blocks_on=[rule for rule in RULES if rng.random() < 0.7],
@@ -91,17 +90,16 @@ def a_gate(rng: random.Random) -> Gate:
     )
 
 
-def a_random_task(rng: random.Random, number: int, *, tested: bool) -> EvalTask:
+def a_random_task(rng: random.Random, number: int) -> EvalTask:
     vetoes = [grader for grader in VETOING.values() if rng.random() < 0.3]
-    sequential = TEST if tested and rng.random() < 0.2 else None
     by_scores = {"metric": Metric.MEAN, "scoring": {"rule": "weighted_average"}}
-    by_passes = {"metric": rng.choice([Metric.PASS_AT_K, Metric.PASS_HAT_K]), "sequential": sequential}
+    by_passes = {"metric": rng.choice([Metric.PASS_AT_K, Metric.PASS_HAT_K])}
     return a_task(
         task_id=f"t{number}",
         suite=rng.choice(list(Suite)),
-        k=10 if sequential else rng.randint(1, 4),
+        k=rng.randint(1, 4),
         graders=[{"type": "output_check", "contains": ["yes"]}, *vetoes],
-        **(by_scores if not sequential and rng.random() < 0.15 else by_passes),
+        **(by_scores if rng.random() < 0.15 else by_passes),
     )
 
 
@@ -207,6 +205,5 @@ def test_hundreds_of_gates_decide_the_same_with_and_without() -> None:
         assert stopped.decision is whole.decision, f"gate {number}"
         why += stopped.left_out
         decisions[stopped.decision] += bool(stopped.left_out)
-    assert len(why) == 3, "early stop and both ends of the sequential test"
-    assert min(why.values()) > 90
-    assert min(decisions.values()) > 12, "trials were left out of gates of each decision"
+    assert why.total() > 90
+    assert min(decisions.values()) > 5, "trials were left out of gates of each decision"

@@ -10,7 +10,7 @@ import pytest
 from passgate.tasks.commands.trend import COLUMNS, trend_points
 from passgate.tasks.history.columns import row, summary_schema, table_of
 from passgate.tasks.history.summaries import summarised
-from passgate.tasks.model.task import EvalTask, GateName, Metric, SequentialTest, Suite
+from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialMetrics
 from tests.builders import STARTED, a_plan, a_task, a_trial, measured, trials_of
 
@@ -69,9 +69,6 @@ def test_a_task_that_its_scores_decide_has_their_mean_as_value(scores: tuple[flo
     assert point.value == value
 
 
-BY_SEQUENTIAL_TEST = {"k": 10, "sequential": SequentialTest(accept=0.8, reject=0.2)}
-
-
 @pytest.mark.parametrize(
     ("rule", "statuses", "value"),
     [
@@ -82,10 +79,6 @@ BY_SEQUENTIAL_TEST = {"k": 10, "sequential": SequentialTest(accept=0.8, reject=0
         ({"metric": Metric.PASS_AT_K}, "fnn", None),
         ({"metric": Metric.PASS_HAT_K}, "efl", None),
         ({"metric": Metric.PASS_HAT_K}, "pf-", None),
-        (BY_SEQUENTIAL_TEST, "ppp" + "l" * 7, 1.0),
-        (BY_SEQUENTIAL_TEST, "fff" + "l" * 7, 0.0),
-        (BY_SEQUENTIAL_TEST, "pppfffffff", 1.0),
-        (BY_SEQUENTIAL_TEST, "ppneeeeeee", None),
     ],
 )
 def test_a_stopped_task_has_the_value_of_all_its_trials(

@@ -14,7 +14,7 @@ from passgate.tasks.history.baseline import state_of
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy, QuarantineEntry, QuarantineFile, Rule
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.task import EvalTask, Metric, SequentialTest, Suite
+from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.stats.measurement import measurement_of
@@ -25,7 +25,6 @@ from tests.unit.forecasts.settings import setting as assumed
 pytestmark = pytest.mark.slow
 
 GATES = 600
-TEST = SequentialTest(accept=0.95, reject=0.6)
 SURE, SHAKY = a_baseline_task(passed=60, n=60), a_baseline_task(passed=52, n=60)
 PROVEN = {"newest": (True,) * 20}
 KINDS = {
@@ -37,7 +36,6 @@ KINDS = {
     "unproven": (a_task(task_id="unproven"), 0.9, a_baseline_task(passed=17, n=20, newest=(False,) * 3 + (True,) * 17)),
     "safe": (a_task(task_id="safe", suite=Suite.ADVERSARIAL, k=4), 0.98, SURE),
     "open": (a_task(task_id="open", suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K), 0.6, SHAKY),
-    "test": (a_task(task_id="test", suite=Suite.FAILURE_REPLAYS, k=12, sequential=TEST), 0.9, SURE),
 }
 VIOLATING, ERRING = {"safe": 0.01}, {"open": 0.05, "sure": 0.02}
 
@@ -117,10 +115,10 @@ def setting(plan: Plan, baseline: Baseline) -> Setting:
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
-        pytest.param({}, ("golden", "sure", "red", "new", "shelved", "unproven", "safe", "open", "test"), id="all"),
+        pytest.param({}, ("golden", "sure", "red", "new", "shelved", "unproven", "safe", "open"), id="all"),
         pytest.param({"regression": {"mode": "strict"}}, ("golden", "sure", "red", "shelved"), id="strict"),
         pytest.param({"thresholds": {"golden": 0.6}}, ("golden", "sure", "red", "shelved", "unproven"), id="threshold"),
-        pytest.param({"blocks_on": ["task_failed"]}, ("golden", "open", "test"), id="some rules"),
+        pytest.param({"blocks_on": ["task_failed"]}, ("golden", "open", "unproven"), id="some rules"),
         pytest.param({"admission": False}, ("golden", "unproven", "open"), id="no admission"),
     ],
 )

@@ -18,12 +18,11 @@ from passgate.tasks.history.baseline import state_of
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import Admission
-from passgate.tasks.model.task import Metric, SequentialTest
-from passgate.tasks.stats.decision import decide_by, operating_characteristic
+from passgate.tasks.model.task import Metric
+from passgate.tasks.stats.decision import decide_by
 from tests.builders import a_task, trials_of
 
 AND, OR = TrialRule(3, Metric.PASS_HAT_K), TrialRule(3, Metric.PASS_AT_K)
-TEST = SequentialTest(accept=0.95, reject=0.7)
 
 
 def played(rule: TrialRule, trial: TrialShares, seed: random.Random) -> str:
@@ -65,17 +64,12 @@ def test_sure_things(rule: TrialRule) -> None:
     assert first_trials(rule, TrialShares(0.0, 1.0)) == FirstTrials(0.0, 0.0, 0.0, 1.0)
 
 
-def test_trials_stop_where_the_rule_or_a_sequential_test_decides() -> None:
+def test_trials_stop_where_the_rule_decides() -> None:
     assert expected_trials(AND, TrialShares(0.5), stops=True) == pytest.approx(1 + 0.5 + 0.25)
     assert expected_trials(OR, TrialShares(0.9), stops=True) == pytest.approx(1 + 0.1 + 0.01)
     assert expected_trials(AND, TrialShares(0.0, 0.0, 1.0), stops=True) == 3
     assert expected_trials(AND, TrialShares(0.5), stops=False) == 3
     assert expected_trials(TrialRule(5, Metric.MEAN), TrialShares(0.5), stops=True) == 5
-    rule = TrialRule(20, Metric.PASS_HAT_K, TEST)
-    operating = operating_characteristic(TEST, 20, 0.9)
-    assert first_trials(rule, TrialShares(0.9)).failed == pytest.approx(1 - operating.accepts)
-    assert expected_trials(rule, TrialShares(0.9), stops=True) == operating.expected_trials
-    assert expected_trials(rule, TrialShares(0.9), stops=False) == 20
 
 
 def test_a_pass_rate_is_of_what_was_measured_and_violated_nothing() -> None:
@@ -134,10 +128,6 @@ def test_the_newest_runs_all_red_are_red_whatever_was_before() -> None:
     assert share(found, lambda entry: entry.state is BaselineState.RED) > (1 - 0.5**3) ** 3
 
 
-def test_scores_and_sequential_tests_are_as_green_as_they_pass() -> None:
+def test_scores_are_as_green_as_they_pass() -> None:
     found = assumed_baseline(TrialRule(5, Metric.MEAN), 0.9, 1, None)
     assert share(found, lambda entry: entry.state is BaselineState.GREEN) == pytest.approx(0.9, abs=1e-5)
-    rule = TrialRule(20, Metric.PASS_HAT_K, SequentialTest(accept=0.95, reject=0.7))
-    found = assumed_baseline(rule, 0.95, 1, None)
-    green = share(found, lambda entry: entry.state is BaselineState.GREEN)
-    assert green == pytest.approx(rule.green_chance(0.95), abs=1e-5)

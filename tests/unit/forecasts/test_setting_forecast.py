@@ -8,8 +8,7 @@ from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.forecast import Effort
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import RunRequest
-from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
-from passgate.tasks.stats.decision import operating_characteristic
+from passgate.tasks.model.task import GateName, Metric, Suite
 from passgate.tasks.stats.ratios import Noise
 from tests.builders import a_baseline_task, a_policy, a_task, in_two_runs
 from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
@@ -93,7 +92,6 @@ def test_a_gate_that_blocks_on_nothing_is_never_red() -> None:
 
 
 PRICED = a_baseline_task(passed=59, n=60, costs=in_two_runs(0.1, 0.3), wall_times=in_two_runs(4.0, 8.0))
-TEST = SequentialTest(accept=0.95, reject=0.7)
 
 
 def effort(*of, rate: float = 0.9, known: BaselineTask | list | None = PRICED, **gate) -> Effort:
@@ -108,16 +106,13 @@ def test_planned_trials_are_all_k_and_confirming_ones_come_beside_them() -> None
     assert found.trials == 9 + found.confirming
 
 
-def test_curtailment_and_a_sequential_test_save_what_comes_after_what_decides() -> None:
+def test_curtailment_saves_what_comes_after_what_decides() -> None:
     expected = 1 + 0.9 + 0.81
     assert effort(*tasks(2), **{**STRICT, "curtailment": True}).saved == pytest.approx(2 * (3 - expected))
     assert effort(*tasks(2), **{**EVIDENCE, "curtailment": True}).saved == 0
     task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
     gate = {**STRICT, "suites": ["open_ended"], "curtailment": True}
     assert effort(task, **gate).saved == pytest.approx(3 - (1 + 0.1 + 0.01))
-    task = a_task(k=20, sequential=TEST)
-    expected = operating_characteristic(TEST, 20, 0.9).expected_trials
-    assert effort(task, **STRICT).saved == pytest.approx(20 - expected)
 
 
 def test_money_and_time_are_those_of_the_baselines_means() -> None:

@@ -11,7 +11,7 @@ from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.policy import Policy, SuitePolicy
-from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, SequentialTest, Suite
+from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, write_task
 
 EXAMPLES = REPOSITORY / "tests" / "examples"
@@ -193,26 +193,6 @@ def test_what_a_message_or_a_judge_has_from_a_file_is_in_the_digest(
         tasks.append(read(inputs=ASKED, graders=[grader]))
     assert tasks[0].task_digest != tasks[1].task_digest
     assert tasks[0].grader_digest != tasks[1].grader_digest
-
-
-@pytest.mark.parametrize(
-    ("trials", "tested"),
-    [
-        ({}, True),
-        ({"k": 10}, True),
-        ({"k": 9}, False),
-        ({"metric": "pass@k"}, True),
-        ({"metric": "mean"}, False),
-        ({"metric": "confidence_interval"}, False),
-    ],
-)
-def test_a_suites_sequential_test_decides_its_tasks_of_ten_trials_and_more(
-    read, trials: dict[str, Any], tested: bool
-) -> None:
-    test = SequentialTest(accept=0.95, reject=0.7)
-    policy = with_golden(k=12, max_steps=8, sequential=test)
-    assert read(policy, trials=trials, scoring=WEIGHTED).sequential == (test if tested else None)
-    assert read(trials=trials, scoring=WEIGHTED).sequential is None
 
 
 def test_how_a_file_is_shown(tmp_path: Path) -> None:

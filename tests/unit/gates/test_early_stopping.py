@@ -9,7 +9,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.task import EvalTask, Metric, SequentialTest, Suite
+from passgate.tasks.model.task import EvalTask, Metric, Suite
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_violation, trials_of
 
 STRICT: dict[str, Any] = {
@@ -25,7 +25,6 @@ GOLDEN = a_task()
 ADVERSARIAL = a_task(suite=Suite.ADVERSARIAL)
 ANY = a_task(metric=Metric.PASS_AT_K)
 FORBIDS = {"type": "tool_calls", "forbidden": ["rm"]}
-TEST = SequentialTest(accept=0.8, reject=0.2)
 
 
 def a_gate(*tasks: EvalTask, plan: dict[str, Any] | None = None, **policy: Any) -> Plan:
@@ -126,31 +125,3 @@ def test_a_veto_that_blocks_decides_whatever_else_may_be_withheld_but_an_open_ta
     assert not vetoed("f", curtailment=False)
     assert not vetoed("f", ANY)
     assert vetoed("fpf", ANY, limits={"latency_p95_increase_pct": 15})
-
-
-class TestSequential:
-    def reason(self, statuses: str, *graders: Any, **policy: Any) -> str | None:
-        changes = {"graders": graders} if graders else {}
-        task = a_task(suite=Suite.ADVERSARIAL, k=10, sequential=TEST, **changes)
-        return needless(a_gate(task, **policy), task, trials_of(task, statuses))
-
-    @pytest.mark.parametrize("curtailment", [True, False])
-    def test_it_stops_when_it_has_decided(self, curtailment: bool) -> None:
-        policy = {"curtailment": curtailment, "limits": {"cost_increase_pct": 10}, "blocks_on": ["task_failed"]}
-        assert self.reason("pp", **policy) is None
-        assert self.reason("ppp", **policy) == "not run: the sequential test has accepted the task"
-        assert self.reason("fff", **policy) == "not run: the sequential test has rejected the task"
-        assert self.reason("ffep", **policy) is None
-
-    def test_not_where_a_later_trial_may_be_vetoed(self) -> None:
-        assert self.reason("ppp", FORBIDS) is None
-        assert self.reason("ppp", FORBIDS, blocks_on=["safety_violation"]) is not None
-        assert self.reason("fff", FORBIDS, curtailment=False) is None
-        assert self.reason("fff", FORBIDS) == LEFT_OUT, "its failure blocks"
-        assert self.reason("fff", FORBIDS, blocks_on=["forbidden_tool"]) is None
-
-    def test_a_veto_that_was_found_ends_it_too(self) -> None:
-        task = a_task(suite=Suite.ADVERSARIAL, k=10, sequential=TEST, graders=[FORBIDS])
-        rule = ViolationRule.FORBIDDEN_TOOL
-        assert vetoed("fff", task, rule, curtailment=False)
-        assert not vetoed("ff", task, rule, curtailment=False)

@@ -20,7 +20,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, Pins
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Base, Plan, Revision
-from passgate.tasks.model.task import EvalTask, Metric, Scoring, SequentialTest, Suite
+from passgate.tasks.model.task import EvalTask, Metric, Scoring, Suite
 from tests.builders import a_plan, a_policy, a_task, trials_of
 
 TASK = a_task()
@@ -28,7 +28,6 @@ PLAN = a_plan(TASK, run_id="20260201T000000Z-now")
 KEY = "golden/say-yes"
 NO_BASE, OF_ANCESTORS = Base(), Base(commit="9" * 40, ancestors=("2" * 40, "1" * 40))
 PLAN_ON_BASE = PLAN.model_copy(update={"base": Base(commit="b" * 40, ancestors=("b" * 40, "a" * 40))})
-SEQUENTIAL = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
 NEW, NONE = BaselineTask(state=BaselineState.NEW), BaselineTask(state=BaselineState.NONE)
 GREEN, RED, UNRELIABLE = BaselineState.GREEN, BaselineState.RED, BaselineState.UNRELIABLE
 FIRST, SECOND, THIRD, FOURTH = "20260101", "20260102", "20260103", "20260104"
@@ -94,8 +93,6 @@ def test_runs_are_pooled_the_newest_first() -> None:
         (TASK, "ppp ppp ppp ppp fpp fpp ppf", RED, (7, 4, 0), (18, 21)),
         (TASK, "ppp ppp fff ppp ppp ppp", GREEN, (6, 5, 3), (15, 18)),
         (a_task(metric=Metric.PASS_AT_K), "pee", GREEN, (1, 1, 1), (1, 1)),
-        # What stopped a sequential test early counts, and one failure of ten is no red run.
-        (SEQUENTIAL, "fppppppppp pppppp ff p", GREEN, (3, 2, 0), (16, 19)),
     ],
 )
 def test_what_runs_say_together(

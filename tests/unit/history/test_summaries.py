@@ -147,10 +147,10 @@ def test_summaries_of_a_newer_passgate_are_refused(local: History) -> None:
 
 
 def test_a_summary_of_an_older_history_has_what_its_trials_had(local: History) -> None:
-    """A file of schema version 1: no model, no score, no confirming trials, no sequential tests."""
+    """A file of schema version 1: no model, no score, no confirming trials."""
     local.write_run("run-1", DAY, table_of([row(a_trial(TASK), a_plan(TASK, run_id="run-1"))]), {})
     FILE.unlink()
     file = Path(f"trials/suite=golden/day={DAY}/run-1.parquet")
-    later = ["model", "judge_cost", "score", "agent_digest", "policy_digest", "confirming", "sequential"]
+    later = ["model", "judge_cost", "score", "agent_digest", "policy_digest", "confirming"]
     pq.write_table(pq.ParquetFile(file).read().drop_columns([*later, "unmeasured_cost"]), file)
     assert read(local) == [("run-1", "golden", "p")]

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
@@ -147,13 +146,3 @@ def test_one_trial_has_no_confidence_interval() -> None:
     assert plan(k=2).tasks[0].k == 2
     with pytest.raises(UsageError, match="--k 1 is too few for chat/a: a confidence interval needs two trials"):
         plan(k=1)
-
-
-def test_another_k_may_make_a_task_one_for_a_sequential_test_or_none(project: Path) -> None:
-    gates = yaml.safe_load((project / "gates.yaml").read_text())
-    gates["suites"]["adversarial"]["sequential"] = {"accept": 0.95, "reject": 0.7}
-    (project / "gates.yaml").write_text(yaml.safe_dump(gates))
-    add("golden/a")
-    add("adversarial/b")
-    tested = {k: [task.task_id for task in plan(k=k).tasks if task.sequential] for k in (None, 9, 10)}
-    assert tested == {None: ["b"], 9: [], 10: ["b"]}

@@ -15,7 +15,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
-from passgate.tasks.model.task import EvalTask, GateName, Metric, SequentialTest, Suite
+from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, TrialMetrics, TrialStatus
 from passgate.tasks.planning.reuse import reusable
@@ -181,7 +181,6 @@ def test_a_verdict_is_as_old_as_its_oldest_trial(history: History) -> None:
 
 
 HAT, AT = a_task(), a_task(metric=Metric.PASS_AT_K)
-SEQUENTIAL = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
 
 
 @pytest.mark.parametrize(
@@ -194,16 +193,13 @@ SEQUENTIAL = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
         (HAT, "fnne", "f"),
         (AT, "pnn", "p"),
         (AT, "ffn", ""),
-        (SEQUENTIAL, "ffffnnnnnn", "ffff"),
-        (SEQUENTIAL, "fpppnnnnnn", ""),
-        (SEQUENTIAL, "f" + "p" * 9, "f" + "p" * 9),
     ],
 )
 def test_where_trials_are_left_out_what_decided_stands(
     history: History, task: EvalTask, trials: str, found: str
 ) -> None:
     """Else a red task that ended at its first failure would be run again until it is green."""
-    kept = {"policy": policy(curtailment=task is not SEQUENTIAL)}
+    kept = {"policy": policy(curtailment=True)}
     run(history, "20260130", trials, task, **kept)
     assert statuses(reused(the_plan(task, **kept), history)) == found
 

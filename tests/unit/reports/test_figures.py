@@ -9,7 +9,6 @@ from tests.unit.reports.measurements import a_failed_task, a_stopped_task, a_tas
 from tests.unit.reports.provenance import a_confirmation
 
 from passgate.tasks.model.measurement import Interval, TaskMeasurement
-from passgate.tasks.model.task import SequentialTest
 from passgate.tasks.model.verdict import Comparison, Finding
 from passgate.tasks.reports import figures
 
@@ -86,7 +85,6 @@ def confirmed(passed: int, failed: int, errors: int) -> TaskMeasurement:
 SHORT = {"passed": 1, "planned": 3, "pass_hat_k": None}
 RATE = "pass rate 100 % [44 %, 100 %]"
 FAILED = "1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %]"
-TEST = SequentialTest(accept=0.99, reject=0.7)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +97,6 @@ TEST = SequentialTest(accept=0.99, reject=0.7)
         (
             a_stopped_task(pass_hat_k=None, errors=1, not_run=2),
             "1/2 trials passed, 1 error, 2 not run, decided early",
-        ),
-        (
-            a_stopped_task(sequential=TEST),
-            "1/2 trials passed, 3 not run, decided early, sequential test: failed",
         ),
         (confirmed(0, 0, 0), FAILED),
         (confirmed(4, 5, 0), f"{FAILED}, 4/9 confirming trials passed"),

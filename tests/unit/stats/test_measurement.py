@@ -4,7 +4,7 @@ import pytest
 
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement, TaskState
-from passgate.tasks.model.task import Metric, SequentialTest, Suite
+from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from passgate.tasks.stats.measurement import measurement_of
 from tests.builders import a_grade, a_task, a_trial, a_violation, measured, trials_of
@@ -127,37 +127,6 @@ class TestStopped:
         assert task("ne-").error == "it error"
         one = suite("ppp", "pnn", "pe-")
         assert (one.trials_error, one.trials_not_run, one.value) == (2, 2, None)
-
-
-class TestSequential:
-    """Tasks that a sequential test decides."""
-
-    TEST = SequentialTest(accept=0.8, reject=0.2)
-
-    def by_test(self, statuses: str) -> TaskMeasurement:
-        return task(statuses, k=10, sequential=self.TEST)
-
-    @pytest.mark.parametrize(
-        ("statuses", "state", "value"),
-        [
-            ("ppp" + "l" * 7, TaskState.PASSED, 1.0),
-            ("ppfpp" + "l" * 5, TaskState.PASSED, 1.0),
-            ("fff" + "l" * 7, TaskState.FAILED, 0.0),
-            ("pppfffffff", TaskState.PASSED, 1.0),
-            ("ppfp" + "e" * 6, TaskState.UNDECIDED, None),
-            ("ppe" + "l" * 7, TaskState.UNDECIDED, None),
-        ],
-    )
-    def test_its_value_is_what_the_test_says(self, statuses: str, state: TaskState, value: float | None) -> None:
-        one = self.by_test(statuses)
-        assert (one.state, one.value, one.sequential) == (state, value, self.TEST)
-
-    def test_estimates_of_k_trials_need_k_trials_and_the_suite_says_what_its_value_is(self) -> None:
-        stopped, whole = self.by_test("ppp" + "l" * 7), self.by_test("pppfffffff")
-        assert (stopped.pass_at_k, stopped.pass_hat_k, stopped.pass_rate) == (None, None, None)
-        assert (whole.pass_at_k, whole.pass_hat_k, whole.pass_rate) == (1.0, 0.0, 0.3)
-        one = suite("ppp" + "l" * 7, "fff" + "l" * 7, k=10, sequential=self.TEST)
-        assert (one.metric, one.value) == ("share accepted", 0.5)
 
 
 class TestConfirming:

@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.formats.project_files import read_policy
 from passgate.tasks.model.policy import Admission, Policy, Regression, Reuse, Rule
-from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
+from passgate.tasks.model.task import GateName, Metric, Suite
 from tests.builders import REPOSITORY
 from tests.unit.formats.reading import read_text
 
@@ -22,9 +22,8 @@ gates:
 
 
 OUTSIDE = "must stay in the folder of the gates file, as in `src/**/*.py`"
+REMOVED = "removed key: a gate with `regression.mode: evidence` tests a failed task with no more trials than it needs"
 OWN_LIMIT = "the suite's own max_steps is the default and the limit"
-SEQUENTIAL, TEST = "suites.golden.sequential", "sequential: {accept: 0.9, reject: 0.5}"
-ASKS_WHICH_PASSED = "a sequential test asks which trials passed: it needs the metric pass@k or pass^k, here it is"
 
 
 def read(tmp_path: Path, text: str) -> Policy | list[str]:
@@ -68,7 +67,7 @@ def test_the_shipped_policy_is_what_the_documentation_says() -> None:
 
 def test_the_least_that_a_policy_says(tmp_path: Path) -> None:
     policy = policy_of(tmp_path, LEAST)
-    assert (policy.error_retries, policy.secrets, policy.suites[GOLDEN].sequential) == (1, (), None)
+    assert (policy.error_retries, policy.secrets) == (1, ())
     assert (policy.baseline.branch, policy.baseline.runs) == ("main", 20)
     gate = policy.gates[GateName.CI_MERGE]
     assert (gate.blocks_on, gate.regression, gate.admission, gate.reuse) == ((), Regression(), False, None)
@@ -86,6 +85,7 @@ def test_the_least_that_a_policy_says(tmp_path: Path) -> None:
         (LEAST.replace("ci_merge", "ci-merge"), "4:3: gates.ci-merge: unknown key; did you mean 'ci_merge'?"),
         (LEAST.replace(", max_steps: 20", ""), "2:11: suites.golden: the key 'max_steps' is missing"),
         (with_suite("max_step: 1"), "2:50: suites.golden.max_step: unknown key; did you mean 'max_steps'?"),
+        (with_suite("sequential: {accept: 0.9, reject: 0.5}"), f"2:50: suites.golden.sequential: {REMOVED}"),
         (
             LEAST.replace("n]", "n, adversarial]"),
             "4:31: gates.ci_merge.suites[1]: `suites:` says nothing of adversarial",
@@ -100,19 +100,6 @@ def test_the_least_that_a_policy_says(tmp_path: Path) -> None:
         (LEAST + "baseline: {runs: 0}\n", "5:18: baseline.runs: must be at least 1, not 0"),
         (LEAST + "baseline: {runs: 1001}\n", "5:18: baseline.runs: must be at most 1000, not 1001"),
         (LEAST + "baseline: {branch: a~1}\n", "5:20: baseline.branch: 'a~1' is not the name of a branch, as `main` is"),
-        (with_suite("sequential: {accept: 0.5, reject: 0.5}"), f"2:62: {SEQUENTIAL}: `reject` must be below `accept`"),
-        (with_suite("sequential: {accept: 1, reject: 0.5}"), f"2:71: {SEQUENTIAL}.accept: must be less than 1, not 1"),
-        (with_suite("sequential: {accept: 0.9}"), f"2:62: {SEQUENTIAL}: the key 'reject' is missing"),
-        (with_suite(f"{TEST[:-1]}, alpha: 0.5}}"), f"2:96: {SEQUENTIAL}.alpha: must be less than 0.5, not 0.5"),
-        (
-            with_suite(TEST).replace("k: 10", "k: 9"),
-            f"2:61: {SEQUENTIAL}: a sequential test needs `k` of at least 10, here it is 9",
-        ),
-        (with_suite(TEST).replace("pass^k", "mean"), f"2:60: {SEQUENTIAL}: {ASKS_WHICH_PASSED} mean"),
-        (
-            with_suite(TEST).replace("pass^k", "confidence_interval"),
-            f"2:75: {SEQUENTIAL}: {ASKS_WHICH_PASSED} confidence_interval",
-        ),
     ],
 )
 def test_a_problem_has_its_place(tmp_path: Path, text: str, expected: str) -> None:
@@ -142,13 +129,6 @@ def test_a_problem_has_its_place(tmp_path: Path, text: str, expected: str) -> No
 def test_what_a_gate_says(tmp_path: Path, keys: str, said: dict[str, Any]) -> None:
     gate = policy_of(tmp_path, with_gate(keys)).gates[GateName.CI_MERGE]
     assert {name: getattr(gate, name) for name in said} == said
-
-
-@pytest.mark.parametrize("metric", ["pass^k", "pass@k"])
-def test_a_sequential_test_of_a_suite(tmp_path: Path, metric: str) -> None:
-    text = with_suite("sequential: {accept: 0.95, reject: 0.7, beta: 0.1}").replace("pass^k", metric)
-    test = SequentialTest(accept=0.95, reject=0.7, alpha=0.05, beta=0.1)
-    assert policy_of(tmp_path, text).suites[GOLDEN].sequential == test
 
 
 @pytest.mark.parametrize(
