@@ -2,13 +2,13 @@
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
@@ -19,10 +19,12 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import Document, DocumentPath, read_document
 
 _OF_OUR_OWN = "Value error, "  # what pydantic puts before the text of a model's own check
-_REMOVED_KEYS = {
-    "sequential": "a gate with `regression.mode: evidence` tests a failed task with no more trials than it needs",
-}  # Keys that earlier versions had, each with what there is instead
 _MISSPELT_FROM = 0.8  # how like a known key, from 0 to 1, an unknown one is that is taken for its misspelling
+REMOVED_KEYS: Final[Mapping[str, str]] = {
+    "compat": "leave it out; docs/compatibility.md lists where AgentV computes other scores",
+    "sequential": "a gate with `regression.mode: evidence` tests a failed task with no more trials than it needs",
+}
+"""Keys of earlier versions, in files of any kind, and what to do instead."""
 _BOUNDS = {"minimum": "at least", "maximum": "at most"}
 _BOUNDS |= {"exclusiveMinimum": "more than", "exclusiveMaximum": "less than"}
 
@@ -179,9 +181,9 @@ def _found(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
 
 
 def _unknown_key(path: DocumentPath, known: Sequence[str]) -> Difference:
-    advice = _REMOVED_KEYS.get(str(path[-1]))
-    if advice is not None:
-        return Difference(path, f"removed key: {advice}", is_unknown_key=True)
+    if path[-1] in REMOVED_KEYS:
+        # Like a misspelt one, it must not be taken for a key of the author's own.
+        return Difference(path, f"removed key: {REMOVED_KEYS[str(path[-1])]}", is_unknown_key=True, is_misspelt=True)
     is_misspelt = bool(difflib.get_close_matches(str(path[-1]), known, n=1, cutoff=_MISSPELT_FROM))
     return Difference(path, f"unknown key{nearest(path[-1], known)}", is_unknown_key=True, is_misspelt=is_misspelt)
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.agentv import agentv_graders
 from passgate.tasks.graders.answers import assertions, fields
 from passgate.tasks.graders.checks import rendered, settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
@@ -25,7 +24,7 @@ from passgate.tasks.model.grade import Grade, RawGrade
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.quotes import quote, raw
 
-__all__ = ["AGENTV_GRADERS", "GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]
+__all__ = ["GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]
 
 
 async def grade(options: Grader, evidence: Evidence) -> Grade:
@@ -34,10 +33,9 @@ async def grade(options: Grader, evidence: Evidence) -> Grade:
 
 
 async def _answer(options: Grader, evidence: Evidence) -> RawGrade:
-    graders = AGENTV_GRADERS if evidence.task.scoring.compat == "agentv" else GRADERS
     evidence = replace(evidence, sandbox=evidence.sandbox.for_a_grader)
     try:
-        bare = await graders[options.type](options, evidence)
+        bare = await GRADERS[options.type](options, evidence)
     except UnreportedError as error:
         return unmeasured(options, raw(error.message, f". {remedy_for(evidence.agent_kind)}"))
     except MeasurementError as error:
@@ -84,6 +82,3 @@ GRADERS: dict[str, GradeFunction] = {
     "turns": partial(grade_turns, _answer),
     "unavailable": grade_unavailable,
 }
-
-AGENTV_GRADERS: dict[str, GradeFunction] = {**GRADERS, **agentv_graders(_answer)}
-"""For tasks with `compat: agentv`: where AgentV computes a score differently."""

@@ -244,7 +244,7 @@ class FieldCheck(Frozen):
     """Keys with dots, list indices in brackets, as in `items[0].amount`."""
     match: Literal["exact", "contains", "regex", "numeric_tolerance", "date"] = "exact"
     required: bool | None = None
-    """Whether it counts as wrong when the answer lacks it; false when not given, true with `compat: agentv`."""
+    """Whether it counts as wrong when the answer lacks it; false when not given."""
     weight: Amount = 1
     tolerance: Amount = 0
     relative: bool = False

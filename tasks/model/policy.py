@@ -258,8 +258,6 @@ class Policy(Frozen):
     suites: dict[Suite, SuitePolicy]
     gates: dict[GateName, GatePolicy]
     concurrency: Concurrency = Concurrency()
-    compat: Literal["agentv"] | None = None
-    """How eval files are scored: as AgentEvals says it, or as `agentv` computes it."""
     error_retries: Annotated[int, Field(ge=0, le=10)] = 1
     """How often a trial that could not be measured is tried again."""
     baseline: BaselinePolicy = BaselinePolicy()

@@ -222,8 +222,6 @@ class Scoring(Frozen):
     every required one passes."""
     threshold: Share = 0.8
     """The least score that passes. From 0.6 on a trial that fails is called borderline."""
-    compat: Literal["agentv"] | None = None
-    """`agentv`: scores as AgentV computes them, where it differs from AgentEvals."""
 
 
 class Trials(Frozen):

@@ -1,10 +1,10 @@
-"""Where passgate's score is not AgentV's in compatibility mode either, and why: as docs/compatibility.md has it."""
+"""Where passgate's score is not AgentV's, and why: as docs/compatibility.md has it."""
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tests.conformance.compare import TRIAL, Compared
+from tests.conformance.compare import TRIAL, Compared, types_of
 
 Applies = Callable[[Compared], bool]
 
@@ -13,7 +13,7 @@ class Explanation(NamedTuple):
     """A known difference."""
 
     name: str
-    """As docs/compatibility.md calls it."""
+    """As docs/compatibility.md calls it; of formulas that differ, the types of their graders."""
     applies: Applies
 
 
@@ -37,6 +37,12 @@ def _without_agent(rows: Applies) -> Applies:
     return lambda one: one.row.status == "execution_error" and not one.row.graders and rows(one)
 
 
+def _formula(kinds: str, rows: Applies) -> Explanation:
+    """Of these rows the scores of graders whose formulas differ, and of the whole tests that they are in."""
+    known = set(kinds.split(", "))
+    return Explanation(kinds, lambda one: rows(one) and (one.type == TRIAL or not known.isdisjoint(types_of(one.type))))
+
+
 def _broke_down(compared: Compared) -> bool:
     return any(theirs.crashed for theirs in compared.row.graders)
 
@@ -45,6 +51,34 @@ _NAMES = ("llm-judge*", "code-judge*", "rubric-gate", "rubric-expected-outcome")
 _AGGREGATORS = ("no-aggregator", "minimum", "maximum", "safety-gate*", "all-or-nothing")
 _TRAJECTORIES = ("any-expected-only", "no-mode")
 
+_REPLIES = ("over", "neg", "strscore", "empty", "array", "scalar", "json1", "err1", "badjson", "prefix", "passfield")
+_MEMBERS = ("wavg-member-weight", "member-required", "member-negate")
+_SETS = ("assertset-nothr", "assertset-required-child")
+_ORDERS = ("inorder-wrong", "inorder-args-second", "inorder-latency-fail", "nodur", "subset-bad", "none")
+_EXACT = ("exact-extra-actual", "exact-missing-actual", "exact-latency")
+_VALIDATION = "*/features/tool-trajectory-advanced/evals/trace-file-demo.eval.yaml"
+_SHELLS = ("forbid-shell", "forbid-exec-command", "used-shell", "seq-exact-ignores-shell", "none")
+_FIELDS = ("missing-required", "no-expected", "no-expected-value", "agg-minimum", "date-amb")
+_ITEMS = ("checks-required", "checks-required-fail", "checks-omitted", "checks-omitted-c")
+_LIMITS = ("em-partial", "em-all-pass", "nodata")
+
+FORMULAS: tuple[Explanation, ...] = (
+    _formula("code_grader", _is("probes*/evals/codegrader.eval.yaml", *_REPLIES)),
+    _formula("llm_grader", _is("probes-head/evals/rubric.eval.yaml", "failhigh")),
+    _formula("rubrics", _is("probes*/evals/rubric.eval.yaml", *_ITEMS)),
+    _formula("composite", _is("probes/evals/composite.eval.yaml", *_MEMBERS)),
+    _formula("composite", _is("probes-head/evals/determ.eval.yaml", *_SETS)),
+    _formula("composite", _is("*/features/assert-set/evals/suite.yaml", "safety-gate")),
+    Explanation("turns", _is("probes/evals/conv.eval.yaml", "mean")),
+    _formula("tool_trajectory", _is(_VALIDATION, "combined-validation")),
+    _formula("tool_trajectory", _is("probes/evals/trajectory.eval.yaml", *_ORDERS, *_EXACT)),
+    _formula("tool_used, tool_sequence", _is("probes-head/evals/trajectory.eval.yaml", *_SHELLS)),
+    _formula("step_count", _is("probes-head/evals/trajectory.eval.yaml", "step-tool", "step-command")),
+    _formula("field_accuracy", _is("probes/evals/fields.eval.yaml", *_FIELDS)),
+    _formula("execution_metrics", _is("probes/evals/metrics*.eval.yaml", *_LIMITS)),
+    _formula("latency, cost, token_usage", _is("probes/evals/metrics.eval.yaml", "tokens-total-cached", "nodata")),
+)
+"""Where the formulas differ, by the types of graders that have them."""
 EXPLANATIONS: tuple[Explanation, ...] = (
     Explanation("dropped member", _is("*/composite.eval.yaml", "member-unnamed", "member-snake")),
     Explanation("conversation breaks down", _broke_down),
@@ -68,4 +102,4 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 
 def explanation_of(compared: Compared) -> Explanation | None:
     """Why two scores differ; `None` when nobody knows."""
-    return next((known for known in EXPLANATIONS if known.applies(compared)), None)
+    return next((known for known in (*EXPLANATIONS, *FORMULAS) if known.applies(compared)), None)

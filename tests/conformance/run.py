@@ -52,8 +52,7 @@ async def compare_all(corpus: Corpus) -> AsyncIterator[Compared]:
 
 def _load(file: Path) -> dict[str, EvalTask]:
     """The tasks of an eval file by their ids in it."""
-    policy = policy_or_default(Path("gates.yaml")).model_copy(update={"compat": "agentv"})
-    loaded = load_paths([file], policy)
+    loaded = load_paths([file], policy_or_default(Path("gates.yaml")))
     return {task.task_id.rpartition("/")[2]: task for task in loaded.tasks}
 
 

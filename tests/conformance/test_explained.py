@@ -40,3 +40,13 @@ def test_a_grader_that_passgate_lacks_is_explained_by_nothing(kind: str) -> None
 def test_a_type_that_is_no_ones_is_a_program_of_the_repository() -> None:
     assert types_of("min-words") == types_of("not-min-words") == {"code_grader"}
     assert types_of("not-contains") == {"contains"}
+
+
+def test_a_formula_that_differs_is_explained_of_its_own_graders_alone() -> None:
+    path, test_id = "probes-head/evals/codegrader.eval.yaml", "over"
+    for kind in ("script", "code-grader", TRIAL):
+        known = explanation_of(difference(path, test_id, kind))
+        assert known is not None
+        assert known.name == "code_grader"
+    assert explanation_of(difference(path, test_id, "contains")) is None
+    assert explanation_of(difference(path, "ok")) is None

@@ -16,14 +16,13 @@ from tests.unit.graders.conftest import LocalSandbox
 
 from passgate.tasks.graders import Evidence, grade
 from passgate.tasks.graders.answers.assertions import BLANKS
-from passgate.tasks.graders.answers.dates import DEFAULT_FORMATS, MONTHS, read_date, read_date_as_agentv
+from passgate.tasks.graders.answers.dates import DEFAULT_FORMATS, MONTHS, read_date
 from passgate.tasks.graders.answers.fields import answer_document, within
 from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.javascript_regex import regex_problem
 from passgate.tasks.model.masker import UNMASKED
-from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
 
@@ -31,7 +30,6 @@ texts = st.text(max_size=30)
 json_values = nested(st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9) | texts, texts)
 names = st.text(alphabet="abcde", min_size=1, max_size=3)
 documents = st.dictionaries(names, json_values, min_size=1, max_size=5)
-compats = st.sampled_from([None, "agentv"])
 
 
 def graded(
@@ -39,12 +37,11 @@ def graded(
     transcript: Transcript,
     *,
     metrics: TrialMetrics | None = None,
-    compat: Any = None,
     expected_output: Any = None,
 ) -> Grade:
     nowhere = LocalSandbox(Path("nowhere"), Path("nowhere"))
     evidence = Evidence(
-        task=a_task(scoring=Scoring(compat=compat), expected_output=expected_output),
+        task=a_task(expected_output=expected_output),
         transcript=transcript,
         metrics=metrics or TrialMetrics(),
         sandbox=nowhere,
@@ -82,9 +79,9 @@ def test_a_value_equals_its_own_json(value: Any) -> None:
     assert graded(Equals(type="equals", value=value), Transcript(output=f" {expected}\n")).score == 1.0
 
 
-@given(json_values, compats)
-def test_whatever_json_writes_is_json(value: Any, compat: str | None) -> None:
-    assert graded(IsJson(type="is_json"), Transcript(output=json.dumps(value)), compat=compat).score == 1.0
+@given(json_values)
+def test_whatever_json_writes_is_json(value: Any) -> None:
+    assert graded(IsJson(type="is_json"), Transcript(output=json.dumps(value))).score == 1.0
 
 
 @given(texts, texts)
@@ -110,7 +107,7 @@ LIMITS = {
 
 
 @given(st.dictionaries(st.sampled_from(list(LIMITS)), amounts, min_size=1), st.lists(amounts, min_size=4, max_size=4))
-def test_limits_bind_where_agentv_takes_their_share(limits: dict[str, int], found: list[int]) -> None:
+def test_every_limit_binds(limits: dict[str, int], found: list[int]) -> None:
     tool_calls, more_steps, tokens, cost = found
     steps = more_steps + 1
     metrics = TrialMetrics(tool_call_count=tool_calls, steps=steps, total_tokens=tokens, cost=cost)
@@ -120,7 +117,6 @@ def test_limits_bind_where_agentv_takes_their_share(limits: dict[str, int], foun
     transcript = Transcript(messages=messages)
     kept = [getattr(metrics, LIMITS[name]) <= most for name, most in limits.items()]
     assert graded(options, transcript, metrics=metrics).score == float(all(kept))
-    assert graded(options, transcript, metrics=metrics, compat="agentv").score == pytest.approx(sum(kept) / len(kept))
 
 
 def fields_of(document: dict[str, Any], **options: Any) -> FieldAccuracy:
@@ -128,19 +124,17 @@ def fields_of(document: dict[str, Any], **options: Any) -> FieldAccuracy:
     return FieldAccuracy.model_validate({"type": "field_accuracy", "fields": fields})
 
 
-@given(documents, compats)
-def test_a_document_has_all_of_its_own_fields(document: dict[str, Any], compat: str | None) -> None:
+@given(documents)
+def test_a_document_has_all_of_its_own_fields(document: dict[str, Any]) -> None:
     answer = Transcript(output=f"Here you are:\n```json\n{json.dumps(document)}\n```")
-    assert graded(fields_of(document), answer, expected_output=document, compat=compat).score == 1.0
+    assert graded(fields_of(document), answer, expected_output=document).score == 1.0
 
 
-@given(documents, documents, st.floats(0.1, 100), compats)
-def test_weights_count_by_their_ratio_alone(
-    document: dict[str, Any], expected: dict[str, Any], weight: float, compat: str | None
-) -> None:
+@given(documents, documents, st.floats(0.1, 100))
+def test_weights_count_by_their_ratio_alone(document: dict[str, Any], expected: dict[str, Any], weight: float) -> None:
     answer = Transcript(output=json.dumps(document))
-    plain = graded(fields_of(expected), answer, expected_output=expected, compat=compat).score
-    weighted = graded(fields_of(expected, weight=weight), answer, expected_output=expected, compat=compat).score
+    plain = graded(fields_of(expected), answer, expected_output=expected).score
+    weighted = graded(fields_of(expected, weight=weight), answer, expected_output=expected).score
     assert plain is not None
     assert 0 <= plain <= 1
     assert weighted == pytest.approx(plain)
@@ -158,14 +152,6 @@ def test_no_aggregation_gives_more_than_the_mean(document: dict[str, Any], expec
     assert scores == sorted(scores, key=lambda score: score or 0)
 
 
-@given(documents, documents)
-def test_required_fields_compare_as_in_agentv(document: dict[str, Any], expected: dict[str, Any]) -> None:
-    answer = Transcript(output=json.dumps(document))
-    options = fields_of(expected)
-    ours = graded(options, answer, expected_output=expected).score
-    assert ours == pytest.approx(graded(options, answer, expected_output=expected, compat="agentv").score)
-
-
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e3))
 def test_a_number_is_within_its_distance(number: float, distance: float) -> None:
     assert within(number + distance, number, distance)
@@ -178,7 +164,6 @@ def test_a_day_is_read_from_every_way_to_write_it(day: date) -> None:
     name = MONTHS[day.month - 1]
     parts = {"YYYY": f"{day.year}", "MMM": name[:3].upper(), "MM": f"{day.month:02}", "DD": f"{day.day:02}"}
     assert read_date(day.isoformat()) == day
-    assert read_date_as_agentv(day.isoformat()) == day
     for form in DEFAULT_FORMATS:
         written = form
         for token, text in parts.items():
@@ -188,9 +173,8 @@ def test_a_day_is_read_from_every_way_to_write_it(day: date) -> None:
 
 @given(texts, st.lists(st.sampled_from(DEFAULT_FORMATS), max_size=2))
 def test_no_text_is_too_strange_for_a_date(text: str, formats: list[str]) -> None:
-    for read in (read_date, read_date_as_agentv):
-        found = read(text, tuple(formats))
-        assert found is None or isinstance(found, date)
+    found = read_date(text, tuple(formats))
+    assert found is None or isinstance(found, date)
 
 
 @given(st.text(alphabet='{}[]":,`1a \n', max_size=60))
@@ -202,12 +186,12 @@ def test_an_answer_holds_a_document_or_none(answer: str) -> None:
     assert isinstance(document, dict | list)
 
 
-@given(json_values, json_values, st.sampled_from(["exact", "numeric_tolerance", "date"]), compats)
-def test_no_answer_breaks_a_grader(answered: Any, expected: Any, match: str, compat: str | None) -> None:
+@given(json_values, json_values, st.sampled_from(["exact", "numeric_tolerance", "date"]))
+def test_no_answer_breaks_a_grader(answered: Any, expected: Any, match: str) -> None:
     calls = (ToolCall(tool="Skill", arguments={"skill": answered}, result=answered),)
     transcript = Transcript(output=json.dumps({"x": answered}), messages=(Message(role="assistant", tool_calls=calls),))
     fields = FieldAccuracy.model_validate({"type": "field_accuracy", "fields": [{"path": "x", "match": match}]})
     for options in (fields, SkillTrigger(type="skill_trigger", skill="s"), Equals(type="equals", value=expected)):
-        result = graded(options, transcript, compat=compat, expected_output={"x": expected})
+        result = graded(options, transcript, expected_output={"x": expected})
         assert result.score is not None or "the grader raised" not in (result.error or "")
         assert result.score is not None or not result.passed

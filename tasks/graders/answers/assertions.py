@@ -82,10 +82,10 @@ def output_checks(options: OutputCheck, answer: str) -> Iterator[RawCheck]:
         yield json_check(options.json_schema, answer)
 
 
-def json_check(schema: dict[str, Any] | None, answer: str, parse: Callable[[str], Any] = parse_json) -> RawCheck:
+def json_check(schema: dict[str, Any] | None, answer: str) -> RawCheck:
     """Whether an answer is JSON, and as a JSON Schema wants it. Raises `MeasurementError` when that cannot be used."""
     try:
-        document = parse(answer)
+        document = parse_json(answer)
     except ValueError as error:
         return RawCheck(passed=False, message=raw(f"the answer is not JSON: {error}: ", quote_repr(answer, 200)))
     problems = [] if schema is None else schema_problems(schema, document)

@@ -1,7 +1,7 @@
-"""Dates as eval files write them, and as AgentV reads them."""
+"""Dates as eval files write them."""
 
 import re
-from datetime import date, datetime, timedelta
+from datetime import date
 from functools import cache
 from typing import Final
 
@@ -26,17 +26,6 @@ _PATTERNS: Final = {
     "SSS": "[0-9]{1,9}",
     **dict.fromkeys(("ZZ", "Z"), "(?:Z|[+-][0-9]{2}:?[0-9]{2})"),
 }
-_JAVASCRIPT_ISO: Final = re.compile(
-    r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?"
-    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?)?"
-)
-_TIME: Final = re.compile(r"\s+[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:\s*[AaPp][Mm])?(?:\s*[A-Z]{1,4})?$")
-_NUMBERS: Final = re.compile(r"([0-9]{1,6})[/-]([0-9]{1,2})[/-]([0-9]{1,6})")
-_WORDS: Final = re.compile(r"[A-Za-z]+|[0-9]+")
-_NAMED: Final = re.compile(r"([0-9]{1,2})-([A-Za-z]{3,9})-([0-9]{4})")
-_PLAIN: Final = re.compile(r"([0-9]{1,2})[/-]([0-9]{1,2})[/-]([0-9]{4})")
-_LONGEST: Final = 100
-_MONTHS_DAYS: Final = range(1, 32)
 
 
 def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
@@ -87,68 +76,3 @@ def _pattern(form: str) -> re.Pattern[str]:
     if strange or set(pattern.groupindex) not in ({"year", "month", "day"}, {"year", "name", "day"}):
         raise MeasurementError(f"{form!r} is not a date format: use YYYY, MM or MMM, and DD")
     return pattern
-
-
-def read_date_as_agentv(text: str, formats: tuple[str, ...] = ()) -> date | None:
-    """The day that a text names; `None` when it names none.
-
-    `formats` only tell, of numbers that JavaScript takes for no date, whether the day or the month comes first.
-    """
-    text = text.strip()
-    if len(text) > _LONGEST:
-        return None
-    iso = _JAVASCRIPT_ISO.fullmatch(text)
-    by_javascript = _iso(iso) if iso else _legacy(_TIME.sub("", text))
-    if by_javascript:
-        return by_javascript
-    named = _NAMED.fullmatch(text)
-    month = month_number(named[2]) if named else None
-    if named and month:
-        return _rolled(int(named[3]), month, int(named[1]))
-    numbers = _PLAIN.fullmatch(text)
-    if numbers is None:
-        return None
-    first, second, year = (int(part) for part in numbers.groups())
-    has_month_first = any("MM/DD" in form or "MM-DD" in form for form in formats)
-    has_day_first = any("DD/MM" in form or "DD-MM" in form for form in formats)
-    if has_month_first == has_day_first:
-        # The formats do not tell: the month comes first unless only the second number can be one.
-        has_day_first = first > 12 >= second
-    return _rolled(year, second, first) if has_day_first else _rolled(year, first, second)
-
-
-def _iso(match: re.Match[str]) -> date | None:
-    year, month, day, hour, minute, sign, hours, minutes = match.groups(default="")
-    first = _rolled(int(year), int(month or 1), int(day or 1))
-    if first is None or not hour:
-        return first
-    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0)) * (-1 if sign == "-" else 1)
-    time = timedelta(hours=int(hour), minutes=int(minute))
-    return (datetime(first.year, first.month, first.day) + time - offset).date()  # noqa: DTZ001 - UTC throughout
-
-
-def _legacy(text: str) -> date | None:
-    """The day that JavaScript's engines find in a text that is not ISO 8601: by numbers, or by the name of a month."""
-    matched = _NUMBERS.fullmatch(text)
-    if matched:
-        first, second, third = (int(part) for part in matched.groups())
-        year, month, day = (third, first, second) if first in _MONTHS_DAYS else (first, second, third)
-    else:
-        words = _WORDS.findall(text)
-        # The engines look at three letters alone: `Marching` is March.
-        starts = [name[:3] for name in MONTHS]
-        months = [starts.index(word[:3].lower()) + 1 for word in words if word[:3].lower() in starts]
-        numbers = [int(word) for word in words if word.isdecimal()]
-        if len(months) != 1 or len(numbers) != 2:
-            return None
-        month = months[0]
-        day, year = numbers if numbers[0] in _MONTHS_DAYS else reversed(numbers)
-    # Years of two digits are those from 1950 to 2049.
-    return _rolled(year + (2000 if year < 50 else 1900 if year < 100 else 0), month, day)
-
-
-def _rolled(year: int, month: int, day: int) -> date | None:
-    """The day with these numbers, where the 30th of February is one of March, as JavaScript has it."""
-    if not (1 <= year <= 9999 and 1 <= month <= 12 and day in _MONTHS_DAYS):
-        return None
-    return date(year, month, 1) + timedelta(days=day - 1)

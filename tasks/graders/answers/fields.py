@@ -30,7 +30,7 @@ def answer_document(answer: str) -> Any:
     """
     # The first line of a code block names the language.
     blocks = (block.partition("\n")[2] for block in answer.split("```")[1::2])
-    for text in (answer, *blocks, in_braces(answer)):
+    for text in (answer, *blocks, _in_braces(answer)):
         try:
             document = parse_json(text)
         except ValueError:
@@ -40,7 +40,7 @@ def answer_document(answer: str) -> Any:
     raise ValueError("the answer contains no JSON object or list")
 
 
-def in_braces(text: str) -> str:
+def _in_braces(text: str) -> str:
     """From the first `{` to the last `}`; empty without them."""
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else ""
@@ -53,7 +53,7 @@ def expected_document(task: EvalTask) -> Any:
     value = task.expected_output
     if task.expected_messages:
         said = [message for message in task.expected_messages if message.role == "assistant" and message.content]
-        value = message_content(said[-1]) if said else None
+        value = _message_content(said[-1]) if said else None
     if isinstance(value, str):
         try:
             return answer_document(value)
@@ -62,7 +62,7 @@ def expected_document(task: EvalTask) -> Any:
     return value if isinstance(value, Mapping | list | tuple) else None
 
 
-def message_content(message: TaskMessage) -> Any:
+def _message_content(message: TaskMessage) -> Any:
     """The content of a message: the value of its JSON block where it has one, else its text."""
     if isinstance(message.content, str):
         return message.content
@@ -119,7 +119,7 @@ def within(found: float, wanted: float, tolerance: float) -> bool:
     return abs(found - wanted) <= tolerance + rounding
 
 
-class FieldResult(NamedTuple):
+class _FieldResult(NamedTuple):
     """The result of one field. One that is left out counts in no aggregation."""
 
     check: RawCheck
@@ -151,14 +151,14 @@ async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
     for field, value in pairs:
         actual = field_at(document, field.path)
         if actual is MISSING:
-            results.append(missing_field(field, required=bool(field.required)))
+            results.append(_missing_field(field))
         else:
             passed = await _fits(field, actual, value)
-            results.append(FieldResult(value_check(field, actual, value, passed=passed), field.weight))
-    return scored(options, aggregated(options.aggregation, results), [result.check for result in results])
+            results.append(_FieldResult(_value_check(field, actual, value, passed=passed), field.weight))
+    return scored(options, _aggregated(options.aggregation, results), [result.check for result in results])
 
 
-def aggregated(aggregation: str, results: Sequence[FieldResult]) -> float:
+def _aggregated(aggregation: str, results: Sequence[_FieldResult]) -> float:
     """The score, from 0 to 1. `weighted_average` is Σ weight·result / Σ weight, 0 where no weight is left."""
     counted = [result for result in results if not result.left_out]
     if aggregation == "weighted_average":
@@ -168,13 +168,14 @@ def aggregated(aggregation: str, results: Sequence[FieldResult]) -> float:
     return float(bool(counted) and all(result.check.passed for result in counted))
 
 
-def missing_field(field: FieldCheck, *, required: bool) -> FieldResult:
+def _missing_field(field: FieldCheck) -> _FieldResult:
     """The result of a field that the answer lacks."""
+    required = bool(field.required)
     message = f"{field.path} is missing{', but required' if required else '; it is optional and does not count'}"
-    return FieldResult(RawCheck(passed=not required, message=message), field.weight, left_out=not required)
+    return _FieldResult(RawCheck(passed=not required, message=message), field.weight, left_out=not required)
 
 
-def value_check(field: FieldCheck, actual: Any, expected: Any, *, passed: bool) -> RawCheck:
+def _value_check(field: FieldCheck, actual: Any, expected: Any, *, passed: bool) -> RawCheck:
     """The check of a field with both of its values."""
     values = raw(quote_json(actual, 200), ", expected ", quote_json(expected, 200))
     return RawCheck(passed=passed, message=raw(f"{field.path} is ", values, f" ({field.match.replace('_', ' ')})"))

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, scored, settled, unmeasured
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge, read_judge_reply
+from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
 from passgate.tasks.graders.programs.code_grader import read_code_reply, run_program
-from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of
+from passgate.tasks.graders.programs.grader_reply import grade_of
 from passgate.tasks.model.assertions import AssertionOptions, CodeGrader, LlmGrader, Rubrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
@@ -149,14 +149,7 @@ def usage_of(grades: Sequence[RawGrade]) -> Usage:
     return total_usage(asked) if asked else Usage()
 
 
-async def grade_composite(
-    ask: Ask,
-    options: Composite,
-    evidence: Evidence,
-    *,
-    read_program: Callable[[str, str, int], GraderReply] = read_code_reply,
-    read_judge: Callable[[str], GraderReply] = read_judge_reply,
-) -> RawGrade:
+async def grade_composite(ask: Ask, options: Composite, evidence: Evidence) -> RawGrade:
     """Ask the members, one after the other in the same sandbox, and make one grade of theirs.
 
     `aggregated` makes one score of theirs, or a program or the judge does, which get the results. The
@@ -166,14 +159,12 @@ async def grade_composite(
 
     The grade has an error when a member could not be measured and the grade depends on it, or when the program or the
     judge fails. Even then it holds the members' grades, their violations and what they used.
-
-    `read_program` and `read_judge` read the reply of a program or of the judge that gives the score.
     """
     grades = [await ask(member, evidence) for member in options.assertions]
     members = _members(options, grades)
     try:
         if options.aggregator.type in _BY_REPLY:
-            grade = await _by_reply(options, members, evidence, read_program, read_judge)
+            grade = await _by_reply(options, members, evidence)
         else:
             grade = combined(options, options.aggregator, members, options.threshold)
     except MeasurementError as error:
@@ -242,13 +233,7 @@ def _require_measured(members: Sequence[GradedMember]) -> None:
         raise MeasurementError(text, transient=any(member.grade.transient for member in errors))
 
 
-async def _by_reply(
-    options: Composite,
-    members: Sequence[GradedMember],
-    evidence: Evidence,
-    read_program: Callable[[str, str, int], GraderReply],
-    read_judge: Callable[[str], GraderReply],
-) -> RawGrade:
+async def _by_reply(options: Composite, members: Sequence[GradedMember], evidence: Evidence) -> RawGrade:
     """The score that a program or the judge gives for the results.
 
     Raises `MeasurementError` as they do, and when a member was not measured.
@@ -263,12 +248,12 @@ async def _by_reply(
         prompt = aggregator.prompt or USUAL_PROMPT
         judge = LlmGrader(type="llm_grader", name=options.label, prompt=prompt, min_score=least)
         extra = {RESULTS_VARIABLE: json.dumps(results, ensure_ascii=False, indent=2)}
-        grade = await grade_by_judge(judge, evidence, extra, read_judge)
+        grade = await grade_by_judge(judge, evidence, extra)
     elif aggregator.command:
         command, cwd = aggregator.command, aggregator.cwd
         program = CodeGrader(type="code_grader", name=options.label, command=command, cwd=cwd, min_score=least)
         result = await run_program(program, evidence, {"results": results})
-        grade = grade_of(program, read_program(result.stdout, result.stderr, result.exit_code))
+        grade = grade_of(program, read_code_reply(result.stdout, result.stderr, result.exit_code))
     else:
         raise MeasurementError(f"{options.label}: the aggregator has no command")
     return grade.model_copy(update={"name": options.label, "type": options.type})

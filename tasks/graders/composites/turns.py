@@ -1,6 +1,6 @@
 """Graders for each turn of a conversation."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -10,13 +10,11 @@ from passgate.tasks.graders.composites.composite import Ask, GradedMember, combi
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
-from passgate.tasks.model.graders import Aggregator, Composite, Grader, TurnGraders, Turns
+from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
 
-GradePart = Callable[[str, Sequence[Grader], Evidence], Awaitable[RawGrade]]
-"""The grade of a turn or of the conversation, by its name, its graders and its evidence."""
 AGGREGATORS: Final[dict[str, Literal["weighted_average", "minimum", "maximum"]]] = {
     "mean": "weighted_average",
     "min": "minimum",
@@ -96,16 +94,6 @@ async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> RawGrade:
         return await grade_composite(ask, whole, of_part)
 
     counted = {number: turn for number, turn in enumerate(options.turns, start=1) if turn.assertions}
-    return await grade_parts(options, counted, evidence, grade_part)
-
-
-async def grade_parts(
-    options: Turns, counted: Mapping[int, TurnGraders], evidence: Evidence, grade_part: GradePart
-) -> RawGrade:
-    """The grade of a conversation whose turns, those that are counted, and whose whole are graded by `grade_part`.
-
-    Raises `MeasurementError` as `grade_turns` does.
-    """
     turns = turns_of(evidence.task, evidence.transcript)
     grades: list[RawGrade] = []
     for number, asked in counted.items():

@@ -69,7 +69,7 @@ def gives_points_for_nothing(task: EvalTask) -> list[Vacuous]:
 
 def cannot_fail(grader: Grader, task: EvalTask) -> str | None:
     """Why a grader passes whatever the agent does; `None` when it can fail, or when that cannot be told."""
-    least = _least(grader, task)
+    least = _least(grader)
     if least is None or not least.passed:
         return None
     if isinstance(grader, Composite):
@@ -80,12 +80,12 @@ def cannot_fail(grader: Grader, task: EvalTask) -> str | None:
 
 
 def _full_score(grader: Grader, task: EvalTask) -> str | None:
-    least = _least(grader, task)
+    least = _least(grader)
     return cannot_fail(grader, task) if least is not None and least.score == 1 else None
 
 
 def _together(task: EvalTask) -> list[Vacuous]:
-    grades = [_least(grader, task) for grader in task.graders]
+    grades = [_least(grader) for grader in task.graders]
     known = [grade for grade in grades if grade is not None]
     if len(known) < len(grades):
         return []
@@ -103,11 +103,8 @@ def _together(task: EvalTask) -> list[Vacuous]:
     return [Vacuous(None, "; ".join([why, *reasons]))]
 
 
-def _least(grader: Grader, task: EvalTask) -> RawGrade | None:
+def _least(grader: Grader) -> RawGrade | None:
     """The grade of a grader at its least; `None` when it cannot be told."""
-    if isinstance(grader, Composite) and task.scoring.compat == "agentv":
-        # `recombined` has AgentEvals' rules alone.
-        return _leaf(grader, None)
     try:
         return recombined(grader, None, _leaf)
     except MeasurementError:

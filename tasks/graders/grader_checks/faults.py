@@ -25,7 +25,7 @@ from passgate.tasks.graders.grading import trial_result
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding
 from passgate.tasks.model.grade import Grade, RawGrade
-from passgate.tasks.model.graders import Composite, Grader
+from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
@@ -93,13 +93,8 @@ def must_be_killed(task: EvalTask, mutant: Mutant, good: Tried) -> bool:
         fatal = "it is required" if getattr(part, "required", False) is True else ""
         return RawGrade(name=part.label, type=part.type, score=0.0, passed=False, fatal=fatal)
 
-    def supposed(options: Grader, known: RawGrade) -> RawGrade:
-        # `recombined` has AgentEvals' rules alone.
-        theirs = isinstance(options, Composite) and task.scoring.compat == "agentv"
-        return known if theirs else recombined(options, known, leaf)
-
     try:
-        grades = [supposed(*pair) for pair in zip(task.graders, good.grades, strict=True)]
+        grades = [recombined(*pair, leaf) for pair in zip(task.graders, good.grades, strict=True)]
         result = trial_result(task, good.transcript, trial_metrics(good.transcript), grades)
     except MeasurementError:
         return False

@@ -1,7 +1,7 @@
 """A judge model scores the trial: by criteria or a prompt of the suites' authors, or item by item of a rubric."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,6 @@ from passgate.tasks.model.quotes import quote, raw, raw_join
 from passgate.tasks.model.transcript import Usage
 
 RESULTS_VARIABLE: Final = "EVALUATOR_RESULTS_JSON"  # What a composite's results are called in a prompt
-ReadReply = Callable[[str], grader_reply.GraderReply]  # What a judge says. Raises `UnusableReplyError`.
 _SHAPE: Final = f"""\
 {asking.ONE_OBJECT}:
 {{"score": a number from 0 (worst) to 1 (best), "assertions": [{{"text": "what you looked at", \
@@ -39,9 +38,7 @@ def read_judge_reply(reply: str) -> grader_reply.GraderReply:
     return asking.read_object(reply, grader_reply.read_document)
 
 
-async def grade_by_judge(
-    options: LlmGrader, evidence: Evidence, extra: Mapping[str, str] | None = None, read: ReadReply = read_judge_reply
-) -> RawGrade:
+async def grade_by_judge(options: LlmGrader, evidence: Evidence, extra: Mapping[str, str] | None = None) -> RawGrade:
     """Ask the judge for a score. See `judge_prompt` for what it is asked and `read_document` for its reply.
 
     `extra` are further variables of the prompt, as a composite has them. Of several votes the median counts. An agent
@@ -55,12 +52,12 @@ async def grade_by_judge(
         raise MeasurementError("the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`")
     # Authors ask for keys of their own, which a schema would forbid.
     shape, schema = (_AUTHORS_SHAPE, None) if prompt.is_authors else (_SHAPE, _SCHEMA)
-    marks, usage = await asking.ask(evidence.judge, request_of(prompt, shape, schema), read, shape)
+    marks, usage = await asking.ask(evidence.judge, request_of(prompt, shape, schema), read_judge_reply, shape)
     grade = grader_reply.grade_of(options, grader_reply.median_reply(marks))
-    return with_votes(grade, [mark.score for mark in marks], usage)
+    return _with_votes(grade, [mark.score for mark in marks], usage)
 
 
-def with_votes(grade: RawGrade, scores: Sequence[float], usage: Usage) -> RawGrade:
+def _with_votes(grade: RawGrade, scores: Sequence[float], usage: Usage) -> RawGrade:
     """A grade with the scores of its votes, where there are several, and what the judge used."""
     votes = tuple(scores) if len(scores) > 1 else ()
     return grade.model_copy(update={"votes": votes, "usage": usage})
@@ -136,8 +133,6 @@ def combined_mark(marks: Sequence[ItemMark], criterion: Criterion) -> ItemMark:
     return ItemMark(result, raw(nearest.reason, " " if nearest.reason else "", f"({len(marks)} votes)"))
 
 
-ReadMarks = Callable[[str, Sequence[Criterion]], ItemMarks]
-"""The marks in a judge's reply. Raises `UnusableReplyError`."""
 LEFT_OUT: Final = ItemMark(0.0, "the judge did not mark this item")
 
 
@@ -151,19 +146,12 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> RawGrade:
     """
     if sum(item.weight for item in options.criteria) <= 0:
         raise MeasurementError(f"{options.label}: no item has a weight above 0")
-
-    def read(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
-        marks = asking.read_object(reply, lambda document: marks_in(document, criteria))
-        if not marks:
-            raise asking.UnusableReplyError("it marks none of the items", reply)
-        return marks
-
     votes: list[float] = []
     usage = Usage()
     if asking.wrote_nothing(evidence.transcript):
         settled = [ItemMark(0.0, asking.WROTE_NOTHING)] * len(options.criteria)
     else:
-        voted, usage = await ask_about_items(options, evidence, read)
+        voted, usage = await _ask_about_items(options, evidence)
         every = [[vote.get(item.id, LEFT_OUT) for item in options.criteria] for vote in voted]
         votes = [weighted(options.criteria, marks) for marks in every]
         by_item = zip(zip(*every, strict=True), options.criteria, strict=True)
@@ -175,13 +163,20 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> RawGrade:
         if item.required and not (mark.share > 0 and mark.share >= (item.min_score or 0) - ROUNDING)
     ]
     fatal = f"required items are not met: {', '.join(unmet)}" if unmet else ""
-    grade = scored(options, weighted(options.criteria, settled), item_checks(options, settled), fatal=fatal)
-    return with_votes(grade, votes, usage)
+    grade = scored(options, weighted(options.criteria, settled), _item_checks(options, settled), fatal=fatal)
+    return _with_votes(grade, votes, usage)
 
 
-async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks) -> tuple[list[ItemMarks], Usage]:
-    """The marks of all votes, as `read` takes them from a reply. Raises `MeasurementError` as `grade_rubrics` does."""
+async def _ask_about_items(options: Rubrics, evidence: Evidence) -> tuple[list[ItemMarks], Usage]:
+    """The marks of all votes. Raises `MeasurementError` as `grade_rubrics` does."""
     criteria = options.criteria
+
+    def read(reply: str) -> ItemMarks:
+        marks = asking.read_object(reply, lambda document: marks_in(document, criteria))
+        if not marks:
+            raise asking.UnusableReplyError("it marks none of the items", reply)
+        return marks
+
     present = {bool(item.score_ranges) for item in criteria}
     kinds = [kind for with_points, kind in _KINDS.items() if with_points in present]
     entries = ", ".join(kind.entry for kind in kinds)
@@ -197,7 +192,7 @@ async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks)
     told = {"rubrics": "\n".join(sections.values()), "rubrics_json": json.dumps(plain, ensure_ascii=False, indent=2)}
     prompt = judge_prompt(Asked(options.prompt, sections=sections, told=told), evidence)
     request = request_of(prompt, " ".join([*(kind.how for kind in kinds), shape]), schema)
-    return await asking.ask(evidence.judge, request, lambda reply: read(reply, criteria), shape)
+    return await asking.ask(evidence.judge, request, read, shape)
 
 
 def _item(item: Criterion) -> str:
@@ -221,7 +216,7 @@ def weighted(criteria: Sequence[Criterion], marks: Sequence[ItemMark]) -> float:
     return sum(item.weight * mark.share for item, mark in pairs) / sum(item.weight for item in criteria)
 
 
-def item_checks(options: Rubrics, marks: Sequence[ItemMark]) -> list[RawCheck]:
+def _item_checks(options: Rubrics, marks: Sequence[ItemMark]) -> list[RawCheck]:
     """A check per item. Points pass it from `min_score` on, 8 of 10 when it says none."""
     checks = []
     for item, mark in zip(options.criteria, marks, strict=True):

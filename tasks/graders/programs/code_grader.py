@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +22,6 @@ from passgate.tasks.model.sandbox import ProcessResult
 
 _FIRST_SIGNAL: Final = 128
 LONGEST_OUTPUT: Final = 50_000  # An answer of more bytes is given in a file as well
-ReadReply = Callable[[str, str, int], GraderReply]
-"""What a program says, from its output, its error output and its exit code."""
 SCRIPT_SECONDS: Final = 60
 # What the script prints goes to the error output; only the last line of the output is the result.
 _JAVASCRIPT: Final = """\
@@ -104,8 +102,8 @@ def _document(stdout: str) -> Any:
     return MISSING
 
 
-async def grade_code(options: CodeGrader, evidence: Evidence, read: ReadReply = read_code_reply) -> RawGrade:
-    """Give the trial to a program as `code_input` says, and take its score as `read` says.
+async def grade_code(options: CodeGrader, evidence: Evidence) -> RawGrade:
+    """Give the trial to a program as `code_input` says, and take its score as `read_code_reply` says.
 
     Raises `MeasurementError` when the program cannot be run, does not end in its time, prints too much, or gives no
     usable reply: then nothing is known of the agent.
@@ -119,7 +117,7 @@ async def grade_code(options: CodeGrader, evidence: Evidence, read: ReadReply = 
         if path is not None:
             path.write_bytes(answer)
         result = await run_program(options, evidence, code_input(evidence, options.config, path))
-    return grade_of(options, read(result.stdout, result.stderr, result.exit_code))
+    return grade_of(options, read_code_reply(result.stdout, result.stderr, result.exit_code))
 
 
 async def run_program(options: CodeGrader, evidence: Evidence, document: Mapping[str, Any]) -> ProcessResult:

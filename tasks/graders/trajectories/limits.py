@@ -1,7 +1,7 @@
 """Limits on the agent's steps, calls, tokens, cost and time."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
@@ -10,7 +10,6 @@ from passgate.tasks.graders.interface import Evidence, UnreportedError
 from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import TrajectoryMetrics
-from passgate.tasks.model.transcript import ToolCall
 
 METRIC_OF_OPTION: Final = {
     "max_steps": "steps",
@@ -28,8 +27,6 @@ EXPLORING_TOOLS: Final = frozenset(
     {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
 )  # Read-only tools, by the names that AgentV has for them
 ExecutionLimits = ExecutionMetrics | Latency | Cost | TokenUsage
-Limited = Mapping[str, tuple[str, Callable[[Evidence], float | None]]]
-"""By option: what it limits, in words, and how much of that a trial has."""
 
 
 class Limit(NamedTuple):
@@ -75,7 +72,7 @@ async def grade_execution_limits(options: ExecutionLimits, evidence: Evidence) -
 
     Raises `MeasurementError` when something limited was not measured, unless another limit is already broken.
     """
-    checks = [_kept(limit) for limit in limits_of(options, evidence, LIMITED)]
+    checks = [_kept(limit) for limit in _limits(options, evidence)]
     if isinstance(options, ExecutionMetrics) and options.target_exploration_ratio is not None:
         checks.append(_explored(options, options.target_exploration_ratio, evidence))
     if not checks:
@@ -89,7 +86,7 @@ def _milliseconds(evidence: Evidence) -> float | None:
     return None if seconds is None else seconds * 1000
 
 
-LIMITED: Final[Limited] = {
+_LIMITED: Final[Mapping[str, tuple[str, Callable[[Evidence], float | None]]]] = {
     "max_tool_calls": ("tool calls", lambda evidence: evidence.metrics.tool_call_count),
     "max_llm_calls": ("model calls", lambda evidence: evidence.metrics.steps),
     "max_tokens": ("tokens", lambda evidence: evidence.metrics.total_tokens),
@@ -102,14 +99,14 @@ LIMITED: Final[Limited] = {
     "budget": ("US dollars", lambda evidence: evidence.metrics.cost),
     "max_duration_ms": ("milliseconds", _milliseconds),
     "threshold": ("milliseconds", _milliseconds),
-}  # The options of all graders of execution limits; a grader has some of them
+}  # By option of any grader of execution limits: what it limits, and how much of that a trial has
 
 
-def limits_of(options: ExecutionLimits, evidence: Evidence, limited: Limited) -> list[Limit]:
+def _limits(options: ExecutionLimits, evidence: Evidence) -> list[Limit]:
     """The limits that the options set, and what the trial has of each."""
     return [
         Limit(what, _measured(found(evidence)), most)
-        for option, (what, found) in limited.items()
+        for option, (what, found) in _LIMITED.items()
         if (most := getattr(options, option, None)) is not None
     ]
 
@@ -117,25 +114,15 @@ def limits_of(options: ExecutionLimits, evidence: Evidence, limited: Limited) ->
 async def _kept(limit: Limit) -> RawCheck:
     if limit.found is None:
         raise UnreportedError(f"not measured: {limit.what}")
-    return limit_check(limit)
-
-
-def limit_check(limit: Limit) -> RawCheck:
-    """Whether a limit is kept; what was not measured does not keep it."""
-    if limit.found is None:
-        return RawCheck(passed=False, message=f"{limit.what}: not measured, expected at most {limit.bound:.10g}")
     # 1.1 s are not more than 1100 ms, whatever binary fractions make of it.
     passed = limit.found <= limit.bound or math.isclose(limit.found, limit.bound, rel_tol=1e-9)
     return RawCheck(passed=passed, message=f"{limit.what}: {limit.found:.10g}, expected at most {limit.bound:.10g}")
 
 
 async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence) -> RawCheck:
-    evidence.require_every_call()
-    return exploration_check(options, target, evidence.made_calls)
-
-
-def exploration_check(options: ExecutionMetrics, target: float, calls: Sequence[ToolCall]) -> RawCheck:
     """Whether the share of read-only tool calls is near enough to the target; without calls it is not."""
+    evidence.require_every_call()
+    calls = evidence.made_calls
     wanted = f"expected {target:g} ± {options.exploration_tolerance:g}"
     if not calls:
         missing = "there are no tool calls, so the share of read-only calls is undefined"

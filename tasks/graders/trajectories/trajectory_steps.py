@@ -1,6 +1,6 @@
 """Which steps a trial took: tools and skills used, their order, their arguments, how many. Each is met or not."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
@@ -68,24 +68,24 @@ async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -
     return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
-def called_with(options: evals.ToolArguments, call: ToolCall) -> bool:
-    """Whether a call has the arguments that are asked for; one that it does not give has its default."""
-    wanted = {**options.defaults, **options.args} if options.mode == "exact" else options.args
-    return as_expected(options, wanted, {**options.defaults, **call.arguments})
+def _called_with(options: evals.ToolArguments, call: ToolCall) -> bool:
+    """Whether a call has the arguments that are asked for, by `mode`; one that it does not give has its default, and
+    ignored ones are not compared.
+    """
+    exact = options.mode == "exact"
+    wanted = _without({**options.defaults, **options.args} if exact else options.args, options.ignore)
+    given = _without({**options.defaults, **call.arguments}, options.ignore)
+    return strictly_equal(wanted, given) if exact else _contains(given, wanted)
 
 
-async def grade_tool_arguments(
-    options: evals.ToolArguments,
-    evidence: Evidence,
-    fits: Callable[[evals.ToolArguments, ToolCall], bool] = called_with,
-) -> RawGrade:
+async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence) -> RawGrade:
     """1 when the tool was called with these arguments at least once, else 0. `partial`: the call may have others, in
     objects within them too; `exact`: it has no others.
 
     Raises `MeasurementError` when the transcript does not hold every call, unless a negated one is found.
     """
     calls = [call for call in _considered(options, evidence) if named_like(call.tool, options.tool)]
-    holds = any(fits(options, call) for call in calls)
+    holds = any(_called_with(options, call) for call in calls)
     made = raw_join("; ", [quote_json(call.arguments) for call in calls[:MOST_SHOWN]])
     called = raw(f"{options.tool} was called with ", made) if made else f"{options.tool} was not called"
     wanted = "no call must have" if options.negate else "expected a call with"
@@ -114,13 +114,7 @@ def named_like(name: str, pattern: str) -> bool:
     return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
 
 
-def as_expected(options: evals.ToolArguments, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether arguments are as wanted by `mode`; ignored ones are not compared."""
-    wanted, given = without(wanted, options.ignore), without(given, options.ignore)
-    return strictly_equal(wanted, given) if options.mode == "exact" else _contains(given, wanted)
-
-
-def without(arguments: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
+def _without(arguments: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
     """The arguments without the ignored ones. An entry with `*` or `?` in it is a pattern of names."""
     patterns = [entry for entry in ignored if "*" in entry or "?" in entry]
     return {
@@ -152,9 +146,9 @@ class Step(NamedTuple):
     names: tuple[str, ...]
 
 
-def steps_of(transcript: Transcript, shells: frozenset[str] = SHELL_TOOLS) -> list[Step]:
-    """The steps of a transcript, message by message: what was said, then what was called. `shells` are the tools whose
-    calls are commands too; a command goes by its text, by its program and by the tool.
+def _steps(transcript: Transcript) -> list[Step]:
+    """The steps of a transcript, message by message: what was said, then what was called. A command goes by its text,
+    by its program and by the tool.
     """
     steps = []
     for message in transcript.messages:
@@ -163,7 +157,7 @@ def steps_of(transcript: Transcript, shells: frozenset[str] = SHELL_TOOLS) -> li
         for call in message.tool_calls:
             if call.refused:
                 continue
-            if call.tool.lower() in shells:
+            if call.tool.lower() in SHELL_TOOLS:
                 steps.append(Step(frozenset({"tool", "command"}), (call.tool, *command_names(call))))
             else:
                 steps.append(Step(frozenset({"tool"}), (call.tool,)))
@@ -179,9 +173,7 @@ def command_names(call: ToolCall) -> tuple[str, ...]:
     return (command, command.split()[0]) if command else ()
 
 
-async def grade_step_count(
-    options: evals.StepCount, evidence: Evidence, find_steps: Callable[[Transcript], list[Step]] = steps_of
-) -> RawGrade:
+async def grade_step_count(options: evals.StepCount, evidence: Evidence) -> RawGrade:
     """1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and messages of
     the agent that say something; see `StepCount` for their kinds.
 
@@ -193,7 +185,7 @@ async def grade_step_count(
     count = sum(
         (options.kind == "any" or options.kind in step.kinds)
         and (options.pattern is None or any(named_like(name, options.pattern) for name in step.names))
-        for step in find_steps(evidence.transcript)
+        for step in _steps(evidence.transcript)
     )
     too_many = options.max is not None and count > options.max
     holds = (options.min is None or count >= options.min) and not too_many
@@ -216,7 +208,12 @@ async def grade_skill_trigger(options: evals.SkillTrigger, evidence: Evidence) -
     calls = evidence.made_calls if options.any_call else evidence.made_calls[:1]
     use = next((call for call in calls if _uses(call, options.skill)), None)
     evidence.require_every_call(unless=options.any_call and use is not None)
-    return skill_grade(options, use, where="any call" if options.any_call else "the first call")
+    name, where = repr(options.skill), "any call" if options.any_call else "the first call"
+    found = f"the skill {name} is not used in {where}" if use is None else raw(shown(use), f" uses the skill {name}")
+    passed = (use is not None) == options.should_trigger
+    met = passed is not options.negate
+    message = raw(found, expectation(passed=met, must="be" if use is None else "not"))
+    return scored(options, float(passed), [RawCheck(passed=met, message=message)])
 
 
 def _uses(call: ToolCall, skill: str) -> bool:
@@ -224,21 +221,6 @@ def _uses(call: ToolCall, skill: str) -> bool:
         case "skill":
             return skill in str(call.arguments.get("skill", ""))
         case "read":
-            return skill in read_path(call)
+            path = call.arguments.get("file_path")
+            return skill in str(call.arguments.get("path", "") if path is None else path)
     return False
-
-
-def read_path(call: ToolCall) -> str:
-    """The path that a call of `Read` reads."""
-    path = call.arguments.get("file_path")
-    return str(call.arguments.get("path", "") if path is None else path)
-
-
-def skill_grade(options: evals.SkillTrigger, use: ToolCall | None, *, where: str) -> RawGrade:
-    """The grade for the first call that uses the skill; `None` when no call does."""
-    name = repr(options.skill)
-    found = f"the skill {name} is not used in {where}" if use is None else raw(shown(use), f" uses the skill {name}")
-    passed = (use is not None) == options.should_trigger
-    met = passed is not options.negate
-    message = raw(found, expectation(passed=met, must="be" if use is None else "not"))
-    return scored(options, float(passed), [RawCheck(passed=met, message=message)])

@@ -80,11 +80,11 @@ def test_an_eval_file_names_the_schema_that_the_repository_has() -> None:
 
 
 def test_lines_have_a_sidecar() -> None:
-    source = add("in.yaml", TEST, {**TEST, "id": "u"}, compat="agentv")
+    source = add("in.yaml", TEST, {**TEST, "id": "u"}, suite="golden")
     converted = written(source, Dialect.JSONL, "out.jsonl")
     assert [str(file) for file in converted.files] == ["out.jsonl", "out.yaml"]
     assert [json.loads(line)["id"] for line in Path("out.jsonl").read_text().splitlines()] == ["t", "u"]
-    assert said("out.yaml")["compat"] == "agentv"
+    assert said("out.yaml")["suite"] == "golden"
     assert tasks("out.jsonl") == tasks(source)
 
 

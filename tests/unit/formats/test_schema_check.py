@@ -54,6 +54,7 @@ FILE_OR_COMMAND = {"anyOf": [{"required": ["file"]}, {"required": ["command"]}]}
         ("{a: 1}", {"required": ["a", "b"]}, "1:1: the key 'b' is missing"),
         ("{ab: 1}", {"properties": {"abc": {}}, "additionalProperties": False}, "1:2: ab: unknown key; "),
         ("{ab: 1}", {"propertyNames": {"enum": ["abc"]}}, "1:2: ab: unknown key; did you mean 'abc'?"),
+        ("{compat: x}", {"properties": {}, "additionalProperties": False}, "1:2: compat: removed key: leave it out; "),
         ("{a: [x, 1]}", {"properties": {"a": {"items": {"type": "string"}}}}, "1:9: a[1]: expected a text, not 1"),
         ("x", {"pattern": "^a"}, "1:1: 'x' does not match '^a'"),
         ("3", TEXT_OR_TOOL, "1:1: expected a text or a mapping, not 3"),

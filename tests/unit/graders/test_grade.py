@@ -2,7 +2,7 @@ from typing import Any, get_args
 
 import pytest
 
-from passgate.tasks.graders import AGENTV_GRADERS, GRADERS
+from passgate.tasks.graders import GRADERS
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.transcript import Transcript
 from tests.unit.graders.trials import Graded
@@ -13,7 +13,7 @@ NOTHING: Any = None
 def test_every_grader_type_has_its_function() -> None:
     union, _ = get_args(Grader)
     types = {name for model in get_args(union) for name in get_args(model.model_fields["type"].annotation)}
-    assert GRADERS.keys() == AGENTV_GRADERS.keys() == types
+    assert GRADERS.keys() == types
 
 
 @pytest.mark.parametrize(("name", "label"), [(None, "output_check"), ("the answer", "the answer")])

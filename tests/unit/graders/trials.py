@@ -5,11 +5,8 @@ from typing import Any
 
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
-from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
-AGENTV = Scoring(compat="agentv")
-"""What a task says whose scores are to be AgentV's."""
 CALLS = (
     ("search", {"q": "a", "limit": 5}),
     ("read", {"id": 1}),

@@ -19,7 +19,6 @@ from passgate.tasks.formats.evals.read.paths import Ground, full_id, ground_of
 from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext
 from passgate.tasks.formats.normalise import Loaded, Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
-from passgate.tasks.formats.schema_check import shown
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import TaskFile
 
@@ -31,7 +30,6 @@ _KINDS = {
     **{key: TEST_KEYS[key].kinds for key in ("suite", "description", "metadata", "governance", "tags", "input_files")},
     **{key: RUN_KEYS[key].kinds for key in ("threshold", "timeout_seconds", "budget_usd")},
 }
-_COMPATIBLE = "agentv"
 
 
 class EvalReader:
@@ -109,9 +107,7 @@ class _Tests:
         if raw.runtime is not raw.context:
             of_runtime = self._sources(raw.runtime, own)
             add_complaints(own, self._wide(raw.runtime, Variables({}), of_runtime).complaints)
-        says_compatible = raw.runtime.root.value.get("compat") == _COMPATIBLE
-        compat = self.policy.compat or (_COMPATIBLE if says_compatible else None)
-        answer = read_test(raw, lambda variables: self._wide(raw.context, variables, sources), compat, sources)
+        answer = read_test(raw, lambda variables: self._wide(raw.context, variables, sources), sources)
         if answer is not None:
             place = raw.node.problem(f"the id {answer.task.task_id!r} stands here a second time")
             first = self.places.setdefault((answer.task.task_id, raw.prompt_label), place)
@@ -148,9 +144,6 @@ def _suite_wide(root: Node, variables: Variables, sources: Sources) -> SuiteWide
     for key, message in _NOT_HAD.items():
         if (said := root.get(key)) and said.value:  # an empty list asks for nothing
             own.cannot_run(said, message, at_key=True)
-    compat = root.get("compat")
-    if compat is not None and compat.value != _COMPATIBLE:
-        own.refuse(compat, f"the only value is {_COMPATIBLE}, not {shown(compat.value)}")
     check_runtime(root, own)
     said = variables.filled_at(root, "input", own)
     messages = () if said is None else read_messages(said, own)

@@ -99,7 +99,7 @@ class Runtime(NamedTuple):
         return None
 
 
-def run_of(test: Parts, raw: RawTest, compat: Any, sources: Sources) -> dict[str, Any]:
+def run_of(test: Parts, raw: RawTest, sources: Sources) -> dict[str, Any]:
     """How a test is run and scored, as fields of a task; `environment` is a mapping of its fields."""
     root, complaints = raw.runtime.root, sources.complaints
     # Strongest first: the test's `run`, the `run` of its includes, the rest of the test, the file that is run.
@@ -124,7 +124,7 @@ def run_of(test: Parts, raw: RawTest, compat: Any, sources: Sources) -> dict[str
     return {
         "environment": environment,
         "trials": trials,
-        "scoring": Scoring(rule="weighted_average", compat=compat, **given),
+        "scoring": Scoring(rule="weighted_average", **given),
         "target": target,
     }
 

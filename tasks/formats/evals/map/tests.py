@@ -99,7 +99,7 @@ class ReadTest(NamedTuple):
     suite_assumed: bool
 
 
-def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) -> ReadTest | None:
+def read_test(raw: RawTest, wide_for: WideFor, sources: Sources) -> ReadTest | None:
     """A test as a task. `None` when something is wrong with it or its file; the complaints say what."""
     before = len(sources.complaints.problems)
     test = take_apart(raw.node, TEST_KEYS, sources.complaints)
@@ -112,7 +112,7 @@ def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) ->
     if options := as_mapping(test.get("options")):
         sources.cannot_have(take_apart(options, OPTIONS_KEYS, sources.complaints), OPTIONS_NOT_HAD)
     told, messages, user = _told(test, raw, wide_for, sources)
-    run = run_of(test, raw, compat, sources)
+    run = run_of(test, raw, sources)
     root = raw.context.root
     metadata = merged(_metadata(root.value), _metadata({key: part.value for key, part in test.values.items()}))
     tags = _tags_of(root.value.get("tags"), test.value("tags"), metadata.get("tags"))

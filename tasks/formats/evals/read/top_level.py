@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.read.node import Complaints, Node
-from passgate.tasks.formats.schema_check import differences
+from passgate.tasks.formats.schema_check import REMOVED_KEYS, differences
 from passgate.tasks.model.json_values import strictly_equal
 
 # What the keys of a whole file hold.
@@ -63,7 +63,6 @@ TOP_LEVEL_KEYS: Mapping[str, str] = {
     "default_test": "what every test has in addition",
     "scenarios": "lists of variables, each with the same tests",
     "evaluate_options": "repeats and limits",
-    "compat": "whose scores are reproduced",
     "env": "values for `{{ env.NAME }}`",
 }
 _PRIVATE = "x-"
@@ -107,12 +106,17 @@ def check_top_level(root: Node, complaints: Complaints) -> None:
     """Refuse unknown keys, unless they begin with `x-`, and a name, version or description of another form."""
     for key in root.value:
         if key not in TOP_LEVEL_KEYS and not key.startswith(_PRIVATE):
-            close = difflib.get_close_matches(key, list(TOP_LEVEL_KEYS), n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"keys of your own begin with `{_PRIVATE}`"
-            remedy = _INSTEAD.get(key, remedy)
-            complaints.problems.append(root.child(key).problem(f"unknown key; {remedy}", at_key=True))
+            complaints.problems.append(root.child(key).problem(_unknown_key(key), at_key=True))
     for key in ROOT_RULES:
         _check_key(root, key, complaints)
+
+
+def _unknown_key(key: str) -> str:
+    if key in REMOVED_KEYS:
+        return f"removed key: {REMOVED_KEYS[key]}"
+    close = difflib.get_close_matches(key, list(TOP_LEVEL_KEYS), n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else f"keys of your own begin with `{_PRIVATE}`"
+    return f"unknown key; {_INSTEAD.get(key, remedy)}"
 
 
 def without_tests(root: Node) -> Problem:

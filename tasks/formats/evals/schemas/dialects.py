@@ -61,7 +61,6 @@ def text_or(says: str, *others: Schema) -> Schema:
 
 
 MESSAGE_LIST: Final[Schema] = {"type": "array", "items": {"$ref": "#/$defs/Message"}}
-COMPATIBILITY: Final[Schema] = described("Scores as AgentV computes them, where it differs.", enum=["agentv"])
 COMMON_TEST: Final[dict[str, Schema]] = {
     "id": text("Unique among the tests of the file.", minLength=1),
     "description": text("What the test is about, for readers."),
@@ -130,7 +129,6 @@ _EVAL_ROOT: Final = record(
     description=described("What the suite is about.", **ROOT_RULES["description"]),
     metadata=mapping("Whatever else is to be known of the suite.", properties=_EVAL_METADATA),
     suite=text("The suite of passgate that the tests belong to, where their folder does not say it."),
-    compat=COMPATIBILITY,
     execution=reference("Execution"),
     **{"assert": listed("Graders of every test.", "Assertion")},
     rubrics=listed("Items of a rubric for every test.", "RubricItem", minItems=1),
@@ -212,7 +210,6 @@ _ROOT: Final = record(
     run=reference("Run"),
     policy=reference("Policy"),
     workspace=text_or("The folder that the agent works in, or the file that says it.", reference("Workspace")),
-    compat=COMPATIBILITY,
     preprocessors=described("Programs that turn files into text for graders; passgate has none."),
     extensions=listed("Functions of modules around the trials.", "Extension"),
     **{

@@ -134,11 +134,9 @@ def _apart(tasks: Sequence[Said]) -> tuple[dict[str, Any], list[dict[str, Any]]]
         said = first is not None and not of_metadata and (len(tests) > 1 or key in {"suite", "extensions"})
         if said and all(strictly_equal(test.get(key), first) for test in tests[1:]):
             shared[key] = first
-    modes = {task.get("scoring", {}).get("compat") for task in tasks}
-    compat = {"compat": mode} if len(modes) == 1 and (mode := modes.pop()) else {}
     apart = [{key: value for key, value in test.items() if key not in shared} for test in tests]
     suite = {"suite": shared.pop("suite")} if "suite" in shared else {}
-    return {**suite, **compat, **shared}, apart
+    return {**suite, **shared}, apart
 
 
 def written_test(task: Said) -> dict[str, Any]:

@@ -169,11 +169,6 @@ def test_points_for_nothing(grader: dict[str, Any], told: bool) -> None:
     assert gives_points_for_nothing(of(ASKS, grader)) == []
 
 
-@pytest.mark.parametrize(("compat", "judged"), [({"compat": "agentv"}, False), ({}, True)])
-def test_composites_as_agentv_computes_them_are_not_judged(compat: dict[str, str], judged: bool) -> None:
-    assert bool(graders_that_cannot_fail(of(composite(POINTS), scoring=WEIGHTED | compat))) is judged
-
-
 SCHEMA = output(json_schema={})
 EXISTS = state({"file": "report.md"})
 WORD = output(contains=["order"])

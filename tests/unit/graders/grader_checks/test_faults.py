@@ -276,7 +276,6 @@ BOTH = {"type": "composite", "assertions": [CALLS, CONTAINS]}
         ([CALLS, {**CONTAINS, "weight": 0}], AVERAGE, False),
         ([BOTH], {}, True),
         ([BOTH | {"aggregator": {"type": "maximum"}}], {}, False),
-        ([BOTH], {"compat": "agentv"}, False),
     ],
 )
 def test_a_mutant_counts_where_the_task_fails_by_those_that_it_hits(graders: Any, scoring: Any, must: bool) -> None:

@@ -8,9 +8,8 @@ import pytest
 
 from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
 from passgate.tasks.model.assertions import LlmGrader
-from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript
-from tests.unit.graders.trials import AGENTV, Graded, MakeEvidence, RecordedJudge, said
+from tests.unit.graders.trials import Graded, MakeEvidence, RecordedJudge, said
 from tests.word_overlap_judge import WordOverlapJudge
 
 TEMPLATE = "Was {{ question }} answered?\n[[ ## answer ## ]]\n{{ output }}"
@@ -27,43 +26,40 @@ def reply(**fields: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "ours", "theirs"),
+    ("text", "score"),
     [
-        (reply(score=0.9, hits=["h"], misses=[], reasoning="ok"), 0.9, 0.9),
-        (reply(score=0.3, assertions=[{"text": "bad", "passed": False, "evidence": "e"}]), 0.3, 0.3),
-        (reply(**{"pass": True, "score": 0.85, "reason": "ok"}), 0.85, 0.85),
-        (reply(**{"pass": True, "score": 0.1, "reason": "x"}), 0.1, 0.1),
-        (reply(**{"pass": False, "score": 0.95, "reason": "x"}), 0, 0.95),
-        (reply(assertions=[{"text": "a", "passed": True}, {"text": "b", "passed": False}]), 0.5, None),
-        ('```json\n{"score": 1}\n```', 1, 1),
-        ('```\n{"score": 0}\n```\n', 0, 0),
-        ('Here it is: ```json\n{"score": 0.7}\n``` as you asked', None, 0.7),
-        ('{"score": 0.3, "assertions": [{"text": "bad", "passed": "no"}, "odd"]}', None, 0.3),
-        ("I think it is fine.", None, None),
-        ('{"score": 1.2}', None, None),
-        ('{"score": "0.9"}', None, None),
-        ("{}", None, None),
-        ("} {", None, None),
-        ('{"score": 1} {}', None, None),
-        ('[{"score": 1}, {"score": 0}]', None, None),
+        (reply(score=0.9, hits=["h"], misses=[], reasoning="ok"), 0.9),
+        (reply(score=0.3, assertions=[{"text": "bad", "passed": False, "evidence": "e"}]), 0.3),
+        (reply(**{"pass": True, "score": 0.85, "reason": "ok"}), 0.85),
+        (reply(**{"pass": True, "score": 0.1, "reason": "x"}), 0.1),
+        (reply(**{"pass": False, "score": 0.95, "reason": "x"}), 0),
+        (reply(assertions=[{"text": "a", "passed": True}, {"text": "b", "passed": False}]), 0.5),
+        ('```json\n{"score": 1}\n```', 1),
+        ('```\n{"score": 0}\n```\n', 0),
+        ('Here it is: ```json\n{"score": 0.7}\n``` as you asked', None),
+        ('{"score": 0.3, "assertions": [{"text": "bad", "passed": "no"}, "odd"]}', None),
+        ("I think it is fine.", None),
+        ('{"score": 1.2}', None),
+        ('{"score": "0.9"}', None),
+        ("{}", None),
+        ("} {", None),
+        ('{"score": 1} {}', None),
+        ('[{"score": 1}, {"score": 0}]', None),
     ],
 )
-async def test_what_a_reply_is_worth_here_and_in_agentv(
-    text: str, ours: float | None, theirs: float | None, judged: Graded
-) -> None:
-    for scoring, score in ((Scoring(), ours), (AGENTV, theirs)):
-        result, requests = await judged(options(), text, criteria="c", scoring=scoring)
-        assert (result.score, result.passed) == (score, (score or 0) >= 0.8)
-        if score is None:
-            assert "the judge's reply is unusable" in result.error
-            assert len(requests) == 2
-        else:
-            assert (result.error, result.usage.tokens_in) == (None, 10)
+async def test_what_a_reply_is_worth(text: str, score: float | None, judged: Graded) -> None:
+    result, requests = await judged(options(), text, criteria="c")
+    assert (result.score, result.passed) == (score, (score or 0) >= 0.8)
+    if score is None:
+        assert "the judge's reply is unusable" in result.error
+        assert len(requests) == 2
+    else:
+        assert (result.error, result.usage.tokens_in) == (None, 10)
 
 
 @pytest.mark.parametrize(("fields", "score"), [({"negate": True}, 0.1), ({"target": "nobody"}, 0.9)])
-async def test_a_negated_grader_and_another_judge_in_agentv(fields: Any, score: float, judged: Graded) -> None:
-    result, _ = await judged(options(**fields), reply(score=0.9), criteria="c", scoring=AGENTV)
+async def test_a_negated_grader_and_another_judge(fields: Any, score: float, judged: Graded) -> None:
+    result, _ = await judged(options(**fields), reply(score=0.9), criteria="c")
     assert result.score == pytest.approx(score, abs=1e-9)
 
 

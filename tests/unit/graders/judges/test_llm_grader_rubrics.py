@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.model.task import Scoring
-from tests.unit.graders.trials import AGENTV, Graded, said
+from tests.unit.graders.trials import Graded, said
 from tests.word_overlap_judge import WordOverlapJudge
 
 RANGES = [{"low": 0, "high": 4, "outcome": "bad"}, {"low": 5, "high": 10, "outcome": "good"}]
@@ -37,27 +36,24 @@ POINTS = marks(a=8, b=5)
 
 
 @pytest.mark.parametrize(
-    ("criteria", "said_of_them", "score", "theirs"),
+    ("criteria", "said_of_them", "score"),
     [
-        ([item("a"), item("b")], AB, 0.5, 0.5),
-        ([item("a", weight=9), item("b")], AB, 0.9, 0.9),
-        ([item("a"), item("c")], AB, 0.5, 1),
-        ([item("a"), item("b"), item("c", weight=0)], AB, 0.5, 0.5),
-        ([ranged("a"), ranged("b", weight=3)], POINTS, 0.575, 0.575),
-        ([ranged("a", weight=9), ranged("b", weight=0.1, min_score=0.6)], POINTS, 7.25 / 9.1, 7.25 / 9.1),
-        ([item("a"), ranged("b")], marks(a=True, b=5), 0.75, 0.75),
-        ([ranged("a"), ranged("c")], POINTS, 0.4, 0.8),
-        ([ranged("a", required=True)], POINTS, 0.8, 0.8),
+        ([item("a"), item("b")], AB, 0.5),
+        ([item("a", weight=9), item("b")], AB, 0.9),
+        ([item("a"), item("c")], AB, 0.5),
+        ([item("a"), item("b"), item("c", weight=0)], AB, 0.5),
+        ([ranged("a"), ranged("b", weight=3)], POINTS, 0.575),
+        ([ranged("a", weight=9), ranged("b", weight=0.1, min_score=0.6)], POINTS, 7.25 / 9.1),
+        ([item("a"), ranged("b")], marks(a=True, b=5), 0.75),
+        ([ranged("a"), ranged("c")], POINTS, 0.4),
+        ([ranged("a", required=True)], POINTS, 0.8),
     ],
 )
 async def test_the_score_is_the_weighted_mean(
-    criteria: list[dict[str, Any]], said_of_them: str, score: float, theirs: float, judged: Graded
+    criteria: list[dict[str, Any]], said_of_them: str, score: float, judged: Graded
 ) -> None:
     result, _ = await judged(rubrics(*criteria), said_of_them)
     assert result.score == pytest.approx(score, abs=1e-9)
-    as_agentv, _ = await judged(rubrics(*criteria), said_of_them, scoring=AGENTV)
-    assert as_agentv.score == pytest.approx(theirs, abs=1e-9)
-    assert len(as_agentv.checks) == sum(f'"id": "{criterion["id"]}"' in said_of_them for criterion in criteria)
 
 
 NOT_MET = "required items are not met: "
@@ -77,15 +73,13 @@ NOT_MET = "required items are not met: "
         (ranged("b", min_score=0.6), marks(a=True, b=5), ""),
     ],
 )
-async def test_a_required_item_that_is_not_met_is_fatal_but_in_agentv(
+async def test_a_required_item_that_is_not_met_is_fatal(
     criterion: dict[str, Any], said_of_it: str, fatal: str, judged: Graded
 ) -> None:
     rubric = rubrics(item("a", weight=99), criterion)
     result, _ = await judged(rubric, said_of_it)
     assert result.score >= 0.99
     assert (result.fatal, result.passed) == (fatal, not fatal)
-    as_agentv, _ = await judged(rubric, said_of_it, scoring=AGENTV)
-    assert (as_agentv.fatal, as_agentv.passed) == ("", True)
 
 
 async def test_each_item_has_a_check(judged: Graded) -> None:
@@ -99,7 +93,6 @@ async def test_each_item_has_a_check(judged: Graded) -> None:
     ]
 
 
-@pytest.mark.parametrize("scoring", [Scoring(), AGENTV], ids=["passgate", "AgentV"])
 @pytest.mark.parametrize(
     ("criterion", "said_of_it"),
     [
@@ -116,9 +109,9 @@ async def test_each_item_has_a_check(judged: Graded) -> None:
     ],
 )
 async def test_marks_that_stay_unusable_measure_nothing(
-    criterion: dict[str, Any], said_of_it: str, scoring: Scoring, judged: Graded
+    criterion: dict[str, Any], said_of_it: str, judged: Graded
 ) -> None:
-    result, _ = await judged(rubrics(criterion), said_of_it, scoring=scoring)
+    result, _ = await judged(rubrics(criterion), said_of_it)
     assert "the judge's reply is unusable" in result.error
 
 
@@ -130,11 +123,9 @@ async def test_marks_that_stay_unusable_measure_nothing(
         (item("a", weight=0), marks(a=True), "rubrics: no item has a weight above 0"),
     ],
 )
-async def test_what_measures_nothing_but_in_agentv(criterion: Any, said_of_it: str, error: str, judged: Graded) -> None:
+async def test_what_measures_nothing(criterion: Any, said_of_it: str, error: str, judged: Graded) -> None:
     result, _ = await judged(rubrics(criterion), said_of_it)
     assert error in result.error
-    result, _ = await judged(rubrics(criterion), said_of_it, scoring=AGENTV)
-    assert result.score == 0
 
 
 async def test_unusable_marks_may_be_repaired_once(judged: Graded) -> None:
@@ -152,15 +143,9 @@ async def test_votes_are_made_one_item_by_item(judged: Graded) -> None:
     assert (tie.score, tie.passed) == (0, False)
 
 
-async def test_votes_in_agentv_are_those_of_the_judges_that_mark_an_item(judged: Graded) -> None:
-    result, _ = await judged(rubrics(item("a"), item("b")), '{"checks": []}', AB, AB, votes=3, scoring=AGENTV)
-    assert (result.score, result.usage.tokens_in) == (0.5, 30)
-
-
-@pytest.mark.parametrize(("scoring", "fatal"), [(Scoring(), NOT_MET + "a"), (AGENTV, "")], ids=["passgate", "AgentV"])
-async def test_no_items_are_asked_of_an_agent_that_wrote_nothing(scoring: Scoring, fatal: str, judged: Graded) -> None:
-    result, requests = await judged(rubrics(item("a", required=True)), AB, answer="", scoring=scoring)
-    assert (result.score, result.passed, result.fatal, requests) == (0, False, fatal, [])
+async def test_no_items_are_asked_of_an_agent_that_wrote_nothing(judged: Graded) -> None:
+    result, requests = await judged(rubrics(item("a", required=True)), AB, answer="")
+    assert (result.score, result.passed, result.fatal, requests) == (0, False, NOT_MET + "a", [])
 
 
 async def test_the_judge_is_told_the_items(judged: Graded) -> None:
@@ -213,11 +198,10 @@ async def test_other_items_have_another_fingerprint(judged: Graded) -> None:
         (ranged("r", outcome=None), "bad", 0),
     ],
 )
-@pytest.mark.parametrize("scoring", [Scoring(), AGENTV], ids=["passgate", "AgentV"])
 async def test_a_judge_of_shared_words_finds_the_items_and_the_answer(
-    criterion: dict[str, Any], answer: str, score: float, scoring: Scoring, graded: Graded
+    criterion: dict[str, Any], answer: str, score: float, graded: Graded
 ) -> None:
     rubric = rubrics(criterion, ranged("other", weight=0))
-    result = await graded(rubric, said(answer), prompt="x", judge=WordOverlapJudge(), scoring=scoring)
+    result = await graded(rubric, said(answer), prompt="x", judge=WordOverlapJudge())
     assert result.error is None
     assert result.score == pytest.approx(score)

@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from passgate.tasks.model.task import Metric
-from tests.builders import SHIPPED
 from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 DIFFERS = "says something else than execution.threshold; keep one of them"
@@ -64,7 +63,10 @@ def test_a_wrapper_says_how_the_tests_of_its_suites_are_run(tmp_path: Path) -> N
         ({"run": {"timeout_seconds": 0}}, "run.timeout_seconds: must be more than 0"),
         ({"execution": {"timeout": 5}}, "execution.timeout: unknown key; did you mean 'timeout_seconds'?"),
         ({"experiment": [1]}, "experiment: expected a mapping, not [1]"),
-        ({"compat": "promptfoo"}, 'compat: the only value is agentv, not "promptfoo"'),
+        (
+            {"compat": "agentv"},
+            "compat: removed key: leave it out; docs/compatibility.md lists where AgentV computes other scores",
+        ),
     ],
 )
 def test_what_is_wrong_at_the_top_is_told_once(tmp_path: Path, top: dict[str, Any], problem: str) -> None:
@@ -82,13 +84,6 @@ def test_what_is_wrong_at_the_top_is_told_once(tmp_path: Path, top: dict[str, An
 )
 def test_a_time_limit_is_a_budget(tmp_path: Path, top: Any, said: Any, seconds: float) -> None:
     assert read_test(tmp_path, top, **said).one.budgets.max_seconds == seconds
-
-
-def test_scores_are_agentvs_where_the_file_or_the_policy_says_so(tmp_path: Path) -> None:
-    assert read_test(tmp_path).one.scoring.compat is None
-    assert read_test(tmp_path, {"compat": "agentv"}).one.scoring.compat == "agentv"
-    policy = SHIPPED.model_copy(update={"compat": "agentv"})
-    assert read_tests(tmp_path, SOUND, policy=policy).one.scoring.compat == "agentv"
 
 
 def test_what_is_not_for_one_test_is_a_warning(tmp_path: Path) -> None:

@@ -235,10 +235,7 @@ def test_what_all_tests_say_stands_above_them_and_what_some_say_with_them() -> N
     assert document["tests"][0]["run"] == {"repeat": 2}
 
 
-def test_the_mode_of_all_tests_is_that_of_the_file_and_suites_in_metadata_are_not() -> None:
-    compatible = a_task("a", scoring={"rule": "weighted_average", "compat": "agentv"})
-    assert eval_document("x", [compatible])["compat"] == "agentv"
-    assert "compat" not in eval_document("x", [compatible, a_task("b")])
+def test_suites_in_metadata_are_not_those_of_the_file() -> None:
     document = eval_document("x", [a_task("a", metadata={"suite": "adversarial"})])
     assert "suite" not in document
     assert document["tests"][0]["suite"] == "golden"
