@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from passgate.tasks.history.journal_transcripts import JournalTranscripts
 from passgate.tasks.history.run_store import RunStore
@@ -15,6 +15,9 @@ from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.reports.run_files import RUN_FILES
+
+if TYPE_CHECKING:
+    from passgate.tasks.reports.page.build import Going
 
 TRIALS_BESIDE: Final = 100
 """Trials beside those on the page that every run writes: to write all of a large run takes longer than to judge it."""
@@ -57,13 +60,17 @@ def append_step_summary(text: str) -> None:
             warn(f"cannot write the step summary {step_summary}: {error}. The verdict does not depend on it")
 
 
-def write_page(view: RunView, store: RunStore, masker: Masker, beside: int | None = None) -> None:
+def write_page(
+    view: RunView, store: RunStore, masker: Masker, beside: int | None = None, going: "Going | None" = None
+) -> None:
     """Write the page of a run, and beside it the files with at most so many of the trials that the page has no room
-    for; with all of them where no number is given. Raises `StorageError`.
+    for; with all of them where no number is given. `going` is the progress of a run without a verdict.
+
+    Raises `StorageError`.
     """
     from passgate.tasks.reports.page.build import PAGE, Key, articles_on_page, files_beside, page
 
     on_page, places = articles_on_page(view), dict[Key, str]()
     for file in files_beside(view, on_page, places, beside):
         store.write_report(file.name, masker.text(file.html))
-    store.write_report(PAGE, masker.text(page(view, places, on_page)))
+    store.write_report(PAGE, masker.text(page(view, places, on_page, going)))

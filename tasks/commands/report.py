@@ -19,7 +19,7 @@ from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows
 from passgate.tasks.report import view_of, write_page
-from passgate.tasks.reports.page.build import PAGE
+from passgate.tasks.reports.page.build import PAGE, Going
 
 
 class WrittenPage(NamedTuple):
@@ -40,10 +40,8 @@ class StoredRun(NamedTuple):
     view: RunView
     without_history: str = ""
     """Why it is without the history; empty where it is not."""
-    going_on: bool = False
-    """Whether the run has no verdict yet: that of the view is what its trials say so far."""
-    planned: int = 0
-    """The first trials of its tasks."""
+    going: Going | None = None
+    """The progress of a run without a verdict: the verdict of the view is then what its trials say so far."""
 
 
 def write_run_page(run_id: str, history: str | None) -> WrittenPage:
@@ -52,10 +50,22 @@ def write_run_page(run_id: str, history: str | None) -> WrittenPage:
     Raises `UsageError` for a run without a verdict, `StorageError`.
     """
     store = RunStore.of(run_id)
-    stored = stored_run(store, history)
+    return _write_page(store, stored_run(store, history))
+
+
+def write_latest_page(run_id: str) -> WrittenPage:
+    """Write the page of a run, also of one without a verdict: it then shows the trials that are done.
+
+    Raise `StorageError`.
+    """
+    store = RunStore.of(run_id)
+    return _write_page(store, stored_run(store) if store.has_verdict() else _unjudged_run(store))
+
+
+def _write_page(store: RunStore, stored: StoredRun) -> WrittenPage:
     plan = stored.view.plan
-    assert plan is not None  # noqa: S101 - stored_run has read it
-    write_page(stored.view, store, masker_of(plan))
+    assert plan is not None  # noqa: S101 - both kinds of StoredRun have read it
+    write_page(stored.view, store, masker_of(plan), going=stored.going)
     return WrittenPage(store.here / PAGE, stored.without_history)
 
 
@@ -75,18 +85,12 @@ def stored_run(store: RunStore, history: str | None = None) -> StoredRun:
     return StoredRun(view, known.missing)
 
 
-def followed_run(store: RunStore) -> StoredRun:
-    """The same of a run that may be going on: its verdict is then what its trials say so far.
-
-    Raises `StorageError`.
-    """
-    if store.has_verdict():
-        return stored_run(store)
+def _unjudged_run(store: RunStore) -> StoredRun:
     plan, trials = store.read_plan(), store.read_trials()
     known = known_before(plan, trials)
     verdict = judge(plan, plan.policy, trials, measure(plan, trials), known.baseline, "")
     view = view_of(verdict, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
-    return StoredRun(view, known.missing, going_on=True, planned=sum(task.k for task in plan.tasks))
+    return StoredRun(view, known.missing, Going(len(view.trials), sum(task.k for task in plan.tasks)))
 
 
 class KnownBefore(NamedTuple):

@@ -1,48 +1,24 @@
-"""View: the pages of all runs of this folder, made when somebody asks for them, also of a run that is going on."""
+"""View: an index of the runs of this folder, the page of each run, and the trend of each gate and agent, as files."""
 
-import json
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import ConfigDict, ValidationError
 
-from passgate.tasks.commands.report import StoredRun, followed_run
+from passgate.tasks.commands.report import write_latest_page
 from passgate.tasks.commands.trend_page import trend_page
 from passgate.tasks.errors import PassgateError
-from passgate.tasks.history.masking import masker_of
-from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.history.storage import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import GateName
-from passgate.tasks.reports.page.build import (
-    PAGE,
-    Going,
-    Key,
-    articles_on_page,
-    page,
-    trial_page,
-)
-from passgate.tasks.reports.page.runs import RunLine, error_page, runs_page
+from passgate.tasks.reports.page.build import PAGE
+from passgate.tasks.reports.page.runs import RunLine, runs_page
 
-HTML = "text/html; charset=utf-8"
-JSON = "application/json"
-_MOST_RUNS = 200
-
-
-class ServedPage(NamedTuple):
-    """What is answered to a request."""
-
-    content_type: str
-    text: str
-
-
-class _Fingerprint(NamedTuple):
-    """How far a run is: it changes when there is something new to show."""
-
-    judged: int
-    journal: int
+INDEX: Final = STATE_FOLDER / "pages" / "index.html"
+_RUNS: Final = STATE_FOLDER / "runs"
+_MOST_RUNS: Final = 200
 
 
 class _SuiteHead(Frozen):
@@ -69,105 +45,86 @@ class _VerdictHead(Frozen):
     measurement: _MeasurementHead
 
 
-class Viewer:
-    """Answers requests for pages by their paths. Every request reads what is on disk now."""
+class WrittenPages(NamedTuple):
+    """The pages that are written."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or STATE_FOLDER / "runs"
-        self._heads: dict[str, tuple[int, RunLine]] = {}
-        self._views: dict[str, tuple[_Fingerprint, StoredRun]] = {}
+    page: Path
+    """The page to open: that of the run that was asked for, or the index."""
+    left_out: tuple[str, ...]
+    """Which pages are missing, and why."""
 
-    def answer(self, path: str) -> ServedPage | None:
-        """The page at a path without its token, as in `runs/RUN/report.html` or `trend/GATE/AGENT`; `None` where there
-        is none.
 
-        Raises `PassgateError` for a run that cannot be read.
-        """
-        match path.split("/", 2):
-            case [""]:
-                return ServedPage(HTML, runs_page(self._lines()))
-            case ["trend", gate, agent] if gate in list(GateName) and agent:
-                return ServedPage(HTML, trend_page(GateName(gate), agent, home="../../"))
-            case ["runs", run_id, rest] if run_id in self._names():
-                return self._of_run(run_id, rest)
-            case _:
-                return None
+def write_pages(run: str | None = None) -> WrittenPages:
+    """Write the index of the newest runs, the pages that runs lack or that are out of date, and all trend pages.
 
-    def _names(self) -> list[str]:
-        """The runs of the folder, the newest first."""
-        if not self._folder.is_dir():
-            return []
-        return sorted((entry.name for entry in self._folder.iterdir() if entry.is_dir()), reverse=True)
+    Write the page of `run` in any case. Raise `PassgateError` if this page or the index cannot be written.
+    """
+    page, failures = INDEX, list[str]()
+    if run is not None:
+        written = write_latest_page(run)
+        page = written.file
+        failures += [f"the page shows no history: {written.without_history}"] if written.without_history else []
+    folders = sorted((folder for folder in _RUNS.glob("*") if folder.is_dir()), reverse=True)[:_MOST_RUNS]
+    failures += _write_outdated_pages(folders)
+    lines = [_run_line(folder) for folder in folders]
+    trends = dict[tuple[str, str], str]()
+    failures += _write_trends(dict.fromkeys((one.gate, one.agent) for one in lines if one.measured), trends)
+    _storage().write(INDEX.name, runs_page(lines, trends).encode("utf-8", "replace"))
+    return WrittenPages(page, tuple(failures))
 
-    def _lines(self) -> list[RunLine]:
-        return [self._line(run_id) for run_id in self._names()[:_MOST_RUNS]]
 
-    def _line(self, run_id: str) -> RunLine:
-        file = self._folder / run_id / "verdict.json"
+def _write_outdated_pages(folders: Iterable[Path]) -> Iterator[str]:
+    """Write the pages and yield why a page cannot be written."""
+    for folder in folders:
+        if not _has_latest_page(folder):
+            try:
+                write_latest_page(folder.name)
+            except PassgateError as error:
+                yield f"the run {folder.name} has no up-to-date page: {error}"
+
+
+def _has_latest_page(folder: Path) -> bool:
+    page = folder / PAGE
+    sources = [file for pattern in ("verdict.json", "journal*.jsonl") for file in folder.glob(pattern)]
+    # A run at a URL has no journal here, so nothing says whether its page is up to date before it has a verdict.
+    if not sources or not page.is_file():
+        return False
+    return max(file.stat().st_mtime_ns for file in sources) <= page.stat().st_mtime_ns
+
+
+def _write_trends(pairs: Iterable[tuple[str, str]], links: dict[tuple[str, str], str]) -> Iterator[str]:
+    """Write the trend of each gate and agent and add its link. Yield why a page cannot be written."""
+    for gate, agent in pairs:
+        # The name of a run's folder can contain anything in place of the gate.
+        if gate not in list(GateName) or not agent:
+            continue
+        # An agent can be a command line: a digest is always a valid file name.
+        name = f"trend-{gate}-{hashlib.sha256(agent.encode('utf-8', 'replace')).hexdigest()[:16]}.html"
         try:
-            changed = file.stat().st_mtime_ns
-            if run_id not in self._heads or self._heads[run_id][0] != changed:
-                self._heads[run_id] = changed, _line_of(run_id, file.read_bytes())
-            return self._heads[run_id][1]
-        except (OSError, ValidationError):
-            return RunLine(run_id)
-
-    def _of_run(self, run_id: str, rest: str) -> ServedPage | None:
-        store = RunStore.of(run_id)
-        if rest == "state":
-            return ServedPage(JSON, json.dumps(self._progress(run_id)))
-        stored = self._stored(run_id, store)
-        if rest == PAGE:
-            return ServedPage(HTML, self._page(stored))
-        name, _, number = rest.removeprefix("trials/").rpartition("/")
-        if not rest.startswith("trials/") or not number.isdigit():
-            return None
-        key = name, int(number)
-        shown = trial_page(stored.view, key, back="../" * (rest.count("/")) + PAGE)
-        return None if shown is None else ServedPage(HTML, _masked(stored.view, shown))
-
-    def _page(self, stored: StoredRun) -> str:
-        view = stored.view
-        here = articles_on_page(view)
-        keys: list[Key] = [(f"{one.suite}/{one.task_id}", one.trial) for one in view.trials]
-        places: Mapping[Key, str] = {key: f"trials/{key[0]}/{key[1]}" for key in keys if key not in here}
-        going = Going(len(view.trials), stored.planned) if stored.going_on else None
-        return _masked(view, page(view, dict(places), here, home="../../", going=going))
-
-    def _progress(self, run_id: str) -> _Fingerprint:
-        folder = self._folder / run_id
-        judged = folder / "verdict.json"
-        return _Fingerprint(
-            judged.stat().st_mtime_ns if judged.exists() else 0,
-            sum(part.stat().st_size for part in folder.glob("journal*.jsonl")),
-        )
-
-    def _stored(self, run_id: str, store: RunStore) -> StoredRun:
-        progress = self._progress(run_id)
-        known = self._views.get(run_id)
-        if known is None or known[0] != progress:
-            known = progress, followed_run(store)
-            self._views = {run_id: known}  # One is enough: readers look at one run at a time
-        return known[1]
+            html = trend_page(GateName(gate), agent, home=INDEX.name)
+            _storage().write(name, html.encode("utf-8", "replace"))
+            links[gate, agent] = name
+        except PassgateError as error:
+            yield f"{gate} of {agent} has no trend page: {error}"
 
 
-def _line_of(run_id: str, content: bytes) -> RunLine:
-    head = _VerdictHead.model_validate_json(content)
+def _storage() -> LocalStorage:
+    return LocalStorage(INDEX.parent)
+
+
+def _run_line(folder: Path) -> RunLine:
+    has_page = (folder / PAGE).is_file()
+    try:
+        head = _VerdictHead.model_validate_json((folder / "verdict.json").read_bytes())
+    except (OSError, ValidationError):
+        return RunLine(folder.name, has_page=has_page)
     suites = head.measurement.suites
     return RunLine(
-        run_id,
+        folder.name,
         head.decision,
         head.agent,
         sum(suite.trials_passed for suite in suites),
         sum(suite.trials_measured for suite in suites),
         head.measurement.cost,
+        has_page,
     )
-
-
-def _masked(view: RunView, html: str) -> str:
-    return masker_of(view.plan).text(html) if view.plan else html
-
-
-def why_not(error: PassgateError) -> str:
-    """The page for a run that cannot be read."""
-    return error_page(str(error))

@@ -1,82 +1,71 @@
-"""`passgate view`: the pages of all runs, served on the loopback."""
+"""`passgate view`: the pages of all runs, written and opened."""
 
+import json
 import os
 import shutil
-import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-import httpx
 import pytest
 from playwright.sync_api import sync_playwright
 
-from passgate.flows.cli.view import application
+from passgate.flows.cli import terminal
 from tests.builders import a_finished, a_plan, a_policy, a_task
-from tests.cli.commands import refused
-from tests.project import Project
+from tests.cli.commands import Here, told
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LIMIT = 300  # Seconds: a busy machine takes long
+INDEX = ".passgate/pages/index.html"
+RUN = "20260131T000000Z-ci_merge-ffff"
 
 
-@contextmanager
-def viewer(project: Project, *options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """The command, and the address that it says."""
-    with project.started(project.command("view", *options)) as process:
-        assert process.stdout is not None
-        yield process, process.stdout.readline().strip()
+def a_started_run(here: Here) -> None:
+    task = a_task()
+    plan = a_plan(task, run_id=RUN, policy=a_policy(suites=["golden"]))
+    here.write(f".passgate/runs/{RUN}/plan.json", plan.model_dump_json(exclude_unset=True))
+    here.write(f".passgate/runs/{RUN}/journal.jsonl", f"{a_finished(task, 0).model_dump_json()}\n")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_interrupted(bare_project: Project, kind: signal.Signals) -> None:
-    with viewer(bare_project) as (process, address), httpx.Client(timeout=LIMIT, trust_env=False) as client:
-        assert address.startswith("http://127.0.0.1:")
-        answer = client.get(address)
-        assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
-        assert "There are no runs yet" in answer.text
-        without_token = address.rstrip("/").rpartition("/")[0]
-        for path in ("/", "/x/", "/runs/", "/%FF/"):
-            assert client.get(f"{without_token}{path}").status_code == 404
-        # The client's connection is still open.
-        process.send_signal(kind)
-        _, errors = process.communicate()
-    assert (process.returncode, errors) == (130, "passgate: interrupted\n")
+def test_the_pages_are_written_and_the_path_is_printed(here: Here) -> None:
+    assert told(here, "view") == f"{INDEX}\n"
+    assert "There are no runs yet" in (here.path / INDEX).read_text()
+    a_started_run(here)
+    page = f".passgate/runs/{RUN}/report.html"
+    assert json.loads(told(here, "view", "last", "--json")) == {"page": page}
+    assert f"../runs/{RUN}/report.html" in (here.path / INDEX).read_text()
+    assert "1 of 3 trials were done" in (here.path / page).read_text()
 
 
-@pytest.mark.slow
-def test_a_port_that_is_taken_is_told(bare_project: Project) -> None:
-    with viewer(bare_project, "--quiet") as (_, address):
-        port = address.split(":")[2].partition("/")[0]
-        assert "choose another one with --port" in refused(bare_project, "view", "--port", port)
-
-
-async def test_only_who_knows_the_token_gets_an_answer(bare_project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(bare_project.path)
-    transport = httpx.ASGITransport(app=application("right-token"))
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-        assert (await client.get("/right-token/")).status_code == 200
-        assert (await client.get("/right-token/runs/none/report.html")).status_code == 404
-        assert (await client.post("/right-token/")).status_code == 405
-        for path in ("/", "/wrong-token/", "/right-toke/", "/right-token-/", "/%C3%A9/", "/right-token"):
-            assert (await client.get(path)).status_code == 404
+@pytest.mark.parametrize(
+    ("options", "on_a_screen", "opens"),
+    [
+        ((), True, True),
+        ((), False, False),
+        (("--json",), True, False),
+        (("--no-open",), True, False),
+        (("--open",), False, True),
+    ],
+)
+def test_the_page_is_opened_on_a_screen_or_where_it_is_asked_for(
+    here: Here, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], on_a_screen: bool, opens: bool
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(terminal, "is_screen", lambda: on_a_screen)
+    monkeypatch.setattr(terminal, "open_in_browser", opened.append)
+    told(here, "view", *options)
+    assert opened == ([(here.path / INDEX).as_uri()] if opens else [])
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
-def test_the_page_of_a_run_that_goes_on_follows_it(bare_project: Project) -> None:
-    run_id, task = "20260131T000000Z-ci_merge-ffff", a_task()
-    plan = a_plan(task, run_id=run_id, policy=a_policy(suites=["golden"]))
-    run = bare_project.write(f".passgate/runs/{run_id}/plan.json", plan.model_dump_json(exclude_unset=True)).parent
+def test_a_browser_goes_from_the_index_to_a_run(here: Here) -> None:
+    a_started_run(here)
+    told(here, "view")
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with viewer(bare_project, "last", "--quiet") as (_, address), sync_playwright() as playwright:
-        assert address.endswith(f"/runs/{run_id}/report.html")
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=LIMIT * 1000)
         tab = browser.new_page()
-        tab.goto(address, timeout=LIMIT * 1000)
-        assert "0 of 3 trials are done" in tab.locator("#live").inner_text()
-        (run / "journal.jsonl").write_text(f"{a_finished(task, 0).model_dump_json()}\n", encoding="utf-8")
-        tab.get_by_text("1 of 3 trials are done").wait_for(timeout=LIMIT * 1000)
+        tab.set_default_timeout(LIMIT * 1000)
+        tab.goto((here.path / INDEX).as_uri())
+        tab.get_by_role("link", name=RUN).click()
+        assert "1 of 3 trials were done" in tab.locator(".live").inner_text()
         assert "yes" in tab.locator("[id='golden/say-yes/0']").inner_text()
         browser.close()

@@ -18,7 +18,12 @@ def test_the_usage_of_every_command() -> None:
     assert set(usages) == set(COMMANDS)
     assert cells(section("docs/commands.md", "Commands")) == list(usages)
     for name, command in COMMANDS.items():
-        given = {flag for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
+        given = {
+            flag
+            for parameter in command.params
+            for flag in (*parameter.opts, *parameter.secondary_opts)
+            if flag.startswith("--")
+        }
         assert set(re.findall(r"--[a-z-]+", usages[name])) == given - {"--help"}, name
 
 
@@ -30,7 +35,12 @@ def test_every_command_in_the_text_is_one() -> None:
 
 
 def test_every_option_in_the_text_is_one() -> None:
-    options = {flag for command in COMMANDS.values() for parameter in command.params for flag in parameter.opts}
+    options = {
+        flag
+        for command in COMMANDS.values()
+        for parameter in command.params
+        for flag in (*parameter.opts, *parameter.secondary_opts)
+    }
     of_others = {"docs/compatibility.md", "docs/prefect.md"}
     for page in (page for page in PAGES if page.startswith("docs/") and page not in of_others):
         for flag in re.findall(r"`(--[a-z-]+)", PAGES[page]):

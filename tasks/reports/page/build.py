@@ -64,13 +64,11 @@ class _Trials:
         return self._template.render(one=one, heading="Trial").strip()
 
 
-def page(
-    view: RunView, beside: dict[Key, str], here: dict[Key, str], *, home: str = "", going: Going | None = None
-) -> str:
+def page(view: RunView, beside: dict[Key, str], here: dict[Key, str], going: Going | None = None) -> str:
     """The page of a run: one HTML file that needs nothing from elsewhere.
 
-    `beside` says which file shows a trial that the page does not, `here` has the trials that it shows. `home` is the
-    link to the pages of all runs, `going` how far a run is that has no verdict yet.
+    `beside` says which file shows a trial that the page does not, `here` has the trials that it shows. `going` says how
+    far a run is that has no verdict yet.
     """
     links, trials = Links(here, beside), by_task(view.trials)
     run = run_page(view, links)
@@ -91,9 +89,7 @@ def page(
         )
     detailed, missing = {one.row.anchor for one in sections}, _left(view, here | beside)
     template = templates().get_template("run.html.j2")
-    return template.render(
-        run=run, sections=sections, detailed=detailed, not_written=len(missing), home=home, going=going
-    )
+    return template.render(run=run, sections=sections, detailed=detailed, not_written=len(missing), going=going)
 
 
 def _pair(trials: Sequence[Trial]) -> list[Trial]:
@@ -157,17 +153,3 @@ def _left(view: RunView, here: Mapping[Key, str]) -> list[Trial]:
         if (name, trial.trial) not in here and trial.status not in _UNMEASURED
     ]
     return sorted(left, key=lambda trial: trial.status is TrialStatus.PASSED)
-
-
-def trial_page(view: RunView, key: Key, back: str) -> str | None:
-    """A page with one trial; `None` where the run has none of this name and number. `back` links to the run's page.
-
-    Raises `StorageError`.
-    """
-    name, number = key
-    trial = next((one for one in by_task(view.trials).get(name, ()) if one.trial == number), None)
-    if trial is None:
-        return None
-    html = _Trials(view).html(trial, _IN_FILE)
-    template = templates().get_template("beside.html.j2")
-    return template.render(run_id=view.verdict.run_id, back=back, tasks=[(anchor(name), [html])])

@@ -57,5 +57,5 @@ def content_policy(style: str, script: str) -> str:
     )
     return (
         f"default-src 'none'; style-src 'sha256-{of_style}'; script-src 'sha256-{of_script}'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'"
+        "base-uri 'none'; form-action 'none'"
     )

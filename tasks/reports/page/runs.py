@@ -2,12 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import quote
 
 from passgate.tasks.model.run_view import EarlierRun
-from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.page.charts import Spark, spark
@@ -31,6 +29,7 @@ class RunLine(NamedTuple):
     passed: int = 0
     measured: int = 0
     cost: float | None = None
+    has_page: bool = True
 
     @property
     def started(self) -> str:
@@ -74,15 +73,10 @@ class _RunsOfAgent(NamedTuple):
     def by(self) -> str:
         return _shown_agent(self.agent)
 
-    @property
-    def trend(self) -> str:
-        """The link to the page of its trend; empty without one: the name of a run can say anything of its gate."""
-        return f"trend/{self.gate}/{quote(self.agent, safe='')}" if self.gate in list(GateName) and self.agent else ""
 
-
-def runs_page(lines: Sequence[RunLine]) -> str:
-    """The page with all runs, the newest first."""
-    return templates().get_template("runs.html.j2").render(lines=lines, series=_series(lines))
+def runs_page(lines: Sequence[RunLine], trends: Mapping[tuple[str, str], str]) -> str:
+    """Render the page with all runs, the newest first. `trends` has the link to the trend of each gate and agent."""
+    return templates().get_template("runs.html.j2").render(lines=lines, series=_series(lines), trends=trends)
 
 
 def _series(lines: Sequence[RunLine]) -> list[_RunsOfAgent]:
@@ -93,8 +87,3 @@ def _series(lines: Sequence[RunLine]) -> list[_RunsOfAgent]:
     return [
         _RunsOfAgent(gate, agent, spark(runs[:_SPARK_RUNS][::-1])) for (gate, agent), runs in sorted(groups.items())
     ]
-
-
-def error_page(message: str) -> str:
-    """A page that only says what is wrong."""
-    return templates().get_template("error.html.j2").render(message=line(message, 4000))

@@ -58,25 +58,6 @@
     });
   }
 
-  const live = one("live");
-  if (live) {
-    let seen;
-    const follow = async () => {
-      try {
-        const answer = await fetch(live.dataset.state, { cache: "no-store" });
-        const state = await answer.text();
-        // Whoever types is not to lose what they have typed.
-        const typing = ["INPUT", "SELECT"].includes(document.activeElement.tagName);
-        if (answer.ok && seen !== undefined && state !== seen && !typing) location.reload();
-        seen = seen === undefined ? state : seen;
-      } catch {
-        // The viewer has ended; whoever starts it again reloads the page.
-      }
-      setTimeout(follow, 2000);
-    };
-    follow();
-  }
-
   const search = one("search");
   if (search) {
     const sections = [...document.querySelectorAll("section.task")];
