@@ -53,7 +53,7 @@ constraints:
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[graders,plot,dask,ray,s3,otel]" --group dev --group llm
+	$(BIN)/python -m pip install --quiet --editable ".[graders,dask,ray,s3,otel]" --group dev --group llm
 	head -n 1 constraints.txt > constraints.new
 	$(BIN)/python -m pip freeze --exclude-editable >> constraints.new
 	mv constraints.new constraints.txt
@@ -64,7 +64,7 @@ install: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[graders,plot,dask,ray,s3,otel]" --group dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[graders,dask,ray,s3,otel]" --group dev
 	touch $(INSTALLED)
 
 install-llm: $(INSTALLED_LLM)

@@ -51,7 +51,7 @@ def forecast(
     found = make_forecast(plan, basis_of_options(plan, assume, rates), gates=runs, seed=seed)
     answer(lambda: forecast_text(found, width=width(), color=color()), lambda: found, as_json=as_json, quiet=quiet)
     if plot is not None:
-        from passgate.tasks.reports.plots import forecast_plot
+        from passgate.tasks.reports.forecast_plot import forecast_plot
 
         write_plot(plot, forecast_plot(found))
         # On standard error: standard output may be JSON.

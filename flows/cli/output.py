@@ -45,19 +45,18 @@ def say_verdict(verdict: "Verdict", text: Callable[[], str], *, as_json: bool, q
         say(printable(verdict.headline, LONGEST_MESSAGE) if quiet else text())
 
 
-def put(content: str | bytes, output: Path | None) -> None:
+def put(content: str, output: Path | None) -> None:
     """Print the content, or write it whole to a file. Raise `UsageError`.
 
     A pipe, a device or a link that is there is written into, not replaced.
     """
     from passgate.flows.cli.terminal import say
 
-    if output is None and isinstance(content, str):
+    if output is None:
         say(content)
         return
-    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     with open_output(output) as stream:
-        stream.write(data)
+        stream.write(content.encode("utf-8", "replace"))
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """`passgate trend`: what has changed in the history, and how the suites do."""
 
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,10 +18,6 @@ class TrendFormat(StrEnum):
 
     TABLE = "table"
     JSON = "json"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-    PNG = "png"
-    SVG = "svg"
     HTML = "html"
 
 
@@ -39,10 +34,6 @@ _OF_SUFFIX = {
     "": TrendFormat.TABLE,  # standard output, a pipe, a device
     ".txt": TrendFormat.TABLE,
     ".json": TrendFormat.JSON,
-    ".csv": TrendFormat.CSV,
-    ".md": TrendFormat.MARKDOWN,
-    ".png": TrendFormat.PNG,
-    ".svg": TrendFormat.SVG,
     ".html": TrendFormat.HTML,
 }
 
@@ -105,30 +96,15 @@ def _format_of(output: Path | None) -> TrendFormat:
     return _OF_SUFFIX[suffix]
 
 
-def _rendered(trend: "Trend", chosen: TrendFormat, *, periods: bool) -> str | bytes:
+def _rendered(trend: "Trend", chosen: TrendFormat, *, periods: bool) -> str:
     from passgate.flows.cli.terminal import color, width
-    from passgate.tasks.reports import trend_files
     from passgate.tasks.reports.trend import trend_screen
+    from passgate.tasks.reports.trend_files import trend_html, trend_json
 
-    texts: dict[TrendFormat, Callable[[Trend], str]] = {
-        TrendFormat.JSON: trend_files.trend_json,
-        TrendFormat.CSV: trend_files.trend_csv,
-        TrendFormat.MARKDOWN: trend_files.trend_markdown,
-    }
-    if chosen in texts:
-        return texts[chosen](trend)
-    if chosen is TrendFormat.TABLE:
-        return trend_screen(trend, width=width(), color=color(), periods=periods)
-    return _drawn(trend, chosen)
-
-
-def _drawn(trend: "Trend", chosen: TrendFormat) -> str | bytes:
-    from passgate.tasks.commands.trend_page import drawn
-    from passgate.tasks.reports import plots
-    from passgate.tasks.reports.trend_files import trend_html
-
-    if chosen is TrendFormat.PNG:
-        return plots.trend_image(trend.points, trend.changes)
-    if chosen is TrendFormat.SVG:
-        return plots.trend_plot(trend.points, trend.changes)
-    return trend_html(trend, drawn(trend))
+    match chosen:
+        case TrendFormat.TABLE:
+            return trend_screen(trend, width=width(), color=color(), periods=periods)
+        case TrendFormat.JSON:
+            return trend_json(trend)
+        case TrendFormat.HTML:
+            return trend_html(trend)

@@ -9,8 +9,6 @@ from passgate.tasks.formats.loading import policy_or_default
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.task import GateName
-from passgate.tasks.model.trend import Trend
-from passgate.tasks.reports import plots
 from passgate.tasks.reports.trend_files import trend_html
 
 GATES: Final = "gates.yaml"
@@ -29,12 +27,4 @@ def trend_page(gate: GateName, agent: str, *, home: str, gates: Path | None = No
         found = read_trend(history, TrendRequest(gate, agent, branch=branch)).trend
     except UsageError:
         branch, found = "", read_trend(history, TrendRequest(gate, agent)).trend
-    return trend_html(found, drawn(found), home=home, branch=branch)
-
-
-def drawn(trend: Trend) -> str:
-    """The plot of a trend as SVG; empty where there is no matplotlib."""
-    try:
-        return plots.trend_plot(trend.points, trend.changes)
-    except UsageError:
-        return ""
+    return trend_html(found, home=home, branch=branch)

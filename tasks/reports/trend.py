@@ -1,14 +1,11 @@
 """The trend on one screen: what changed since when and by which task, then how each suite does."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from passgate.tasks.model.baseline import TrendPoint
-from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, Trend, TrendChange, TrendPeriod
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import NAME, Marked, columns, heading, plain_table, rendered
@@ -120,13 +117,6 @@ def per_verdict(trend: Trend) -> str:
     if trend.cost_per_verdict is not None:
         cost = f" and {figures.dollars(trend.cost_per_verdict)} (mean)"
     return f"A verdict took {time} (median){cost} in the last 7 days."
-
-
-def by_suite(points: Iterable[TrendPoint]) -> Iterator[tuple[Suite, tuple[TrendPoint, ...]]]:
-    """The suites that have points, in their usual order, each with its points from the oldest on."""
-    ordered = sorted(points, key=lambda point: (list(Suite).index(point.suite), point.started_at, point.run_id))
-    for suite, of_suite in groupby(ordered, key=lambda point: point.suite):
-        yield suite, tuple(of_suite)
 
 
 def _level(change: TrendChange, level: float) -> str:

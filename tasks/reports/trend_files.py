@@ -1,11 +1,7 @@
-"""The trend as JSON, CSV, Markdown and HTML."""
-
-import csv
-from functools import partial
-from io import StringIO
+"""The trend as JSON and HTML."""
 
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import Trend, TrendChange, TrendPeriod
+from passgate.tasks.model.trend import Trend, TrendChange
 from passgate.tasks.reports import escape
 from passgate.tasks.reports.console import NAME
 from passgate.tasks.reports.trend import (
@@ -26,7 +22,6 @@ from passgate.tasks.reports.trend import (
 )
 
 _NamedTable = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _HTML = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
@@ -34,8 +29,8 @@ _HTML = """<!doctype html>
 <style>
 {{ style|safe }}
 .trend td, .trend th { text-align: right; } .trend :is(th, td):first-child { text-align: left; }
-svg { background: #fff; max-width: 100%; height: auto; } figure { margin: 0 0 .8rem; }
-svg.line { background: none; width: 100%; max-width: 60rem; } svg.line line { stroke: var(--line); }
+figure { margin: 0 0 .8rem; }
+svg.line { width: 100%; max-width: 60rem; height: auto; } svg.line line { stroke: var(--line); }
 svg.line polyline { fill: none; stroke: var(--now); stroke-width: 2; } svg.line circle { fill: var(--now); }
 li.worse { font-weight: 600; }
 small { color: var(--dim); overflow-wrap: anywhere; }
@@ -44,8 +39,7 @@ small { color: var(--dim); overflow-wrap: anywhere; }
 {% endif %}<main class="trend">
 <h1>{{ headline }}</h1>
 {% if branch %}<p class="dim">Runs on {{ branch }}.</p>{% endif %}
-{% if plot %}<h2>Runs</h2>{{ plot }}
-{% elif lines %}<h2>Runs</h2>
+{% if lines %}<h2>Runs</h2>
 {% for line in lines %}<figure><figcaption>{{ line.label }}</figcaption>
 <svg class="line" viewBox="0 0 600 60" role="img" aria-label="{{ line.label }}"><line x1="0" y1="8" x2="600" y2="8"/>
 <line x1="0" y1="52" x2="600" y2="52"/><polyline points="{{ line.points }}"/>
@@ -74,36 +68,9 @@ def trend_json(trend: Trend) -> str:
     return trend.model_dump_json(indent=2) + "\n"
 
 
-def trend_csv(trend: Trend) -> str:
-    """A row per suite and period, with every field; what is not known is empty."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(TrendPeriod.model_fields)
-    for period in trend.periods:
-        writer.writerow([_cell(value) for value in period.model_dump(mode="json").values()])
-    return text.getvalue()
-
-
-def trend_markdown(trend: Trend) -> str:
-    """The screen as Markdown."""
-    new, earlier = new_and_earlier(trend)
-    lines = [f"## {escape.markdown(headline(trend))}", "", f"### Changed since {trend.since}", ""]
-    lines += [_item(change) for change in new] or [no_changes_text(trend) if not earlier else "Nothing."]
-    if earlier:
-        lines += ["", "### Changed earlier", "", *(_item(change) for change in earlier)]
-    for title, header, rows in _tables(trend):
-        cells = (" | ".join(escape.markdown(cell) for cell in row) for row in rows)
-        lines += ["", f"### {title}", "", f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-        lines += [f"| {row} |" for row in cells]
-    return "\n".join([*lines, "", per_verdict(trend), ""])
-
-
-def trend_html(trend: Trend, plot: str, *, home: str = "", branch: str = "") -> str:
-    """The screen as one self-contained page; `plot` is an SVG of ours, or empty. `home` is a link to all runs, `branch`
-    the only one whose runs are in it.
-    """
+def trend_html(trend: Trend, *, home: str = "", branch: str = "") -> str:
+    """The screen as one self-contained page. `home` is a link to all runs, `branch` the only one shown."""
     from jinja2 import Environment
-    from markupsafe import Markup
 
     from passgate.tasks.reports.page.charts import value_lines
     from passgate.tasks.reports.page.environment import page_style
@@ -118,7 +85,6 @@ def trend_html(trend: Trend, plot: str, *, home: str = "", branch: str = "") -> 
             changed=[(title, [_entry(change) for change in changes]) for title, changes in changed],
             nothing=no_changes_text(trend) if not trend.changes else "Nothing.",
             tables=[(title, header, [map(_text, row) for row in rows]) for title, header, rows in _tables(trend)],
-            plot=Markup(plot[plot.find("<svg") :]) if plot else "",  # noqa: S704 - matplotlib has escaped its texts
             lines=value_lines(trend.points),
             per_verdict=per_verdict(trend),
             home=home,
@@ -153,18 +119,5 @@ def _mark(change: TrendChange) -> str:
     return f"{WORSE} worse:" if change.is_worse else f"{BETTER} better:"
 
 
-def _item(change: TrendChange) -> str:
-    text = partial(escape.markdown, limit=NAME)
-    return f"- {_mark(change)} {change_text(change, text)} ({between_text(change, text)})"
-
-
 def _text(text: str) -> str:
     return escape.printable(text, NAME)
-
-
-def _cell(value: object) -> object:
-    """A value for a spreadsheet, which takes a text that begins like a formula for one."""
-    if not isinstance(value, str):
-        return value
-    shown = escape.printable(value, NAME)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown

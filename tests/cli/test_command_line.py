@@ -13,7 +13,7 @@ from tests.gates import shell_agent
 from tests.project import Project
 
 COMMANDS = ("run", "try", "validate", "judge", "trend", "doctor", "init")
-LARGE = {"prefect", "pandas", "pyarrow", "matplotlib"}
+LARGE = {"prefect", "pandas", "pyarrow"}
 MODELS = {"pydantic", "passgate.tasks.model.task", "passgate.tasks.reports.figures"}
 
 

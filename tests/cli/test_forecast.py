@@ -40,7 +40,6 @@ def forecast(project: Here, *arguments: str, gate: str = "release_candidate") ->
 
 
 def test_the_seeds_gate_on_its_first_day_and_its_picture(strict: Here) -> None:
-    pytest.importorskip("matplotlib")
     result = exits(strict, 0, "forecast", "release_candidate", *ASSUMED, "--plot", "forecast.svg")
     assert re.search(r"FAIL +45 %", result.stdout)
     assert "regression: {mode: evidence}" in result.stdout

@@ -74,7 +74,7 @@ def test_json_is_one_document_and_quiet_prints_no_result(recorded: Here, words: 
     "words",
     [
         ("init", "gates.yaml/below"),
-        ("trend", "--output", "none/trend.csv"),
+        ("trend", "--output", "none/trend.json"),
         ("history", "export", "none/rows.csv"),
         ("forecast", "nightly", "--assume", "0.9", "--runs", "100", "--plot", "none/plot.svg"),
         ("convert", "suites", "--to", "eval", "--out", "gates.yaml/EVAL.yaml", "--lossy"),
