@@ -11,7 +11,6 @@ import typer
 
 from passgate.flows.cli import options
 from passgate.flows.cli.completion import complete_runs
-from passgate.tasks.model.export import ExportedRows, TableFormat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,60 +114,6 @@ def show(
     as_json = as_json or output_format is ShownFormat.JSON
     answer(lambda: run_summary(details, width=width(), color=color()), lambda: details, as_json=as_json, quiet=quiet)
     return 0
-
-
-@history.command()
-def export(
-    output: Annotated[Path, typer.Argument(metavar="FILE", help="The file, or - for standard output.")],
-    gates: options.GatesOption = "gates.yaml",
-    history: options.HistoryOption = None,
-    rows: Annotated[
-        ExportedRows, typer.Option(help="A row per trial, or per run and eval task.")
-    ] = ExportedRows.TRIALS,
-    output_format: Annotated[
-        TableFormat | None, typer.Option("--format", help="Default: as the file's name ends, else jsonl.")
-    ] = None,
-    since: options.SinceOption = options.FIRST_DAY,
-    until: options.UntilOption = options.LAST_DAY,
-    gate: options.OnlyGateOption = None,
-    suite: options.OnlySuiteOption = None,
-    agent: Annotated[str | None, typer.Option(metavar="SPEC", help="Only runs of this agent.")] = None,
-    as_json: options.JsonOption = False,
-    quiet: options.QuietOption = False,
-) -> int:
-    """Write the trials or the summaries of the history to a file."""
-    from passgate.flows.cli.output import json_text, open_output
-    from passgate.flows.cli.terminal import say
-    from passgate.tasks.commands.history_export import ExportRequest, exported, exported_schema
-    from passgate.tasks.errors import UsageError
-    from passgate.tasks.history.dataset import Days
-    from passgate.tasks.reports import figures
-    from passgate.tasks.reports.messages import warn
-    from passgate.tasks.reports.table_files import write_rows
-
-    place = None if str(output) == "-" else output
-    if place is None and as_json:
-        raise UsageError("--json prints a document about the file: name one, or leave out --json")
-    chosen = output_format or _format_of(output)
-    if place is None and chosen is TableFormat.PARQUET and sys.stdout.isatty():
-        raise UsageError("Parquet is nothing for a terminal: name a file, or give --format csv or jsonl")
-    request = ExportRequest(rows, Days(since, until), gate, suite, agent)
-    stored = _open(gates, history)
-    with open_output(place) as stream:
-        count = write_rows(exported(stored, request), exported_schema(request), chosen, stream)
-    if as_json:
-        say(json_text({"file": str(output), "rows": count}))
-    elif not quiet:
-        warn(f"{figures.count(count, 'row')} written")
-    return 0
-
-
-def _format_of(output: Path) -> TableFormat:
-    """The format that a file's name asks for."""
-    try:
-        return TableFormat(output.suffix.lower().removeprefix("."))
-    except ValueError:
-        return TableFormat.JSONL
 
 
 @history.command()

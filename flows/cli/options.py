@@ -129,9 +129,6 @@ SinceOption = Annotated[
     str, typer.Option(metavar="DAY", parser=named_day, help="Only runs from this UTC day on, as in 2026-01-31.")
 ]
 UntilOption = Annotated[str, typer.Option(metavar="DAY", parser=named_day, help="Only runs up to this UTC day.")]
-OnlyGateOption = Annotated[
-    GateName | None, typer.Option(metavar="GATE", help="Only runs of this gate.", parser=named_gate)
-]
 OnlySuiteOption = Annotated[Suite | None, typer.Option(help="Only this suite.")]
 JsonOption = Annotated[
     bool, typer.Option("--json", rich_help_panel="Output", help="Print one JSON document, and nothing else.")

@@ -3,12 +3,11 @@
 import os
 import secrets
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from passgate.tasks.model.verdict import Verdict
@@ -51,30 +50,14 @@ def put(content: str, output: Path | None) -> None:
     A pipe, a device or a link that is there is written into, not replaced.
     """
     from passgate.flows.cli.terminal import say
+    from passgate.tasks.errors import UsageError
 
     if output is None:
         say(content)
         return
-    with open_output(output) as stream:
-        stream.write(content.encode("utf-8", "replace"))
-
-
-@contextmanager
-def open_output(output: Path | None) -> Iterator[IO[bytes]]:
-    """A stream to a file that is there whole or not at all, or to standard output. Raise `UsageError`.
-
-    A pipe, a device or a link that is there is written into, not replaced.
-    """
-    from passgate.tasks.errors import UsageError
-
-    if output is None:
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
     try:
         with _opened(output) as stream:
-            yield stream
+            stream.write(content.encode("utf-8", "replace"))
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
 

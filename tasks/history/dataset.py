@@ -26,7 +26,6 @@ from passgate.tasks.history.dataset_folder import DatasetFolder
 from passgate.tasks.history.encoding import codes_of, decoded, encoded
 from passgate.tasks.history.parquet_files import (
     ENCODED_SUMMARIES,
-    SUMMARIES,
     TRIALS,
     DatasetKind,
     DatasetListing,
@@ -192,36 +191,6 @@ class History:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
         self._refuse_newer(table["schema_version"], SCHEMA_VERSION)
         return table
-
-    def trial_portions(self, days: Days = ALL_DAYS, suite: str | None = None) -> Iterator[pa.Table]:
-        """The same rows, some files at a time, the oldest day first. It skips and raises as `trials` does."""
-        try:
-            listing = self.listed("trials", TRIALS)
-            of_days = [
-                file
-                for file in listing.files
-                if days.may_hold(file.place["day"]) and suite in {None, file.place["suite"]}
-            ]
-            skipped = list(listing.strays)
-            for portion in in_portions(sorted(of_days, key=lambda file: file.place["day"]), _MOST_ROWS // 5):
-                reading = read_files(portion, TRIALS, None)
-                self._refuse_newer(reading.table["schema_version"], SCHEMA_VERSION)
-                skipped += reading.skipped
-                yield reading.table
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError(f"cannot read the history {self.location}: {error}") from error
-        self._tell(skipped)
-
-    def summary_portions(self, days: Days = ALL_DAYS, suite: str | None = None) -> Iterator[pa.Table]:
-        """Every column of the summaries, a month at a time, the oldest first. It skips and raises as they do."""
-        try:
-            files = (("summaries", SUMMARIES, "period"), ("trials", TRIALS, "day"))
-            months = {file.place[place][:7] for name, kind, place in files for file in self.listed(name, kind).files}
-        except OSError as error:
-            raise StorageError(f"cannot read the history {self.location}: {error}") from error
-        for month in sorted(filter(days.may_hold, months)):
-            first, last = max(days.since, f"{month}-01"), min(days.until or "~", f"{month}-31")
-            yield self.summaries(SUMMARIES.schema().names, Days(first, last), suite)
 
     def summaries(self, columns: Sequence[str], days: Days = ALL_DAYS, suite: str | None = None) -> pa.Table:
         """A row per run and eval task of the days and the suite, with these columns; empty where there is nothing.

@@ -1,13 +1,9 @@
 """`passgate history`."""
 
 import json
-import os
 import shutil
-import threading
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from bench.generated_history import night_id, write_generated
@@ -67,40 +63,6 @@ def test_a_history_of_nothing_is_no_mistake(here: Here) -> None:
     assert told(here, "history", "prune", "--keep", "1") == "Nothing to remove.\n0 runs left.\n"
 
 
-ONLY_GOLDEN = ("--since", "2025-01-02", "--until", "2025-01-02", "--gate", "nightly", "--suite", "golden")
-
-
-@pytest.mark.usefixtures("kept")
-def test_rows_are_exported_to_a_file_or_written_through(here: Here) -> None:
-    lines = told(here, "history", "export", "-", *ONLY_GOLDEN).splitlines()
-    assert {(json.loads(line)["day"], json.loads(line)["suite"]) for line in lines} == {("2025-01-02", "golden")}
-    real = here.write("real.csv", "before")
-    (here.path / "link.csv").symlink_to("real.csv")
-    told(here, "history", "export", "link.csv", "--rows", "summaries")
-    assert (here.path / "link.csv").is_symlink()
-    assert len(real.read_text().splitlines()) == 1 + 3 * 33
-    pipe = here.path / "pipe"
-    os.mkfifo(pipe)
-    read: list[bytes] = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
-    reader.start()
-    told(here, "history", "export", "pipe", "--format", "parquet", *ONLY_GOLDEN)
-    reader.join()
-    assert pipe.is_fifo()
-    assert read[0][:4] == read[0][-4:] == b"PAR1"
-    assert not [file.name for file in here.path.iterdir() if "csv." in file.name]
-
-
-def test_an_export_that_fails_leaves_the_file_as_it_was(here: Here, kept: Path) -> None:
-    here.write("kept.csv", "before")
-    newer = next((kept / "trials").rglob(f"{night_id(2)}.parquet"))
-    table = pq.ParquetFile(newer).read()
-    pq.write_table(table.set_column(0, "schema_version", pa.array([99] * len(table))), newer)
-    assert "written by a newer passgate" in exits(here, 3, "history", "export", "kept.csv").stderr
-    assert (here.path / "kept.csv").read_text() == "before"
-    assert [file.name for file in here.path.iterdir() if "csv" in file.name] == ["kept.csv"]
-
-
 def test_old_runs_go_when_somebody_says_yes(here: Here, kept: Path) -> None:
     here.write("gates.yaml", gates_with(runs=1))
     dry = told(here, "history", "prune", "--before", "2025-01-03", "--dry-run")
@@ -130,8 +92,6 @@ def test_all_of_it_works_at_a_url(bare_project: Project, object_store: ObjectSto
     summaries = object_store.keys(f"{url}/summaries")
     assert [name for name in summaries if name.endswith(".parquet")] == ["2025-01/compacted.parquet"]
     assert history("show", ids[5]).startswith(ids[5])
-    assert len(history("export", "-", "--rows", "summaries").splitlines()) == 12 * 33
-    assert len(history("export", "-", "--since", "2025-01-12").splitlines()) == 194
     assert history("prune", "--before", "2025-01-11", "--yes").endswith("10 runs are removed.\n2 runs left.\n")
     assert not [name for name in object_store.keys(url) if ids[0] in name]
     assert runs_of(bare_project) == ids[10:]
@@ -150,7 +110,6 @@ def test_all_of_it_works_at_a_url(bare_project: Project, object_store: ObjectSto
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("export", "-", "--json"), "--json prints a document about the file: name one, or leave out --json"),
         (("prune", "--keep", "1", "--json"), "nobody sees what is to go: give --dry-run or --yes too"),
         (("prune", "--keep", "1", "--quiet"), "nobody sees what is to go: give --dry-run or --yes too"),
         (("prune",), "give --before or --keep to say what is to go, not both"),

@@ -49,7 +49,6 @@ def recorded(scenario: Scenarios, here: Here) -> Here:
         ("history", "list"),
         ("history", "compare", "last"),
         ("history", "show", "last"),
-        ("history", "export", "rows.csv"),
         ("history", "compact"),
         ("history", "prune", "--keep", "9", "--dry-run"),
         ("baseline", "show"),
@@ -75,7 +74,6 @@ def test_json_is_one_document_and_quiet_prints_no_result(recorded: Here, words: 
     [
         ("init", "gates.yaml/below"),
         ("trend", "--output", "none/trend.json"),
-        ("history", "export", "none/rows.csv"),
         ("forecast", "nightly", "--assume", "0.9", "--runs", "100", "--plot", "none/plot.svg"),
         ("convert", "suites", "--to", "eval", "--out", "gates.yaml/EVAL.yaml", "--lossy"),
     ],

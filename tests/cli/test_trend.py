@@ -28,13 +28,14 @@ def test_the_screen_names_what_changed_by_which_task_between_which_commits(here:
 
 
 def test_every_format_is_written_by_the_name_of_its_file(here: Here, history: str) -> None:
+    (here.path / "x.html").symlink_to("linked")
     for name in ("x.json", "x.html"):
         assert told(here, "trend", "--history", history, "--suite", "adversarial", "--output", name) == ""
     found = json.loads((here.path / "x.json").read_text())
     (change,) = found["changes"]
     assert change["tasks"] == [task_names()[12][1]]
     assert {period["label"] for period in found["periods"]} == {f"2025-W{week:02}" for week in range(1, 7)}
-    assert "<svg" in (here.path / "x.html").read_text()
+    assert "<svg" in (here.path / "linked").read_text(), "a link is written into, not replaced"
 
 
 @pytest.mark.parametrize(
