@@ -15,8 +15,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from bench.generated_history import BEGIN, write_generated
-from passgate.tasks.history.dataset import History
-from passgate.tasks.history.housekeeping import compact
 
 _BEGIN = """
 import json, resource, sys, time
@@ -99,9 +97,6 @@ def main() -> None:
             write_generated(str(folder), options.nights, 1, copies=options.copies)
         since = f"{BEGIN + timedelta(days=options.nights - 30):%Y-%m-%d}"
         print("| question | seconds | CPU seconds | MB |\n|---|---|---|---|")
-        print("\n".join(measured(str(folder), since)))
-        compact(History(str(folder)), "9999-12")
-        print("\nThe same, compacted:\n")
         print("\n".join(measured(str(folder), since)))
 
 

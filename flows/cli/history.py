@@ -117,26 +117,6 @@ def show(
 
 
 @history.command()
-def compact(
-    gates: options.GatesOption = "gates.yaml",
-    history: options.HistoryOption = None,
-    as_json: options.JsonOption = False,
-    quiet: options.QuietOption = False,
-) -> int:
-    """Join the summaries of each past month into one file, so that they are read faster."""
-    from passgate.flows.cli.output import answer
-    from passgate.tasks.history.housekeeping import compact as join
-    from passgate.tasks.reports.figures import count
-
-    done = join(_open(gates, history), f"{datetime.now(UTC):%Y-%m}")
-    made = f"made the missing summaries of {count(done.made, 'run')}" if done.made else ""
-    joined = f"joined {count(done.joined, 'file')} of summaries" if done.joined else ""
-    told = ", ".join(filter(None, (made, joined))) or "nothing to join"
-    answer(lambda: told, done._asdict, as_json=as_json, quiet=quiet)
-    return 0
-
-
-@history.command()
 def prune(
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,

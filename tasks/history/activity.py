@@ -18,7 +18,7 @@ from passgate.tasks.history.lease import LeaseHolder, is_alive, new_holder
 STORING: Final = "storing"
 """What a mark of somebody who stores a run begins with."""
 TIDYING: Final = "tidying"
-"""What a mark of somebody who compacts or prunes begins with."""
+"""What a mark of somebody who prunes begins with."""
 _FOLDER: Final = ".activity"
 _SECONDS: Final = 3600.0
 """For so long the mark of a process counts that has ended on another machine without removing it."""

@@ -4,7 +4,6 @@ HISTORY/trials/suite=golden/day=2026-01-31/RUN.parquet      a row per trial: sch
 HISTORY/transcripts/day=2026-01-31/RUN.parquet              each transcript once, by its digest
 HISTORY/summaries/2026-01-31/RUN.parquet                    a row per eval task: schema/summary.schema.json
 HISTORY/summaries/2026-01-31/RUN.2.parquet                  that of a run stored again: the highest counts
-HISTORY/summaries/2026-01/compacted.parquet                 the summaries of a month, after `passgate history compact`
 """
 
 import logging
@@ -23,7 +22,7 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.activity import STORING, marked
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, SUMMARY_VERSION
 from passgate.tasks.history.dataset_folder import DatasetFolder
-from passgate.tasks.history.encoding import codes_of, decoded, encoded
+from passgate.tasks.history.encoding import decoded, encoded
 from passgate.tasks.history.parquet_files import (
     ENCODED_SUMMARIES,
     TRIALS,
@@ -44,7 +43,6 @@ from passgate.tasks.model.run import RunContext
 
 _log = logging.getLogger(__name__)
 
-COMPACTED: Final = "compacted"  # The stem of a file with the summaries of many runs
 PRUNING: Final = ".pruning"  # The folder with an empty file for each run that is being removed
 _MOST_ROWS: Final = 250_000
 """Trials that are read at once where their summaries are made: about 200 MB."""
@@ -111,7 +109,7 @@ class History:
         """Remove what there is of a run's summary, and give the number that the next one has.
 
         Without a summary, readers make it from the trials. A summary of other trials would mislead them. The next one
-        has a name of its own, because somebody may be joining the earlier one into a file of many and then remove it.
+        has a name of its own: a branch of git that is merged can bring the earlier one back.
         """
         numbers = [0]
         for name in self.files.names(f"summaries/{day}"):
@@ -224,25 +222,22 @@ class History:
         self._tell(skipped)
 
     def _portions(self, columns: Sequence[str], days: Days, suite: str | None) -> Iterator[Reading]:
-        own, compacted, strays = self.summary_files(days)
+        listing = self.listed("summaries", ENCODED_SUMMARIES)
+        own = newest_of_runs(file for file in listing.files if days.may_hold(file.place["folder"]))
         trials = self.listed("trials", TRIALS)
         of_days = [
             file for file in trials.files if days.may_hold(file.place["day"]) and suite in {None, file.place["suite"]}
         ]
-        yield Reading(empty_table(ENCODED_SUMMARIES, columns), [*strays, *trials.strays])
-        by_month = [
-            _by_month(files, place) for files, place in ((own, "period"), (compacted, "period"), (of_days, "day"))
-        ]
-        for month in sorted(set().union(*by_month)):
-            yield from self._of_month(columns, days, suite, *(files.get(month, []) for files in by_month))
+        yield Reading(empty_table(ENCODED_SUMMARIES, columns), [*listing.strays, *trials.strays])
+        own_of, trials_of = _by_month(own, "folder"), _by_month(of_days, "day")
+        for month in sorted({*own_of, *trials_of}):
+            yield from self._of_month(columns, suite, own_of.get(month, []), trials_of.get(month, []))
 
     def _of_month(
         self,
         columns: Sequence[str],
-        days: Days,
         suite: str | None,
         own: Sequence[StoredFile],
-        compacted: Sequence[StoredFile],
         trials: Sequence[StoredFile],
     ) -> Iterator[Reading]:
         of_suite, known = None if suite is None else ds.field("suite") == suite, set[str]()
@@ -251,22 +246,8 @@ class History:
             unread = {skipped.name for skipped in reading.skipped}
             known |= {run_of(file.place["stem"]) for file in portion if file.name not in unread}
             yield reading
-        if compacted:
-            # The file of a run is newer than what a compacted one says of it.
-            months = {file.place["period"] for file in compacted}
-            others = _all_of(of_suite, _among(days, months), _without(known | self.pruned))
-            reading = read_files(compacted, ENCODED_SUMMARIES, columns, others)
-            known.update(codes_of(reading.table["run_id"].unify_dictionaries()).without_unused().names)
-            yield reading
         for table, broken in self._summarised([file for file in trials if file.place["stem"] not in known]):
             yield Reading(encoded(table.select(list(columns))), broken)
-
-    def summary_files(self, days: Days) -> tuple[list[StoredFile], list[StoredFile], list[SkippedFile]]:
-        """The files of single runs, the files of many, and what is no summary. Raises `OSError`."""
-        listing = self.listed("summaries", ENCODED_SUMMARIES)
-        of_days = [file for file in listing.files if days.may_hold(file.place["period"])]
-        own = [file for file in of_days if file.place["stem"] != COMPACTED]
-        return newest_of_runs(own), [file for file in of_days if file.place["stem"] == COMPACTED], listing.strays
 
     def _summarised(self, files: Sequence[StoredFile]) -> Iterator[tuple[pa.Table, list[SkippedFile]]]:
         for portion in in_portions(files, _MOST_ROWS):
@@ -326,16 +307,6 @@ def _all_of(*conditions: ds.Expression | None) -> ds.Expression | None:
     """What all conditions ask for; `None` where there is none, which spares looking at any row."""
     asked = [one for one in conditions if one is not None]
     return reduce(and_, asked) if asked else None
-
-
-def _among(days: Days, months: Collection[str]) -> ds.Expression | None:
-    """The condition of the days, where a month is not wholly within them."""
-    whole = all(days.since <= f"{month}-01" and (not days.until or f"{month}-31" <= days.until) for month in months)
-    return None if whole else days.condition()
-
-
-def _without(runs: Collection[str]) -> ds.Expression | None:
-    return ~ds.field("run_id").isin(pa.array(sorted(runs), pa.string())) if runs else None
 
 
 def run_of(stem: str) -> str:

@@ -1,55 +1,20 @@
-"""What keeps a history small: joining the summaries of past months, and removing runs."""
+"""Remove runs from a history."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import Final, NamedTuple
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.activity import STORING, TIDYING, marked, refuse_others
-from passgate.tasks.history.dataset import COMPACTED, PRUNING, Days, History, run_of, summary_number
-from passgate.tasks.history.parquet_files import SUMMARIES, TRANSCRIPTS, TRIALS, StoredFile, read_files
-
-_ORDER: Final = [(name, "ascending") for name in ("run_id", "suite", "task_id")]
-
-
-class Compacted(NamedTuple):
-    """What compacting a history has done."""
-
-    joined: int = 0
-    """Files of summaries that stand in a joined one now."""
-    made: int = 0
-    """Runs that had no summary."""
-
-
-def compact(history: History, before: str) -> Compacted:
-    """Join the summaries of each month before one, as in `2026-01`, into a file, and make those that are missing.
-
-    A file is removed once what it says stands in the joined one; what another process stores meanwhile stays, because
-    it has a name of its own. Raises `StorageError`, also while somebody else compacts or prunes.
-    """
-    with _tidying(history, (TIDYING,)):
-        _end_pruning(history)
-        own = [file for file in history.every_file("summaries", SUMMARIES) if file.place["stem"] != COMPACTED]
-        stored = [file.place["day"] for file in history.listed("trials", TRIALS).files]
-        months = sorted({day[:7] for day in (*(file.place["period"] for file in own), *stored)})
-        done = [
-            _compact_month(history, month, [file for file in own if file.place["period"][:7] == month])
-            for month in months
-            if month < before
-        ]
-        return Compacted(sum(one.joined for one in done), sum(one.made for one in done))
+from passgate.tasks.history.dataset import PRUNING, History, run_of
+from passgate.tasks.history.parquet_files import SUMMARIES, TRANSCRIPTS, TRIALS
 
 
 def prune(history: History, runs: Collection[str]) -> None:
     """Remove runs: their trials, transcripts and summaries.
 
-    Readers leave a run out from the moment at which its removal begins. A removal that was cut short is ended by the
-    next `prune` or `compact`. Raises `StorageError`, also while somebody stores a run, compacts or prunes.
+    Readers leave a run out from the moment at which its removal begins. The next `prune` ends a removal that was cut
+    short. Raise `StorageError`, also while somebody stores a run or prunes.
     """
     with _tidying(history, (TIDYING, STORING)) as own:
         fresh = sorted(set(runs) - history.pruned)
@@ -76,24 +41,6 @@ def _tidying(history: History, unlike: tuple[str, ...]) -> Iterator[str]:
         raise StorageError(f"cannot write the history {history.location}: {error}") from error
 
 
-def _compact_month(history: History, month: str, own: Sequence[StoredFile]) -> Compacted:
-    days = Days(f"{month}-01", f"{month}-31")
-    summarised = {run_of(file.place["stem"]) for file in own} | _runs_of(history.summary_files(days)[1])
-    table = history.summaries(SUMMARIES.schema().names, days)
-    held = set(pc.unique(table["run_id"]).to_pylist())
-    done = [file for file in own if run_of(file.place["stem"]) in held]
-    if held:
-        history.files.write_table(f"summaries/{month}/{COMPACTED}.parquet", table.sort_by(_ORDER))
-    # An earlier summary of a run counts once the later one has gone.
-    for file in sorted(done, key=lambda one: summary_number(one.place["stem"])):
-        history.files.remove(f"summaries/{file.name}")
-    return Compacted(len(done), len(held - summarised))
-
-
-def _runs_of(files: Sequence[StoredFile]) -> set[str]:
-    return set(pc.unique(read_files(files, SUMMARIES, ["run_id"]).table["run_id"]).to_pylist())
-
-
 def _end_pruning(history: History) -> None:
     """Remove everything of the runs whose removal has begun."""
     runs = history.pruned
@@ -105,20 +52,5 @@ def _end_pruning(history: History) -> None:
     ):
         if run_of(stored.place["stem"]) in runs:
             history.files.remove(f"{name}/{stored.name}")
-        elif stored.place["stem"] == COMPACTED:
-            _take_out(history, stored, runs)
     for run_id in sorted(runs):
         history.files.remove(f"{PRUNING}/{run_id}")
-
-
-def _take_out(history: History, compacted: StoredFile, runs: Collection[str]) -> None:
-    """Write a file of many runs again without some. One that cannot be read stays as it is: no reader reads it."""
-    names = SUMMARIES.schema().names
-    taken = ds.field("run_id").isin(pa.array(sorted(runs), pa.string()))
-    if not len(read_files([compacted], SUMMARIES, ["run_id"], taken).table):
-        return
-    rest = read_files([compacted], SUMMARIES, names, ~taken).table
-    if len(rest):
-        history.files.write_table(f"summaries/{compacted.name}", rest)
-    else:
-        history.files.remove(f"summaries/{compacted.name}")

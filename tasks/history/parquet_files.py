@@ -47,7 +47,7 @@ TRIALS: Final = DatasetKind(
     arrow_schema,
 )
 SUMMARIES: Final = DatasetKind(
-    re.compile(rf"(?P<period>\d{{4}}-\d\d(-\d\d)?)/{_FILE_NAME}"),
+    re.compile(rf"(?P<folder>\d{{4}}-\d\d-\d\d)/{_FILE_NAME}"),
     frozenset({"summary_version", *_OF_A_RUN, "suite", "day", "outcomes"}),
     summary_schema,
 )

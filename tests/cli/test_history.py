@@ -32,13 +32,10 @@ def kept(scenario: Scenarios, here: Here) -> Path:
     return here.path / "kept"
 
 
-def test_runs_are_listed_compared_and_compacted(here: Here, kept: Path) -> None:
-    listed = told(here, "history", "list")
+@pytest.mark.usefixtures("kept")
+def test_runs_are_listed_compared_and_shown(here: Here) -> None:
     assert runs_of(here) == [night_id(night) for night in range(3)]
     assert told(here, "history", "compare", "last").startswith(f"{night_id(1)} -> {night_id(2)}: ")
-    assert told(here, "history", "compact") == "joined 3 files of summaries\n"
-    assert [file.name for file in (kept / "summaries").rglob("*.parquet")] == ["compacted.parquet"]
-    assert told(here, "history", "list") == listed
     assert told(here, "history", "show", "last").startswith(f"{night_id(2)}\n")
     assert json.loads(told(here, "history", "show", night_id(0), "--format", "json"))["run"]["tasks"] == 33
 
@@ -46,16 +43,6 @@ def test_runs_are_listed_compared_and_compacted(here: Here, kept: Path) -> None:
 def runs_of(project: Project) -> list[str]:
     """The ids of the runs that are listed."""
     return [line.split()[0] for line in told(project, "history", "list").splitlines()[1:]]
-
-
-def test_compacting_says_what_it_has_done(here: Here, kept: Path) -> None:
-    summaries = sorted((kept / "summaries").rglob("*.parquet"))
-    summaries[0].unlink()
-    said = told(here, "history", "compact")
-    assert said == "made the missing summaries of 1 run, joined 2 files of summaries\n"
-    shutil.rmtree(kept / "summaries")
-    assert json.loads(told(here, "history", "compact", "--json")) == {"joined": 0, "made": 3}
-    assert told(here, "history", "compact") == "nothing to join\n"
 
 
 def test_a_history_of_nothing_is_no_mistake(here: Here) -> None:
@@ -88,9 +75,6 @@ def test_all_of_it_works_at_a_url(bare_project: Project, object_store: ObjectSto
     ids = [night_id(night) for night in range(12)]
     assert runs_of(bare_project) == ids
     assert history("compare", ids[3], ids[7]).startswith(f"{ids[3]} -> {ids[7]}: ")
-    assert history("compact") == "joined 12 files of summaries\n"
-    summaries = object_store.keys(f"{url}/summaries")
-    assert [name for name in summaries if name.endswith(".parquet")] == ["2025-01/compacted.parquet"]
     assert history("show", ids[5]).startswith(ids[5])
     assert history("prune", "--before", "2025-01-11", "--yes").endswith("10 runs are removed.\n2 runs left.\n")
     assert not [name for name in object_store.keys(url) if ids[0] in name]

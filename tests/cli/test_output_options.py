@@ -49,7 +49,6 @@ def recorded(scenario: Scenarios, here: Here) -> Here:
         ("history", "list"),
         ("history", "compare", "last"),
         ("history", "show", "last"),
-        ("history", "compact"),
         ("history", "prune", "--keep", "9", "--dry-run"),
         ("baseline", "show"),
         ("baseline", "clear"),

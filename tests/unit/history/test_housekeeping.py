@@ -1,18 +1,14 @@
-"""Joining summaries and removing runs, while others store runs and after both were cut short."""
+"""Removing runs, while others store runs and after a removal was cut short."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.activity import STORING, TIDYING, marked, others
 from passgate.tasks.history.columns import rows, table_of
-from passgate.tasks.history.dataset import ALL_DAYS, History
-from passgate.tasks.history.housekeeping import compact, prune
+from passgate.tasks.history.dataset import History
+from passgate.tasks.history.housekeeping import prune
 from passgate.tasks.model.task import Suite
 from tests.builders import a_plan, a_task, trials_of
 
@@ -41,29 +37,6 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> History:
     return History({"folder": str(tmp_path / "history"), "fsspec": f"memory://{tmp_path.name}/tidied"}[request.param])
 
 
-def when_written(monkeypatch: pytest.MonkeyPatch, name: str, then: Callable[[], None]) -> None:
-    """Do something once, in the instant after a file of this name is written."""
-    real, waiting = pq.write_table, [then]
-
-    def writing(table: pa.Table, where: str, **options: Any) -> None:
-        real(table, where, **options)
-        if name in where and waiting:
-            waiting.pop()()
-
-    monkeypatch.setattr(pq, "write_table", writing)
-
-
-def test_a_run_stored_while_summaries_are_joined_is_kept(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    store(history, "run-1", "ppp")
-    store(history, "run-2", "ppp")
-    when_written(monkeypatch, "compacted", lambda: store(history, "run-1", "fff"))
-    compact(history, "2026-02")
-    assert outcomes(history) == {"run-1": "fff", "run-2": "ppp"}
-    compact(history, "2026-02")
-    assert outcomes(history) == {"run-1": "fff", "run-2": "ppp"}
-    assert not history.summary_files(ALL_DAYS)[0]
-
-
 def test_of_two_summaries_of_a_run_the_later_one_counts(local: History, tmp_path: Path) -> None:
     """As a branch of git has them that was merged after the run was stored twice."""
     store(local, "run-1", "fff")
@@ -73,14 +46,11 @@ def test_of_two_summaries_of_a_run_the_later_one_counts(local: History, tmp_path
     assert files(tmp_path / "summaries") == [f"{DAY}/run-1.2.parquet"]
     earlier.write_bytes(content)
     assert outcomes(local) == {"run-1": "ppp"}
-    assert compact(local, "2026-02").joined == 2
-    assert outcomes(local) == {"run-1": "ppp"}
 
 
 def test_pruned_runs_go_whole_and_the_others_stay(history: History) -> None:
     for run_id, day in (("run-1", "2026-01-30"), ("run-2", DAY), ("run-3", "2026-02-01")):
         store(history, run_id, day=day)
-    compact(history, "2026-02")
     before = outcomes(history)
     prune(history, {"run-1", "run-3", "run-unknown"})
     assert outcomes(history) == {"run-2": before["run-2"]}
@@ -101,7 +71,6 @@ def test_nothing_is_left_of_a_pruned_run(local: History, tmp_path: Path) -> None
 def test_a_removal_that_is_cut_short_is_ended_later(local: History, monkeypatch: pytest.MonkeyPatch) -> None:
     for run_id in ("run-1", "run-2"):
         store(local, run_id)
-    compact(local, "2026-02")
     real, left = Path.unlink, [1]
 
     def deleting(name: str) -> None:
@@ -134,8 +103,6 @@ def test_nobody_prunes_while_a_run_is_stored_or_somebody_else_tidies(history: Hi
             pytest.raises(StorageError, match=rf"is in use: {what} by process \d+ on .*: try again, or remove"),
         ):
             prune(history, {"run-1"})
-    with marked(history.files, TIDYING), pytest.raises(StorageError, match="is in use: tidying"):
-        compact(history, "2026-02")
     assert set(outcomes(history)) == {"run-1"}
     assert not history.pruned
     assert not others(history.files)
@@ -165,5 +132,6 @@ def test_the_mark_of_a_process_that_has_ended_keeps_nobody_away(history: History
     dead = holder.model_copy(update={"process": 2**22 + 1})
     history.files.write(f".activity/{name}", dead.model_dump_json().encode())
     history.files.write(".activity/tidying-broken.json", b"{")
-    assert compact(history, "2026-02").joined == 1
+    prune(history, {"run-1"})
+    assert not outcomes(history)
     assert not list(history.files.names(".activity"))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.columns import SUMMARY_VERSION, row, rows, summary_schema, table_of
 from passgate.tasks.history.dataset import Days, History
-from passgate.tasks.history.housekeeping import Compacted, compact
 from passgate.tasks.history.summaries import summarised
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
@@ -103,38 +102,13 @@ def test_runs_without_a_summary_are_read_from_their_trials(local: History, caplo
     assert read(local, suite="golden") == [one for one in before if one[1] == "golden"]
 
 
-def test_compacted_summaries_give_way_to_those_of_single_runs(local: History) -> None:
-    write(local, "run-1", "ppp")
-    write(local, "run-2", "pff")
-    before = read(local)
-    Path(f"summaries/{DAY}/run-2.parquet").unlink()  # as if an earlier version had written the run
-    assert compact(local, "2026-02") == Compacted(joined=1, made=1)
-    assert [file.name for file in Path("summaries").rglob("*.parquet")] == ["compacted.parquet"]
-    assert read(local) == before
-    assert compact(local, "2026-02") == Compacted()
-    write(local, "run-1", "fff")
-    assert read(local) == [("run-1", suite, "fff") for suite in ("adversarial", "golden")] + before[2:]
-
-
 def test_days_and_suites_are_narrowed(local: History) -> None:
-    assert (read(local), compact(local, "2026-01")) == ([], Compacted())
+    assert read(local) == []
     for day, run_id in ((DAY, "run-1"), (LATER, "run-2"), ("2026-03-01", "run-3")):
         write(local, run_id, day=day)
-    assert compact(local, "2026-03") == Compacted(joined=2)
     all_days = Days(LATER, "2026-02-28"), Days(until=DAY), Days(since="2026-02-15")
     assert [{one[0] for one in read(local, days=days)} for days in all_days] == [{"run-2"}, {"run-1"}, {"run-3"}]
     assert {one[1] for one in read(local, suite="golden")} == {"golden"}
-
-
-def test_the_month_that_goes_on_and_summaries_that_cannot_be_read_stay(local: History) -> None:
-    for day, run_id in ((DAY, "run-1"), (DAY, "run-2"), (LATER, "run-3")):
-        write(local, run_id, day=day)
-    FILE.write_bytes(b"PAR1")
-    for suite in ("golden", "adversarial"):
-        Path(f"trials/suite={suite}/day={DAY}/run-1.parquet").unlink()
-    assert compact(local, "2026-02") == Compacted(joined=1)
-    left = sorted(f"{file.parent.name}/{file.name}" for file in Path("summaries").rglob("*.parquet"))
-    assert left == ["2026-01-31/run-1.parquet", "2026-01/compacted.parquet", "2026-02-01/run-3.parquet"]
 
 
 def test_summaries_of_a_newer_passgate_are_refused(local: History) -> None:

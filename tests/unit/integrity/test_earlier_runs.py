@@ -12,7 +12,6 @@ import pytest
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.housekeeping import compact
 from passgate.tasks.integrity.earlier_runs import (
     EarlierRuns,
     Kept,
@@ -148,8 +147,9 @@ def test_summaries_come_some_runs_at_a_time_the_oldest_month_first(tmp_path: Pat
 def test_a_suite_of_a_run_that_stands_in_the_files_of_two_months_counts_once(tmp_path: Path) -> None:
     store(tmp_path, "20251130")
     store(tmp_path, "20260130")
-    compact(History(str(tmp_path)), "2026-02")
-    shutil.copytree(tmp_path / "summaries" / "2026-01", tmp_path / "summaries" / "2026-02")
+    (tmp_path / "summaries/2026-02-01").mkdir()
+    again = tmp_path / f"summaries/2026-02-01/{a_run_id('20260201')}.parquet"
+    shutil.copy(tmp_path / f"summaries/2026-01-30/{a_run_id('20260130')}.parquet", again)
     kept = portions(tmp_path, tmp_path)
     assert kept.parts == [(a_run_id("20251130"),), (a_run_id("20260130"),)]
     assert "1 run of the history (1 task)" in kept.left_out
