@@ -10,7 +10,7 @@ from passgate.tasks.model.task import Metric
 
 REPEAT_COLUMNS: Final = (
     *("run_id", "gate", "agent", "git_commit", "git_dirty", "suite", "task_id"),
-    *("metric", "sequential", "failed", "violations", "value"),
+    *("metric", "failed", "violations", "value"),
 )
 """The columns of the summaries that repeats are told from."""
 _ROUNDING: Final = 1e-9
@@ -38,8 +38,8 @@ def repeats_of(context: RunContext, summaries: pd.DataFrame) -> tuple[Repeat, ..
 def _failed(context: RunContext, rows: pd.DataFrame) -> pd.Series:
     """Which tasks failed by their metric, or did what they must never do."""
     thresholds = {task.task_id: task.scoring.threshold for task in context.tasks}
-    by_scores = rows["metric"].isin([str(Metric.MEAN), str(Metric.CONFIDENCE_INTERVAL)]) & rows["sequential"].isna()
+    by_scores = rows["metric"].isin([str(Metric.MEAN), str(Metric.CONFIDENCE_INTERVAL)])
     least = rows["task_id"].map(thresholds).astype("float64").where(by_scores, 1.0)
     # One failure decides pass^k, also where errors leave it without a value.
-    by_one = (rows["metric"] == str(Metric.PASS_HAT_K)) & rows["sequential"].isna() & (rows["failed"] > 0)
+    by_one = (rows["metric"] == str(Metric.PASS_HAT_K)) & (rows["failed"] > 0)
     return by_one | (rows["value"] < least - _ROUNDING) | (rows["violations"] > 0)

@@ -15,7 +15,7 @@ from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Base, Plan, Revision
-from passgate.tasks.model.task import EvalTask, GateName, Metric, Scoring, SequentialTest, Suite
+from passgate.tasks.model.task import EvalTask, GateName, Metric, Scoring, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows, read_telling_rows
@@ -152,7 +152,6 @@ def test_only_the_task_itself_lends_its_history_and_once(
 
 MEAN = a_task(task_id="mean", task_digest="mean", metric=Metric.MEAN, scoring=Scoring(threshold=0.6))
 ONCE = a_task(task_id="once", task_digest="once", metric=Metric.PASS_AT_K)
-HARD = a_task(task_id="hard", task_digest="hard", k=9, sequential=SequentialTest(accept=0.9, reject=0.3))
 COMMIT = Revision(branch="x", commit="c" * 40)
 
 
@@ -169,7 +168,7 @@ def repeated(
         ]
         History(str(tmp_path)).write_run(plan.run_id, plan.day, table_of(rows(scored, plan)), {})
     plan = plan_at(30, policy=POLICY.model_copy(update={"history": str(tmp_path)}), revision=now)
-    plan = plan.model_copy(update={"tasks": (OTHER, MEAN, ONCE, HARD)})
+    plan = plan.model_copy(update={"tasks": (OTHER, MEAN, ONCE)})
     trials = [one for task in plan.tasks for one in trials_of(task, "p" * task.k)]
     return verdict_on(plan, POLICY, trials, pooled_baseline(plan, read_rows(plan), trials))
 
@@ -185,8 +184,6 @@ def repeated(
         (MEAN, "pff", True),
         (ONCE, "ffp", False),
         (ONCE, "fff", True),
-        (HARD, "pfppppppp", False),
-        (HARD, "ffff", True),
     ],
 )
 def test_a_verdict_tells_what_earlier_runs_of_its_commit_were(
