@@ -8,6 +8,7 @@ from typing import TypeVar
 from passgate.tasks.formats.evals.read.node import Complaints, Node, Parts
 from passgate.tasks.formats.evals.read.paths import Ground, find_folder, find_path
 from passgate.tasks.formats.findings import read_text
+from passgate.tasks.formats.left_out import left_out
 from passgate.tasks.formats.schema_check import Kind, wrong_kind
 
 Value = TypeVar("Value")
@@ -52,12 +53,18 @@ class Sources:
 
     def path(self, node: Node, name: str) -> Path | None:
         """Where a path leads; complains and gives `None` when it leads nowhere."""
-        return find_path(node, name, self.ground, self.complaints)
+        return self._whole(node, name, find_path(node, name, self.ground, self.complaints))
 
     def folder(self, node: Node, name: str) -> str:
         """A working folder as tasks hold it. A path that leads nowhere stays as the file writes it."""
-        path = find_folder(node, name, self.ground, self.complaints)
+        path = self._whole(node, name, find_folder(node, name, self.ground, self.complaints))
         return name if path is None else self.ground.relative(path)
+
+    def _whole(self, node: Node, name: str, path: Path | None) -> Path | None:
+        """The same path; notes that the test cannot run where the checkout lacks contents of it."""
+        if path is not None and (missing := left_out(path)):
+            self.cannot_run(node, f"{name!r} {missing}")
+        return path
 
     def text(self, node: Node, name: str, called: str = "") -> tuple[str, str | None]:
         """A path as tasks hold it, and what the file holds; without text where it cannot be read. `called` is how

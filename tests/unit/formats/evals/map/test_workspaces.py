@@ -194,3 +194,20 @@ def test_an_environment_is_a_workspace_too(tmp_path: Path) -> None:
 def test_what_passgate_does_not_do_cannot_run(tmp_path: Path, said: dict[str, Any], message: str) -> None:
     answer = read(tmp_path, **said)
     assert (answer.problems, answer.cannot_run) == ([], [f"tests[0].{message}"])
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"workspace": {"template": "../seed"}},
+        {"input": [{"role": "user", "content": [{"type": "file", "value": "../seed/a.txt"}]}]},
+    ],
+    ids=["template", "prompt"],
+)
+def test_files_that_a_checkout_has_left_out_are_told_before_a_trial(tmp_path: Path, said: Any) -> None:
+    files = {"seed/a.txt": POINTER}
+    found = read_tests(tmp_path, SOUND | said, files=files, name="evals/EVAL.yaml")
+    assert "git lfs pull" in "".join(map(str, found.cannot_run))
