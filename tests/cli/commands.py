@@ -1,5 +1,6 @@
 """Commands, and what they say."""
 
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -21,7 +22,13 @@ class Here(Project):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in {"COLUMNS": "120", **self.environment, **extra}.items():
                 patch.setenv(name, value)
-            code = main(arguments)
+            # A run has the process ignore interrupts at its end, and whatever tests start next would inherit that.
+            handlers = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                code = main(arguments)
+            finally:
+                for kind, handler in handlers.items():
+                    signal.signal(kind, handler)
         said = self.capture.readouterr()
         return subprocess.CompletedProcess(arguments, code, said.out, said.err)
 
