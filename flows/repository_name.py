@@ -9,7 +9,8 @@ from passgate.tasks.integrity.git import Checkout, GitError, git_text
 from passgate.tasks.model.policy import DEFAULT_BRANCH
 
 UNNAMED: Final = "my-repository"
-_SCP: Final = re.compile(r"(?:[^/@]+@)?[^/:]+:(?P<path>.+)")
+SCP_ADDRESS: Final = re.compile(r"(?:[^/@]+@)?(?P<host>[^/:]+):(?P<path>.+)")
+"""An address of a remote without `://`, as in `git@host:path`."""
 
 
 class RepositoryName(NamedTuple):
@@ -54,7 +55,7 @@ def _path_of(url: str) -> str:
             return ""
         path = parts.path if parts.hostname else ""
     else:
-        scp = _SCP.fullmatch(url)
+        scp = SCP_ADDRESS.fullmatch(url)
         path = scp["path"] if scp is not None else ""
     return path.rstrip("/").removesuffix(".git")
 

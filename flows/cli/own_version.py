@@ -6,8 +6,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from passgate.flows.repository_name import SCP_ADDRESS
+
 _OWNER: Final = "OWNER"
-_SCP: Final = re.compile(r"(?:[^/@]+@)?(?P<host>[^/:]+):(?P<path>[^/].*)")
 
 
 class OwnVersion(NamedTuple):
@@ -47,7 +48,7 @@ def _of_checkout(url: str) -> tuple[str, str]:
         remote, commit = git_text(folder, "remote", "get-url", "origin"), full_commit(folder, "HEAD")
     except GitError:
         return "", ""
-    if scp := _SCP.fullmatch(remote):
-        remote = f"https://{scp['host']}/{scp['path']}"
+    if "://" not in remote and (scp := SCP_ADDRESS.fullmatch(remote)):
+        remote = f"https://{scp['host']}/{scp['path'].lstrip('/')}"
     remote = re.sub(r"^(?:ssh|https?)://(?:[^@/]*@)?", "https://", remote)
     return remote if remote.startswith("https://") else "", commit

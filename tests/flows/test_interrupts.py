@@ -72,7 +72,7 @@ THE_HANDLERS_OF_OTHERS_ARE_BACK_IN_PLACE_AFTERWARDS = """
     assert signal.getsignal(signal.SIGTERM) is others
     """
 AFTER_AN_INNER_CONTEXT_THE_OUTER_ONE_HEARS_SIGTERM = """
-    import asyncio, os, signal
+    import asyncio, os, signal, sys
     from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
 
     async def inner():
@@ -82,12 +82,13 @@ AFTER_AN_INNER_CONTEXT_THE_OUTER_ONE_HEARS_SIGTERM = """
     async def work():
         await {inner}
         os.kill(os.getpid(), signal.SIGTERM)
-        await asyncio.sleep(60)
+        await asyncio.sleep(20)
 
     try:
         until_ended(work())
     except KeyboardInterrupt:
-        os._exit(0)
+        sys.exit()
+    sys.exit("nobody has heard the signal")
     """
 BESIDE_THE_MAIN_THREAD_IT_DOES_NOTHING = """
     import asyncio, signal, threading

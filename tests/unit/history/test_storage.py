@@ -17,6 +17,7 @@ from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import SHIPPED, a_finished, a_plan, a_task, trials_of, verdict_on
 from tests.object_store import ObjectStore
+from tests.waiting import LIMIT
 
 NO_SECRETS = Masker([])
 TASK = a_task()
@@ -121,7 +122,7 @@ async def test_trials_that_wait_for_a_store_in_trouble_take_no_thread_from_other
     answers, write = threading.Event(), UrlStorage.write
 
     def write_late(storage: UrlStorage, name: str, content: bytes) -> None:
-        answers.wait(60)
+        answers.wait()
         write(storage, name, content)
 
     monkeypatch.setattr(UrlStorage, "write", write_late)
@@ -129,8 +130,11 @@ async def test_trials_that_wait_for_a_store_in_trouble_take_no_thread_from_other
     with store.open_journal() as journal:
         appending = [asyncio.create_task(journal.append(a_finished(TASK, trial))) for trial in range(60)]
         await asyncio.sleep(0)
-        assert await asyncio.to_thread(answers.is_set) is False
-        answers.set()
+        try:
+            # Where they took these threads, nothing would end the waiting.
+            await asyncio.wait_for(asyncio.to_thread(answers.set), LIMIT)
+        finally:
+            answers.set()
         await asyncio.gather(*appending)
     assert len(store.read_trials()) == 60
 
