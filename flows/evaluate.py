@@ -24,7 +24,7 @@ from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.baseline import pool_of, read_rows
-from passgate.tasks.planning.reuse import reusable
+from passgate.tasks.planning.reuse import reusable_trials
 from passgate.tasks.record import record
 from passgate.tasks.report import report, view_of
 from passgate.tasks.run import run as run_trials
@@ -50,7 +50,7 @@ async def evaluate(
         async with holding(store) as still_held, engine.progress(plan):
             earlier = await engine.step("baseline", work_of(read_rows, plan))
             if plan.gate_policy.reuse is not None:
-                await store.take_over(await engine.step("reuse", work_of(reusable, plan)))
+                await store.take_over(await engine.step("reuse", work_of(reusable_trials, plan)))
             pool = pool_of(plan, earlier)
             trials = await run(plan, pool)
             still_held()

@@ -16,7 +16,7 @@ from passgate.tasks.errors import EngineError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.planning.plan import run_id_of
+from passgate.tasks.planning.plan import new_run_id
 
 _SECONDS = 3.0  # Between two looks at whether somebody has cancelled the flow run
 _SECONDS_TO_LOOK = 10.0  # A worker kills the process after thirty
@@ -42,7 +42,7 @@ def own_run_id(gate: GateName) -> str:
     flow_run = current_flow_run()
     if flow_run.start_time is None:
         raise RuntimeError("the flow run has not begun")
-    return run_id_of(gate, flow_run.start_time, flow_run.id.hex[-8:])
+    return new_run_id(gate, flow_run.start_time, flow_run.id.hex[-8:])
 
 
 async def with_deployment(request: RunRequest) -> RunRequest:

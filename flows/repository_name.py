@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from passgate.tasks.integrity.git import Checkout, GitError, git_text
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.git import GitError, git_text
 from passgate.tasks.model.policy import DEFAULT_BRANCH
 
 UNNAMED: Final = "my-repository"

@@ -6,14 +6,14 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.dataset import refuse_unwritable
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
-from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.who_judges import JudgingPlans, refuse_doubt, who_judges
 from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.run import ALSO_OF_RESUMED, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.find_run import refuse_tracked_runs
-from passgate.tasks.planning.plan import plan_of
+from passgate.tasks.planning.plan import new_plan
 from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable
 from passgate.tasks.planning.snapshot import plan_with_files, with_snapshot
 
@@ -31,7 +31,7 @@ def load(gate: GateName, request: RunRequest, run_id: str = "", *, by_hand: bool
         refuse_tracked_runs(checkout)
         if request.run is not None:
             return _begun(request.run, gate, request, checkout)
-        own = plan_of(gate, request, checkout, run_id)
+        own = new_plan(gate, request, checkout, run_id)
         store = RunStore.new(own.run_id, request.run_store)
         store.refuse_unwritable()
         # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from passgate.flows.cli.engine import _SETTINGS as SETTINGS_OF_A_RUN
-from passgate.tasks.integrity.git import BRANCH_VARIABLES, TARGET_COMMIT_VARIABLES, TARGET_VARIABLES
+from passgate.tasks.integrity.checkout import BRANCH_VARIABLES, TARGET_COMMIT_VARIABLES, TARGET_VARIABLES
 from tests import searches, warm
 from tests.prefect_servers import shared_environment, start_shared_server
 from tests.project import REPOSITORY, Project

@@ -14,8 +14,8 @@ from typer.exceptions import TyperException
 
 from passgate.flows.cli.app import VerdictCode, app
 from passgate.flows.cli.terminal import take_standard_streams, warnings_printed
+from passgate.flows.process.exit_code import WorkerReport
 from passgate.flows.process.interrupts import ignore_interrupts
-from passgate.flows.process.worker_report import WorkerReport
 from passgate.tasks.errors import (
     ExitCode,
     InputError,

@@ -39,7 +39,7 @@ def burn_in(
     from passgate.tasks.commands.burn_in import burn_in as run_repeatedly
     from passgate.tasks.commands.forecast import plan_of_forecast
     from passgate.tasks.errors import ExitCode
-    from passgate.tasks.integrity.git import Checkout
+    from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.planning.baseline import pool_of_history
     from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable

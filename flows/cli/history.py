@@ -177,8 +177,8 @@ def _agreed() -> bool:
 
 def _open(gates: str, history: str | None) -> "History":
     from passgate.tasks.formats.loading import policy_or_default
+    from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.integrity.earlier_runs import open_history
-    from passgate.tasks.integrity.git import Checkout
 
     return open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
 

@@ -142,7 +142,7 @@ def _contents(agent: str | None, named: str | None, tasks: str, policy: str) -> 
 
 def _policy(service: CiService, branch: str) -> str:
     """Return the shipped policy as it is until a judge is named, for changes into this branch on these runners."""
-    from passgate.tasks.integrity.git import USUAL_BRANCHES
+    from passgate.tasks.integrity.checkout import USUAL_BRANCHES
 
     policy = files("passgate").joinpath("gates.yaml").read_text(encoding="utf-8")
     if branch not in USUAL_BRANCHES:

@@ -9,7 +9,7 @@ import typer
 
 from passgate.flows.cli import options
 from passgate.flows.cli.completion import complete_runs
-from passgate.flows.process.worker_report import BegunRun, WorkerReport
+from passgate.flows.process.exit_code import BegunRun, WorkerReport
 from passgate.tasks.model.names import GateName
 
 if TYPE_CHECKING:

@@ -69,8 +69,8 @@ def trend(
     from passgate.tasks.commands.trend import By, TrendRequest, read_trend
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.history.dataset import Days
+    from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.integrity.earlier_runs import open_history
-    from passgate.tasks.integrity.git import Checkout
     from passgate.tasks.reports.messages import warn
 
     chosen = TrendFormat.JSON if as_json else output_format or _format_of(output)

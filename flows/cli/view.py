@@ -36,7 +36,7 @@ def view(
     from passgate.flows.cli.terminal import is_screen, open_in_browser
     from passgate.tasks.commands.view import write_pages
     from passgate.tasks.errors import UsageError
-    from passgate.tasks.integrity.git import Checkout
+    from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.planning.find_run import find_run, refuse_tracked_runs
     from passgate.tasks.reports.messages import warn
 

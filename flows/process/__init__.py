@@ -1,1 +1,1 @@
-"""The process of a command: its supervisor, its worker, its signals and its exit code."""
+"""The processes of a command: supervisor, worker, signals, exit code."""

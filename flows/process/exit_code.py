@@ -1,48 +1,92 @@
-"""The exit code of a command whose worker has ended: from the verdict on disk, or from what the worker has reported."""
+"""Report a command's run and exit code from the worker to the supervisor, and find the exit code of the command."""
 
 import json
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from passgate.flows.process.worker_report import BegunRun, Reported
 from passgate.tasks.errors import ExitCode
 
 _CODES = {"PASS": ExitCode.PASS, "FAIL": ExitCode.FAIL, "INCONCLUSIVE": ExitCode.INCONCLUSIVE}
 
 
+@dataclass(frozen=True, kw_only=True)
+class BegunRun:
+    """A run that has begun. Its folder has no verdict of an earlier attempt any more."""
+
+    run_id: str
+    gate: str
+    verdict_file: str  # Absolute
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """What a worker has reported so far."""
+
+    run: BegunRun | None = None
+    exit_code: int | None = None
+
+
+class WorkerReport:
+    """The worker's end of the pipe to its supervisor. Without a pipe, reports go nowhere."""
+
+    def __init__(self, pipe: int | None = None) -> None:
+        self._pipe = pipe
+
+    def run_begun(self, run: BegunRun) -> None:
+        """Report the run whose verdict is the exit code of the command."""
+        self._write({"run": asdict(run)})
+
+    def ended(self, exit_code: int) -> None:
+        """Report the exit code. Only the end of the process is left to do."""
+        self._write({"exit_code": exit_code})
+
+    def _write(self, report: dict[str, object]) -> None:
+        if self._pipe is not None:
+            os.write(self._pipe, json.dumps(report).encode() + b"\n")
+
+
+def read_report(text: bytes) -> Reported:
+    """Parse the lines that a worker wrote. Ignore an unfinished last line."""
+    lines = text.split(b"\n")[:-1]
+    reports = {key: value for line in lines for key, value in json.loads(line).items()}
+    run = BegunRun(**reports["run"]) if "run" in reports else None
+    return Reported(run=run, exit_code=reports.get("exit_code"))
+
+
 @dataclass(frozen=True)
 class CommandResult:
-    """The exit code of a command, and what there is to say that the worker could not say any more."""
+    """The exit code of a command, and the messages that the worker could not print any more."""
 
     exit_code: int
     messages: tuple[str, ...] = ()
 
 
-def result_of(reported: Reported, status: int, *, interrupted: bool) -> CommandResult:
-    """How a command ends, given what its worker has reported and the status of its process, as `waitpid` gives it.
+def command_result(reported: Reported, status: int, *, interrupted: bool) -> CommandResult:
+    """Return the result of a command from its worker's reports and the worker's `waitpid` status.
 
-    Where the command is about a run and there is a verdict of this run, the verdict decides. A worker that has
-    reported nothing has not come to an end of its own, whatever its exit code: there is no answer, which is 3.
+    If the command has a run with a verdict, the verdict decides. A worker that reported nothing did not finish,
+    whatever its own exit code, so there is no answer: exit code 3.
     """
     run = reported.run
-    decided = None if run is None else decision_of(run)
-    if run is not None and decided is not None:
-        stands = f"{_ended(status)} after the verdict, which stands: {decided}, {os.path.relpath(run.verdict_file)}"
-        return CommandResult(_CODES[decided], () if reported.exit_code is not None else (stands,))
-    of_a_verdict = run is not None and reported.exit_code in {ExitCode.PASS, ExitCode.FAIL}
-    if reported.exit_code is not None and not of_a_verdict:
+    decision = None if run is None else read_decision(run)
+    if run is not None and decision is not None:
+        message = f"{_exit_description(status)} after the verdict, which stands: {decision}, "
+        message += os.path.relpath(run.verdict_file)
+        return CommandResult(_CODES[decision], () if reported.exit_code is not None else (message,))
+    needs_verdict = run is not None and reported.exit_code in {ExitCode.PASS, ExitCode.FAIL}
+    if reported.exit_code is not None and not needs_verdict:
         return CommandResult(reported.exit_code)
-    carried_on = "" if run is None else f"; carry the run on with `passgate run {run.gate} --resume {run.run_id}`"
+    remedy = "" if run is None else f"; carry the run on with `passgate run {run.gate} --resume {run.run_id}`"
     if interrupted:
-        return CommandResult(ExitCode.INTERRUPTED, (f"interrupted{carried_on}",))
+        return CommandResult(ExitCode.INTERRUPTED, (f"interrupted{remedy}",))
     what = "an answer" if run is None else "a verdict"
-    return CommandResult(ExitCode.INCONCLUSIVE, (f"{_ended(status)} before there was {what}{carried_on}",))
+    return CommandResult(ExitCode.INCONCLUSIVE, (f"{_exit_description(status)} before there was {what}{remedy}",))
 
 
-def decision_of(run: BegunRun) -> str | None:
-    """What the verdict of a run says; `None` where there is none that is whole and of this run."""
+def read_decision(run: BegunRun) -> str | None:
+    """Return the decision of a run's verdict, or `None` if the file is missing, incomplete or of another run."""
     try:
         verdict = json.loads(Path(run.verdict_file).read_bytes())
         decision = verdict["decision"] if verdict["run_id"] == run.run_id else None
@@ -51,7 +95,7 @@ def decision_of(run: BegunRun) -> str | None:
     return decision if decision in _CODES else None
 
 
-def _ended(status: int) -> str:
+def _exit_description(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     how = f"was killed ({signal.strsignal(-code)})" if code < 0 else f"exited {code}"
     return f"the process that did the work {how}"

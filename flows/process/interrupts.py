@@ -1,4 +1,4 @@
-"""What ends a command early: ^C, which asyncio knows, and a SIGTERM, which it does not; and when both come too late."""
+"""Interrupt a command: asyncio handles ^C; this module adds SIGTERM, and ignores both once the answer is decided."""
 
 import asyncio
 import signal
@@ -12,72 +12,72 @@ from passgate.tasks.errors import ExitCode, PassgateError
 
 T = TypeVar("T")
 
-_around: ContextVar[Callable[[], None] | None] = ContextVar("_around", default=None)
-"""What a SIGTERM does in the context around: a loop remembers one handler of a signal, the newest."""
+_outer_handler: ContextVar[Callable[[], None] | None] = ContextVar("_outer_handler", default=None)
+"""The SIGTERM handler of the surrounding context. An event loop has only one handler per signal."""
 
 
 class InterruptionError(PassgateError):
-    """^C or a SIGTERM has ended a command that can be carried on; the text says how."""
+    """^C or a SIGTERM interrupted a run; the message says how to resume it."""
 
     exit_code = ExitCode.INTERRUPTED
 
 
 @contextmanager
 def cancelled_by_sigterm() -> Iterator[None]:
-    """While the context lasts, the first SIGTERM cancels the current asyncio task; clean-up is not to be cancelled.
+    """Let the first SIGTERM cancel the current asyncio task. Ignore further ones, so that the clean-up completes.
 
-    A signal handler that raises does so wherever the main thread happens to be. In the midst of starting a process it
-    loses the notice of its end, and the cleanup waits for that forever. Prefect's handler raises; this one takes its
-    place. Outside the main thread, where nobody can hear signals, this does nothing. Contexts may be nested: after the
-    end of one, a SIGTERM cancels the task of the one around it.
+    A handler that raises, as Prefect's does, interrupts the main thread anywhere. While asyncio starts a process, that
+    loses the notice of the process's end, and the clean-up waits for it for ever. So this handler replaces Prefect's.
+    Outside the main thread, which cannot handle signals, do nothing. Contexts can be nested: after an inner one, a
+    SIGTERM cancels the task of the outer one.
     """
     loop, current = asyncio.get_running_loop(), asyncio.current_task()
     before = signal.getsignal(signal.SIGTERM)
     if current is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    called_off, around = False, _around.get()
+    is_cancelled, outer = False, _outer_handler.get()
 
-    def call_off() -> None:
-        nonlocal called_off
-        if not called_off:
-            called_off = current.cancel()
+    def cancel() -> None:
+        nonlocal is_cancelled
+        if not is_cancelled:
+            is_cancelled = current.cancel()
 
-    loop.add_signal_handler(signal.SIGTERM, call_off)
-    token = _around.set(call_off)
+    loop.add_signal_handler(signal.SIGTERM, cancel)
+    token = _outer_handler.set(cancel)
     try:
         yield
     finally:
-        _around.reset(token)
-        if around is not None:
-            loop.add_signal_handler(signal.SIGTERM, around)
+        _outer_handler.reset(token)
+        if outer is not None:
+            loop.add_signal_handler(signal.SIGTERM, outer)
         signal.signal(signal.SIGTERM, before)
 
 
 def until_ended(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work. Raises `KeyboardInterrupt` when ^C or a SIGTERM ends it."""
+    """Run a command's work and return its result. Raise `KeyboardInterrupt` if ^C or a SIGTERM interrupts it."""
     before = signal.getsignal(signal.SIGTERM)
     try:
-        return asyncio.run(_ended_by_sigterm_too(work))
+        return asyncio.run(_cancel_on_sigterm(work))
     except Exception:
         raise
     except BaseException as error:
         raise KeyboardInterrupt from error
     finally:
-        # The loop leaves its own default behind when it closes.
+        # When the loop closes, it leaves its own default handler.
         signal.signal(signal.SIGTERM, before)
 
 
-async def _ended_by_sigterm_too(work: Coroutine[Any, Any, T]) -> T:
+async def _cancel_on_sigterm(work: Coroutine[Any, Any, T]) -> T:
     with cancelled_by_sigterm():
         return await work
 
 
 def ignore_interrupts() -> None:
-    """From now on until the process has ended ^C and SIGTERM change nothing: what it answers is decided.
+    """Ignore ^C and SIGTERM until the process ends, because its answer is decided.
 
-    At its end Prefect waits for its server and for threads, and a signal there would end in a traceback. Outside the
-    main thread, where nobody can hear signals, this does nothing.
+    At the end Prefect waits for its server and threads, where a signal would cause a traceback. Outside the main
+    thread, which cannot handle signals, do nothing.
     """
     if threading.current_thread() is threading.main_thread():
         for kind in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""The supervision of a worker: interrupts are handed on, its end is bounded, nothing of it is left behind."""
+"""Supervise a worker: forward interrupts, limit the time to its end, kill what it leaves behind."""
 
 import os
 import select
@@ -10,13 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from passgate.flows.process.exit_code import result_of
-from passgate.flows.process.worker_report import Reported, read_report
+from passgate.flows.process.exit_code import Reported, command_result, read_report
 from passgate.tasks.errors import ExitCode
 
-SECONDS_TO_INTERRUPT = 8.0  # So long an interrupted worker may take to clean up and to say how the run is carried on
+SECONDS_TO_INTERRUPT = 8.0  # For an interrupted worker to clean up and to say how to resume the run
 SECONDS_TO_EXIT = 10.0
-"""So long a worker that has reported its exit code may take to end; Prefect sends meanwhile what it has not sent."""
+"""For a worker to exit after it reported its exit code; meanwhile Prefect sends its last data."""
 SECONDS_TO_EXIT_INTERRUPTED = 2.0  # CI systems kill what has not ended 10 s after an interrupt
 _SECONDS_TO_DIE = 5.0
 _CHUNK = 65536
@@ -26,97 +25,98 @@ class Supervision:
     """Watches one worker, a child process, until nothing of it is left."""
 
     def __init__(self, worker: int, report: int, command_ends: int, interrupts: Iterable[signal.Signals]) -> None:
-        """`report` is the pipe that the worker reports to, `command_ends` one that ends with the command; the
-        interrupts are blocked until here.
+        """Watch a worker. `report` is the pipe of its reports, `command_ends` a pipe that closes when the command ends.
+
+        The `interrupts` are blocked until here.
         """
         self._worker = worker
         self._report = report
         self._command_ends = command_ends
-        self._told = b""
+        self._received = b""
         self._status: int | None = None
         self._interrupted = self._killed = False
         self._deadline: float | None = None
-        self._signals = _pipe_of({*interrupts, signal.SIGCHLD})
+        self._signals = _signal_pipe({*interrupts, signal.SIGCHLD})
         self._watched = [self._signals, report, command_ends]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
 
     def exit_code(self) -> int:
-        """Wait for the end of the worker and end all that it has started; gives the exit code of the command."""
+        """Wait for the end of the worker, kill what it started and return the exit code of the command."""
         while not self._has_ended():
             self._wait()
-        self._hear_the_rest()
+        self._receive_rest()
         status = self._status or 0
-        _end_descendants()
+        _kill_descendants()
         if self._interrupted or self._killed or os.WIFSIGNALED(status):
             _remove_left_folders()
-        # A signal to the process group reaches the worker too, maybe before it is handed on to here.
+        # A signal to the process group reaches the worker too, perhaps before the command forwards it to here.
         interrupted = self._interrupted or os.waitstatus_to_exitcode(status) == ExitCode.INTERRUPTED
-        result = result_of(self._reported, status, interrupted=interrupted)
+        result = command_result(self._reported, status, interrupted=interrupted)
         for line in result.messages:
-            _say(line)
+            _print(line)
         return result.exit_code
 
     @property
     def _reported(self) -> Reported:
-        return read_report(self._told)
+        return read_report(self._received)
 
     def _has_ended(self) -> bool:
-        """Reap every child that has ended; whether the worker is one of them."""
+        """Reap every child that has ended. Return whether the worker is one of them."""
         with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] == self._worker:
-                    self._status = ended[1]
+            while (child := os.waitpid(-1, os.WNOHANG))[0]:
+                if child[0] == self._worker:
+                    self._status = child[1]
         return self._status is not None
 
     def _wait(self) -> None:
-        """Wait until there is news or the deadline has passed, and do what follows."""
+        """Wait for a signal, a report, the end of the command or the deadline, and handle it."""
         seconds = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
         ready, _, _ = select.select(self._watched, [], [], seconds)
         for pipe in ready:
             news = os.read(pipe, _CHUNK)
             if pipe == self._signals:
-                self._hand_on(news)
+                self._forward(news)
             elif pipe == self._command_ends:
-                # It was killed: whoever does that wants nothing to go on.
+                # Somebody killed the command, so nothing of it shall go on.
                 self._watched.remove(pipe)
                 self._kill()
             elif news:
-                self._hear(news)
+                self._receive(news)
             else:
                 self._watched.remove(pipe)
         if not ready:
             self._kill()
 
-    def _hand_on(self, kinds: bytes) -> None:
+    def _forward(self, kinds: bytes) -> None:
         if not set(kinds) - {signal.SIGCHLD}:
             return
         if self._reported.exit_code is not None:
-            # What the command answers is decided, and somebody does not want to wait for the rest.
-            self._end_within(0)
+            # The exit code is known, and the user does not want to wait for the rest.
+            self._set_deadline(0)
         elif not self._interrupted:
             self._interrupted = True
             os.kill(self._worker, signal.SIGTERM)
-            self._end_within(SECONDS_TO_INTERRUPT)
+            self._set_deadline(SECONDS_TO_INTERRUPT)
 
-    def _hear(self, news: bytes) -> None:
-        self._told += news
+    def _receive(self, news: bytes) -> None:
+        self._received += news
         if self._reported.exit_code is not None:
-            self._end_within(SECONDS_TO_EXIT_INTERRUPTED if self._interrupted else SECONDS_TO_EXIT)
+            self._set_deadline(SECONDS_TO_EXIT_INTERRUPTED if self._interrupted else SECONDS_TO_EXIT)
 
-    def _hear_the_rest(self) -> None:
-        """A child process of the worker can hold the pipe open, so its end is not waited for."""
+    def _receive_rest(self) -> None:
+        """Read the pipe without waiting for its end, because a child process of the worker can keep it open."""
         os.set_blocking(self._report, False)
         with suppress(BlockingIOError):
             while news := os.read(self._report, _CHUNK):
-                self._told += news
+                self._received += news
 
-    def _end_within(self, seconds: float) -> None:
+    def _set_deadline(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         self._deadline = deadline if self._deadline is None else min(self._deadline, deadline)
 
     def _kill(self) -> None:
         if self._killed:
-            # It hangs in the kernel, on a file system that does not answer; nobody is to hang with it.
+            # It hangs in the kernel, on a file system that does not answer. Do not wait for it.
             self._status = signal.SIGKILL
             return
         os.kill(self._worker, signal.SIGKILL)
@@ -124,8 +124,8 @@ class Supervision:
         self._deadline = time.monotonic() + _SECONDS_TO_DIE
 
 
-def _pipe_of(kinds: Iterable[signal.Signals]) -> int:
-    """A pipe that gets the number of each of these signals that comes from now on, as a byte."""
+def _signal_pipe(kinds: Iterable[signal.Signals]) -> int:
+    """Return a pipe that receives the number of each of these signals from now on, as a byte."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -135,18 +135,18 @@ def _pipe_of(kinds: Iterable[signal.Signals]) -> int:
 
 
 def _do_nothing(_kind: int, _frame: FrameType | None) -> None:
-    """What a signal leads to is done where its number is read."""
+    """Leave the signal to the reader of the pipe."""
 
 
-def end_what_is_left() -> None:
-    """End every process that a killed supervisor has left, and remove their folders."""
-    _say("the process that supervised the work was killed")
-    _end_descendants()
+def clean_up_after_supervisor() -> None:
+    """Kill the processes that a killed supervisor left behind, and remove their folders."""
+    _print("the process that supervised the work was killed")
+    _kill_descendants()
     _remove_left_folders()
 
 
-def _end_descendants() -> None:
-    """Kill what the worker has left. The children of what is killed become ours, so there may be more every time."""
+def _kill_descendants() -> None:
+    """Kill every descendant. The children of a killed process become this process's, so repeat until none is left."""
     deadline = time.monotonic() + _SECONDS_TO_DIE
     with suppress(ChildProcessError):
         while time.monotonic() < deadline:
@@ -159,9 +159,9 @@ def _end_descendants() -> None:
 
 
 def _remove_left_folders() -> None:
-    """Remove the temporary folders of the worker and its own workers, which may have been killed while they had some.
+    """Remove the temporary folders of the worker and of its own workers.
 
-    What goes wrong here is told by the next run, which tries again.
+    Ignore errors: the next run tries again and reports them.
     """
     from passgate.tasks.files.temporary import sweep
 
@@ -170,22 +170,22 @@ def _remove_left_folders() -> None:
 
 
 def _children() -> list[int]:
-    """The processes whose parent is this one. Not every kernel lists them under /proc/self."""
+    """Return the child processes of this process. Not every kernel lists them under /proc/self."""
     me = os.getpid()
-    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _parent_of(entry) == me]
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _parent_pid(entry) == me]
 
 
-def _parent_of(process: Path) -> int | None:
+def _parent_pid(process: Path) -> int | None:
     try:
         status = (process / "stat").read_bytes()
     except OSError:
         return None
-    # The name of the program stands in parentheses and can hold any character; then come the state and the parent.
+    # The program's name is in parentheses and can contain any character. The state and the parent follow it.
     return int(status.rpartition(b")")[2].split()[1])
 
 
-def _say(message: str) -> None:
-    """A line on standard error, whatever has become of it."""
+def _print(message: str) -> None:
+    """Print a line on standard error, if it still exists."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"passgate: {message}\n")
         sys.stderr.flush()

@@ -9,15 +9,16 @@ from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, write_pins
 from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.dataset import History
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
-from passgate.tasks.integrity.git import Checkout, full_commit
-from passgate.tasks.integrity.merge_base import base_of, pinned_base
+from passgate.tasks.integrity.git import full_commit
+from passgate.tasks.integrity.merge_base import pinned_base, request_base
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline, Pins
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.baseline import pooled_baseline, read_telling_rows
-from passgate.tasks.planning.find_run import without_path
+from passgate.tasks.planning.find_run import run_name
 
 
 def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, version: str) -> Plan:
@@ -31,7 +32,7 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
     pins = load_pins(gates)
     with Checkout(folder) as checkout:
         policy = policy.into(checkout.baseline_branch)
-        base = pinned_base(base_of(checkout, request, policy), pins, folder)
+        base = pinned_base(request_base(checkout, request, policy), pins, folder)
     created_at = datetime.now(UTC)
     return Plan(
         run_id=f"{created_at:%Y%m%dT%H%M%SZ}~",  # sorts after every run that began in the same second
@@ -81,7 +82,7 @@ def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
     known = sorted(history.trials(columns=["run_id"])["run_id"].unique(), reverse=True)
     if not known:
         raise UsageError(f"the history {history.location} has no runs yet: `passgate run` makes the first")
-    names = [*map(without_path, names)]
+    names = [*map(run_name, names)]
     # Every id begins with an empty name, which a script gives by mistake.
     unknown = [name for name in names if not name or not any(run.startswith(name) for run in known)]
     if unknown:

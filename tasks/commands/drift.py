@@ -5,8 +5,8 @@ from pathlib import Path
 from passgate.tasks.commands.trend import TrendRequest, read_trend
 from passgate.tasks.commands.trend_changes import newest_changes
 from passgate.tasks.errors import PassgateError
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
-from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trend import Trend
 from passgate.tasks.reports.escape import printable

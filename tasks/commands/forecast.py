@@ -27,9 +27,9 @@ from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
-from passgate.tasks.integrity.git import Checkout
-from passgate.tasks.integrity.merge_base import base_of, pinned_base
+from passgate.tasks.integrity.merge_base import pinned_base, request_base
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
 from passgate.tasks.model.measurement import Measurement
@@ -38,7 +38,7 @@ from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import BY_TRIALS, GateName, guards_safety
 from passgate.tasks.model.trial import MEASURED, TrialStatus
 from passgate.tasks.planning.baseline import pooled_baseline, read_telling_rows
-from passgate.tasks.planning.plan import plan_of
+from passgate.tasks.planning.plan import new_plan
 from passgate.tasks.stats.measurement import measurement_of
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
@@ -53,8 +53,8 @@ def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
     Raises `InputError` or `UsageError`.
     """
     with Checkout(Path.cwd()) as checkout:
-        plan = plan_of(gate, request, checkout)
-        base = base_of(checkout, request, plan.policy)
+        plan = new_plan(gate, request, checkout)
+        base = request_base(checkout, request, plan.policy)
     return plan.model_copy(update={"base": pinned_base(base, plan.pins, Path.cwd())})
 
 

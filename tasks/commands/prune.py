@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from passgate.tasks.commands.history import COLUMNS
 from passgate.tasks.formats.loading import load_pins, policy_or_default
-from passgate.tasks.integrity.git import Checkout
-from passgate.tasks.integrity.merge_base import base_of, pinned_ancestors
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.merge_base import pinned_ancestors, request_base
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.recorded_run import PrunedRuns, RecordedRun
 from passgate.tasks.model.run import RunRequest
@@ -43,7 +43,7 @@ def needs_of(gates: Path, folder: Path) -> Needs:
     policy, pins = policy_or_default(gates), load_pins(gates)
     with Checkout(folder) as checkout:
         policy = policy.into(checkout.baseline_branch)
-        base = base_of(checkout, RunRequest(gates=str(gates)), policy)
+        base = request_base(checkout, RunRequest(gates=str(gates)), policy)
     of_pin = pinned_ancestors(pins, folder)
     return Needs(policy.baseline.runs, policy.baseline.branch, base.ancestors, pins, of_pin)
 

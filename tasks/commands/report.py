@@ -9,8 +9,8 @@ from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
-from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline

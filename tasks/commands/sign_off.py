@@ -10,13 +10,13 @@ from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.recorded_trials import recorded_trials
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.integrity.git import Checkout
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.judge import inputs_of
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import trials_digest
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, verdict_digest
-from passgate.tasks.planning.plan import plan_of
+from passgate.tasks.planning.plan import new_plan
 from passgate.tasks.report import report, view_of
 
 _LONGEST_NAME = 200
@@ -100,7 +100,7 @@ def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]
         plan = store.change.read_plan()
         inputs = _inputs(plan)
     try:
-        now = plan_of(plan.gate, plan.request, Checkout(Path.cwd()))
+        now = new_plan(plan.gate, plan.request, Checkout(Path.cwd()))
     except (InputError, UsageError) as error:
         yield f"the files, which cannot be read any more ({error})"
         return

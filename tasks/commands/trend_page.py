@@ -6,8 +6,8 @@ from typing import Final
 from passgate.tasks.commands.trend import TrendRequest, read_trend
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import policy_or_default
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
-from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.task import GateName
 from passgate.tasks.reports.trend_files import trend_html
 

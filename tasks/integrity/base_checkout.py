@@ -1,4 +1,4 @@
-"""A checkout of the base: a commit in, its files and the plan and the agent that they make out."""
+"""Check out the base of a change, and load the plan and the agent that its files define."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,30 +18,31 @@ from passgate.tasks.integrity.base_files import (
     committed_files,
     write_files,
 )
-from passgate.tasks.integrity.git import Checkout, GitError, Objects, full_commit
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.git import GitError, full_commit
 from passgate.tasks.integrity.judging_places import JudgingPlaces
+from passgate.tasks.integrity.objects import Objects
 from passgate.tasks.model.agent import AgentChange, AgentKind, AgentSpec, agent_change
 from passgate.tasks.model.run import Edit, Plan
 from passgate.tasks.planning.named_agents import named_agents
-from passgate.tasks.planning.plan import PlanFiles, agent_digest_of, make_plan
+from passgate.tasks.planning.plan import PlanFiles, make_plan, plan_agent_digest
 
 
 def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Sequence[Edit], folder: Path) -> PlanFiles:
-    """Write what judges at a commit of the repository into an empty folder, and say where it is there.
+    """Write the judging files of a commit into an empty folder, and return where they are.
 
-    Where that may use files elsewhere in the repository, as eval files do, these are written too. Raises `UsageError`
-    where git cannot give the files, `StorageError` where they cannot be written.
+    If they may use files elsewhere in the repository, as eval files do, write these too. Raise `UsageError` if git
+    cannot read the files, `StorageError` if they cannot be written.
     """
-    root, names, suites = top_of(checkout), list(places.what), folder / places.suites
+    root, names, suites = top_folder(checkout), list(places.what), folder / places.suites
     with _writing(commit, folder):
         files = _write_new(checkout, commit, names, edits, folder)
         # Paths of eval files may lead anywhere in the repository, and nowhere else.
         (folder / ".git").mkdir()
-        # Not the whole tree for tasks that need none of it: a repository may be large, and of one that is too large
-        # only the places that judge can be written.
+        # A repository may be large, so write the whole tree only for tasks that may need it.
         uses_more = any(file.is_link for file in files)
         if uses_more or (suites.is_dir() and files_of_folder(suites, os.environ).evals):
-            # Without them only those tasks are in the way that do name such a file.
+            # Without these files, only tasks that name one of them fail to load.
             with suppress(CommitTooLargeError):
                 write_files(checkout.objects, _not_in(folder, committed_files(root, commit)), folder)
         add_uncommitted(root, files, [edit.path for edit in edits], names, folder)
@@ -52,16 +53,16 @@ def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Seq
 def check_out_more(
     checkout: Checkout, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path
 ) -> None:
-    """Write further files and folders of the commit that are not yet in the folder. Raises as `check_out` does."""
+    """Write further files and folders of the commit into the folder of `check_out`. Raise the same errors."""
     with _writing(commit, folder):
         files = _write_new(checkout, commit, sorted(names), edits, folder)
-        add_uncommitted(top_of(checkout), files, [edit.path for edit in edits], sorted(names), folder)
+        add_uncommitted(top_folder(checkout), files, [edit.path for edit in edits], sorted(names), folder)
 
 
-def top_of(checkout: Checkout) -> Path:
-    """The top folder of a repository. Raises `UsageError` outside of one."""
+def top_folder(checkout: Checkout) -> Path:
+    """Return the top folder of a repository. Raise `UsageError` outside of one."""
     if checkout.top is None:
-        raise UsageError(f"{checkout.folder} lies in no repository")
+        raise UsageError(f"{checkout.folder} is in no repository")
     return checkout.top
 
 
@@ -76,8 +77,8 @@ def _writing(commit: str, folder: Path) -> Iterator[None]:
 def _write_new(
     checkout: Checkout, commit: str, names: Sequence[str], edits: Sequence[Edit], folder: Path
 ) -> list[CommittedFile]:
-    """What a commit has at these places; what the folder lacked of it, and of submodules, is written."""
-    root = top_of(checkout)
+    """Return the files of a commit at these places. Write those that the folder lacks, and the submodules."""
+    root = top_folder(checkout)
     files = committed_files(root, commit, names)
     new = _not_in(folder, files)
     write_files(checkout.objects, new, folder)
@@ -90,9 +91,9 @@ def _not_in(folder: Path, files: Sequence[CommittedFile]) -> list[CommittedFile]
 
 
 def _write_submodules(root: Path, files: Sequence[CommittedFile], edits: Sequence[Edit], folder: Path) -> None:
-    """Write the files of submodules. One that is not checked out, and that the change lets be, has none here either.
+    """Write the files of submodules, except of one that is neither checked out nor edited.
 
-    Raises `UsageError` for one that the change edits and whose commit is not here.
+    Raise `UsageError` for an edited submodule whose commit is missing.
     """
     for module in (file for file in files if file.is_submodule):
         place = root / module.path
@@ -109,22 +110,22 @@ def _write_submodules(root: Path, files: Sequence[CommittedFile], edits: Sequenc
 
 
 def _edits_in(edits: Sequence[Edit], path: str) -> bool:
-    """Whether a file or folder is edited, or anything in it."""
+    """Return whether a file or folder, or anything in it, is edited."""
     return any(f"{edit.path}/".startswith(f"{path}/") for edit in edits)
 
 
 def plan_of_checkout(own: Plan, files: PlanFiles, default_branch: str) -> Plan:
-    """The plan that the files of a checkout make of the same run: the agent, and the folders outside of the suites that
-    it works on, are those of the plan `own`, and so are the prices of models that those files do not know.
+    """Load the plan of the same run from the files of a checkout. Take from the plan `own` the agent, the folders that
+    it works on outside of the suites, and the prices of models that those files do not price.
 
-    Secrets of either are masked. Raises `InputError` or `UsageError`.
+    Mask the secrets of both plans. Raise `InputError` or `UsageError`.
     """
     plan = make_plan(own.gate, own.request, own.agent, revision=own.revision, version=own.passgate_version, files=files)
     original = Path(own.suites_folder)
     secrets = tuple(dict.fromkeys((*plan.policy.secrets, *own.policy.secrets)))
     model = own.agent.fixed_model
     added = model and plan.prices.price_of(model) is None and own.prices.price_of(model) is not None
-    unpriced = f"the merge base has no price for the model {model!r}: the one that this change adds counts"
+    unpriced = f"the merge base has no price for the model {model!r}: passgate uses the one that this change adds"
     changed = {
         "run_id": own.run_id,
         "created_at": own.created_at,
@@ -135,15 +136,15 @@ def plan_of_checkout(own: Plan, files: PlanFiles, default_branch: str) -> Plan:
     }
     plan = plan.model_copy(update=changed)
     try:
-        digest = agent_digest_of(plan)
+        digest = plan_agent_digest(plan)
     except UsageError:
-        # The change has moved the agent's files: the agent is one that no other run has had.
+        # The change moved the agent's files, so no other run had this agent.
         digest = f"unknown in {plan.run_id}"
     return plan.model_copy(update={"agent_digest": digest})
 
 
 def first_problem(error: InputError | UsageError, files: PlanFiles) -> str:
-    """What is wrong with the files of a checkout, in a line, named as in the repository."""
+    """Return the first problem of a checkout's files in one line, with paths as in the repository."""
     problems = str(error).splitlines()
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     first = problems[0]
@@ -153,12 +154,12 @@ def first_problem(error: InputError | UsageError, files: PlanFiles) -> str:
 
 
 def _environment(checkout: Checkout, suites: str, folder: Path) -> Mapping[str, str]:
-    """The variables of the process and of the `.env` files around the suites folder that no commit holds."""
-    root, variables = top_of(checkout), dict[str, str]()
+    """Return the variables of this process and of the untracked `.env` files around the suites folder."""
+    root, variables = top_folder(checkout), dict[str, str]()
     places = [place for place in (root / suites, *(root / suites).parents) if place.is_relative_to(root)]
     for place in reversed(places):
         file = (place / ENV_FILE).resolve()
-        # A link that the change has made may lead to a file that it brings.
+        # A link of the change may lead to a file of the change.
         name = file.relative_to(root) if file.is_relative_to(root) else None
         if name and not (folder / name).exists() and not checkout.is_tracked(str(name)):
             try:
@@ -170,33 +171,33 @@ def _environment(checkout: Checkout, suites: str, folder: Path) -> Mapping[str, 
 
 @dataclass(frozen=True)
 class JudgedAgent:
-    """The agent that is run."""
+    """The agent that the run uses."""
 
     spec: AgentSpec
-    change: AgentChange | None = None  # How the change's definition of it differs from that of the merge base
-    note: str = ""  # Why the merge base has none
+    change: AgentChange | None = None  # The difference between the change's definition and the merge base's
+    note: str = ""  # Why the merge base does not define it
 
 
 def judged_agent(own: Plan, edits: Sequence[Edit], files: PlanFiles, folder: Path, root: Path) -> JudgedAgent:
-    """The agent of a change, or the merge base's where the change edits what judges of it.
+    """Return the agent of a change, or the merge base's if the change edits a judging part of it.
 
     `own` is the plan of the change's own files, `folder` is a checkout of the repository `root`.
     """
-    before = _agent_at(own, files, folder, root)
+    before = _base_agent(own, files, folder, root)
     if isinstance(before, str):
         return JudgedAgent(own.agent, note=f"the merge base does not define the agent {own.request.agent!r}: {before}")
-    recordings = recordings_of(before, root)
+    recordings = recordings_folder(before, root)
     if recordings is not None and (folder / recordings).is_dir() and _edits_in(edits, recordings):
-        # The recordings of the checkout under the name that the agent's history goes by.
+        # Use the recordings of the checkout, under the agent's name in the history.
         before = before.model_copy(update={"target": str(folder / recordings), "name": str(before)})
     change = agent_change(own.request.agent, before, own.agent)
     return JudgedAgent(before if change is not None and change.by_base else own.agent, change)
 
 
-def _agent_at(own: Plan, files: PlanFiles, folder: Path, root: Path) -> AgentSpec | str:
-    """The agent as the files of the checkout define it, or why they do not."""
+def _base_agent(own: Plan, files: PlanFiles, folder: Path, root: Path) -> AgentSpec | str:
+    """Return the agent that the files of the checkout define, or why they do not."""
     if looks_like_a_form(own.request.agent):
-        return own.agent  # it stands on the command line
+        return own.agent  # the command line defines it
     try:
         named = named_agents(files.gates, files.suites, files.working_folder)
         # With their paths in the repository instead of the checkout.
@@ -208,8 +209,8 @@ def _agent_at(own: Plan, files: PlanFiles, folder: Path, root: Path) -> AgentSpe
         return first_problem(error, files)
 
 
-def recordings_of(agent: AgentSpec, root: Path) -> str | None:
-    """Where in a repository the recordings of an agent lie that only repeats them; `None` for any other agent."""
+def recordings_folder(agent: AgentSpec, root: Path) -> str | None:
+    """Return the folder of a replay agent's recordings in the repository, or `None` for another agent."""
     if agent.kind is not AgentKind.REPLAY or not agent.target:
         return None
     folder = Path(agent.target).resolve()

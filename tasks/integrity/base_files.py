@@ -1,6 +1,6 @@
-"""The files of a commit, written into a folder as they were committed.
+"""Write the files of a commit into a folder exactly as they were committed.
 
-`git archive` and `git checkout` go by attributes: these leave out files and convert others, and a change may edit them.
+`git archive` and `git checkout` obey attributes, which can leave out and convert files, and which a change can edit.
 """
 
 import os
@@ -11,28 +11,30 @@ from pathlib import Path, PurePosixPath
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.storage import STATE_FOLDER
-from passgate.tasks.integrity.git import LINK, SUBMODULE, Checkout, GitError, Objects, git_bytes, names_of
+from passgate.tasks.integrity import git
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, git_bytes, split_names
+from passgate.tasks.integrity.objects import Objects
 
 MOST_FILES = 100_000
 MOST_BYTES = 512 * 1024 * 1024
-_SECONDS = 120
 _PROGRAM = "100755"
 _NEVER_COPIED = frozenset({".git", STATE_FOLDER.name, "__pycache__"})
-# What stands in a commit for a file that a filter of git's (LFS, git-crypt) keeps elsewhere or encrypted.
-_STAND_INS = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
+# How a commit's placeholder of a file begins that a git filter (LFS, git-crypt) stores elsewhere or encrypts.
+_PLACEHOLDERS = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
 
 
 class CommitTooLargeError(UsageError):
-    """There is more at a commit than is taken out of it."""
+    """A commit has more or larger files than passgate writes out."""
 
 
 @dataclass(frozen=True)
 class CommittedFile:
-    """A file of a commit, or a submodule: another repository in its place."""
+    """A file of a commit, or a submodule."""
 
     path: str  # Relative to the repository
     mode: str
-    hash: str  # Of its content; of a submodule its commit
+    hash: str  # Of the content; the commit of a submodule
     size: int
 
     @property
@@ -45,18 +47,15 @@ class CommittedFile:
 
 
 def is_committed(objects: Objects, commit: str, path: str) -> bool:
-    """Whether a commit has a file, a folder or a submodule of this path, relative to the repository.
-
-    Raises `GitError` where git cannot tell.
-    """
+    """Return whether a commit contains a path of the repository. Raise `GitError`."""
     return path == "." or bool(objects.mode(commit, path))
 
 
 def path_dependencies(checkout: Checkout, commit: str, paths: Iterable[str]) -> list[str]:
-    """What else says of which bytes the files at and below these paths are: the attributes of the folders above them,
-    and of these folders those that are links or submodules, at the commit or now.
+    """Return the paths that decide which bytes the files at and below `paths` contain. Raise `UsageError`.
 
-    Raises `UsageError` where git cannot tell.
+    They are the attributes files of the folders above, and those of these folders that are links or submodules, in the
+    commit or now.
     """
     folders = {parent for path in paths for parent in PurePosixPath(path).parents}
     attributes = {(folder / ".gitattributes").as_posix() for folder in folders}
@@ -69,20 +68,22 @@ def path_dependencies(checkout: Checkout, commit: str, paths: Iterable[str]) -> 
 
 
 def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[CommittedFile]:
-    """The files and submodules of a commit at and below these paths, all of them where there are none.
+    """List the files and submodules of a commit at and below `paths`, or all of them without paths.
 
-    Raises `UsageError` where git cannot tell, `CommitTooLargeError` where they are too many or too large.
+    Raise `UsageError` if git fails, `CommitTooLargeError` for too many or too large files.
     """
     names = [] if "." in paths else paths
     try:
-        printed = git_bytes(root, "ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", *names, seconds=_SECONDS)
+        printed = git_bytes(
+            root, "ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", *names, seconds=git.LONG_SECONDS
+        )
     except GitError as error:
         raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
     files = []
-    for line in names_of(printed):
-        described, _, path = line.partition("\t")
-        mode, _, hashed, length = described.split()
-        files.append(CommittedFile(path, mode, hashed, 0 if length == "-" else int(length)))
+    for line in split_names(printed):
+        fields, _, path = line.partition("\t")
+        mode, _, hash_, length = fields.split()
+        files.append(CommittedFile(path, mode, hash_, 0 if length == "-" else int(length)))
     size = sum(file.size for file in files)
     if len(files) > MOST_FILES or size > MOST_BYTES:
         raise CommitTooLargeError(
@@ -93,11 +94,11 @@ def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[
 
 
 def write_files(objects: Objects, files: Sequence[CommittedFile], folder: Path) -> None:
-    """Write files of a commit, and not its submodules, into a folder that is empty or holds others of the same commit.
+    """Write files of a commit, but not its submodules, into a folder that contains at most others of the same commit.
 
-    Raises `UsageError` where git cannot give them, `OSError` where they cannot be written.
+    Raise `UsageError` if git cannot read them, `OSError` if they cannot be written.
     """
-    # Links come last, so that nothing is written through one.
+    # Links last, so that nothing is written through one.
     for file in sorted((file for file in files if not file.is_submodule), key=lambda file: file.is_link):
         if not {"..", ".git", ""}.isdisjoint(file.path.split("/")):
             raise UsageError(f"git has a file {file.path!r}, a path that cannot be written")
@@ -119,18 +120,17 @@ def write_files(objects: Objects, files: Sequence[CommittedFile], folder: Path) 
 def add_uncommitted(
     root: Path, files: Sequence[CommittedFile], edited: Iterable[str], paths: Sequence[str], folder: Path
 ) -> None:
-    """Complete the files of a commit in a folder by what no commit holds and the working tree has: ignored files below
-    the paths, and of files that are not `edited` the contents that git's filters keep elsewhere. Raises `OSError`,
-    `GitError`.
+    """Copy from the working tree what a commit does not contain: ignored files below `paths`, and the contents of files
+    that a git filter stores elsewhere, unless they are `edited`. Raise `OSError`, `GitError`.
     """
     unedited = {file.path for file in files if not (file.is_link or file.is_submodule)} - {*edited}
-    stand_ins = [path for path in unedited if _is_stand_in(folder / path) and not _is_stand_in(root / path)]
-    for path in stand_ins:
+    placeholders = [path for path in unedited if _is_placeholder(folder / path) and not _is_placeholder(root / path)]
+    for path in placeholders:
         shutil.copyfile(root / path, folder / path)
     ignored = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *paths)
-    for path in names_of(git_bytes(root, *ignored, seconds=_SECONDS)):
+    for path in split_names(git_bytes(root, *ignored, seconds=git.LONG_SECONDS)):
         place = folder / path
-        # A name that ends with a slash is another repository.
+        # git prints another repository as a name that ends with a slash.
         if path.endswith("/") or not _NEVER_COPIED.isdisjoint(PurePosixPath(path).parts):
             continue
         if not place.exists() and not place.is_symlink() and place.parent.resolve().is_relative_to(folder.resolve()):
@@ -138,8 +138,8 @@ def add_uncommitted(
             shutil.copy2(root / path, place, follow_symlinks=False)
 
 
-def _is_stand_in(file: Path) -> bool:
+def _is_placeholder(file: Path) -> bool:
     if not file.is_file():
         return True
     with file.open("rb") as content:
-        return content.read(64).startswith(_STAND_INS)
+        return content.read(64).startswith(_PLACEHOLDERS)

@@ -25,7 +25,8 @@ from passgate.tasks.history.plausible import (
     implausible_summaries,
 )
 from passgate.tasks.history.symlinks import way
-from passgate.tasks.integrity.git import LINK, SUBMODULE, Checkout, GitError, printable_name
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, printable_name
 from passgate.tasks.integrity.merge_base import commit_times
 from passgate.tasks.model.baseline import Repeat
 

@@ -1,4 +1,4 @@
-"""Where in a repository the files are that a gate judges by, where links lead from there, and which a change edits."""
+"""The files of a repository that decide a verdict: their places, the targets of links, the edits of a change."""
 
 import os
 import posixpath
@@ -10,7 +10,8 @@ from typing import Final, Literal
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.history.symlinks import way
-from passgate.tasks.integrity.git import SUBMODULE, Checkout, GitError, git_bytes, names_of, printable_name
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.git import SUBMODULE, GitError, git_bytes, printable_name, split_names
 from passgate.tasks.model.run import Edit
 
 What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
@@ -18,24 +19,24 @@ What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline 
 _GRADERS: Final = "tasks and graders"
 _NEVER_ENTERED = frozenset({".git", STATE_FOLDER.name, "__pycache__", "node_modules"})
 _KINDS: Mapping[str, Literal["added", "changed", "deleted"]] = {"A": "added", "D": "deleted"}
-_MADE_BY_PYTHON = "__pycache__"
-_SECONDS = 60
+_BYTECODE = "__pycache__"
 _DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
 
 
 @dataclass(frozen=True)
 class JudgingPlaces:
-    """The suites folder and the gates file, and what else judges, all relative to the repository's top folder."""
+    """The suites folder, the gates file and every other judging file, relative to the repository's top folder."""
 
     suites: str
     gates: str
-    what: Mapping[str, What]  # Every file and folder that judges, where links lead included
-    leads_out: bool = False  # Whether a link leads from any of them out of the repository
+    what: Mapping[str, What]  # Every judging file and folder, with the targets of links
+    leads_out: bool = False  # Whether a link of theirs leads out of the repository
 
-    def with_more(self, names: Iterable[str], above: Iterable[str], what: What = _GRADERS) -> "JudgingPlaces":
-        """With further files: `names` are relative to the suites folder, and those of `above` lie in any
-        folder above it. What lies outside of the repository is left out, and so is what holds the suites folder.
+    def add(self, names: Iterable[str], above: Iterable[str], what: What = _GRADERS) -> "JudgingPlaces":
+        """Return these places and more: `names` relative to the suites folder, and `above` in every folder above it.
+
+        Leave out what is outside of the repository or contains the suites folder.
         """
         outer = PurePosixPath(self.suites).parents
         more = [
@@ -46,23 +47,21 @@ class JudgingPlaces:
         inside = [path for path in paths if not path.is_absolute() and path.parts[:1] != ("..",) and path not in outer]
         return replace(self, what={**dict.fromkeys(map(str, inside), what), **self.what})
 
-    def with_ways(self, ways: Collection[str]) -> "JudgingPlaces":
-        """With what says of which bytes the files are, relative to the repository. What lies below a way that is a link
-        or a submodule is known to git by the way alone.
+    def add_dependencies(self, paths: Collection[str]) -> "JudgingPlaces":
+        """Return these places and the result of `path_dependencies`. Git knows nothing below a link or a submodule, so
+        leave out what is below one.
         """
-        what: dict[str, What] = {**dict.fromkeys(ways, _GRADERS), **self.what}
-        known = {*ways}
-        below = {name for name in what if any(str(folder) in known for folder in PurePosixPath(name).parents)}
+        what: dict[str, What] = {**dict.fromkeys(paths, _GRADERS), **self.what}
+        below = {name for name in what if not {*paths}.isdisjoint(map(str, PurePosixPath(name).parents))}
         return replace(self, what={name: one for name, one in what.items() if name not in below})
 
 
 def judging_places(
     root: Path, working_folder: Path, suites: str, gates: str, beside_gates: Mapping[str, What]
 ) -> JudgingPlaces | None:
-    """The places of what a request names in a repository; `None` where any of it is named outside.
+    """Return the places that a request names, or `None` if one of them is outside of the repository.
 
-    `root` is the repository's top folder with all links resolved, `beside_gates` are the names of further files in the
-    folder of the gates file.
+    `root` is the repository's top folder without links, `beside_gates` names further files in the gates file's folder.
     """
     folder = Path(os.path.normpath(working_folder.resolve() / suites))
     file = Path(os.path.normpath(working_folder.resolve() / gates))
@@ -70,7 +69,7 @@ def judging_places(
     named |= {file.with_name(name): what for name, what in beside_gates.items()}
     if not all(path.is_relative_to(root) or path.resolve().is_relative_to(root) for path in named):
         return None
-    # A name may lead through a link to the repository, and then only what it leads to lies inside.
+    # A name can reach the repository through a link; then only the target is inside.
     both = {place: what for path, what in named.items() for place in (path, path.resolve())}
     what = {_relative(path, root): what for path, what in both.items() if path.is_relative_to(root)}
     leads_out = not all(path.resolve().is_relative_to(root) for path in named)
@@ -86,10 +85,10 @@ def _relative(path: Path, root: Path) -> str:
 
 
 def linked_places(root: Path, places: Iterable[str], left_out: Collection[str] = ()) -> set[str]:
-    """The links on the way to these places of a folder and below them, and all that they lead through and to.
+    """Return the links on the way to `places` and below them, and everything that these links lead through and to.
 
-    Everything is relative to the folder `root`, which has no links in its own path; what lies outside is no part of
-    the answer. Nothing is looked for in the places that are `left_out`.
+    All paths are relative to the folder `root`, whose own path has no links. Leave out what is outside of it. Do not
+    search `left_out`.
     """
     never = {root / place for place in left_out}
     found: set[Path] = set()
@@ -122,62 +121,62 @@ def _links_below(folder: Path, never: Collection[Path]) -> Iterator[Path]:
 
 
 def find_edits(checkout: Checkout, commit: str, judging: Mapping[str, What]) -> tuple[Edit, ...]:
-    """The files that differ between a commit and the working tree, in the order of their paths.
+    """List the judging files that differ between a commit and the working tree, sorted by path.
 
-    `judging` says of files and folders, relative to the repository's top folder, what they are. Changes count whether
-    or not they are staged or committed, and so do new files that git does not ignore. Raises `UsageError` where git
-    cannot tell: a change that cannot be compared must not pass for one without edits.
+    `judging` maps files and folders, relative to the repository's top folder, to their kind. Changes count whether they
+    are staged, committed or neither, and so do new files that git does not ignore. Raise `UsageError` if git fails,
+    because a change that cannot be compared must not look like one without edits.
     """
     if not judging:
         return ()
     try:
-        compared = git_bytes(checkout.top or checkout.folder, *_DIFF, commit, "--", *judging, seconds=_SECONDS)
+        compared = git_bytes(checkout.top or checkout.folder, *_DIFF, commit, "--", *judging)
         new = [name for name in checkout.untracked if _what(name, judging) is not None]
-        unwatched = _unwatched(checkout, judging) | _edited_submodules(checkout, judging)
+        unwatched = _unwatched_files(checkout, judging) | _edited_submodules(checkout, judging)
     except GitError as error:
         raise UsageError(f"git cannot list what this change edits of the files that judge it: {error}") from error
-    words = iter(names_of(compared))
-    # Statuses and names stand there in turns.
+    words = iter(split_names(compared))
+    # git prints a status and a name in turn.
     kinds = {name: _KINDS.get(status[0], "changed") for status, name in zip(words, words, strict=True)}
     for name in new:
-        if _MADE_BY_PYTHON not in PurePosixPath(name).parts:
+        if _BYTECODE not in PurePosixPath(name).parts:
             kinds[name] = "changed" if name in kinds else "added"
     kinds = unwatched | kinds
     edited = {name: _what(name, judging) or _GRADERS for name in sorted(kinds)}
     return tuple(Edit(path=printable_name(name), kind=kinds[name], what=what) for name, what in edited.items())
 
 
-def _unwatched(checkout: Checkout, judging: Iterable[str]) -> dict[str, Literal["added", "changed", "deleted"]]:
-    """The files that git is told to take as unchanged, or that a sparse checkout leaves out. Raises `GitError`."""
+def _unwatched_files(checkout: Checkout, judging: Iterable[str]) -> dict[str, Literal["added", "changed", "deleted"]]:
+    """Return the files that git assumes to be unchanged or that a sparse checkout leaves out. Raise `GitError`."""
     folder = checkout.top or checkout.folder
-    entries = names_of(git_bytes(folder, "ls-files", "-v", "-z", "--", *judging, seconds=_SECONDS))
+    entries = split_names(git_bytes(folder, "ls-files", "-v", "-z", "--", *judging))
     names = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
     return {name: "changed" if os.path.lexists(folder / name) else "deleted" for name in names}
 
 
 def _edited_submodules(checkout: Checkout, judging: Mapping[str, What]) -> dict[str, Literal["changed"]]:
-    """The submodules whose files are others than those of the commit that is checked out in them. Raises `GitError`.
+    """Return the submodules whose files differ from the commit that is checked out in them. Raise `GitError`.
 
-    Asked about the repository around them git would start another git in each, which goes by the submodule's settings.
+    Ask in each submodule: `git status` of the outer repository would start a git that obeys the submodule's settings.
     """
     top = checkout.top or checkout.folder
     submodules = [path for path, mode in checkout.index.items() if mode == SUBMODULE and _what(path, judging)]
-    return {path: "changed" for path in submodules if _is_edited(top / path)}
+    return {path: "changed" for path in submodules if _is_dirty(top / path)}
 
 
-def _is_edited(submodule: Path) -> bool:
-    """Whether the checkout of a submodule, or of one in it, has other files than its commit; a missing one has not."""
+def _is_dirty(submodule: Path) -> bool:
+    """Return whether a submodule, or one in it, has other files than its commit; not if it is not checked out."""
     if not (submodule / ".git").exists():
         return False
-    status = names_of(git_bytes(submodule, *_STATUS, seconds=_SECONDS))
-    if any(_MADE_BY_PYTHON not in PurePosixPath(entry[3:]).parts for entry in status):
+    status = split_names(git_bytes(submodule, *_STATUS))
+    if any(_BYTECODE not in PurePosixPath(entry[3:]).parts for entry in status):
         return True
-    staged = names_of(git_bytes(submodule, "ls-files", "--stage", "-z", seconds=_SECONDS))
+    staged = split_names(git_bytes(submodule, "ls-files", "--stage", "-z"))
     inner = (path for entry, _, path in (entry.partition("\t") for entry in staged) if entry.startswith(SUBMODULE))
-    return any(_is_edited(submodule / path) for path in inner)
+    return any(_is_dirty(submodule / path) for path in inner)
 
 
 def _what(name: str, judging: Mapping[str, What]) -> What | None:
-    """What the file is by its own entry, else by that of the innermost folder that it lies in; `None` without any."""
+    """Return the kind of a file: of its own entry, else of the innermost folder with an entry, else `None`."""
     path = PurePosixPath(name)
     return next((judging[str(place)] for place in (path, *path.parents) if str(place) in judging), None)

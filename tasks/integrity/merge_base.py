@@ -1,4 +1,4 @@
-"""The base of a run: the commit that a change is compared with, which is where it has left the baseline branch."""
+"""Find the base of a run: the commit at which the change left the baseline branch."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -10,7 +10,8 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.project_files import read_policy
 from passgate.tasks.integrity.base_files import is_committed
-from passgate.tasks.integrity.git import HASH, REMOTE, Checkout, GitError, full_commit, git_bytes, git_text
+from passgate.tasks.integrity.checkout import REMOTE, Checkout
+from passgate.tasks.integrity.git import HASH, GitError, full_commit, git_bytes, git_text
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import DEFAULT_BRANCH, Policy
 from passgate.tasks.model.run import Base, RunRequest
@@ -18,24 +19,21 @@ from passgate.tasks.model.run import Base, RunRequest
 MOST_ANCESTORS = 1000
 _WITH_TIMES = ("rev-list", "--no-walk=unsorted", "--ignore-missing", "--timestamp", "--stdin")
 _FETCH = "fetch the history, as actions/checkout does with `fetch-depth: 0`"
-_NAME_ONE = "name the commit with --base"
+_USE_BASE = "name the commit with --base"
 _ASK = "`git remote set-head origin --auto` asks the remote for its default branch"
 
 
-def base_of(checkout: Checkout, request: RunRequest, policy: Policy) -> Base:
-    """The base of what is checked out, for a request whose own files make this policy.
-
-    Raises `UsageError` for a `--base` that is none.
-    """
+def request_base(checkout: Checkout, request: RunRequest, policy: Policy) -> Base:
+    """Return the base of a request whose own files define `policy`. Raise `UsageError` for an unknown `--base`."""
     own = policy.baseline.branch
-    return find_base(checkout, own, request.base, branch_at=partial(_branch_at, checkout, request, own))
+    return find_base(checkout, own, request.base, branch_at=partial(_policy_branch, checkout, request, own))
 
 
-def _branch_at(checkout: Checkout, request: RunRequest, own: str, commit: str) -> str | None:
-    """The branch that the gates file of a commit names; `None` where the commit has nothing to judge by."""
+def _policy_branch(checkout: Checkout, request: RunRequest, own: str, commit: str) -> str | None:
+    """Return the branch that the gates file of a commit names, or `None` if the commit has nothing to judge with."""
     root, folder = checkout.top, checkout.folder.resolve()
     suites, gates = (Path(os.path.normpath(folder / name)) for name in (request.suites, request.gates))
-    # A gates file outside of the repository is no change's to edit, and is taken at its word.
+    # No change can edit a gates file outside of the repository.
     if root is None or not gates.is_relative_to(root):
         return own
     content = checkout.objects.file(commit, gates.relative_to(root).as_posix())
@@ -57,17 +55,16 @@ def find_base(
     given: str | None,
     branch_at: Callable[[str], str | None] = lambda _: DEFAULT_BRANCH,
 ) -> Base:
-    """The base of what is checked out.
+    """Find the base of a checkout: the `given` commit, else the merge base of HEAD and the branch that the change goes
+    into, and the tip of that branch. The branch of the remote `origin` is preferred to a local one.
 
-    That is the commit which is `given`, else the merge base of HEAD with the branch that the change goes into, with the
-    tip of this branch, as the remote `origin` has it where it has one. Which branch that is the change must not say
-    itself. A CI system says it in the environment; without one it is the branch that the files at the tip of the
-    remote's default branch name. `branch_at` gives that name, `None` for a commit that has nothing to judge by: then,
-    and where there is no default branch, it is `branch`, which the change's own files name, and the note says so.
+    The change itself must not name the branch. The CI system names it in the environment. Without one, the files at the
+    tip of the remote's default branch name it: `branch_at` returns that name, or `None` for a commit with nothing to
+    judge with. In that case, and without a default branch, use `branch`, which the change's own files name, and say so
+    in the note.
 
-    Without a repository the base is empty; where there is one that cannot tell, its `note` says why and what to do.
-    Its `doubt` says why the change could have chosen by whom it is judged, and a git that gives no answer is one too.
-    Raises `UsageError` for a `given` revision that is not known.
+    Outside of a repository the base is empty. If the base is unknown, `note` says why and what to do. If the change
+    could have chosen who judges it, or git fails, `doubt` says why. Raise `UsageError` for an unknown `given` commit.
     """
     try:
         return _base_of_change(checkout, branch, given, branch_at)
@@ -78,7 +75,7 @@ def find_base(
 
 def _base_of_change(checkout: Checkout, branch: str, given: str | None, branch_at: Callable[[str], str | None]) -> Base:
     if given is not None:
-        commit = checkout.commit_of(given)
+        commit = checkout.find_commit(given)
         if not commit:
             raise UsageError(f"--base {given}: the repository of {checkout.folder} has no such commit; {_FETCH}")
         return _base(checkout, commit)
@@ -95,9 +92,9 @@ def _base_of_change(checkout: Checkout, branch: str, given: str | None, branch_a
 
 
 def _base_without_target(checkout: Checkout, default: str, own: str, branch_at: Callable[[str], str | None]) -> Base:
-    """The base where no CI system names the branch that the change goes into."""
-    several = f"nobody says which is the default branch, {' or '.join(checkout.could_be_default)}: {_ASK}"
-    doubt = several if checkout.could_be_default else ""
+    """Return the base if no CI system names the branch that the change goes into."""
+    several = f"passgate does not know which is the default branch, {' or '.join(checkout.default_candidates)}: {_ASK}"
+    doubt = several if checkout.default_candidates else ""
     if default and not checkout.merge_base(default):
         return _base_with(checkout, default, doubt, doubt)
     named = branch_at(checkout.tip_commit(default)) if default else None
@@ -112,14 +109,14 @@ def _base_without_target(checkout: Checkout, default: str, own: str, branch_at: 
     return _base_with(checkout, default or own, doubt, doubt)
 
 
-def ancestors_of(folder: Path, commit: str) -> tuple[str, ...]:
-    """A commit that is here and its first-parent ancestors, the newest first, at most 1000. Raises `GitError`."""
+def first_parents(folder: Path, commit: str) -> tuple[str, ...]:
+    """Return an existing commit and its first-parent ancestors, the newest first, at most 1000. Raise `GitError`."""
     limit = f"--max-count={MOST_ANCESTORS}"
     return tuple(git_text(folder, "rev-list", "--first-parent", limit, "--end-of-options", commit, "--").split())
 
 
 def commit_times(folder: Path, commits: Iterable[str]) -> dict[str, datetime]:
-    """When commits were made, those of them that git knows here."""
+    """Return the times of those commits that the repository contains."""
     asked = "".join(f"{commit}\n" for commit in commits if HASH.fullmatch(commit)).encode()
     try:
         listed = git_bytes(folder, *_WITH_TIMES, stdin=asked) if asked else b""
@@ -130,7 +127,7 @@ def commit_times(folder: Path, commits: Iterable[str]) -> dict[str, datetime]:
 
 
 def _base(checkout: Checkout, commit: str, note: str = "") -> Base:
-    ancestors = ancestors_of(checkout.folder, commit)
+    ancestors = first_parents(checkout.folder, commit)
     shallow = f"the clone is shallow, so the baseline may miss earlier runs: {_FETCH}"
     is_cut_off = len(ancestors) < MOST_ANCESTORS and checkout.is_shallow
     notes = filter(None, (note, shallow if is_cut_off else ""))
@@ -138,14 +135,14 @@ def _base(checkout: Checkout, commit: str, note: str = "") -> Base:
 
 
 def _base_with(checkout: Checkout, branch: str, note: str = "", doubt: str = "") -> Base:
-    """The base of a change into a branch. A doubt about the branch itself goes before others."""
+    """Return the base of a change into a branch. A doubt about the branch itself has priority."""
     tip, commit = checkout.tip_commit(branch), checkout.merge_base(branch)
     if not commit:
         why = _why_no_merge_base(checkout, branch)
         unknown = "" if checkout.is_alone and not checkout.target else why
         return Base(tip=tip, note=_joined(note, why), doubt=doubt or unknown)
     base = _base(checkout, commit, note)
-    # Who has nothing but what the branch has, or had, brings no change that its tip would have to judge.
+    # A checkout with no commits beyond the branch has no change to judge.
     is_ahead = commit != checkout.head
     update = {
         "tip": tip if is_ahead and tip != commit else "",
@@ -155,15 +152,15 @@ def _base_with(checkout: Checkout, branch: str, note: str = "", doubt: str = "")
 
 
 def _local_only(checkout: Checkout, branch: str, is_ahead: bool) -> str:
-    """Why the branch of this name may be any other: whoever checks a change out may have made it; empty where not."""
-    is_told = branch == checkout.target and checkout.target_commit
-    if is_told or checkout.tip(branch).startswith(REMOTE):
+    """Return why a local branch of this name may contain anything, or an empty text if the remote vouches for it."""
+    is_named_by_ci = branch == checkout.target and checkout.target_commit
+    if is_named_by_ci or checkout.tip(branch).startswith(REMOTE):
         return ""
     if checkout.has_remote:
         fetch = f"`git fetch origin +refs/heads/{branch}:{REMOTE}/{branch}`"
         return f"the remote's branch {branch!r} is missing here, and the local one may be of any commit: {fetch}"
     if is_ahead or checkout.target:
-        return f"only a local branch {branch!r} says what judges, and there is no remote `origin`: {_NAME_ONE}"
+        return f"only a local branch {branch!r} says what judges, and there is no remote `origin`: {_USE_BASE}"
     return ""
 
 
@@ -172,7 +169,7 @@ def _joined(*notes: str) -> str:
 
 
 def _without_head(checkout: Checkout) -> Base:
-    """The base of a folder without a repository, or whose repository has no HEAD. Raises `GitError`."""
+    """Return the base of a folder without a repository, or of a repository without a commit. Raise `GitError`."""
     target = f"this is a change into {checkout.target!r}, and" if checkout.target else ""
     if not checkout.is_repository:
         return Base(doubt=f"{target} the folder is in no repository") if target else Base()
@@ -185,22 +182,22 @@ def _why_no_merge_base(checkout: Checkout, branch: str) -> str:
     known = bool(checkout.tip_commit(branch))
     if known and not checkout.is_shallow:
         return f"the merge base is unknown: HEAD and the branch {branch!r} have no commit in common"
-    remedy = _FETCH if known else f"{_FETCH}, or {_NAME_ONE}"
+    remedy = _FETCH if known else f"{_FETCH}, or {_USE_BASE}"
     why = "the clone is shallow" if known else f"there is no branch {branch!r} here"
     return f"the merge base is unknown: {why}; {remedy}"
 
 
 def pinned_ancestors(pins: Pins | None, folder: Path) -> tuple[str, ...]:
-    """The pinned commit and its first-parent ancestors; none without one, and where git does not know it."""
+    """Return the pinned commit and its first-parent ancestors, or nothing if none is pinned or git does not know it."""
     commit = full_commit(folder, pins.commit) if pins is not None and pins.commit is not None else ""
-    return ancestors_of(folder, commit) if commit else ()
+    return first_parents(folder, commit) if commit else ()
 
 
 def pinned_base(base: Base, pins: Pins | None, folder: Path) -> Base:
-    """The base with the pinned commit's ancestors for its own; as it is where no commit is pinned.
+    """Return the base with the ancestors of the pinned commit, if one is pinned. The judging commit stays the same.
 
-    Its own commit stays, by whose files a change is judged. `folder` lies in the repository; where that does not know
-    the pinned commit, the note says so, and only runs of the commit itself are the baseline.
+    If the repository around `folder` does not know the pinned commit, the note says so, and only runs of that commit
+    are the baseline.
     """
     if pins is None or pins.commit is None:
         return base

@@ -1,4 +1,4 @@
-"""Who judges: the plan that a change's own files make in, the plan of those that judge the change out."""
+"""Decide who judges a change: its own files, or those of the merge base if the change edits judging files."""
 
 import os
 import posixpath
@@ -22,15 +22,15 @@ from passgate.tasks.integrity.base_checkout import (
     first_problem,
     judged_agent,
     plan_of_checkout,
-    recordings_of,
+    recordings_folder,
 )
 from passgate.tasks.integrity.base_files import is_committed, path_dependencies
-from passgate.tasks.integrity.git import Checkout
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.judging_places import JudgingPlaces, What, find_edits, judging_places, linked_places
-from passgate.tasks.integrity.merge_base import base_of, pinned_base
+from passgate.tasks.integrity.merge_base import pinned_base, request_base
 from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
 from passgate.tasks.model.run import Base, Plan, RunRequest
-from passgate.tasks.planning.plan import PlanFiles, with_suites
+from passgate.tasks.planning.plan import PlanFiles, add_suites
 
 _BESIDE_GATES: Mapping[str, What] = {
     PRICES_FILE: "prices",
@@ -39,54 +39,54 @@ _BESIDE_GATES: Mapping[str, What] = {
     AGENTS_FILE: "agents",
 }
 _AGENTS: Final = "agents"
-_CHECKOUT = "base"  # Where in the run's folder the files of the merge base are
-_OUTSIDE = "the suites or the gates file are outside the repository: passgate cannot tell what a change edits there"
+_CHECKOUT = "base"  # The folder of the run with the files of the merge base
+_OUTSIDE = "the suites or the gates file are outside the repository: passgate does not see what a change edits there"
 
 
 @dataclass(frozen=True)
 class JudgingPlans:
-    """Who judges."""
+    """The plan that judges, and the plan beside it."""
 
-    plan: Plan  # What the run goes by
-    change: Plan | None = None  # What the other files say: the change's own, or those of the merge base in a local run
+    plan: Plan  # The plan of the run
+    change: Plan | None = None  # Of the other files: the change's own, or the merge base's in a local run
 
 
 @dataclass(frozen=True)
 class _CannotJudge:
-    """The change judges itself, though it edits what judges it."""
+    """Why the change judges itself although it edits judging files."""
 
     why: str
-    is_doubtful: bool = True  # Not where there was nothing to judge it before, and where its judge lets it
+    is_doubtful: bool = True  # False if nothing judged before, or if the merge base allows it
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A change and what it is compared with."""
+    """A change and its base."""
 
-    own: Plan  # What the change's own files say
+    own: Plan  # Of the change's own files
     base: Base
     checkout: Checkout
     root: Path  # The top folder of the repository
     places: JudgingPlaces
 
-    def with_edits(self, places: JudgingPlaces) -> "_Comparison":
-        """With the edits of these places. Raises `UsageError` where git cannot tell."""
+    def find_edits(self, places: JudgingPlaces) -> "_Comparison":
+        """Return the comparison with other places and the edits of them. Raise `UsageError` if git fails."""
         edits = find_edits(self.checkout, self.base.judging, places.what)
         return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
 
 
 def who_judges(own: Plan, checkout: Checkout, *, is_local: bool = False) -> JudgingPlans:
-    """Whose files judge: those of the merge base where the change edits what judges it, else the change's own.
+    """Return the plan of the judging files: the merge base's if the change edits any of them, else the change's own.
 
-    `own` is the plan that the files of the checkout make. Files of the merge base are put into the run's folder. In a
-    local run the files of the working folder judge, and nobody has to doubt who does: only a merge is at stake in CI.
-    Raises `UsageError` for a `--base` that is none and where git cannot compare, `StorageError`.
+    `own` is the plan of the checkout's files. Files of the merge base are written into the run's folder. In a local run
+    the working folder always judges, without a doubt, because only CI decides about a merge. Raise `UsageError` for an
+    unknown `--base` and if git cannot compare, `StorageError`.
     """
     chosen = _judging_plans(own, checkout)
-    return _judged_here(own, chosen) if is_local else chosen
+    return _local_plans(own, chosen) if is_local else chosen
 
 
-def _judged_here(own: Plan, chosen: JudgingPlans) -> JudgingPlans:
+def _local_plans(own: Plan, chosen: JudgingPlans) -> JudgingPlans:
     base = chosen.plan.base
     agent = base.agent if base.agent is not None and not base.agent.by_base else None
     here = base.model_copy(update={"judged_by": "change", "doubt": "", "is_local": True, "agent": agent})
@@ -100,38 +100,38 @@ def _judged_here(own: Plan, chosen: JudgingPlans) -> JudgingPlans:
 
 
 def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
-    base = base_of(checkout, own.request, own.policy)
+    base = request_base(checkout, own.request, own.policy)
     root = checkout.top if base.judging else None
     if root is None:
         return JudgingPlans(_with_base(own, base))
     base = base.model_copy(update={"prefect_edits": edited_prefect_settings(checkout, base.judging)})
-    # Where no file defines the agent, none is asked for it.
+    # An agent of the command line is defined in no file.
     unused = {AGENTS_FILE} if looks_like_a_form(own.request.agent) else set()
     beside_gates = {name: what for name, what in _BESIDE_GATES.items() if name not in unused}
     places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, beside_gates)
     if places is None or places.leads_out:
-        base = _noted(base, _OUTSIDE)
+        base = _add_note(base, _OUTSIDE)
     if places is None:
         return JudgingPlans(_with_base(own, base))
-    places = _with_outside(_with_agents(places, own, root), own, checkout, base.judging, root)
-    compared = _Comparison(own, base, checkout, root, places).with_edits(places)
+    places = _add_outside(_add_agents(places, own, root), own, checkout, base.judging, root)
+    compared = _Comparison(own, base, checkout, root, places).find_edits(places)
     if not compared.base.edits:
         return JudgingPlans(_with_base(own, base))
-    chosen = _judged_by_base(compared)
+    chosen = _base_plans(compared)
     if isinstance(chosen, _CannotJudge):
         doubt = base.doubt or (chosen.why if chosen.is_doubtful else "")
         doubted = compared.base.model_copy(update={"doubt": doubt})
-        return JudgingPlans(_with_base(own, _noted(doubted, chosen.why)))
+        return JudgingPlans(_with_base(own, _add_note(doubted, chosen.why)))
     return chosen
 
 
-def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
+def _base_plans(compared: _Comparison) -> JudgingPlans | _CannotJudge:
     run_folder = RunStore.of(compared.own.run_id)
     folder = run_folder.make(_CHECKOUT)
     try:
-        found = _checked_out(compared, folder)
+        found = _check_out_base(compared, folder)
     except BaseException:
-        # A run without a plan could be neither shown nor carried on.
+        # A run without a plan could be neither shown nor resumed.
         run_folder.remove()
         raise
     if isinstance(found, _CannotJudge):
@@ -146,7 +146,7 @@ def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
 
 
 def _without_newer(checkout: Checkout, base: Base) -> Base:
-    """Without what differs because the target branch has gone on: that is no edit of the change's."""
+    """Remove the edits that are newer commits of the target branch and not of the change."""
     if not base.tip or not base.commit:
         return base
     own = {edit.path for edit in find_edits(checkout, base.commit, {edit.path: edit.what for edit in base.edits})}
@@ -155,28 +155,28 @@ def _without_newer(checkout: Checkout, base: Base) -> Base:
     if not newer:
         return base
     files = "a file that judges is" if newer == 1 else f"{newer} files that judge are"
-    told = f"{files} newer on the target branch than in this change, and in CI {base.name} judges: merge it here"
-    return _noted(base.model_copy(update={"edits": edits}), told)
+    note = f"{files} newer on the target branch than in this change, and in CI {base.name} judges: merge it here"
+    return _add_note(base.model_copy(update={"edits": edits}), note)
 
 
-def _checked_out(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
-    """The plan of the merge base's files, and the base with the edits of what they alone go by too."""
+def _check_out_base(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+    """Return the plan of the merge base's files, and the base with the edits of files that only these use."""
     try:
         files = check_out(compared.checkout, compared.base.judging, compared.places, compared.base.edits, folder)
     except UsageError as error:
         return _CannotJudge(f"{compared.base.name} cannot judge this change: {error}")
-    missing = _what_is_missing(compared, files, folder)
+    missing = _missing_judge(compared, files, folder)
     if missing is not None:
         return missing
     try:
-        return _plan_of_base(compared, files, folder)
+        return _base_plan(compared, files, folder)
     except (InputError, UsageError) as error:
         why = first_problem(error, files)
         return _CannotJudge(f"{compared.base.name} cannot be read, so this change judges itself: {why}")
 
 
-def _plan_of_base(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
-    """Raises `InputError` or `UsageError` for files that cannot be read."""
+def _base_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+    """Load the plan. Raise `InputError` or `UsageError` for invalid files."""
     own, base = compared.own, compared.base
     policy, _ = policy_of_run(files.gates, Path(own.request.gates))
     gate = policy.gates.get(own.gate)
@@ -187,22 +187,22 @@ def _plan_of_base(compared: _Comparison, files: PlanFiles, folder: Path) -> tupl
     agent = judged_agent(own, base.edits, files, folder, compared.root)
     own = own.model_copy(update={"agent": agent.spec})
     plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
-    wider = _with_outside(compared.places, plan, compared.checkout, base.judging, folder.resolve())
+    wider = _add_outside(compared.places, plan, compared.checkout, base.judging, folder.resolve())
     more = wider.what.keys() - compared.places.what.keys()
     if more:
-        base = compared.with_edits(wider).base
+        base = compared.find_edits(wider).base
         check_out_more(compared.checkout, base.judging, more, base.edits, folder)
         plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
-    base = _noted(base.model_copy(update={"agent": agent.change}), agent.note)
-    return _with_missing_suites(own, plan, base, files)
+    base = _add_note(base.model_copy(update={"agent": agent.change}), agent.note)
+    return _add_missing_suites(own, plan, base, files)
 
 
-def _what_is_missing(compared: _Comparison, files: PlanFiles, folder: Path) -> _CannotJudge | None:
-    """A change that brings a gate judges itself: nothing was there to judge it."""
+def _missing_judge(compared: _Comparison, files: PlanFiles, folder: Path) -> _CannotJudge | None:
+    """Return why the base has nothing to judge with, as for a change that adds the gate; `None` if it has."""
     request = compared.own.request
-    has_suites = files.suites.is_dir() and _lies_in(files.suites, folder)
-    has_gates = files.gates.is_file() and _lies_in(files.gates, folder)
-    # Without a gates file of the usual name, the policy that is shipped was in force.
+    has_suites = files.suites.is_dir() and _is_in(files.suites, folder)
+    has_gates = files.gates.is_file() and _is_in(files.gates, folder)
+    # Without a gates file of the usual name, the shipped policy applied.
     is_shipped = not os.path.lexists(files.gates) and Path(request.gates) == Path(RunRequest().gates)
     if has_suites and (has_gates or is_shipped):
         return None
@@ -211,30 +211,30 @@ def _what_is_missing(compared: _Comparison, files: PlanFiles, folder: Path) -> _
     return _CannotJudge(f"{compared.base.name} has {missing}, so this change judges itself", is_doubtful=False)
 
 
-def _with_agents(places: JudgingPlaces, own: Plan, root: Path) -> JudgingPlaces:
-    """Further places: where targets are defined, and the recordings that are an agent by themselves."""
-    recordings = recordings_of(own.agent, root)
+def _add_agents(places: JudgingPlaces, own: Plan, root: Path) -> JudgingPlaces:
+    """Add the files that define targets, and the recordings of a replay agent."""
+    recordings = recordings_folder(own.agent, root)
     if recordings is not None:
-        places = places.with_more([posixpath.relpath(recordings, places.suites)], above=(), what=_AGENTS)
+        places = places.add([posixpath.relpath(recordings, places.suites)], above=(), what=_AGENTS)
     if looks_like_a_form(own.request.agent):
         return places
     name = TARGETS_FILE.as_posix()
     here = posixpath.relpath(Path.cwd().resolve().relative_to(root).as_posix(), places.suites)
-    return places.with_more([name, f"{here}/{name}"], above=[name], what=_AGENTS)
+    return places.add([name, f"{here}/{name}"], above=[name], what=_AGENTS)
 
 
-def _lies_in(path: Path, folder: Path) -> bool:
+def _is_in(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def _with_outside(places: JudgingPlaces, plan: Plan, checkout: Checkout, commit: str, tree: Path) -> JudgingPlaces:
-    """Further places: what the plan goes by outside of its suites folder, and where links lead. `tree` is where the
-    repository's files are that the plan is made of.
+def _add_outside(places: JudgingPlaces, plan: Plan, checkout: Checkout, commit: str, tree: Path) -> JudgingPlaces:
+    """Add the files that the plan uses outside of its suites folder, and the targets of links. `tree` is the folder of
+    the files that the plan was loaded from.
     """
     suites, judge = Path(plan.suites_folder), plan.policy.judge
     named = {*plan.outside, *judging_outside(plan.tasks, suites), *([judge.recorded] if judge.recorded else [])}
     paths = {name: posixpath.normpath(f"{places.suites}/{name}") for name in named}
-    # A file of variables that git does not have is this machine's own.
+    # An untracked file of variables belongs to this machine.
     known = [
         name
         for name, path in paths.items()
@@ -242,31 +242,31 @@ def _with_outside(places: JudgingPlaces, plan: Plan, checkout: Checkout, commit:
         or checkout.is_tracked(path)
         or is_committed(checkout.objects, commit, path)
     ]
-    wider = places.with_more(known, above=[TEMPLATES_FOLDER])
+    wider = places.add(known, above=[TEMPLATES_FOLDER])
     given = [f"{places.suites}/{name}" for name in given_to_agents(plan.tasks, suites)]
     links = linked_places(tree, wider.what, given)
-    wider = wider.with_more([posixpath.relpath(link, places.suites) for link in links], above=())
-    return wider.with_ways(path_dependencies(checkout, commit, wider.what))
+    wider = wider.add([posixpath.relpath(link, places.suites) for link in links], above=())
+    return wider.add_dependencies(path_dependencies(checkout, commit, wider.what))
 
 
-def _with_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) -> tuple[Plan, Base]:
-    """A gate that lacks a whole suite can give no verdict: it must be possible to bring the suite.
+def _add_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) -> tuple[Plan, Base]:
+    """Add the change's own tasks of suites that the merge base lacks, because a gate without a suite gives no verdict.
 
-    The merge base judges with all that it has, and by its policy the tasks of the suites that come with the change.
+    The merge base judges with everything that it has, and its policy applies to the added tasks.
     """
-    there, brought = ({task.suite for task in each.tasks} for each in (plan, own))
-    missing = [suite for suite in plan.gate_policy.suites if suite not in there and suite in brought]
+    present, added = ({task.suite for task in each.tasks} for each in (plan, own))
+    missing = [suite for suite in plan.gate_policy.suites if suite not in present and suite in added]
     if own.request.task is not None or not missing:
         return plan, base
     none = f"{base.name} has no task of {', '.join(missing)} for {own.gate!s}"
     try:
-        return with_suites(plan, missing), _noted(base, f"{none}: the change's own run as new tasks")
+        return add_suites(plan, missing), _add_note(base, f"{none}: the change's own run as new tasks")
     except (InputError, UsageError) as error:
-        return plan, _noted(base, f"{none}, and those of this change cannot be run: {first_problem(error, files)}")
+        return plan, _add_note(base, f"{none}, and those of this change cannot be run: {first_problem(error, files)}")
 
 
 def refuse_doubt(base: Base, checkout: Checkout) -> None:
-    """In CI, raise `UnknownJudgeError` where a change may have chosen who judges it: no verdict would mean anything."""
+    """In CI, raise `UnknownJudgeError` if the change may have chosen who judges it: a verdict would mean nothing."""
     began = "the run began outside of CI, where the files of the working folder judge: start a new run"
     doubt = base.doubt or (began if base.is_local else "")
     if doubt and checkout.is_ci:
@@ -276,13 +276,13 @@ def refuse_doubt(base: Base, checkout: Checkout) -> None:
 
 
 def _with_base(plan: Plan, base: Base) -> Plan:
-    """The plan with its base, whose ancestors are a pinned commit's where the plan pins one."""
+    """Return the plan with its base, which has the ancestors of a pinned commit if the plan pins one."""
     pinned = pinned_base(base, plan.pins, Path.cwd())
     notes = dict.fromkeys((base.note, pinned.note))
     return plan.model_copy(update={"base": pinned.model_copy(update={"note": _joined(notes)})})
 
 
-def _noted(base: Base, note: str) -> Base:
+def _add_note(base: Base, note: str) -> Base:
     return base.model_copy(update={"note": _joined((base.note, note))})
 
 

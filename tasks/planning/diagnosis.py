@@ -1,4 +1,4 @@
-"""Diagnose: one agent in, what is well with it and what is not out."""
+"""Diagnose an agent: its start, its endpoints, its keys, the price of its model."""
 
 import asyncio
 import os
@@ -18,9 +18,9 @@ USUAL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 
 
 async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_price: str | None) -> list[Symptom]:
-    """Whether an agent can be started, its endpoints answer and the price of its model is known.
+    """Check whether an agent can be started, its endpoints answer and its model has a price. Call no model.
 
-    `needs_price` says what makes an unknown price an error. Nothing is run and no model is called.
+    `needs_price` says why an unknown price is an error, or is `None` if it is not.
     """
     subject, kind = f"agent {agent}", agent_class(agent.kind)
     try:
@@ -82,7 +82,7 @@ def _price(subject: str, agent: AgentSpec, prices: PriceTable, needs_price: str 
 
 
 def price_symptom(subject: str, model: str, prices: PriceTable, needs_price: str | None) -> Symptom:
-    """Whether the price of a model is known, which matters most where something needs it."""
+    """Return whether the price of a model is known. An unknown price fails if `needs_price` says why."""
     price = prices.price_of(model)
     if price is not None:
         found = f"{model} costs ${price.input:g} in and ${price.output:g} out per million tokens"

@@ -1,4 +1,4 @@
-"""Runs by their names."""
+"""Find runs by their names."""
 
 from pathlib import Path
 from typing import Final
@@ -6,23 +6,23 @@ from typing import Final
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import LAST
 from passgate.tasks.history.storage import STATE_FOLDER, storage_at
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import refuse_tracked
-from passgate.tasks.integrity.git import Checkout
 
 _RUNS: Final = STATE_FOLDER / "runs"
 _MOST_NAMED: Final = 5
 
 
 def refuse_tracked_runs(checkout: Checkout) -> None:
-    """Refuse runs that a change brings with it: raises `UsageError` where git tracks the folder they are kept in."""
+    """Raise `UsageError` if git tracks the folder of the runs: a change could contain forged ones."""
     refuse_tracked(f"passgate's folder {STATE_FOLDER}", STATE_FOLDER, checkout)
 
 
 def find_run(name: str) -> str:
-    """The id of a run of this working folder by its id, the beginning of it, `last`, or the path of its folder; the URL
-    of one that is kept at a URL by that, whose last part may be a beginning or `last` too.
+    """Return the id of a run of this working folder, given its id, the start of its id, `last` or its folder's path.
 
-    Raises `UsageError`, also for runs that git tracks, and `StorageError`.
+    For a URL, whose last part may be an id, the start of one or `last`, return the URL of the run. Raise `UsageError`,
+    also for runs that git tracks, and `StorageError`.
     """
     if not name:
         raise UsageError(f"the name of the run is empty: use its id, the start of its id, or `{LAST}`")
@@ -30,7 +30,7 @@ def find_run(name: str) -> str:
     if "://" in name:
         runs, _, name = name.rstrip("/").rpartition("/")
         return f"{runs}/{_matching(name, sorted(storage_at(runs).listing().folders), runs)}"
-    return _matching(without_path(name), _known_runs(), str(_RUNS))
+    return _matching(run_name(name), _run_ids(), str(_RUNS))
 
 
 def _matching(name: str, known: list[str], runs: str) -> str:
@@ -44,24 +44,24 @@ def _matching(name: str, known: list[str], runs: str) -> str:
     raise UsageError(f"{name!r} matches {len(matching)} runs: {', '.join(newest)}{others}")
 
 
-def without_path(name: str) -> str:
-    """A run's id for the path of its folder, as the shell completes it; any other name of a run as it is.
+def run_name(name: str) -> str:
+    """Return the id of a run for the path of its folder, as a shell completes it, and any other name unchanged.
 
-    Raises `UsageError` for a path to anything else.
+    Raise `UsageError` for any other path.
     """
-    # No id has a slash in it.
+    # Ids have no slash.
     if "/" not in name:
         return name
-    # Only the parent is resolved: the id is the name that the folder has among the runs.
+    # Resolve only the parent: the folder's own name is the id, even if it is a link.
     path = Path(name)
-    known = _known_runs()
+    known = _run_ids()
     if path.name in known and path.parent.resolve() == _RUNS.resolve():
         return path.name
     remedy = f"use the run's id, the start of its id, or `{LAST}`"
     raise UsageError(f"{name!r} is not the folder of a run in {_RUNS}: {remedy}{_newest(known)}")
 
 
-def _known_runs() -> list[str]:
+def _run_ids() -> list[str]:
     return sorted(entry.name for entry in _RUNS.iterdir() if entry.is_dir()) if _RUNS.is_dir() else []
 
 

@@ -1,4 +1,4 @@
-"""Agents by their names."""
+"""Find agents by their names, in agents.yaml and in AgentV's targets files."""
 
 import difflib
 import os
@@ -16,19 +16,19 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 
 @dataclass(frozen=True)
 class NamedAgents:
-    """The agents that have names here."""
+    """The agents that the project names."""
 
-    agents: Mapping[str, AgentSpec]  # Those of agents.yaml
-    targets: tuple[TargetsFile, ...]  # AgentV's, not yet looked into; those of agents.yaml go before
+    agents: Mapping[str, AgentSpec]  # Of agents.yaml
+    targets: tuple[TargetsFile, ...]  # Of AgentV, not yet parsed; agents.yaml has priority
 
     @property
     def target_names(self) -> tuple[str, ...]:
-        """The targets that can be asked for."""
+        """The names of the targets that `--agent` can select."""
         names = dict.fromkeys(name for file in self.targets for name in file.positions)
         return tuple(name for name in names if name not in self.agents and not looks_like_a_form(name))
 
     def find(self, name: str) -> AgentSpec | None:
-        """The agent of a name; `None` for a name that nobody has. Raises `InputError` for a target that is no agent."""
+        """Return the agent of a name, or `None` if it is unknown. Raise `InputError` for an invalid target."""
         if name in self.agents:
             return self.agents[name]
         if name not in self.target_names:
@@ -40,9 +40,9 @@ class NamedAgents:
 
 
 def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
-    """The agent that `--agent` names: one of agents.yaml, a target of AgentV, or itself in one of the forms.
+    """Return the agent of `--agent`: one of agents.yaml, a target of AgentV, or a form such as `cli:COMMAND`.
 
-    Raises `UsageError` with the names and forms there are, `InputError` for files that cannot be used.
+    Raise `UsageError` with the known names and forms, `InputError` for invalid files.
     """
     if looks_like_a_form(text):
         return parse_agent(text)
@@ -54,10 +54,10 @@ def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
 
 
 def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) -> NamedAgents:
-    """The agents of agents.yaml beside the gates file, and AgentV's targets around the suites folder and in the working
-    folder, which is that of the process unless another is given.
+    """Read agents.yaml beside the gates file, and AgentV's targets files around the suites folder and in the working
+    folder (by default that of the process).
 
-    Raises `InputError` with the problems of all files, named from the working folder.
+    Raise `InputError` with the problems of all files, with paths relative to the working folder.
     """
     here = working_folder or Path.cwd()
     agents = _agents(gates.parent / AGENTS_FILE, here)
@@ -71,7 +71,7 @@ def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) 
 
 
 def load_agents(file: Path) -> dict[str, AgentSpec]:
-    """Read one agents.yaml. Raises `InputError` with all its problems."""
+    """Read one agents.yaml. Raise `InputError` with all its problems."""
     answer = _agents(file, Path.cwd())
     if isinstance(answer, list):
         raise InputError(answer)
@@ -83,13 +83,13 @@ def _agents(file: Path, working_folder: Path) -> dict[str, AgentSpec] | list[Pro
 
 
 def targets_files(suites: Path, working_folder: Path) -> tuple[Path, ...]:
-    """The targets files that are there, the one nearest to the suites folder first, that of a working folder last."""
+    """Return the existing targets files, the nearest to the suites folder first, that of the working folder last."""
     folders = dict.fromkeys((*_upwards(suites.resolve()), working_folder))
     return tuple(file for folder in folders if (file := folder / TARGETS_FILE).is_file())
 
 
 def _upwards(folder: Path) -> Iterator[Path]:
-    """The folder and those above it up to its repository's; outside of a repository only the one it lies in."""
+    """Yield the folder and those above it up to its repository's, or only its parent outside of a repository."""
     above = [folder, *folder.parents]
     root = next((position for position, path in enumerate(above) if (path / ".git").exists()), 1)
     yield from above[: root + 1]

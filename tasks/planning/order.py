@@ -1,4 +1,4 @@
-"""The order in which trials begin."""
+"""Order the trials of a run."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -10,35 +10,34 @@ from passgate.tasks.model.task import EvalTask, guards_safety
 
 
 class Urgency(IntEnum):
-    """What is run first."""
+    """The priority of a task: lower values run first."""
 
     SAFETY = 0
     """One violation decides the gate."""
     RED = 1
-    """Red lately: likely to be so again."""
+    """Red in the last run, so probably red again."""
     CHANGED = 2
-    """New, or not known as it is now."""
+    """New or edited, so without a baseline."""
     REST = 3
 
 
 def run_order(tasks: Iterable[EvalTask], baseline: Baseline) -> list[TrialKey]:
-    """All trials of some tasks, in an order in which a run that is cut off has said the most that it could.
+    """Return all trials of some tasks, in the order in which an interrupted run has decided the most.
 
-    The more urgent tasks go first, see `Urgency`. Among equals the first trial of each task goes before the second of
-    any, for a task that fails shows it soonest so; of these the cheap ones before the dear ones, and last those of
-    which nothing is known. What is still equal stays in the order of the tasks.
+    Urgent tasks come first, see `Urgency`. Within an urgency, the first trial of every task comes before the second of
+    any, because that shows a failing task soonest. Among these, cheap tasks come before expensive ones, and tasks with
+    unknown cost last. Ties keep the order of the tasks.
     """
-    ranked = [(task, urgency_of(task, entry), _dearness(entry)) for task, entry in _with_entries(tasks, baseline)]
-    keyed = [
-        ((urgency, trial, dearness), (task.task_id, trial))
-        for task, urgency, dearness in ranked
-        for trial in range(task.k)
-    ]
-    return [key for _, key in sorted(keyed, key=lambda pair: pair[0])]
+    keys: list[tuple[tuple[Urgency, int, tuple[int, float]], TrialKey]] = []
+    for task in tasks:
+        entry = baseline.of(task.name)
+        urgency, expense = task_urgency(task, entry), _expense(entry)
+        keys += [((urgency, trial, expense), (task.task_id, trial)) for trial in range(task.k)]
+    return [key for _, key in sorted(keys, key=lambda pair: pair[0])]
 
 
-def urgency_of(task: EvalTask, entry: BaselineTask) -> Urgency:
-    """How urgent a task is, by what the baseline says of it."""
+def task_urgency(task: EvalTask, entry: BaselineTask) -> Urgency:
+    """Return the urgency of a task, given its baseline."""
     if guards_safety(task):
         return Urgency.SAFETY
     was_red_last = bool(entry.runs) and entry.green_in_a_row == 0
@@ -49,12 +48,8 @@ def urgency_of(task: EvalTask, entry: BaselineTask) -> Urgency:
     return Urgency.REST
 
 
-def _with_entries(tasks: Iterable[EvalTask], baseline: Baseline) -> Iterable[tuple[EvalTask, BaselineTask]]:
-    return ((task, baseline.of(task.name)) for task in tasks)
-
-
-def _dearness(entry: BaselineTask) -> tuple[int, float]:
-    """By the mean cost of a trial at the baseline; where that is not known, after all those, by its mean time."""
+def _expense(entry: BaselineTask) -> tuple[int, float]:
+    """Return a sort key: by the mean cost of a trial at the baseline, then by the mean time if no cost is known."""
     costs, times = pooled(entry.costs), pooled(entry.wall_times)
     if costs:
         return 0, fmean(costs)

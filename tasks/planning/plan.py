@@ -1,4 +1,4 @@
-"""Plan: what a gate is asked and its files in, the plan of a run out."""
+"""Make the plan of a run from a request and the files that it names."""
 
 import fnmatch
 import hashlib
@@ -20,7 +20,7 @@ from passgate.tasks.formats.loading import (
     refuse_what_cannot_run,
 )
 from passgate.tasks.history.storage import STATE_FOLDER
-from passgate.tasks.integrity.git import Checkout
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.run import Plan, Revision, RunRequest
@@ -31,16 +31,16 @@ from passgate.tasks.planning.preflight import refuse_graders_that_cannot_fail
 
 @dataclass(frozen=True)
 class PlanFiles:
-    """Where the files are that a plan is made of."""
+    """The files that a plan is loaded from."""
 
     suites: Path
-    gates: Path  # Prices, quarantine and pins lie beside it
-    working_folder: Path  # What users see files named from
+    gates: Path  # Prices, quarantine and pins are in the same folder
+    working_folder: Path  # Messages show paths relative to it
     environment: Mapping[str, str]  # The variables that eval files may use
 
     @classmethod
     def of(cls, request: RunRequest) -> "PlanFiles":
-        """Those that a request names."""
+        """Return the files that a request names."""
         return cls(Path(request.suites), Path(request.gates), Path.cwd(), os.environ)
 
 
@@ -54,10 +54,9 @@ def make_plan(
     files: PlanFiles | None = None,
     run_id: str = "",
 ) -> Plan:
-    """Everything that a run of a gate needs, from the files that the request names, or from other ones.
+    """Load everything that a run of a gate needs, from the files of the request or from `files`. Run nothing.
 
-    The run has a new id where none is given. The digest of the agent is not among it. Raises `InputError` or
-    `UsageError`; runs nothing.
+    Without `run_id`, make a new one. The plan still lacks the agent's digest. Raise `InputError` or `UsageError`.
     """
     files = files or PlanFiles.of(request)
     policy, is_shipped = policy_of_run(files.gates, Path(request.gates))
@@ -65,14 +64,14 @@ def make_plan(
         raise UsageError(f"{request.gates} has no gate {gate!s}; it has {', '.join(sorted(policy.gates))}")
     loaded = load_folder(files.suites, policy, files.working_folder, files.environment)
     of_gate = policy.tasks_of(gate, loaded.tasks)
-    selected = [task for task in of_gate if _selected(task, request.task)]
+    selected = [task for task in of_gate if _matches(task, request.task)]
     if request.task is not None and not selected:
         raise UsageError(f"no task of {gate!s} matches --task {request.task!r}")
     refuse_what_cannot_run(selected, loaded)
     refuse_graders_that_cannot_fail(selected, policy.gates[gate])
-    created_at = begun_of(run_id) if run_id else datetime.now(UTC)
+    created_at = start_time(run_id) if run_id else datetime.now(UTC)
     return Plan(
-        run_id=run_id or run_id_of(gate, created_at, secrets.token_hex(2)),
+        run_id=run_id or new_run_id(gate, created_at, secrets.token_hex(2)),
         gate=gate,
         request=request,
         agent=agent,
@@ -92,19 +91,20 @@ def make_plan(
     )
 
 
-def run_id_of(gate: GateName, begun: datetime, token: str) -> str:
-    """The id of a run: ids sort by the time at which their runs began, in UTC."""
-    return f"{begun.astimezone(UTC):%Y%m%dT%H%M%SZ}-{gate}-{token}"
+def new_run_id(gate: GateName, start: datetime, token: str) -> str:
+    """Return the id of a run. Ids sort by the start times of their runs, in UTC."""
+    return f"{start.astimezone(UTC):%Y%m%dT%H%M%SZ}-{gate}-{token}"
 
 
-def begun_of(run_id: str) -> datetime:
-    """When the run of an id began. The history files it under that day, though a later attempt may have planned it."""
+def start_time(run_id: str) -> datetime:
+    """Return when a run started. The history stores it under that day, even if a later attempt planned it."""
     return datetime.strptime(run_id.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
 
-def with_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
-    """The plan with the tasks of further suites: those in the suites folder that the request names, by the plan's own
-    policy. Raises `InputError` or `UsageError` where there is none that can be run.
+def add_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
+    """Return the plan with the tasks of further suites from the request's suites folder, under the plan's policy.
+
+    Raise `InputError` or `UsageError` if none of them can run.
     """
     files = PlanFiles.of(plan.request)
     loaded = load_folder(files.suites, plan.policy, files.working_folder, files.environment)
@@ -120,15 +120,15 @@ def with_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
     return plan.model_copy(update={"tasks": tasks, "brought": brought})
 
 
-def agent_digest_of(plan: Plan) -> str:
-    """The digest of a plan's agent: of its spec, and of its files where the gate's policy names them. The files are
-    those around the gates file that the request names. Raises `UsageError` for files that are not there.
+def plan_agent_digest(plan: Plan) -> str:
+    """Return the digest of a plan's agent: of its spec, and of its files if the gate's policy names them, relative to
+    the gates file. Raise `UsageError` for missing files.
     """
     reuse = plan.gate_policy.reuse
     return agent_digest(plan.agent, Path(plan.request.gates).parent, reuse.agent_files if reuse else ())
 
 
-def _selected(task: EvalTask, pattern: str | None) -> bool:
+def _matches(task: EvalTask, pattern: str | None) -> bool:
     if pattern is None:
         return True
     return any(fnmatch.fnmatchcase(name, pattern) for name in (task.task_id, task.name))
@@ -141,15 +141,14 @@ def _with_k(task: EvalTask, k: int | None) -> EvalTask:
 
 
 _NEVER_THE_AGENT = frozenset({".git", "__pycache__", STATE_FOLDER.name})
-"""Folders that change without the agent, as passgate's own does with every run."""
+"""Folders that change although the agent does not, as passgate's own with every run."""
 _REMEDY = "see `reuse.agent_files` in the gates file"
 
 
 def agent_digest(spec: AgentSpec, folder: Path, patterns: Sequence[str]) -> str:
-    """SHA-256 of an agent's spec and of the files of a folder that match the patterns, as in `src/**/*.py`.
+    """Return the SHA-256 of an agent's spec and of the files of a folder that match the patterns, as in `src/**/*.py`.
 
-    Raises `UsageError` for a pattern that matches nothing or leads out of the folder, and for a file that cannot be
-    read.
+    Raise `UsageError` for a pattern that matches nothing or leads out of the folder, and for an unreadable file.
     """
     found = {file for pattern in patterns for file in _files(folder, pattern)}
     files = {file.relative_to(folder).as_posix(): _content(file) for file in found}
@@ -165,7 +164,7 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
         for file in folder.glob(pattern):
             if not _NEVER_THE_AGENT.isdisjoint(file.relative_to(folder).parts) or not file.is_file():
                 continue
-            # Passed over, it could change without anyone noticing.
+            # If passgate skipped it, a change of it would go unnoticed.
             if not file.resolve().is_relative_to(root):
                 raise UsageError(f"{file} is a link that leaves {folder}, and {pattern!r} matches it: {_REMEDY}")
             is_empty = False
@@ -177,7 +176,7 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def _content(file: Path) -> list[str | bool]:
-    """The digest of a file, and whether it can be run."""
+    """Return the digest of a file, and whether it is executable."""
     try:
         with file.open("rb") as stream:
             return [hashlib.file_digest(stream, "sha256").hexdigest(), file.stat().st_mode & 0o111 != 0]
@@ -185,13 +184,12 @@ def _content(file: Path) -> list[str | bool]:
         raise UsageError(f"{file} is an agent's file and cannot be read: {error.strerror}; {_REMEDY}") from error
 
 
-def plan_of(gate: GateName, request: RunRequest, checkout: Checkout, run_id: str = "") -> Plan:
-    """The plan of a new run, with this id where one is given, from the files as they are now, whoever is to judge;
-    nothing is written.
+def new_plan(gate: GateName, request: RunRequest, checkout: Checkout, run_id: str = "") -> Plan:
+    """Load the plan of a new run from the files of the working tree, whoever will judge. Write nothing.
 
-    Raises `InputError` or `UsageError`.
+    Raise `InputError` or `UsageError`.
     """
     agent = find_agent(request.agent, Path(request.gates), Path(request.suites))
     plan = make_plan(gate, request, agent, revision=checkout.revision, version=__version__, run_id=run_id)
     policy = plan.policy.into(checkout.baseline_branch)
-    return plan.model_copy(update={"agent_digest": agent_digest_of(plan), "policy": policy})
+    return plan.model_copy(update={"agent_digest": plan_agent_digest(plan), "policy": policy})

@@ -1,4 +1,4 @@
-"""What a run needs before its first trial: an agent that can be made, known prices, places that can be written."""
+"""Check before the first trial that every trial can run and be recorded: agent, prices, history, endpoints."""
 
 import os
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
-from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan
@@ -22,18 +22,19 @@ from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 
 
 def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
-    """Raise `UsageError` with every option beside `--resume` that is not the run's own. `given` has those of the
-    command line, by their fields of a request.
+    """Raise `UsageError` that lists every option beside `--resume` that differs from the run's own.
+
+    `given` maps fields of a request to the values on the command line.
     """
-    begun_with = RunStore.of(run).read_plan().request
+    original = RunStore.of(run).read_plan().request
     others = [
-        f"--{name} {value}: the run has {_option(name, getattr(begun_with, name))}"
+        f"--{name} {value}: the run has {_option(name, getattr(original, name))}"
         for name, value in given.items()
-        if value != getattr(begun_with, name)
+        if value != getattr(original, name)
     ]
     if others:
         remedy = "leave out the options that differ, or start a new run"
-        raise UsageError(f"--resume carries {run} on with the options it started with; {'; '.join(others)}; {remedy}")
+        raise UsageError(f"--resume continues {run} with the options it started with; {'; '.join(others)}; {remedy}")
 
 
 def _option(name: str, value: Any) -> str:
@@ -41,13 +42,13 @@ def _option(name: str, value: Any) -> str:
 
 
 def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
-    """Find out before the first trial what would keep all of them from being run or recorded. Raises `UsageError`."""
+    """Raise `UsageError` for whatever would prevent every trial from running or from being recorded."""
     for suites in dict.fromkeys((Path(plan.suites_folder), *(plan.folder_of(suite) for suite in plan.brought))):
         check_agent(plan.agent, suites)
         make_llm_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
         resolved_endpoints(plan.agent.upstreams, os.environ)
-        # Trials elsewhere find out there.
+        # Trials on other machines check it there.
         if plan.policy.isolation == "required" and plan.request.runner_address is None:
             with temporary_folder("isolation") as folder:
                 refuse_unisolated(best_isolation((), run_folder=folder))
@@ -63,7 +64,7 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
 
 
 def _refuse_unknown_price(plan: Plan) -> None:
-    """Find out before the first call, where the models are known before it."""
+    """Raise `UsageError` for an unknown price of a model that is known before the first call."""
     tasks_with_budget = sum(task.budgets.max_cost_usd is not None for task in plan.tasks)
     why = plan.needs_price or (f"{tasks_with_budget} tasks have a cost budget" if tasks_with_budget else None)
     models = {plan.agent.fixed_model} if plan.agent.calls_models else set()
@@ -74,16 +75,16 @@ def _refuse_unknown_price(plan: Plan) -> None:
             raise UsageError(f"the price of the model {model!r} is unknown and {why}: {price_remedy(model)}")
 
 
-_PUBLIC: Final = frozenset(known.url for known in PROVIDERS.values())  # Addresses that take no call without a key
+_PUBLIC: Final = frozenset(known.url for known in PROVIDERS.values())  # Addresses that need a key for every call
 _UNAUTHORIZED: Final = 401
 
 
 def refuse_unreachable(agent: AgentSpec) -> None:
-    """Find out before the first trial what would make an error of every one.
+    """Raise an error for an endpoint that would make every trial an error.
 
-    Asked are the endpoints that are plainly the agent's: those of its `upstreams`, that of an `openai` agent, the
-    service of an `http` agent. Raises `UsageError` for a key that is missing or refused, which only the user can mend,
-    and `MeasurementError` for a provider that cannot be reached, which nobody has to have broken.
+    Check the endpoints that certainly are the agent's: its `upstreams`, that of an `openai` agent, the service of an
+    `http` agent. Raise `UsageError` for a missing or refused key, which only the user can fix, and `MeasurementError`
+    for an unavailable provider.
     """
     for provider, endpoint in agent.own_endpoints:
         target = resolved_endpoints(agent.upstreams, os.environ)[provider]
@@ -106,21 +107,21 @@ def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEn
 
 
 def _refuse_target(provider: Provider, target: ResolvedEndpoint) -> None:
-    asked = f"{target.base_url}/{PROVIDERS[provider].models}"
-    outcome = reach(asked, target.key_headers)
+    url = f"{target.base_url}/{PROVIDERS[provider].models}"
+    outcome = reach(url, target.key_headers)
     if isinstance(outcome, Unreachable):
         remedy = f"check the base URL of {provider} ({provider.upper()}_BASE_URL or `upstreams`) and the network"
-        raise _no_trial(target.base_url, outcome, remedy)
+        raise _unreachable(target.base_url, outcome, remedy)
     if outcome.status == _UNAUTHORIZED:
         state = "is not valid there" if target.key else "is not set"
-        raise UsageError(f"{asked} answers 401 and {target.key_variable} {state}: set it to a valid key")
+        raise UsageError(f"{url} answers 401 and {target.key_variable} {state}: set it to a valid key")
 
 
 def _refuse_service(address: str) -> None:
     outcome = reach(address, {})
     if isinstance(outcome, Unreachable):
-        raise _no_trial(address, outcome, "start the service, or correct the agent's URL")
+        raise _unreachable(address, outcome, "start the service, or correct the agent's URL")
 
 
-def _no_trial(address: str, outcome: Unreachable, remedy: str) -> MeasurementError:
+def _unreachable(address: str, outcome: Unreachable, remedy: str) -> MeasurementError:
     return MeasurementError(f"{address} cannot be reached ({outcome.reason}), so no trial ran: {remedy}")

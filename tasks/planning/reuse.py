@@ -1,4 +1,4 @@
-"""Trials of earlier runs that stand for a plan's own."""
+"""Reuse the trials of earlier runs for tasks that have not changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,19 +24,19 @@ COLUMNS = (
     *("run_id", "suite", "task_id", "task_digest", "grader_digest", "k", "metric", "trial", "status", "score"),
     *("reason", "violations", "grades", "attempts", "isolation", "started_at", "transcript_digest", "model"),
     *TrialMetrics.model_fields,
-)  # What trials are made from again
+)  # From which trials are rebuilt
 
 _Row = Mapping[str, Any]
 
 
-def reusable(plan: Plan) -> list[FinishedTrial]:
-    """Trials of earlier runs that stand for the plan's own, without their transcripts; none unless the policy asks.
+def reusable_trials(plan: Plan) -> list[FinishedTrial]:
+    """Return the trials of earlier runs that replace trials of the plan, without transcripts, if the policy allows it.
 
-    Of each task those of the newest run that measured it under the same gate, policy, agent, agent's files, task,
-    graders and passgate: where that run decided the task, without errors, and is not too old. A failed task is no
-    exception: else it would be run again until it passes. Confirming trials come with the others.
+    For each task, take the newest run that measured it with the same gate, policy, agent, agent's files, task, graders
+    and passgate, if that run decided the task without errors and is not too old. A failed task is no exception,
+    otherwise it would run again until it passes. Confirming trials are included.
 
-    Raises `UsageError`, `StorageError`.
+    Raise `UsageError`, `StorageError`.
     """
     if plan.gate_policy.reuse is None or not plan.agent_digest:
         return []
@@ -47,19 +47,19 @@ def reusable(plan: Plan) -> list[FinishedTrial]:
         "policy_digest": policy_digest(plan.policy),
         "passgate_version": plan.passgate_version,
     }
-    location = plan.history_location  # which git does not track: `load` refuses that
+    location = plan.history_location  # not tracked by git: `load` refuses that
     trials = read_earlier_runs(History(location), Path.cwd(), datetime.now(UTC), COLUMNS, where).trials
     # Run ids sort by time.
     earlier = trials[trials["run_id"] < plan.run_id]
     groups = dict(iter(earlier.groupby("task_id"))) if len(earlier) else {}
     try:
         known = [(task, groups[task.task_id]) for task in plan.tasks if task.task_id in groups]
-        return [trial for task, rows in known for trial in _of(plan, task, rows)]
+        return [trial for task, rows in known for trial in _task_trials(plan, task, rows)]
     except (ValueError, TypeError) as error:
         raise StorageError(f"the history {location} holds rows that are not passgate's: {error}") from error
 
 
-def _of(plan: Plan, task: EvalTask, trials: "pd.DataFrame") -> Iterator[FinishedTrial]:
+def _task_trials(plan: Plan, task: EvalTask, trials: "pd.DataFrame") -> Iterator[FinishedTrial]:
     same = trials[
         (trials["suite"] == str(task.suite))
         & (trials["task_digest"] == task.task_digest)
@@ -73,22 +73,22 @@ def _of(plan: Plan, task: EvalTask, trials: "pd.DataFrame") -> Iterator[Finished
     newest = same["run_id"] == same["run_id"][is_measured].max()
     is_broken = (same["status"] == str(TrialStatus.ERROR)) & (same["trial"] < task.k)
     rows: list[_Row] = same[newest & is_measured].sort_values("trial").to_dict("records")
-    if not (newest & is_broken).any() and _stands(plan, task, rows):
+    if not (newest & is_broken).any() and _is_valid(plan, task, rows):
         yield from (FinishedTrial(trial=_trial(task, row), transcript=Transcript()) for row in rows)
 
 
-def _stands(plan: Plan, task: EvalTask, rows: Sequence[_Row]) -> bool:
-    """Whether the measured trials of a run still say of a task what they said then."""
+def _is_valid(plan: Plan, task: EvalTask, rows: Sequence[_Row]) -> bool:
+    """Return whether the measured trials of a run are young enough and decide the task."""
     reuse = plan.gate_policy.reuse
     first = [row for row in rows if row["trial"] < task.k]
     if reuse is None or not first:
         return False
     age = plan.created_at - min(row["started_at"] for row in first)
-    return age <= timedelta(days=reuse.max_age_days) and (len(first) == task.k or _decided_early(plan, task, first))
+    return age <= timedelta(days=reuse.max_age_days) and (len(first) == task.k or _stopped_early(plan, task, first))
 
 
-def _decided_early(plan: Plan, task: EvalTask, first: Sequence[_Row]) -> bool:
-    """Whether trials are missing because what was measured decides, whatever they would have been."""
+def _stopped_early(plan: Plan, task: EvalTask, first: Sequence[_Row]) -> bool:
+    """Return whether trials are missing because the measured ones decide, whatever the others would be."""
     if not plan.gate_policy.curtailment:
         return False
     passed = sum(row["status"] == TrialStatus.PASSED for row in first)
@@ -113,8 +113,8 @@ def _trial(task: EvalTask, row: _Row) -> Trial:
         status=TrialStatus(row["status"]),
         reason=row["reason"],
         grades=tuple(_grades(row)),
-        score=_known(row["score"]),
-        metrics=TrialMetrics(**{name: _known(row[name]) for name in TrialMetrics.model_fields}),
+        score=_value(row["score"]),
+        metrics=TrialMetrics(**{name: _value(row[name]) for name in TrialMetrics.model_fields}),
         model=row["model"],
         reused_from=row["run_id"],
         attempts=row["attempts"],
@@ -129,12 +129,12 @@ def _trial(task: EvalTask, row: _Row) -> Trial:
 
 
 def _grades(row: _Row) -> Iterator[Grade]:
-    """The grades as they are stored: without their checks, and their violations as a grade of their own."""
+    """Yield the stored grades, which have no checks, and the violations as one more grade."""
     for grade in row["grades"]:
         yield Grade(
             name=grade["name"],
             type=grade["type"],
-            score=_known(grade["score"]),
+            score=_value(grade["score"]),
             passed=grade["passed"],
             error=grade["error"] or None,
             votes=tuple(grade["votes"]),
@@ -149,10 +149,10 @@ def _violation(text: str) -> Violation:
     return Violation(rule=ViolationRule(rule), message=message)
 
 
-def _known(value: Any) -> Any:
+def _value(value: Any) -> Any:
     return None if _is_missing(value) else value
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value of a row is none: pandas has `NaN` for that in columns of numbers."""
+    """Return whether a row lacks a value. In columns of numbers, pandas has `NaN` for it."""
     return value is None or value != value

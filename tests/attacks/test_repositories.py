@@ -237,7 +237,7 @@ def failing_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest
     program.parent.mkdir()
     program.write_text(FAILING_GIT.replace("{how}", request.param).replace("{git}", str(shutil.which("git"))))
     program.chmod(0o755)
-    for limit in ("git._SECONDS", "git._LONG_SECONDS", "base_files._SECONDS", "judging_places._SECONDS"):
+    for limit in ("git.SECONDS", "git.LONG_SECONDS"):
         monkeypatch.setattr(f"passgate.tasks.integrity.{limit}", 5)
     for name, value in {"PATH": f"{program.parent}:{os.environ['PATH']}", "LOG": str(asked), "FAILS_AT": ""}.items():
         monkeypatch.setenv(name, value)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.flows.process.exit_code import decision_of
-from passgate.flows.process.worker_report import BegunRun
+from passgate.flows.process.exit_code import BegunRun, read_decision
 from tests.cli.commands import exits, told
 from tests.gates import WRITE_OK
 from tests.processes import how_to_resume, interrupted, marked_processes, parent_of, supervisor_of, worker_of
@@ -242,7 +241,7 @@ def test_what_a_worker_has_reported_counts_also_where_it_is_read_after_its_end()
     code = """
         import os, sys
         from passgate.flows.process.supervision import Supervision
-        from passgate.flows.process.worker_report import WorkerReport
+        from passgate.flows.process.exit_code import WorkerReport
         reading, writing = os.pipe()
         worker = os.fork()
         if worker == 0:
@@ -260,10 +259,10 @@ def test_what_a_worker_has_reported_counts_also_where_it_is_read_after_its_end()
 def test_a_verdict_of_another_run_or_half_of_one_is_none(tmp_path: Path) -> None:
     file = tmp_path / "verdict.json"
     run = BegunRun(run_id="r", gate="ci_merge", verdict_file=str(file))
-    assert decision_of(run) is None
+    assert read_decision(run) is None
     whole = json.dumps({"run_id": "r", "decision": "PASS"})
     for text in ("", "[]", whole[:-1], json.dumps({"run_id": "s", "decision": "PASS"}), '{"run_id": "r"}'):
         file.write_text(text)
-        assert decision_of(run) is None, text
+        assert read_decision(run) is None, text
     file.write_text(whole)
-    assert decision_of(run) == "PASS"
+    assert read_decision(run) == "PASS"

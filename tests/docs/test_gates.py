@@ -12,7 +12,7 @@ from passgate.tasks.agents import parse_agent
 from passgate.tasks.commands.forecast import basis_of, forecast
 from passgate.tasks.formats import digests
 from passgate.tasks.formats.loading import load_tasks
-from passgate.tasks.integrity import git
+from passgate.tasks.integrity.checkout import BRANCH_VARIABLES, TARGET_COMMIT_VARIABLES, TARGET_VARIABLES
 from passgate.tasks.integrity.judging_places import What
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.run import Revision, RunRequest
@@ -36,8 +36,8 @@ def test_the_states_and_findings_of_failed_tasks() -> None:
 
 
 def test_where_the_branches_are_read_from() -> None:
-    assert set(git.BRANCH_VARIABLES) <= code_in(section("docs/baseline.md", "What is pooled"))
-    assert {*git.TARGET_VARIABLES, *git.TARGET_COMMIT_VARIABLES} <= code_in(section("docs/integrity.md", "In CI"))
+    assert set(BRANCH_VARIABLES) <= code_in(section("docs/baseline.md", "What is pooled"))
+    assert {*TARGET_VARIABLES, *TARGET_COMMIT_VARIABLES} <= code_in(section("docs/integrity.md", "In CI"))
 
 
 def test_what_an_edit_is() -> None:

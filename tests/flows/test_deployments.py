@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from passgate.tasks.model.run import RunRequest
-from passgate.tasks.planning.plan import begun_of
+from passgate.tasks.planning.plan import start_time
 from tests.flows.desk import SECRET, shared_desk
 from tests.flows.prefect_api import api, engines_of, prefect, processes_of, succeeded
 from tests.processes import marked_processes
@@ -134,7 +134,7 @@ def test_a_nightly_fires_by_itself_and_ends_with_its_verdict(desk: Project, nigh
     folder = own_run(desk, night)
     assert (folder / "verdict.json").exists()
     begun = datetime.fromisoformat(night["start_time"]).replace(microsecond=0)
-    assert begun_of(folder.name) == begun, "Prefect makes scheduled flow runs long before they begin"
+    assert start_time(folder.name) == begun, "Prefect makes scheduled flow runs long before they begin"
     listed = desk.passgate("history", "list", "--json")
     assert "left out" not in listed.stderr
     assert folder.name in {one["run_id"] for one in json.loads(listed.stdout)}

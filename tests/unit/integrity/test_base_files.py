@@ -14,7 +14,8 @@ from passgate.tasks.integrity.base_files import (
     path_dependencies,
     write_files,
 )
-from passgate.tasks.integrity.git import Checkout, Objects
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.objects import Objects
 from tests.repositories import GitRepository
 from tests.unit.changes import change
 

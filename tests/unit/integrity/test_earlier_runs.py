@@ -12,6 +12,7 @@ import pytest
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import (
     EarlierRuns,
     Kept,
@@ -19,7 +20,6 @@ from passgate.tasks.integrity.earlier_runs import (
     read_earlier_runs,
     read_summary_portions,
 )
-from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.run import Revision
 from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
 from tests.repositories import GitRepository

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import find_tracked, refuse_tracked
-from passgate.tasks.integrity.git import Checkout
 from tests.repositories import GitRepository
 from tests.unit.changes import change
 

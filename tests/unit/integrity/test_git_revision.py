@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.integrity.git import Checkout, user_name
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.git import user_name
 from passgate.tasks.model.run import Revision
 from tests.repositories import GitRepository
 

@@ -77,7 +77,7 @@ def test_of_a_link_that_leads_out_only_the_link_judges(root: Path, tmp_path: Pat
 
 def test_what_lies_below_a_link_or_a_submodule_is_known_by_that_alone(root: Path) -> None:
     found = places(root, root, "evals/suites")
-    assert found.with_ways([".gitattributes", "evals/.gitattributes", "evals"]).what == {
+    assert found.add_dependencies([".gitattributes", "evals/.gitattributes", "evals"]).what == {
         ".gitattributes": "tasks and graders",
         "evals": "tasks and graders",
         "gates.yaml": "policy",
@@ -87,9 +87,7 @@ def test_what_lies_below_a_link_or_a_submodule_is_known_by_that_alone(root: Path
 
 def test_graders_judge_wherever_in_the_repository_they_lie(root: Path) -> None:
     found = places(root, root / "evals")
-    more = found.with_more(
-        ["../../graders/a.py", "golden/../../b.py", "../../../elsewhere.py"], above=[".tool/prompts"]
-    )
+    more = found.add(["../../graders/a.py", "golden/../../b.py", "../../../elsewhere.py"], above=[".tool/prompts"])
     assert set(more.what) - set(found.what) == {
         "graders/a.py",
         "evals/b.py",
@@ -97,8 +95,8 @@ def test_graders_judge_wherever_in_the_repository_they_lie(root: Path) -> None:
         ".tool/prompts",
     }
     assert more.what["graders/a.py"] == "tasks and graders"
-    assert found.with_more(["..", "../..", "golden/../.."], above=[]) == found, "they hold the suites folder"
-    again = found.with_more(["../gates.yaml"], above=[])
+    assert found.add(["..", "../..", "golden/../.."], above=[]) == found, "they hold the suites folder"
+    again = found.add(["../gates.yaml"], above=[])
     assert again.what["evals/gates.yaml"] == "policy"
 
 

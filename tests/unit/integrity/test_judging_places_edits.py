@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.integrity.git import Checkout
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.judging_places import What, find_edits
 from tests.repositories import GitRepository
 

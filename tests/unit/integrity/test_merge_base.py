@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.integrity.git import TARGET_VARIABLES, Checkout
-from passgate.tasks.integrity.merge_base import MOST_ANCESTORS, ancestors_of, find_base, pinned_base
+from passgate.tasks.integrity.checkout import TARGET_VARIABLES, Checkout
+from passgate.tasks.integrity.merge_base import MOST_ANCESTORS, find_base, first_parents, pinned_base
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.run import Base
 from tests.repositories import GitRepository
@@ -101,7 +101,7 @@ def test_ancestors_are_the_first_parents_only(repository: GitRepository) -> None
     assert base.ancestors[0] == base.commit
     assert len(base.ancestors) == 3
     assert three not in base.ancestors
-    assert ancestors_of(repository.path, "change")[0] == three
+    assert first_parents(repository.path, "change")[0] == three
 
 
 def test_ancestors_are_at_most_a_thousand(tmp_path: Path) -> None:
@@ -179,7 +179,9 @@ def test_where_nobody_says_which_branch_is_the_default_one_there_is_a_doubt(
     git(repository, "branch --move main master", "branch main change")
     clone = cloned(repository)
     clone.git("remote", "set-head", "origin", "--delete")
-    assert base_of(clone).doubt.startswith("nobody says which is the default branch, main or master: `git remote")
+    assert base_of(clone).doubt.startswith(
+        "passgate does not know which is the default branch, main or master: `git remote"
+    )
     event = tmp_path / "event.json"
     event.write_text('{"repository": {"default_branch": "master"}, "merge_group": {}}')
     master = repository.git("rev-parse", "master")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.formats.loading import policy_of_run
-from passgate.tasks.integrity.git import Checkout
-from passgate.tasks.integrity.merge_base import base_of
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.merge_base import request_base
 from passgate.tasks.model.run import Base, RunRequest
 from tests.repositories import GitRepository
 from tests.unit.changes import gate_on_main, gates
@@ -30,7 +30,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository
 def found(repository: GitRepository, **request: str) -> Base:
     asked = RunRequest(**request)
     with Checkout(repository.path) as checkout:
-        return base_of(checkout, asked, policy_of_run(repository.path / asked.gates)[0])
+        return request_base(checkout, asked, policy_of_run(repository.path / asked.gates)[0])
 
 
 def test_the_gates_file_of_the_default_branch_names_the_branch(repository: GitRepository) -> None:

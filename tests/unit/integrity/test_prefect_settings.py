@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.integrity.git import Checkout
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
 from tests.repositories import GitRepository
 

@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.integrity.git import Checkout
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent import AgentKind
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.planning.plan import plan_of
+from passgate.tasks.planning.plan import new_plan
 from tests.repositories import GitRepository
 from tests.unit.changes import change, commit_on_main, gates, loosen
 from tests.unit.changes import planned as prepared
@@ -38,7 +38,7 @@ def define_target(repository: GitRepository, *targets: dict[str, Any], file: str
 
 def chosen(**request: Any) -> JudgingPlans:
     with Checkout(Path.cwd()) as checkout:
-        return who_judges(plan_of(GateName.CI_MERGE, RunRequest(**request), checkout), checkout)
+        return who_judges(new_plan(GateName.CI_MERGE, RunRequest(**request), checkout), checkout)
 
 
 def planned(**request: Any) -> Plan:

@@ -7,12 +7,12 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity import base_files
-from passgate.tasks.integrity.git import Checkout
+from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.who_judges import who_judges
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.planning.plan import plan_of
+from passgate.tasks.planning.plan import new_plan
 from tests.repositories import GitRepository
 from tests.unit.changes import (
     LOOSE,
@@ -60,7 +60,7 @@ def test_quarantine_prices_and_pins_are_those_of_the_merge_base(repository: GitR
 def judging(**request: Any) -> Plan:
     """The plan of who judges, before its models are looked for."""
     with Checkout(Path.cwd()) as checkout:
-        return who_judges(plan_of(GateName.CI_MERGE, RunRequest(**request), checkout), checkout).plan
+        return who_judges(new_plan(GateName.CI_MERGE, RunRequest(**request), checkout), checkout).plan
 
 
 def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitRepository) -> None:
@@ -69,7 +69,9 @@ def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitR
     repository.write("prices.yaml", "models: {old: {input: 0, output: 0}, new: {input: 1, output: 1}}\n")
     plan = judging(agent="openai:new", max_cost=1)
     assert [price and price.input for price in map(plan.prices.price_of, ("old", "new"))] == [5, 1]
-    assert "the merge base has no price for the model 'new': the one that this change adds counts" in plan.warnings
+    assert (
+        "the merge base has no price for the model 'new': passgate uses the one that this change adds" in plan.warnings
+    )
     assert judging(agent="openai:old", max_cost=1).warnings == ()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.task import EvalTask, Suite
-from passgate.tasks.planning.order import Urgency, run_order, urgency_of
+from passgate.tasks.planning.order import Urgency, run_order, task_urgency
 from tests.builders import a_baseline_task, a_task, in_two_runs
 
 NOTHING = Baseline(branch="main")
@@ -52,8 +52,8 @@ def test_vetoes_go_first_then_what_was_red_then_what_has_changed() -> None:
     ],
 )
 def test_how_urgent_a_task_is(entry: BaselineTask, urgency: Urgency) -> None:
-    assert urgency_of(named("a"), entry) is urgency
-    assert urgency_of(named("a", suite=Suite.ADVERSARIAL), entry) is Urgency.SAFETY
+    assert task_urgency(named("a"), entry) is urgency
+    assert task_urgency(named("a", suite=Suite.ADVERSARIAL), entry) is Urgency.SAFETY
 
 
 def test_the_first_trial_of_each_task_goes_before_the_second_of_any_that_is_not_more_urgent() -> None:

@@ -18,7 +18,7 @@ from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, TrialMetrics, TrialStatus
-from passgate.tasks.planning.reuse import reusable
+from passgate.tasks.planning.reuse import reusable_trials
 from passgate.tasks.record import record
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_run_id, a_task, a_trial, a_violation, begun
 
@@ -66,7 +66,7 @@ def run(history: History, day: str, statuses: str, task: EvalTask = TASK, *, tri
 
 
 def reused(plan: Plan, history: History) -> list[FinishedTrial]:
-    return reusable(plan.model_copy(update={"request": RunRequest(history=history.location)}))
+    return reusable_trials(plan.model_copy(update={"request": RunRequest(history=history.location)}))
 
 
 def statuses(finished: Sequence[FinishedTrial]) -> str:
