@@ -1,4 +1,4 @@
-"""A flow run of Prefect and the run of a gate that belongs to it: its attempts, and what cancels it."""
+"""Connect a Prefect flow run with the run of a gate: its id, its attempts, its cancellation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,6 @@ from prefect.context import FlowRunContext
 from prefect.states import Running
 from prefect.utilities.engine import propose_state
 
-from passgate.tasks.errors import EngineError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -21,23 +20,21 @@ from passgate.tasks.planning.plan import new_run_id
 _SECONDS = 3.0  # Between two looks at whether somebody has cancelled the flow run
 _SECONDS_TO_LOOK = 10.0  # A worker kills the process after thirty
 _SECONDS_TO_NAME = 5.0
-_ALSO_OF_CONTINUED = frozenset({"wait_for_sign_off"})
-_OF_DEPLOYMENT = frozenset(RunRequest.model_fields) - {"run"}
 _CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
 
 
 def current_flow_run() -> FlowRun:
-    """The flow run that this is in. Raises `RuntimeError` outside of one."""
+    """Return the current flow run. Raise `RuntimeError` outside of one."""
     context = FlowRunContext.get()
     if context is None or context.flow_run is None:
-        raise RuntimeError("this is no flow run")
+        raise RuntimeError("this is not a flow run")
     return context.flow_run
 
 
 def own_run_id(gate: GateName) -> str:
-    """The id of the run that belongs to the current flow run, whichever attempt at it and whichever process this is.
+    """Return the id of the run of the current flow run, the same for every attempt and process.
 
-    Prefect makes the flow runs of a schedule days before they begin: the time in the id is that of the first start.
+    It contains the time of the first start, because Prefect creates scheduled flow runs days before.
     """
     flow_run = current_flow_run()
     if flow_run.start_time is None:
@@ -45,32 +42,10 @@ def own_run_id(gate: GateName) -> str:
     return new_run_id(gate, flow_run.start_time, flow_run.id.hex[-8:])
 
 
-async def with_deployment(request: RunRequest) -> RunRequest:
-    """The request of a flow run with its deployment's values of the keys that the flow run does not give.
+def resume_request(request: RunRequest, run_id: str) -> RunRequest:
+    """Return a request that resumes the run if an earlier attempt of the flow run has begun it.
 
-    Prefect puts the `request` of a flow run in the place of the deployment's as a whole: one that gives the number of
-    jobs alone would try the reference solutions in place of the deployment's agent. A run that is carried on has values
-    of its own. Raises `EngineError` where the server does not say what the deployment has.
-    """
-    flow_run = current_flow_run()
-    given = flow_run.parameters.get("request")
-    if flow_run.deployment_id is None or not isinstance(given, dict):
-        return request
-    try:
-        async with asyncio.timeout(_SECONDS_TO_LOOK), get_client() as client:
-            deployed = (await client.read_deployment(flow_run.deployment_id)).parameters.get("request")
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        raise EngineError(f"the Prefect server does not say what the deployment has as its request: {why}") from error
-    wanted = _OF_DEPLOYMENT if request.run is None else _ALSO_OF_CONTINUED
-    also = {key: value for key, value in (deployed or {}).items() if key in wanted}
-    return RunRequest.model_validate({**also, **given})
-
-
-def continued(request: RunRequest, run_id: str) -> RunRequest:
-    """The request of a flow run's attempt: an earlier attempt has begun the run, or there is none and it is a new one.
-
-    Raises `StorageError` while another process has the run.
+    Raise `StorageError` while another process owns the run.
     """
     if request.run is not None:
         return request
@@ -81,25 +56,25 @@ def continued(request: RunRequest, run_id: str) -> RunRequest:
     return request.model_copy(update={"run": store.location if store.is_elsewhere else run_id})
 
 
-async def name_after(plan: Plan) -> None:
-    """Name the flow run after the agent of its plan, which the request of a resumed run does not have."""
+async def rename_flow_run(plan: Plan) -> None:
+    """Name the flow run after the agent of its plan, which the request of a resumed run lacks."""
     flow_run, name = current_flow_run(), f"{plan.gate} {plan.request.agent}"
     if flow_run.name != name:
         async with asyncio.timeout(_SECONDS_TO_NAME), get_client() as client:
             await client.update_flow_run(flow_run.id, name=name)
 
 
-async def tried_again(state: State[Any]) -> bool:
-    """Whether the flow run has another attempt after this state: its `retries` and their delay are Prefect's to keep.
+async def start_retry(state: State[Any]) -> bool:
+    """Propose a final state, and start another attempt if the flow run has `retries` left. Return whether it did.
 
-    It is running again then. Prefect's own loop does so for exceptions only: of a flow that returns a failed state it
-    leaves the run in AwaitingRetry for ever.
+    Prefect retries a flow only for exceptions. If a flow returns a failed state, Prefect leaves it in AwaitingRetry for
+    ever.
     """
     if not _retries():
         return False
     flow_run_id = current_flow_run().id
     async with get_client() as client:
-        answer = await propose_state(client, _proposal(state), flow_run_id=flow_run_id)
+        answer = await propose_state(client, _unmarked(state), flow_run_id=flow_run_id)
         if not answer.is_scheduled():
             return False
         await propose_state(client, Running(), flow_run_id=flow_run_id)
@@ -107,14 +82,14 @@ async def tried_again(state: State[Any]) -> bool:
 
 
 async def end_without_retries(state: State[Any]) -> None:
-    """Set a failed state that another attempt would not change, past the flow run's `retries`."""
+    """Set a failed state that another attempt would not change, although the flow run has `retries` left."""
     if state.is_failed() and _retries():
         async with get_client() as client:
-            await propose_state(client, _proposal(state), flow_run_id=current_flow_run().id, force=True)
+            await propose_state(client, _unmarked(state), flow_run_id=current_flow_run().id, force=True)
 
 
-def _proposal(state: State[Any]) -> State[Any]:
-    """The state anew: Prefect marks what it is sent, and takes a marked one that a flow returns for another run's."""
+def _unmarked(state: State[Any]) -> State[Any]:
+    """Copy a state, because Prefect marks what it receives and misreads a marked state that a flow returns."""
     return State(type=state.type, name=state.name, message=state.message)
 
 
@@ -123,14 +98,14 @@ def _retries() -> int:
 
 
 class Cancellation:
-    """Whether somebody has cancelled a flow run in Prefect."""
+    """Whether a flow run was cancelled in Prefect."""
 
     def __init__(self, flow_run_id: UUID) -> None:
         self._flow_run_id = flow_run_id
         self.is_wanted = False
 
     async def look(self) -> None:
-        """Ask the server once, for at most ten seconds. A server in trouble leaves things as they were."""
+        """Ask the server once, for at most ten seconds. Change nothing if the server is in trouble."""
         with suppress(Exception):
             async with asyncio.timeout(_SECONDS_TO_LOOK), get_client() as client:
                 state = (await client.read_flow_run(self._flow_run_id)).state_type
@@ -138,10 +113,10 @@ class Cancellation:
 
 
 @asynccontextmanager
-async def cancelled_by_prefect() -> AsyncIterator[Cancellation]:
-    """While the context lasts, cancel the current asyncio task once somebody cancels the flow run.
+async def watch_cancellation() -> AsyncIterator[Cancellation]:
+    """Cancel the current asyncio task when the flow run is cancelled in Prefect.
 
-    A worker ends the process of such a flow run; nobody does that to one that was started by a command.
+    A Prefect worker kills the process of its flow run, but nobody kills one that a command started.
     """
     current, cancellation = asyncio.current_task(), Cancellation(current_flow_run().id)
 

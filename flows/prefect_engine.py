@@ -20,26 +20,25 @@ from passgate.flows.display.report_retries import seconds_to_report
 from passgate.flows.display.states import (
     LONGEST_MESSAGE,
     MAY_CHANGE,
-    cancelled,
+    cancelled_state,
+    error_state,
     how_to_resume,
-    in_words,
-    judged,
-    kept,
-    not_judged,
-    of_step,
+    run_place,
+    step_state,
+    verdict_lines,
+    verdict_state,
 )
 from passgate.flows.display.task_runs import ShownStep, report_missing
 from passgate.flows.evaluate import evaluate
 from passgate.flows.executors import open_executor
 from passgate.flows.flow_runs import (
-    cancelled_by_prefect,
-    continued,
     current_flow_run,
     end_without_retries,
-    name_after,
     own_run_id,
-    tried_again,
-    with_deployment,
+    rename_flow_run,
+    resume_request,
+    start_retry,
+    watch_cancellation,
 )
 from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm, ignore_interrupts
@@ -80,7 +79,7 @@ class PrefectEngine:
         async def shown() -> State[Any]:
             results.append(asyncio.ensure_future(work()))
             try:
-                state = of_step(fault(await results[0]), self._masker)
+                state = step_state(fault(await results[0]), self._masker)
             except PassgateError as error:
                 # Prefect prints the traceback of what is raised, and this is a message for a user.
                 state = Failed(message=str(error)[:LONGEST_MESSAGE])
@@ -105,15 +104,15 @@ class PrefectEngine:
     async def progress(self, plan: Plan) -> AsyncIterator[None]:
         """Say which run this is and where it is kept, and show how far it has come."""
         self._masker = masker_of(plan)
-        get_run_logger().info("run %s", kept(plan.run_id))
-        await _unharmed(name_after(plan), "the flow run keeps its name")
+        get_run_logger().info("run %s", run_place(plan.run_id))
+        await _unharmed(rename_flow_run(plan), "the flow run keeps its name")
         async with progress_artifact(plan):
             yield
 
     async def publish(self, verdict: Verdict) -> None:
         """The verdict in the log, as artifacts and as an event for automations; failed tasks as failed task runs."""
         log = get_run_logger()
-        for line in in_words(verdict):
+        for line in verdict_lines(verdict):
             log.info("%s", self._masker.text(line))
         await _unharmed(self._published(verdict), "the verdict is not shown as an artifact")
 
@@ -165,7 +164,7 @@ async def evaluate_in_flow(gate: GateName, request: RunRequest, settle: Settle |
 
 async def _is_tried_again(state: State[Any]) -> bool:
     try:
-        return await tried_again(state)
+        return await start_retry(state)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is Prefect's
         get_run_logger().warning("the flow run is not tried again: %s", error)
         return False
@@ -175,9 +174,9 @@ async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -
     engine, run_id = PrefectEngine(), request.run or own_run_id(gate)
     try:
         with cancelled_by_sigterm():
-            async with cancelled_by_prefect() as cancellation:
+            async with watch_cancellation() as cancellation:
                 await resolve_environment()
-                begun = continued(_with_environment(await with_deployment(request)), run_id)
+                begun = resume_request(_with_environment(request), run_id)
                 verdict = await evaluate(
                     gate, begun, engine, run_id=run_id, open_executor=partial(open_executor, engine, engine.handed_out)
                 )
@@ -187,7 +186,7 @@ async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -
         if by_worker:
             # The worker sends another SIGTERM while this says `Cancelled`; Prefect's handler would say `Crashed` then.
             ignore_interrupts()
-        way_on = f"the run {kept(run_id)} was stopped: {how_to_resume(gate, run_id)}"
+        way_on = f"the run {run_place(run_id)} was stopped: {how_to_resume(gate, run_id)}"
         get_run_logger().warning("%s", way_on)
         if by_worker and not cancellation.is_wanted:
             # A worker ends the process at once when somebody cancels the flow run.
@@ -196,12 +195,12 @@ async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -
         if (by_worker and not cancellation.is_wanted) or current is None or RunStore.of(run_id).has_verdict():
             raise
         current.uncancel()
-        return cancelled(gate, run_id, way_on, in_prefect=cancellation.is_wanted)
+        return cancelled_state(gate, run_id, way_on, in_prefect=cancellation.is_wanted)
     except Exception as error:  # noqa: BLE001 - whoever called gets the exception with the state
-        return not_judged(error)
+        return error_state(error)
     if settled != verdict:
         await engine.publish(settled)
-    return judged(settled)
+    return verdict_state(settled)
 
 
 def _with_environment(request: RunRequest) -> RunRequest:

@@ -1,4 +1,4 @@
-"""Environment variables of a flow run whose values are in Prefect: only their names are in a deployment or a log."""
+"""Resolve environment variables whose values Prefect stores, so that deployments and logs contain only names."""
 
 import os
 from typing import Any, Final
@@ -13,10 +13,10 @@ _VARIABLE: Final = "prefect-variable:"
 
 
 async def resolve_environment() -> None:
-    """Replace each environment variable whose value is `prefect-secret:NAME` or `prefect-variable:NAME` by what Prefect
-    keeps under that name: a Secret block or a variable.
+    """Replace each environment variable of the form `prefect-secret:NAME` or `prefect-variable:NAME` by the value of
+    that Secret block or variable.
 
-    Raises `UsageError` where there is none, and whatever Prefect raises where its server cannot tell.
+    Raise `UsageError` if it does not exist, and Prefect's own errors.
     """
     for name, value in list(os.environ.items()):
         if value.startswith(_SECRET):
@@ -29,12 +29,12 @@ async def _secret(name: str, block: str) -> str:
     try:
         loaded: Any = await Secret.aload(block)
     except ValueError as error:
-        raise UsageError(f"the Secret block {block!r} of Prefect, which {name} names, is not there") from error
+        raise UsageError(f"the Secret block {block!r} of Prefect, which {name} names, does not exist") from error
     return str(loaded.get())
 
 
 async def _variable(name: str, variable: str) -> str:
     value = await Variable.aget(variable)
     if value is None:
-        raise UsageError(f"the variable {variable!r} of Prefect, which {name} names, is not there")
+        raise UsageError(f"the variable {variable!r} of Prefect, which {name} names, does not exist")
     return str(value)

@@ -1,4 +1,4 @@
-"""What a repository says of itself: the name by which a Prefect server tells it from others, and its default branch."""
+"""Name a repository on a Prefect server, and find its default branch."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from passgate.tasks.model.policy import DEFAULT_BRANCH
 
 UNNAMED: Final = "my-repository"
 SCP_ADDRESS: Final = re.compile(r"(?:[^/@]+@)?(?P<host>[^/:]+):(?P<path>.+)")
-"""An address of a remote without `://`, as in `git@host:path`."""
+"""The address of a remote without `://`, such as `git@host:path`."""
 
 
 class RepositoryName(NamedTuple):
@@ -19,18 +19,18 @@ class RepositoryName(NamedTuple):
 
     text: str
     is_of_remote: bool
-    """Whether it has the owner of the repository, as its remote says. Without, others may be called so too."""
+    """Whether the name contains the owner of the remote. Without it, other repositories may have the same name."""
 
 
 def repository_name(folder: Path) -> RepositoryName:
-    """The path of the remote `origin`, as in `acme-desk`, with the folder's place in the repository; else the name of
-    the folder.
+    """Return the path of the remote `origin`, such as `acme-desk`, and the folder's path in the repository, else the
+    name of the folder.
     """
     here = folder.resolve()
-    there = next((one for one in (here, *here.parents) if one.is_dir()), here)
+    existing = next((one for one in (here, *here.parents) if one.is_dir()), here)
     try:
-        top = Checkout(there).top
-        path = "" if top is None else _path_of(git_text(there, "remote", "get-url", "origin"))
+        top = Checkout(existing).top
+        path = "" if top is None else _remote_path(git_text(existing, "remote", "get-url", "origin"))
     except GitError:
         top, path = None, ""
     if top is not None and _slug(path):
@@ -38,17 +38,19 @@ def repository_name(folder: Path) -> RepositoryName:
     return RepositoryName(_slug(here.name) or UNNAMED, is_of_remote=False)
 
 
-def default_branch_of(folder: Path) -> str:
-    """The branch that changes of a repository go into: its default one, else the one that is checked out."""
-    there = next((one for one in (folder.resolve(), *folder.resolve().parents) if one.is_dir()), folder)
+def default_branch(folder: Path) -> str:
+    """Return the default branch of a repository, else the branch that is checked out."""
+    existing = next((one for one in (folder.resolve(), *folder.resolve().parents) if one.is_dir()), folder)
     try:
-        return Checkout(there).default_branch or git_text(there, "symbolic-ref", "--short", "HEAD") or DEFAULT_BRANCH
+        return (
+            Checkout(existing).default_branch or git_text(existing, "symbolic-ref", "--short", "HEAD") or DEFAULT_BRANCH
+        )
     except GitError:
         return DEFAULT_BRANCH
 
 
-def _path_of(url: str) -> str:
-    """The path of a repository on its server; empty for a folder of this machine."""
+def _remote_path(url: str) -> str:
+    """Return the path of a repository on its server, or an empty text for a local folder."""
     if "://" in url:
         try:
             parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""The sign-off of a release through Prefect: the flow pauses until somebody has decided, in its UI or on a shell."""
+"""Sign off a release through Prefect: the flow pauses until somebody decides, in Prefect's UI or in a shell."""
 
 import asyncio
 import math
@@ -18,11 +18,11 @@ from passgate.tasks.reports.escape import markdown
 _POLL_SECONDS = 5
 _LONGEST = 1000
 _GRACE_SECONDS = 3600
-"""By how much Prefect's pause is longer than ours: a flow run whose pause is over takes no state from us any more."""
+"""How much longer Prefect pauses than passgate waits: after the pause, Prefect accepts no state of the flow run."""
 
 
 class SignOffInput(RunInput):
-    """What a person decides on a verdict."""
+    """A person's decision on a verdict."""
 
     by: str = Field(min_length=1, description="Who decides.")
     decision: Literal["approve", "reject"] = Field(description="PASS or FAIL.")
@@ -30,27 +30,27 @@ class SignOffInput(RunInput):
 
 
 async def wait_for_sign_off(verdict: Verdict, seconds: float) -> Verdict:
-    """Pause the flow run while its verdict awaits a sign-off, for at most so many seconds; gives the verdict then.
+    """Pause the flow run until its verdict is signed off, at most `seconds`. Return the verdict after that.
 
-    Whoever resumes it is asked for a `SignOffInput`. A sign-off that is refused pauses the run again and says why; one
-    by the command `passgate sign-off` ends the pause too.
+    Prefect asks the person who resumes the run for a `SignOffInput`. If passgate refuses it, the run pauses again and
+    says why. The command `passgate sign-off` ends the pause too.
     """
     store, why = RunStore.of(verdict.run_id), ""
     deadline = time.monotonic() + seconds
     while verdict.awaiting_sign_off and (left := deadline - time.monotonic()) > 0:
-        said = await _said(store, _described(verdict, why), left)
-        if said is not None:
+        answer = await _decision(store, _description(verdict, why), left)
+        if answer is not None:
             try:
-                sign_off(verdict.run_id, by=said.by, decision=said.decision, reason=said.reason)
+                sign_off(verdict.run_id, by=answer.by, decision=answer.decision, reason=answer.reason)
             except PassgateError as error:
                 why = str(error)
         verdict = store.read_verdict() or verdict
     return verdict
 
 
-async def _said(store: RunStore, description: str, seconds: float) -> SignOffInput | None:
-    """What somebody says who resumes the run within so many seconds; nothing when it is signed off meanwhile."""
-    ways = (asyncio.create_task(_resumed(description, seconds)), asyncio.create_task(_signed_elsewhere(store)))
+async def _decision(store: RunStore, description: str, seconds: float) -> SignOffInput | None:
+    """Return the input of the person who resumes the run, or `None` after `seconds` or a sign-off by the command."""
+    ways = (asyncio.create_task(_pause(description, seconds)), asyncio.create_task(_wait_for_command(store)))
     try:
         await asyncio.wait(ways, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return ways[0].result() if ways[0].done() else None
@@ -60,15 +60,15 @@ async def _said(store: RunStore, description: str, seconds: float) -> SignOffInp
         await asyncio.gather(*ways, return_exceptions=True)
 
 
-async def _resumed(description: str, seconds: float) -> SignOffInput | None:
-    """Pause the flow run; gives what it is resumed with."""
+async def _pause(description: str, seconds: float) -> SignOffInput | None:
+    """Pause the flow run and return the input that it is resumed with."""
     wanted = SignOffInput.with_initial_data(description=description)
     poll = max(1, min(_POLL_SECONDS, int(seconds / 10)))
     return await apause_flow_run(wanted, timeout=math.ceil(seconds) + _GRACE_SECONDS, poll_interval=poll)
 
 
-async def _signed_elsewhere(store: RunStore) -> None:
-    """Wait until the verdict awaits no sign-off any more."""
+async def _wait_for_command(store: RunStore) -> None:
+    """Wait until the verdict needs no sign-off any more."""
     while True:
         verdict = store.read_verdict()
         if verdict is not None and not verdict.awaiting_sign_off:
@@ -76,8 +76,8 @@ async def _signed_elsewhere(store: RunStore) -> None:
         await asyncio.sleep(_POLL_SECONDS)
 
 
-def _described(verdict: Verdict, why: str) -> str:
-    """What the one who decides is shown, in Markdown."""
+def _description(verdict: Verdict, why: str) -> str:
+    """Return the text that Prefect shows to the person who decides, in Markdown."""
     refused = f"The last sign-off was refused: {markdown(why, _LONGEST)}\n\n" if why else ""
     return (
         f"{refused}{markdown(verdict.headline)}\n\nRun {markdown(verdict.run_id)}, agent {markdown(verdict.agent)}, "

@@ -99,7 +99,7 @@ async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
 
     # Imported here: each flow imports Prefect, which has to have its settings by then.
     flow = getattr(import_module(f"passgate.flows.{gate}"), gate).with_options(on_running=[begin])
-    running = asyncio.create_task(flow(request, return_state=True))
+    running = asyncio.create_task(flow(**request.model_dump(exclude_defaults=True), return_state=True))
     try:
         await _first_of(running, begun.wait(), _seconds_to_start())
         if not running.done() and not begun.is_set():

@@ -64,14 +64,14 @@ def init(
     from passgate import __version__
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.own_version import own_version
-    from passgate.flows.repository_name import default_branch_of, repository_name
+    from passgate.flows.repository_name import default_branch, repository_name
     from passgate.tasks.errors import UsageError
 
     kind = agent if agent is None or agent in _KINDS else _kind(agent, folder)
     named = None if agent is None or agent in _KINDS else _name(agent, folder)
     service = ci or service_of(folder)
     tasks = _WITH_TOOLS if kind == _RUNS_TOOLS else _PLAIN
-    own, branch = own_version(__version__), default_branch_of(folder)
+    own, branch = own_version(__version__), default_branch(folder)
     wanted, written = _contents(agent, named, tasks, _policy(service, branch)), set[Path]()
     wanted |= _of_ci(service, named, own.suffix, branch)
     repository = repository_name(folder)
@@ -173,7 +173,7 @@ def _deployments(repository: str, agent: str | None) -> dict[Path, bytes]:
             text = file.read_text(encoding="utf-8").replace(UNNAMED, repository)
             text = text.replace(UNNAMED.replace("-", "_"), repository.replace("-", "_"))
             if agent is not None:
-                text = text.replace("{agent: oracle", f"{{agent: {json.dumps(agent)}")
+                text = text.replace("agent: oracle", f"agent: {json.dumps(agent)}")
             contents[Path(file.name)] = text.encode()
     return contents
 

@@ -1,4 +1,4 @@
-"""The artifacts of a verdict in Prefect: a report in Markdown, tables of suites and of tasks, a link to the page."""
+"""Publish a verdict as artifacts in Prefect: a Markdown report, tables of suites and tasks, a link to the page."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -7,8 +7,8 @@ from typing import Any
 
 from prefect.artifacts import acreate_link_artifact, acreate_markdown_artifact, acreate_table_artifact
 
-from passgate.flows.display.report_retries import until_accepted
-from passgate.flows.display.states import kept
+from passgate.flows.display.report_retries import retry
+from passgate.flows.display.states import run_place
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.measurement import TaskMeasurement
@@ -23,32 +23,32 @@ _MOST_TASKS = 1000  # Rows of the table: Prefect's interface draws all of them
 _WHY = 300
 
 
-def key_of(gate: GateName, what: str = "") -> str:
-    """The key of an artifact: Prefect allows small letters, digits and dashes."""
+def artifact_key(gate: GateName, what: str = "") -> str:
+    """Return the key of an artifact. Prefect allows lower-case letters, digits and dashes."""
     return f"gate-{gate}{what and f'-{what}'}".replace("_", "-")
 
 
 async def publish_artifacts(verdict: Verdict, masker: Masker) -> None:
-    """Show a verdict as artifacts of the current flow run; each of them is tried until Prefect takes it."""
+    """Publish a verdict as artifacts of the current flow run. Try each of them until Prefect accepts it."""
     gate, tasks = verdict.gate, verdict.measurement.tasks
-    report = f"Run {escape.markdown(kept(verdict.run_id), 1000)}\n\n{markdown(RunView(verdict))}"
+    report = f"Run {escape.markdown(run_place(verdict.run_id), 1000)}\n\n{markdown(RunView(verdict))}"
     rows = [_task(task, masker) for task in sorted(tasks, key=_worst_first)]
     left_out = f", {len(rows) - _MOST_TASKS} tasks left out" if len(rows) > _MOST_TASKS else ""
     about = f"{verdict.run_id}{left_out}"
     create: list[Callable[[], Awaitable[object]]] = [
-        partial(acreate_markdown_artifact, masker.text(report), key_of(gate)),
-        partial(acreate_table_artifact, _suites(verdict), key_of(gate, "suites"), verdict.run_id),
-        partial(acreate_table_artifact, rows[:_MOST_TASKS], key_of(gate, "tasks"), about),
+        partial(acreate_markdown_artifact, masker.text(report), artifact_key(gate)),
+        partial(acreate_table_artifact, _suites(verdict), artifact_key(gate, "suites"), verdict.run_id),
+        partial(acreate_table_artifact, rows[:_MOST_TASKS], artifact_key(gate, "tasks"), about),
     ]
-    page = _page_of(verdict.run_id)
+    page = _page_url(verdict.run_id)
     if page is not None:
-        create.append(partial(acreate_link_artifact, page, verdict.run_id, key_of(gate, "page")))
+        create.append(partial(acreate_link_artifact, page, verdict.run_id, artifact_key(gate, "page")))
     for one in create:
-        await until_accepted(one)
+        await retry(one)
 
 
-def _page_of(run_id: str) -> str | None:
-    """The URL of the run's page; `None` where there is none."""
+def _page_url(run_id: str) -> str | None:
+    """Return the URL of the run's page, or `None` if there is none."""
     location = RunStore.of(run_id).location
     if "://" in location:
         return f"{location}/{PAGE}"

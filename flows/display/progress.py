@@ -9,7 +9,7 @@ from uuid import UUID
 from prefect.artifacts import acreate_progress_artifact, aupdate_progress_artifact
 
 from passgate.flows.cli.progress import JournalFollower
-from passgate.flows.display.artifacts import key_of
+from passgate.flows.display.artifacts import artifact_key
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 
@@ -34,7 +34,7 @@ async def progress_artifact(plan: Plan) -> AsyncIterator[None]:
 class _JournalProgress:
     def __init__(self, plan: Plan) -> None:
         self._totals = sum((Counter({str(task.suite): task.k}) for task in plan.tasks), Counter[str]())
-        self._key = key_of(plan.gate, "progress")
+        self._key = artifact_key(plan.gate, "progress")
         self._follower = JournalFollower(RunStore.of(plan.run_id))
         self._artifact: UUID | None = None
         self._shown = ""

@@ -1,4 +1,4 @@
-"""How long a verdict waits for a server of Prefect that is in trouble."""
+"""Retry reports to a Prefect server that is in trouble."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ _PAUSE = 1.0
 
 
 def seconds_to_report() -> float:
-    """The most seconds after a verdict in which Prefect may take it. Raises `UsageError`."""
+    """Return how many seconds Prefect may take to accept a verdict. Raise `UsageError`."""
     given = os.environ.get(_VARIABLE)
     try:
         return _DEFAULT if not given else max(0.0, float(given))
@@ -23,10 +23,10 @@ def seconds_to_report() -> float:
         raise UsageError(f"{_VARIABLE} is not a number: {given}") from error
 
 
-async def until_accepted(call: Callable[[], Awaitable[T]]) -> T:
-    """What a call gives once it succeeds: a server that restarts or has its database locked is asked again.
+async def retry(call: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a call until it succeeds, as when the server restarts or has its database locked. Return its result.
 
-    There is no limit of its own: use it within `asyncio.timeout`.
+    Use it within `asyncio.timeout`, because it has no limit of its own.
     """
     while True:
         try:

@@ -1,6 +1,6 @@
-"""The schema of Prefect's database, made from a snapshot: its own hundred migrations take ten seconds.
+"""Create Prefect's database from a snapshot of its schema, because Prefect's hundred migrations take ten seconds.
 
-`python -m passgate.flows.embedded.schema` writes the snapshot anew, from the Prefect that is installed.
+`python -m passgate.flows.embedded.schema` writes the snapshot from the installed Prefect.
 """
 
 import os
@@ -18,25 +18,24 @@ _REVISION = re.compile(r"^(down_revision|revision)\b[^=]*=\s*(.*)$", re.MULTILIN
 
 
 def make_database(database: Path) -> bool:
-    """Make Prefect's database, unless it is there; whether its schema is that of the installed Prefect, so that Prefect
-    need not migrate it.
+    """Create Prefect's database if it does not exist. Return whether it has the schema of the installed Prefect.
 
-    Raises `OSError` or `sqlite3.Error` where it cannot be made or read.
+    Raise `OSError` or `sqlite3.Error` if it cannot be created or read.
     """
     head = installed_head()
     if not database.exists() and head == snapshot_head():
         _make(database)
-    return database.exists() and head is not None and head == _head_of(database)
+    return database.exists() and head is not None and head == _database_head(database)
 
 
 def snapshot_head() -> str | None:
-    """The migration that the snapshot ends with."""
+    """Return the last migration of the snapshot."""
     found = _HEAD.search(SNAPSHOT.read_text(encoding="utf-8"))
     return found[1] if found else None
 
 
 def installed_head() -> str | None:
-    """The last migration of the installed Prefect; `None` where it is not found. Prefect itself is not imported."""
+    """Return the last migration of the installed Prefect without importing it, or `None` if it is not found."""
     prefect = find_spec("prefect")
     if prefect is None or prefect.origin is None:
         return None
@@ -45,7 +44,7 @@ def installed_head() -> str | None:
 
 
 def _last(migrations: Iterable[str]) -> str | None:
-    """The one migration that no other one comes after."""
+    """Return the migration that no other one follows, or `None` if there are several."""
     revisions, before = set[str](), set[str]()
     for text in migrations:
         for name, value in _REVISION.findall(text):
@@ -55,29 +54,29 @@ def _last(migrations: Iterable[str]) -> str | None:
 
 
 def _make(database: Path) -> None:
-    """Two runs may begin at once: each makes a file of its own, and the first one to link it has made the database."""
+    """Create the database atomically: of two runs that start at once, the first to link its file wins."""
     database.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=database.parent, prefix=".passgate-") as folder:
         unfinished = Path(folder) / database.name
         with closing(sqlite3.connect(unfinished)) as connection:
-            # Until it is linked nobody has anything to lose with it.
+            # Nothing can be lost before the file is linked.
             connection.execute("PRAGMA synchronous = OFF")
             connection.executescript(SNAPSHOT.read_text(encoding="utf-8"))
         with suppress(FileExistsError):
             os.link(unfinished, database)
 
 
-def _head_of(database: Path) -> str | None:
+def _database_head(database: Path) -> str | None:
     with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         try:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        except sqlite3.OperationalError:  # somebody is making it by migrations
+        except sqlite3.OperationalError:  # another process is migrating it
             return None
     return str(row[0]) if row else None
 
 
 def write_snapshot() -> None:
-    """Have Prefect migrate an empty database, and write what its schema is then."""
+    """Let Prefect migrate an empty database, and write its schema to the snapshot."""
     import asyncio
 
     from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, temporary_settings
@@ -93,12 +92,12 @@ def write_snapshot() -> None:
 
 
 def _dump(database: Path) -> str:
-    """Every table and index in the order of their creation, and the last migration: the migrations insert no rows."""
+    """Return the SQL that creates every table and index, and the last migration. Migrations insert no other rows."""
     with closing(sqlite3.connect(database)) as connection:
         statements = connection.execute(
             "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
         ).fetchall()
-    version = f"INSERT INTO alembic_version VALUES ('{_head_of(database)}')"  # noqa: S608 - of Prefect's own files
+    version = f"INSERT INTO alembic_version VALUES ('{_database_head(database)}')"  # noqa: S608 - of Prefect's own files
     lines = ["PRAGMA journal_mode = WAL", "BEGIN", *(sql.strip() for (sql,) in statements), version, "COMMIT"]
     return "".join(f"{line};\n" for line in lines)
 

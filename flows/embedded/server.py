@@ -1,4 +1,4 @@
-"""Prefect's API in a thread of this process."""
+"""Serve Prefect's API in a thread of this process."""
 
 import asyncio
 import socket
@@ -24,29 +24,29 @@ class EmbeddedServer:
         self._thread = threading.Thread(target=self._serve, name="prefect-server", daemon=True)
 
     def start(self) -> "Future[str]":
-        """Begin to serve; gives the URL of the API as soon as it answers, or what has kept it from doing so."""
+        """Start to serve. The future receives the URL of the API when it answers, or the error."""
         self._thread.start()
         return self._url
 
     def stop(self) -> None:
-        """End, and store what the server holds in memory. This takes at most `_SECONDS_TO_STOP`."""
+        """Stop, and wait until the server has stored its data, at most `_SECONDS_TO_STOP`."""
         self.end()
         if self._server is not None:
             self._thread.join(_SECONDS_TO_STOP)
 
     def end(self) -> None:
-        """Begin to end, and wait for nothing."""
+        """Tell the server to stop, without waiting."""
         if self._server is not None:
             self._server.should_exit = True
 
     def _serve(self) -> None:
         try:
-            asyncio.run(self._serve_until_stopped())
+            asyncio.run(self._serve_api())
         except BaseException as error:  # noqa: BLE001 - uvicorn raises SystemExit too, and it ends nothing but this
             if not self._url.done():
                 self._url.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
 
-    async def _serve_until_stopped(self) -> None:
+    async def _serve_api(self) -> None:
         import uvicorn
         from prefect.server.api.server import create_app
         from prefect.settings import temporary_settings
@@ -67,7 +67,7 @@ class EmbeddedServer:
 
 
 def _settings() -> dict[Any, Any]:
-    """Without Prefect's migrations where there is nothing to migrate; blocks are for a server that stays."""
+    """Return the server's settings: no block registration, and no migrations if the database is up to date."""
     from prefect.settings import (
         PREFECT_API_BLOCKS_REGISTER_ON_START,
         PREFECT_API_DATABASE_CONNECTION_URL,
@@ -77,23 +77,23 @@ def _settings() -> dict[Any, Any]:
 
     url, home = str(PREFECT_API_DATABASE_CONNECTION_URL.value()), Path(PREFECT_HOME.value())
     settings: dict[Any, Any] = {PREFECT_API_BLOCKS_REGISTER_ON_START: False}
-    database = _file_of(url)
+    database = _database_file(url)
     if "?" in str(home) and url.startswith(f"{_SQLITE}{home}"):
-        # Prefect takes the rest of the path for options, and makes the database beside its home.
+        # Prefect would take the rest of the path for options and create the database beside its home.
         database = Path(url.removeprefix(_SQLITE))
         settings[PREFECT_API_DATABASE_CONNECTION_URL] = f"{_SQLITE}{database.as_uri()}?uri=true"
-    return {**settings, PREFECT_API_DATABASE_MIGRATE_ON_START: database is None or not _is_made(database)}
+    return {**settings, PREFECT_API_DATABASE_MIGRATE_ON_START: database is None or not _is_current(database)}
 
 
-def _file_of(url: str) -> Path | None:
-    """The file of a database at a URL; `None` where it has none, or more than that is said of it."""
+def _database_file(url: str) -> Path | None:
+    """Return the file of a database URL, or `None` if it has no file or has options."""
     if not url.startswith(_SQLITE) or ":memory:" in url or "?" in url:
         return None
     return Path(url.removeprefix(_SQLITE))
 
 
-def _is_made(database: Path) -> bool:
-    """Whether a database is as the installed Prefect wants it, without Prefect's migrations."""
+def _is_current(database: Path) -> bool:
+    """Return whether a database needs no migrations of the installed Prefect. Create it if it does not exist."""
     try:
         return make_database(database)
     except (OSError, sqlite3.Error):

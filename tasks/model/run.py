@@ -52,7 +52,6 @@ class RunRequest(Frozen):
     """URL below which the run is kept; in the working folder when not given."""
     run: str | None = None
     """A run that was planned or begun before, to be carried on: its id, or its URL."""
-    """Work pool of Prefect whose workers run the batches of trials, each as a flow run."""
     runner: RunnerName | None = None
     """The task runner of Prefect on which batches of trials run; they run in the process of the flow when not given."""
     workers: Annotated[int, Field(ge=1)] | None = None

@@ -73,7 +73,7 @@ def test_deployments_have_the_names_of_the_repository_and_are_written_when_asked
     names = [deployment["name"] for deployment in file["deployments"]]
     assert names == ["my-desk-2-ci-merge", "my-desk-2-nightly", "my-desk-2-release-candidate"]
     assert {deployment["work_pool"]["name"] for deployment in file["deployments"]} == {"my-desk-2"}
-    assert {deployment["parameters"]["request"]["agent"] for deployment in file["deployments"]} == {"my-agent"}
+    assert {deployment["parameters"]["agent"] for deployment in file["deployments"]} == {"my-agent"}
     assert "my-repository" not in (here.path / "prefect-automations.yaml").read_text()
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +104,8 @@ def test_shell_examples_are_accepted_by_the_commands(block: Block) -> None:
             agents = [*(given.get("names") or ()), *([given["agent"]] if given.get("agent") else ())]
             for agent in agents:
                 assert agent in AGENTS or parse_agent(agent)
-        for word in words:
-            if word.startswith("request="):
-                RunRequest.model_validate_json(word.removeprefix("request="))
+        parameters = [after for word, after in pairwise(words) if word == "--param"]
+        assert {parameter.partition("=")[0] for parameter in parameters} <= RunRequest.model_fields.keys()
 
 
 def test_what_is_wrong_with_an_example_is_noticed(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def flow_runs_of(project: Project, run_id: str = "") -> list[dict[str, Any]]:
 
 def _is_of(flow_run: dict[str, Any], run_id: str) -> bool:
     """Whether a flow run was told this run, or has begun it: then the run's id ends as that of the flow run."""
-    given = flow_run["parameters"].get("request", {}).get("run")
+    given = flow_run["parameters"].get("run")
     return run_id in str(given) or UUID(flow_run["id"]).hex.endswith(run_id.split("-")[2])
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passgate.flows.display.events import labels_of
+from passgate.flows.display.events import verdict_labels
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.verdict import Alarm, AlarmKind, Decision
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
@@ -28,4 +28,4 @@ def test_whatever_is_no_clean_pass_is_red(
     verdict = verdict_on(a_plan(task), a_policy(), trials_of(task, "p"), Baseline(branch="main"))
     given = {"decision": decision, "alarms": tuple(Alarm(kind=kind, message="") for kind in alarms)}
     names = ("passgate.decision", "passgate.alarms", "passgate.red")
-    assert labels_of(verdict.model_copy(update=given)) == dict(zip(names, shown, strict=True))
+    assert verdict_labels(verdict.model_copy(update=given)) == dict(zip(names, shown, strict=True))

@@ -19,9 +19,8 @@ pytestmark = pytest.mark.slow
 RUN = """
 import asyncio, sys
 from passgate.flows.ci_merge import ci_merge
-from passgate.tasks.model.run import RunRequest
 flow = ci_merge.with_options(retries=99, retry_delay_seconds=1)
-state = asyncio.run(flow(RunRequest(**{sys.argv[1]: sys.argv[2]}), return_state=True))
+state = asyncio.run(flow(**{sys.argv[1]: sys.argv[2]}, return_state=True))
 print("STATE", state.name)
 """
 IN_A_SANDBOX = WRITES_OK + "environment: {{sandbox: flaky}}\n"
@@ -92,7 +91,7 @@ def test_a_run_that_is_cancelled_in_prefect_keeps_its_journal_and_says_how_it_go
     assert project.passgate("run", "ci_merge", "--resume", folder.name).returncode == 0
     resumed = flow_run_of(project)
     assert (resumed["state_name"], resumed["name"]) == ("GatePassed", f"ci_merge cli:sh {agent} {{prompt_file}}")
-    assert resumed["parameters"]["request"]["agent"] == f"cli:sh {agent} {{prompt_file}}"
+    assert resumed["parameters"]["agent"] == f"cli:sh {agent} {{prompt_file}}"
 
 
 def test_the_flow_run_of_a_resumed_run_is_named_after_the_agent_of_its_plan(project: Project) -> None:

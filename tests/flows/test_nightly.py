@@ -31,8 +31,8 @@ def deploy_nightly(project: Project, agent: AgentServer) -> None:
     assert replaced == 1
     project.write("gates.yaml", gates)
     deployments = (project.path / "prefect.yaml").read_text()
-    request = f"request: {{agent: counting, jobs: 2, k: {K}}}"
-    deployments = deployments.replace("request: {agent: oracle}", request)
+    request = f"parameters: {{agent: counting, jobs: 2, k: {K}}}"
+    deployments = deployments.replace("parameters: {agent: oracle}", request)
     deployments = deployments.replace('- cron: "0 2 * * *"\n        timezone: UTC', "- interval: 5")
     project.write("prefect.yaml", deployments)
     # The least that Prefect's heartbeat allows.

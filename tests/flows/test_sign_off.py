@@ -21,10 +21,9 @@ RUN = """
 import asyncio, sys
 from passgate.flows import sign_off
 from passgate.flows.release_candidate import release_candidate
-from passgate.tasks.model.run import RunRequest
 sign_off._POLL_SECONDS = 1
-request = RunRequest(agent=sys.argv[1], wait_for_sign_off=float(sys.argv[2]))
-print("STATE", asyncio.run(release_candidate(request, return_state=True)).name)
+options = {"agent": sys.argv[1], "wait_for_sign_off": float(sys.argv[2])}
+print("STATE", asyncio.run(release_candidate(**options, return_state=True)).name)
 """
 APPROVE = {"by": "Ada", "decision": "approve", "reason": "read it"}
 
