@@ -7,7 +7,8 @@ import typer
 
 from passgate.flows.cli.app import app
 
-_TOP: Mapping[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+_GROUP: Any = typer.main.get_command(app)
+_TOP: Mapping[str, Any] = {name: _GROUP.get_command(None, name) for name in _GROUP.commands}
 
 
 def _leaves(commands: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
