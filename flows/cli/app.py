@@ -60,7 +60,7 @@ def _load_command(name: str) -> Any:
         group.command(name)(found)
     for info in group.registered_commands:
         if info.callback is not None:
-            options.with_plain_metavars(info.callback)
+            options.set_plain_metavars(info.callback)
             work = info.callback if name == "init" else in_project(info.callback)
             info.callback = _judging(work) if name in _GIVES_VERDICT else work
     command: Any = typer.main.get_command(group)

@@ -1,4 +1,4 @@
-"""The CI files that `passgate init` writes, and what they leave for you to do."""
+"""The CI files that `passgate init` writes, and what remains for you to do."""
 
 import json
 from enum import StrEnum
@@ -6,33 +6,33 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 FIRST_RUNS: Final = 6
-"""After so many the shipped policy has admitted each of the first tasks: of k = 3 it wants 17 passed trials."""
+"""After 6 runs, the shipped policy has admitted every new task: with k = 3 it needs 17 passed trials."""
 _UNPINNED: Final = "==0.0.0"
 _MAIN: Final = "branches: [main]"
 _INCLUDING: Final = Path(".gitlab-ci.yml")
 
 
 class CiService(StrEnum):
-    """A service whose CI runs the gates."""
+    """A CI service."""
 
     GITHUB = "github"
     GITLAB = "gitlab"
 
 
 class CiFile(NamedTuple):
-    """The file that runs the gates."""
+    """The CI file of a service."""
 
     of: str
-    """The service, as it writes its name."""
+    """The name of the service."""
     file: Path
     scaffold: str
-    """The name of its scaffold."""
+    """The name of its template."""
     agent: str
     """The key that names the agent."""
     shown: str
-    """The key as users are told of it."""
+    """The key as messages show it."""
     first_runs: str
-    """How the runs are started that make the first baseline."""
+    """The command that starts the runs of the first baseline."""
 
 
 CI_FILES: Final = {
@@ -55,16 +55,16 @@ CI_FILES: Final = {
 }
 
 
-def service_of(folder: Path) -> CiService:
-    """The service of a repository: GitLab where it has GitLab's file, else GitHub."""
+def find_service(folder: Path) -> CiService:
+    """Return the CI service of a repository: GitLab if it has GitLab's file, else GitHub."""
     return CiService.GITLAB if (folder / _INCLUDING).exists() else CiService.GITHUB
 
 
 def ci_contents(service: CiService, scaffold: Path, named: str | None, version: str, branch: str) -> dict[Path, bytes]:
-    """The content of the files, by their paths in the repository. `version` follows the name of passgate where they
-    install it; changes go into `branch`.
+    """Return the contents of the CI files by their paths in the repository.
 
-    `named` is the agent; `None` leaves its place empty.
+    The files install `passgate` followed by `version`, run for changes into `branch`, and run the agent `named`; `None`
+    leaves its place empty.
     """
     ci = CI_FILES[service]
     text = (scaffold / ci.scaffold).read_text(encoding="utf-8").replace(_UNPINNED, version)
@@ -78,29 +78,29 @@ def ci_contents(service: CiService, scaffold: Path, named: str | None, version: 
     return contents
 
 
-def left_to_do(
+def remaining_steps(
     service: CiService, folder: Path, written: set[Path], branch: str, *, named: bool, knows_passgate: bool
 ) -> list[str]:
-    """What you have to do in files that were there before, where no agent is named, and on the service."""
-    ci, left = CI_FILES[service], []
+    """Return what the user has to do: in files that existed before, for a missing agent, and at the service."""
+    ci, steps = CI_FILES[service], []
     if not knows_passgate and ci.file in written:
-        left.append(f"put the address of passgate's repository in place of OWNER/passgate in {ci.file}")
+        steps.append(f"put the address of passgate's repository in place of OWNER/passgate in {ci.file}")
     if not named:
-        left.append(f"name your agent in {ci.file}, or the job fails: `{ci.shown}`")
+        steps.append(f"name your agent in {ci.file}, or the job fails: `{ci.shown}`")
     elif ci.file not in written:
-        left.append(f"put it into {ci.shown} of {ci.file}")
+        steps.append(f"put it into {ci.shown} of {ci.file}")
     if above := _folder_in_repository(folder):
-        left.append(f"{ci.of} reads {ci.file} at the top of the repository: move it there, and run it in {above}")
+        steps.append(f"{ci.of} reads {ci.file} at the top of the repository: move it there, and run it in {above}")
     if service is CiService.GITLAB and ci.file.as_posix() not in _text(folder / _INCLUDING):
-        left.append(f"let {_INCLUDING} include the jobs: `include: [{{local: {ci.file.as_posix()}}}]`")
-    left.append(
+        steps.append(f"let {_INCLUDING} include the jobs: `include: [{{local: {ci.file.as_posix()}}}]`")
+    steps.append(
         f"commit the files to {branch}, and make the first {FIRST_RUNS} runs there, its baseline: {ci.first_runs}"
     )
-    return left
+    return steps
 
 
 def _folder_in_repository(folder: Path) -> str:
-    """Where the folder is in its git repository; empty for its top folder, and where there is no repository."""
+    """Return the path of a folder in its git repository, or an empty text for the top folder."""
     here = folder.resolve()
     top = next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
     return "" if here == top else here.relative_to(top).as_posix()

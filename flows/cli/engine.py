@@ -65,7 +65,7 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
             async with _prefect(plan):
                 from passgate.flows.display.states import WITHOUT_VERDICT
 
-                state = await _ended(plan.gate, request, store)
+                state = await _run_flow(plan.gate, request, store)
             if not store.has_verdict() and state.name in WITHOUT_VERDICT:
                 raise await state.aresult(raise_on_failure=False)
             if not store.has_verdict():
@@ -86,7 +86,7 @@ def _refuse_without_prefect(plan: Plan, failure: EngineError) -> None:
         raise EngineError(f"{failure}; the concurrency limit {limit} needs Prefect; {remedy}")
 
 
-async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
+async def _run_flow(gate: GateName, request: RunRequest, store: RunStore) -> Any:
     """Return the final state of a gate's flow. Limit the time to begin, and the time to end after the verdict."""
     begun = asyncio.Event()
 
@@ -101,11 +101,11 @@ async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
     flow = getattr(import_module(f"passgate.flows.{gate}"), gate).with_options(on_running=[begin])
     running = asyncio.create_task(flow(**request.model_dump(exclude_defaults=True), return_state=True))
     try:
-        await _first_of(running, begun.wait(), _seconds_to_start())
+        await _wait_for_first(running, begun.wait(), _seconds_to_start())
         if not running.done() and not begun.is_set():
             raise EngineError(f"Prefect{_at_server()} did not start the flow run within {_seconds_to_start():g} s")
-        await _first_of(running, verdict_is_there(), None)
-        await _accepted(running)
+        await _wait_for_first(running, verdict_is_there(), None)
+        await _wait_for_acceptance(running)
         return running.result()
     except (PassgateError, asyncio.CancelledError):
         raise
@@ -117,7 +117,7 @@ async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
         await asyncio.wait([running], timeout=1)
 
 
-async def _accepted(running: "asyncio.Task[Any]") -> None:
+async def _wait_for_acceptance(running: "asyncio.Task[Any]") -> None:
     """Wait until Prefect has taken the verdict. Raise `EngineError` if it does not."""
     from passgate.flows.display.report_retries import seconds_to_report
 
@@ -131,7 +131,9 @@ async def _accepted(running: "asyncio.Task[Any]") -> None:
         raise EngineError(f"Prefect{_at_server()} did not accept the verdict within {seconds:g} s")
 
 
-async def _first_of(running: "asyncio.Task[Any]", other: Coroutine[Any, Any, object], seconds: float | None) -> None:
+async def _wait_for_first(
+    running: "asyncio.Task[Any]", other: Coroutine[Any, Any, object], seconds: float | None
+) -> None:
     """Wait until one of them has ended, at most this many seconds."""
     waiting = asyncio.create_task(other)
     try:
@@ -151,7 +153,7 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
     missing[SET_FOR_PREFECT] = ",".join((*missing, os.environ.get(SET_FOR_PREFECT, "")))
     os.environ.update(missing)
     # Workers elsewhere get the settings of Prefect, and do not have the file.
-    embedded = await _connected({} if plan.request.runner_address else {_CERTIFICATES: str(NO_TLS)})
+    embedded = await _connect_to_api({} if plan.request.runner_address else {_CERTIFICATES: str(NO_TLS)})
     if embedded is None:
         yield
         return
@@ -168,7 +170,7 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
     await asyncio.to_thread(embedded.stop)
 
 
-async def _connected(settings: Mapping[str, str]) -> "EmbeddedServer | None":
+async def _connect_to_api(settings: Mapping[str, str]) -> "EmbeddedServer | None":
     """Import Prefect, and start its API, with `settings` for its clients, if no server is set. Use a thread, because
     both take seconds and can hang.
     """

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from passgate.flows.cli import options
-from passgate.flows.cli.ci_files import CiService, ci_contents, left_to_do, service_of
+from passgate.flows.cli.ci_files import CiService, ci_contents, find_service, remaining_steps
 
 _GATES: Final = Path("gates.yaml")
 _RUNS_TOOLS: Final = "openai"
@@ -69,11 +69,11 @@ def init(
 
     kind = agent if agent is None or agent in _KINDS else _kind(agent, folder)
     named = None if agent is None or agent in _KINDS else _name(agent, folder)
-    service = ci or service_of(folder)
+    service = ci or find_service(folder)
     tasks = _WITH_TOOLS if kind == _RUNS_TOOLS else _PLAIN
     own, branch = own_version(__version__), default_branch(folder)
     wanted, written = _contents(agent, named, tasks, _policy(service, branch)), set[Path]()
-    wanted |= _of_ci(service, named, own.suffix, branch)
+    wanted |= _ci_files(service, named, own.suffix, branch)
     repository = repository_name(folder)
     wanted |= _deployments(repository.text, named) if prefect else {}
     try:
@@ -88,10 +88,10 @@ def init(
     lines.append("\nNext: passgate run ci_merge   # proves the graders with the reference solutions")
     if named is not None:
         lines.append(f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent")
-    left = left_to_do(service, folder, written, branch, named=named is not None, knows_passgate=own.is_known)
+    steps = remaining_steps(service, folder, written, branch, named=named is not None, knows_passgate=own.is_known)
     if _DEPLOYMENTS in written and not repository.is_of_remote:
-        left.append(_about_names(repository.text))
-    lines += [f"Then: {what}" for what in left]
+        steps.append(_name_warning(repository.text))
+    lines += [f"Then: {what}" for what in steps]
     made = [str(folder / name) for name in wanted if name in written]
     kept = [str(folder / name) for name in wanted if name not in written]
     answer(lambda: "\n".join(lines), lambda: {"wrote": made, "kept": kept}, as_json=as_json, quiet=quiet)
@@ -106,21 +106,21 @@ def _kind(agent: str, folder: Path) -> str:
 
     spec = find_agent(agent, folder / _GATES, folder / "suites")
     if spec.is_reference:
-        raise UsageError(f"{agent} proves your graders and is no agent: name the one that the gate is for")
+        raise UsageError(f"{agent} proves your graders and is not an agent: name the one that the gate is for")
     if folder.resolve() == Path.cwd():
         make_agent(spec, folder / "suites")
     return spec.kind
 
 
 def _name(agent: str, folder: Path) -> str:
-    """Return how the workflow names an agent: by its name in agents.yaml, or as given if agents.yaml exists already."""
+    """Return the name of an agent in the workflow: that in agents.yaml, or as given if agents.yaml exists already."""
     from passgate.tasks.formats.agents_file import looks_like_a_form
 
     is_there = (folder / _AGENTS).exists()
     return agent if is_there or not looks_like_a_form(agent) else _NAME
 
 
-def _of_ci(service: CiService, named: str | None, version: str, branch: str) -> dict[Path, bytes]:
+def _ci_files(service: CiService, named: str | None, version: str, branch: str) -> dict[Path, bytes]:
     with as_file(files("passgate").joinpath("flows", "cli", "scaffold")) as scaffold:
         return ci_contents(service, scaffold, named, version, branch)
 
@@ -136,7 +136,7 @@ def _contents(agent: str | None, named: str | None, tasks: str, policy: str) -> 
         schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
     if named == _NAME:
         contents[_AGENTS] = f"version: 1\nagents:\n  {_NAME}:\n    agent: {json.dumps(agent)}\n".encode()
-    named_schemas = {path: _with_schema(path, content) for path, content in contents.items()}
+    named_schemas = {path: _add_schema_comment(path, content) for path, content in contents.items()}
     return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
 
 
@@ -154,8 +154,8 @@ def _policy(service: CiService, branch: str) -> str:
     return policy
 
 
-def _about_names(repository: str) -> str:
-    """What to look at where deployments have the name of a folder: other repositories may have such a folder too."""
+def _name_warning(repository: str) -> str:
+    """Return what to check if the deployments have the name of a folder, which another repository may have too."""
     return (
         "no remote `origin` on a server names the deployments: if another repository on your Prefect server is called "
         f"{repository} too, replace {repository} in prefect.yaml and prefect-automations.yaml, or each `prefect "
@@ -178,8 +178,8 @@ def _deployments(repository: str, agent: str | None) -> dict[Path, bytes]:
     return contents
 
 
-def _with_schema(file: Path, content: bytes) -> bytes:
-    """Return a YAML file that begins with the comment by which an editor's YAML language server finds its schema."""
+def _add_schema_comment(file: Path, content: bytes) -> bytes:
+    """Add the comment by which an editor's YAML language server finds the schema of a file."""
     name = _schema_name(file)
     if name is None:
         return content

@@ -15,8 +15,8 @@ from passgate.tasks.model.names import GateName, Suite
 from passgate.tasks.model.runner import RunnerName
 
 
-def with_plain_metavars(command: Callable[..., Any]) -> None:
-    """Have the help of a command say `N` for a number, and nothing for an option that has no value."""
+def set_plain_metavars(command: Callable[..., Any]) -> None:
+    """Show `N` for a number in the help of a command, and nothing for an option without a value."""
     for parameter in inspect.signature(command).parameters.values():
         for info in getattr(parameter.annotation, "__metadata__", ()):
             if isinstance(info, OptionInfo) and info.metavar is None:

@@ -1,4 +1,4 @@
-"""What installs this very passgate in a CI job: its release, or the commit of the repository that it comes from."""
+"""Find the pip requirement that installs this passgate in a CI job: its release, or a commit of its repository."""
 
 import json
 import re
@@ -15,23 +15,23 @@ class OwnVersion(NamedTuple):
     """The version of passgate."""
 
     suffix: str
-    """What follows the name, and the extras, in a requirement of pip."""
+    """The part of a pip requirement after the name and the extras."""
     is_known: bool
-    """Whether it says where passgate is: nobody can say it of a checkout without a remote."""
+    """Whether it contains the address of passgate, which a checkout without a remote does not know."""
 
 
 def own_version(version: str) -> OwnVersion:
-    """Find out how this passgate was installed, which is a version that exists."""
+    """Return the version of the installed passgate, which certainly exists."""
     direct = _direct_url()
     if direct is None:
         return OwnVersion(f"=={version}", is_known=True)
     is_of_vcs = "vcs_info" in direct
-    url, commit = (direct["url"], direct["vcs_info"]["commit_id"]) if is_of_vcs else _of_checkout(direct["url"])
+    url, commit = (direct["url"], direct["vcs_info"]["commit_id"]) if is_of_vcs else _checkout_source(direct["url"])
     return OwnVersion(f" @ git+{url or f'https://github.com/{_OWNER}/passgate'}@{commit or 'main'}", is_known=bool(url))
 
 
 def _direct_url() -> Any:
-    """Where pip has installed passgate from, as PEP 610 has it; `None` for an index."""
+    """Return the source of pip's installation as PEP 610 describes it, or `None` for an index."""
     try:
         text = distribution("passgate").read_text("direct_url.json")
     except PackageNotFoundError:
@@ -39,8 +39,8 @@ def _direct_url() -> Any:
     return json.loads(text) if text else None
 
 
-def _of_checkout(url: str) -> tuple[str, str]:
-    """The address and the commit of a checkout, each empty where nobody knows it."""
+def _checkout_source(url: str) -> tuple[str, str]:
+    """Return the address and the commit of a checkout, with an empty text for what is unknown."""
     from passgate.tasks.integrity.git import GitError, full_commit, git_text
 
     folder = Path(url.removeprefix("file://"))

@@ -1,4 +1,4 @@
-"""The folder of the project: a command that is started below it works in it, as git's commands do."""
+"""Run a command in the project's folder when it is started in a folder below, as git's commands do."""
 
 import inspect
 import os
@@ -13,34 +13,34 @@ from typer.models import ArgumentInfo, OptionInfo
 GATES: Final = "gates.yaml"
 _SUITES: Final = "suites"
 _PATHS: Final = frozenset({"DIR", "FILE", "PATH", "FILE.json", "FILE.svg", "KEY.pem", "PUBLIC.pem", "URL"})
-"""The metavars of what is always a path."""
+"""The metavars of parameters that are paths."""
 _PERHAPS_PATHS: Final = frozenset({"RUN", "[RUN]", "TASK", "ID"})
-"""The metavars of what may be a path."""
+"""The metavars of parameters that may be paths."""
 P = ParamSpec("P")
 
 
 def in_project(command: Callable[P, int]) -> Callable[P, int]:
-    """Make a command work in the folder of the project. Its paths stay those from the folder it is started in."""
+    """Make a command run in the project's folder. Convert paths that are relative to the current folder."""
     parameters = inspect.signature(command).parameters
 
     @wraps(command)
     def run(*arguments: P.args, **options: P.kwargs) -> int:
-        folder = _project_above()
+        folder = _find_project()
         if folder is None:
             return command(*arguments, **options)
         below = Path(os.path.relpath(Path.cwd(), folder))
-        moved: dict[str, Any] = {
-            name: value if value == parameters[name].default else _moved(value, _info(parameters[name]), below)
+        converted: dict[str, Any] = {
+            name: value if value == parameters[name].default else _convert_path(value, _info(parameters[name]), below)
             for name, value in options.items()
         }
         with chdir(folder):
-            return command(*arguments, **moved)
+            return command(*arguments, **converted)
 
     return run
 
 
-def _project_above() -> Path | None:
-    """The nearest folder above with a gates file or suites; `None` where the working folder has some, or none has."""
+def _find_project() -> Path | None:
+    """Return the nearest folder above with a gates file or suites; `None` if the working folder has them."""
     try:
         here = Path.cwd()
         for folder in (here, *here.parents):
@@ -58,12 +58,12 @@ def _info(parameter: inspect.Parameter) -> ArgumentInfo | OptionInfo | None:
     return next((one for one in metadata if isinstance(one, ArgumentInfo | OptionInfo)), None)
 
 
-def _moved(value: Any, info: ArgumentInfo | OptionInfo | None, below: Path) -> Any:
-    """Give a path from the project's folder where a value is a path from the folder `below` it."""
+def _convert_path(value: Any, info: ArgumentInfo | OptionInfo | None, below: Path) -> Any:
+    """Convert a value that is a path relative to the folder `below` to a path relative to the project's folder."""
     if info is None or not info.metavar or (info.envvar and value == os.environ.get(str(info.envvar))):
         return value
     if isinstance(value, list):
-        return [_moved(one, info, below) for one in value]
+        return [_convert_path(one, info, below) for one in value]
     if not isinstance(value, str | Path) or str(value) == "-" or "://" in str(value):
         return value
     path = os.path.normpath(below / value)
