@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from passgate.tasks.model.assertions import GraderOptions
 
@@ -28,11 +29,20 @@ def inner_models(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def paths(model: type[BaseModel]) -> Iterator[str]:
-    """Every key of a model and of the models in it, as in `reference.counterexamples[].name`."""
+    """Yield every key of a model and of the models in it, as in `reference.counterexamples[].name`.
+
+    A model that occurs again, such as a hook, has its keys where it occurs first.
+    """
+    yield from (path for path, _ in _fields(model, set()))
+
+
+def _fields(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[tuple[str, FieldInfo]]:
     for name, field in model.model_fields.items():
-        yield name
+        yield name, field
         for way, inner in inner_models(field.annotation):
-            yield from (f"{name}{way}.{path}" for path in paths(inner))
+            if inner not in seen:
+                seen.add(inner)
+                yield from ((f"{name}{way}.{path}", one) for path, one in _fields(inner, seen))
 
 
 def own_names(model: type[BaseModel], without: Collection[str] = ()) -> set[str]:
@@ -41,12 +51,10 @@ def own_names(model: type[BaseModel], without: Collection[str] = ()) -> set[str]
 
 
 def defaults(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Every key whose default is a number, a text or a truth value, with that as a page writes it."""
-    for name, field in model.model_fields.items():
+    """Yield every key whose default is a number, a text or a truth value, with that as a page writes it."""
+    for path, field in _fields(model, set()):
         match field.default:
             case bool() | str() as default if default != "":
-                yield name, f"`{str(default).lower() if isinstance(default, bool) else default}`"
+                yield path, f"`{str(default).lower() if isinstance(default, bool) else default}`"
             case int() | float() as default:
-                yield name, f"{default:g}"
-        for way, inner in inner_models(field.annotation):
-            yield from ((f"{name}{way}.{path}", default) for path, default in defaults(inner))
+                yield path, f"{default:g}"
