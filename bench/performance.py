@@ -36,33 +36,30 @@ FIGURES = ("wall_s", "cpu_s", "peak_rss")
 ABOUT = """\
 # Performance
 
-The tables show what one run costs, with passgate beside its peers. Every contender runs the same tasks against the same
-fake agent on the same machine. {machine}. {concurrency} trials run at once. The agent
-answers after the latency that a size names. Nine trials in ten pass. A time counts only if the contender found the
-results that the agent gave.
-
-`floor` is no evaluation tool. It sends the requests with httpx and writes one Parquet file.
+What one run costs, with passgate beside its peers: the same tasks, the same fake agent, the same machine.
+{machine}. {concurrency} trials run at once.
+The agent answers after the latency that a size names. Nine trials in ten pass.
+`floor` is no evaluation tool: it sends the requests with httpx and writes one Parquet file.
 
 ![Seconds for 5000 trials without latency](images/performance.svg)
 """
 READING = """\
 ## What the time goes to
 
-- **The start.** Importing Python modules takes about 1 s of it. Embedded Prefect takes about 4 s more. Prefect only
-  shows the run: `--engine none` runs the same gate without it.
-- **The built-in agent** asks the meter in process. An agent of your own reaches it over HTTP on the loopback. That
-  takes about 2.5 ms of CPU for each model call.
-- **A sandbox** is made when somebody looks into it. A chat without tools needs none. bubblewrap mounts each entry of
-  `/tmp`: a command in a sandbox took 30 ms with 70 entries there, and 100 ms with 170.
-- **Tools and commands.** Each call of a tool starts a process of its own. The peers call the function in their own
-  process, without isolation. The two last columns of the table are without bubblewrap.
-- **Loading.** 2000 task files take 0.6 s of CPU to read, validate and digest: `python -m bench.load_tasks`.
+- **The start.** Importing Python modules takes about 1 s. Embedded Prefect takes about 4 s more, and only shows the
+  run: `--engine none` runs the same gate without it.
+- **The meter.** The built-in agent asks it in process; an agent of your own over HTTP, with about 2.5 ms of CPU for
+  each model call.
+- **A sandbox** is made when somebody looks into it. bubblewrap mounts each entry of `/tmp`: a command took 30 ms with
+  70 entries there, and 100 ms with 170.
+- **Tools and commands** start a process each; the peers call the function in their own process, without isolation. The
+  two last columns are without bubblewrap.
+- **Loading** 2000 task files takes 0.6 s of CPU: `python -m bench.load_tasks`.
 
 ## Measure it yourself
 
-`bench/` has a command for each part: `bench.start_up`, `bench.load_tasks`, `bench.trial_overhead` and
-`bench.meter_overhead`. `python -m bench.performance BEFORE.json AFTER.json` writes this page from two results of
-the side-by-side benchmark.
+`bench.start_up`, `bench.load_tasks`, `bench.trial_overhead` and `bench.meter_overhead` measure one part each. `python
+-m bench.performance BEFORE.json AFTER.json` writes this page from two results of the side-by-side benchmark.
 """
 
 
