@@ -18,7 +18,7 @@ P = ParamSpec("P")
 _PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Run": ("run", "try", "sign-off", "judge"),
     "Write tasks": ("validate", "show", "check-graders", "convert", "schema"),
-    "Look at results": ("report", "view", "trend", "comment", "traces", "history"),
+    "Look at results": ("report", "view", "trend", "traces", "history"),
     "Trust a gate": ("forecast", "burn-in", "baseline"),
     "Set up": ("init", "doctor"),
 }

@@ -76,7 +76,7 @@ def run_job(job: Document, folder: Path, **variables: str) -> subprocess.Complet
 def run_script_of(job: Document, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
-    for name in ("apt-get", "pip", "passgate"):
+    for name in ("apt-get", "pip", "passgate", "glab"):
         (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" $GITLAB_TOKEN $GITLAB_COMMENT_TOKEN\n')
         (programs / name).chmod(0o755)
     return run_script("\n".join(job["script"]), folder, **variables)
@@ -134,7 +134,7 @@ def test_it_pins_what_it_installs_and_may_write_only_where_no_agent_runs(workflo
     assert actions
     assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in actions), actions
     installs = [step["run"] for step in steps_of(workflow) if "pip install 'passgate" in str(step.get("run"))]
-    assert len(installs) == 3
+    assert len(installs) == 2
     assert all(re.search(r"'passgate(\[graders\])? @ git\+https://\S+@[0-9a-f]{40}'", text) for text in installs)
     assert workflow["permissions"] == {"contents": "read"}
     writing = [name for name, job in workflow["jobs"].items() if job.get("permissions")]
@@ -190,6 +190,20 @@ def test_the_check_is_green_by_the_gate_or_by_a_sign_off(
     output = here.path / "output"
     run_script(script(workflow, "Does the verdict await a sign-off?"), here.path, GITHUB_OUTPUT=str(output))
     assert output.read_text() == "awaiting=true\n"
+
+
+def test_the_comment_is_the_summary_of_the_newest_run(workflow: Document, here: Here) -> None:
+    for run in ("1", "2"):
+        here.write(f".passgate/runs/{run}/summary.md", f"verdict {run}")
+    gh = here.write("bin/gh", '#!/bin/sh\necho "$@" by $GH_TOKEN\n')
+    gh.chmod(0o755)
+    variables = {"PATH": f"{gh.parent}:{os.environ['PATH']}", "PULL_REQUEST": "7", "GH_TOKEN": "token"}
+    result = run_script(script(workflow, "Comment"), here.path, **variables)
+    options = "--edit-last --create-if-none --body-file .passgate/runs/2/summary.md"
+    assert result.stdout == f"pr comment 7 {options} by token\n"
+    job = workflow["jobs"]["comment"]
+    assert job["permissions"] == {"pull-requests": "write"}
+    assert "!github.event.pull_request.head.repo.fork" in job["if"]
 
 
 def test_branches_are_those_of_the_repository(here: Here) -> None:
@@ -266,8 +280,12 @@ def test_the_gate_runs_without_the_token_and_the_comment_is_written_with_it(here
     ran = run_job(jobs["passgate"], here.path, PASSGATE_GATE="ci_merge", **variables)
     assert ran.stdout.splitlines()[-1] == "passgate run ci_merge --agent my-agent --max-cost 5"
     assert "pip install passgate[graders,s3] @ git+https://" in ran.stdout
-    commented = run_job(jobs["passgate-comment"], here.path, **variables)
-    assert commented.stdout.splitlines()[-1] == "passgate comment last token token"
+    for run in ("1", "2"):
+        here.write(f".passgate/runs/{run}/summary.md", f"verdict {run}")
+    merge_request = {"CI_MERGE_REQUEST_IID": "7", "CI_PROJECT_URL": "https://gitlab.example/ada/shop"}
+    commented = run_job(jobs["passgate-comment"], here.path, **variables, **merge_request)
+    words = "glab mr note 7 --repo https://gitlab.example/ada/shop --unique --message verdict 2 token token"
+    assert commented.stdout.splitlines() == [words]
     assert "passgate run" not in str(jobs["passgate-comment"])
 
 
