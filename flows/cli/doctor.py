@@ -29,7 +29,7 @@ def doctor(
     from passgate.tasks.errors import ExitCode, UsageError
     from passgate.tasks.model.checks import State
     from passgate.tasks.reports.checks import doctor_report
-    from passgate.tasks.reports.trial import trial_report
+    from passgate.tasks.reports.terminal_trial import trial_report
 
     if tries and not names:
         raise UsageError("--try needs the agents to be tried: passgate doctor AGENT --try")

@@ -109,7 +109,8 @@ def _trial(named: list[str], task: str | None, trial: int | None, *, as_json: bo
     from passgate.tasks.commands.show import recorded_trial
     from passgate.tasks.errors import UsageError
     from passgate.tasks.planning.find_run import find_run
-    from passgate.tasks.reports.trial import recorded_trial_report, trial_as_json
+    from passgate.tasks.reports.terminal_trial import trial_report
+    from passgate.tasks.reports.trial import trial_as_json
 
     if task is None:
         raise UsageError("--trial needs the task: passgate show RUN --task TASK --trial N")
@@ -118,6 +119,6 @@ def _trial(named: list[str], task: str | None, trial: int | None, *, as_json: bo
     found = recorded_trial(find_run(named[0]), task, trial)
     if as_json:
         return trial_as_json(found.run_id, found.finished)
-    return recorded_trial_report(
-        found.run_id, found.finished, kept=found.kept, command=found.command, width=width(), color=color()
+    return trial_report(
+        found.finished, run_id=found.run_id, kept=found.kept, command=found.command, width=width(), color=color()
     )

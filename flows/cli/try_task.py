@@ -35,7 +35,7 @@ def try_task(
     from passgate.tasks.commands.try_task import try_task as run_one_trial
     from passgate.tasks.errors import ExitCode
     from passgate.tasks.model.trial import TrialStatus
-    from passgate.tasks.reports.trial import trial_report
+    from passgate.tasks.reports.terminal_trial import trial_report
 
     finished = until_ended(run_one_trial(named, task, agent, Path(gates), Path(suites)))
     answer(

@@ -75,12 +75,20 @@ def readable(text: str, limit: int) -> tuple[str, int]:
 
     Of a text longer than `limit` a part in the middle is left out, so that its beginning and its end remain.
     """
-    left_out = max(0, len(text) - limit)
-    if left_out:
-        tail = limit // 4
-        gap = f"\n{ELLIPSIS} {left_out:,} characters left out {ELLIPSIS}\n"
-        text = f"{text[: limit - tail]}{gap}{text[len(text) - tail :]}"
+    text, left_out = without_middle(text, limit)
     return visible(_LINE_END.sub("\n", text).expandtabs(4)), left_out
+
+
+def without_middle(text: str, limit: int) -> tuple[str, int]:
+    """The text, or its beginning and its end with a line between them that says how many characters are left out; and
+    this number.
+    """
+    left_out = max(0, len(text) - limit)
+    if not left_out:
+        return text, 0
+    tail = limit // 4
+    gap = f"\n{ELLIPSIS} {left_out:,} characters left out {ELLIPSIS}\n"
+    return f"{text[: limit - tail]}{gap}{text[len(text) - tail :]}", left_out
 
 
 def markdown(text: str, limit: int = 300) -> str:

@@ -19,7 +19,8 @@ from passgate.tasks.reports.page.run import (
     task_section,
     worst_first,
 )
-from passgate.tasks.reports.page.trial import Bounds, anchor, trial_shown
+from passgate.tasks.reports.page.texts import anchor
+from passgate.tasks.reports.trial import trial_document
 
 PAGE: Final = "report.html"
 """The page of a run, in the run's folder."""
@@ -28,9 +29,19 @@ BESIDE: Final = "report"
 _TRANSCRIPTS_LIMIT = 1_000_000  # Characters of transcripts on the page itself, so that it is below 2 MB
 _FILE_LIMIT = 1_500_000  # Characters after which a further file begins
 _MOST_SECTIONS = 200  # Beyond them only tasks whose trials the page shows have a section
+_UNMEASURED = frozenset({TrialStatus.NOT_RUN})
+
+
+class Bounds(NamedTuple):
+    """How much of a trial is shown."""
+
+    text: int
+    """Characters of each text."""
+    messages: int
+
+
 _ON_PAGE = Bounds(text=8_000, messages=60)
 _IN_FILE = Bounds(text=40_000, messages=1_000)
-_UNMEASURED = frozenset({TrialStatus.NOT_RUN})
 
 Key = tuple[str, int]
 """A trial: `suite/task_id` and its number."""
@@ -59,9 +70,11 @@ class _Trials:
         self._planned = planned_tasks(view)
 
     def html(self, trial: Trial, bounds: Bounds) -> str:
-        planned = self._planned.get(f"{trial.suite}/{trial.task_id}")
-        one = trial_shown(trial, planned.task if planned else None, self._view.transcript, bounds)
-        return self._template.render(one=one, heading="Trial").strip()
+        name = f"{trial.suite}/{trial.task_id}"
+        planned = self._planned.get(name)
+        transcript = self._view.transcript(trial.transcript_digest) if trial.transcript_digest else None
+        one = trial_document(trial, transcript, planned.task if planned else None, messages=bounds.messages)
+        return self._template.render(one=one, id=anchor(name, trial.trial), limit=bounds.text).strip()
 
 
 def page(view: RunView, beside: dict[Key, str], here: dict[Key, str], going: Going | None = None) -> str:

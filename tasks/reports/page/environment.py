@@ -7,6 +7,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from passgate.tasks.reports import figures
+from passgate.tasks.reports.page.texts import compared, diff_lines, shown
+from passgate.tasks.reports.timeline import milliseconds
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -30,10 +32,15 @@ def templates() -> "Environment":
         "script": script,
         "policy": content_policy(style, script),
         "quantity": _quantity,
+        "milliseconds": milliseconds,
+        "size": figures.size,
+        "compared": compared,
+        "diff_lines": diff_lines,
         "dollars": figures.dollars,
         "duration": figures.duration,
         "comparison_header": figures.COMPARISON_HEADER,
     }
+    environment.filters["shown"] = shown
     return environment
 
 

@@ -1,5 +1,6 @@
 """A run as its page shows it: the verdict with its reasons, the suites, the tasks, what they cost and took."""
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -18,8 +19,9 @@ from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import readable
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.page.charts import Histogram, Spark, histogram, spark
-from passgate.tasks.reports.page.texts import Shown, shown
-from passgate.tasks.reports.page.trial import MARKS, anchor, reproduce
+from passgate.tasks.reports.page.texts import Shown, anchor, shown
+from passgate.tasks.reports.shell_commands import try_command, try_options
+from passgate.tasks.reports.trial import MARKS
 
 _NAME, _TEXT = 300, 4000
 _MOST_DOTS = 30
@@ -361,10 +363,16 @@ def task_section(
         reasons=tuple(reason_shown(reason, {finding.name: trials}, links) for reason in finding.reasons),
         why_not_blocking=line(finding.why_not_blocking, _TEXT),
         compared=line(finding.compared, _TEXT),
-        command=reproduce(plan.plan, plan.task) if plan else "",
+        command=_command(plan) if plan else "",
         articles=articles,
         elsewhere=len(trials) - len(articles.beside) - len(articles.others),
     )
+
+
+def _command(plan: PlannedTask) -> str:
+    """Return the shell command that runs a trial of a task again, from the folder of the run."""
+    request = plan.plan.request
+    return shlex.join(try_command(plan.task.name, request.agent, try_options(request)))
 
 
 def planned_tasks(view: RunView) -> Mapping[str, PlannedTask]:

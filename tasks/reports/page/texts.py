@@ -6,7 +6,9 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from passgate.tasks.model.transcript import ChangedFile
 from passgate.tasks.reports.escape import readable
+from passgate.tasks.reports.trial import DIFF_LINES
 
 _FOLDED_LINES, _FOLDED_CHARACTERS = 12, 900  # What is longer is folded
 _FIRST_LINE = 120
@@ -35,6 +37,19 @@ def shown(value: Any, limit: int) -> Shown:
     """A text as it is, any other value as JSON, at most about `limit` characters of it."""
     text, left_out = readable(value if isinstance(value, str) else as_json(value), limit)
     return Shown(text, text.count("\n") + 1, left_out)
+
+
+def anchor(name: str, number: int | None = None) -> str:
+    """Return the id of a task or a trial on a page: `golden/say-yes`, `golden/say-yes/2`."""
+    plain = "".join(mark if mark.isalnum() or mark in "-_./" else f"~{ord(mark):x}" for mark in name)
+    return plain if number is None else f"{plain}/{number}"
+
+
+def diff_lines(file: ChangedFile, limit: int) -> tuple[tuple[str, str], ...]:
+    """Return the lines of a file's diff, each with its kind: `added`, `deleted`, `place` or nothing."""
+    # The first two lines are the names of the files.
+    text, _ = readable("\n".join((file.diff or "").split("\n")[2:]), limit)
+    return tuple((DIFF_LINES.get(line[:1], ""), line) for line in text.split("\n")) if text else ()
 
 
 def as_json(value: Any) -> str:

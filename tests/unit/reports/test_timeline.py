@@ -4,14 +4,14 @@ import pytest
 
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
-from passgate.tasks.reports.page.timeline import timeline
+from passgate.tasks.reports.timeline import timeline
 
 
 def test_each_step_says_what_is_used_of_the_budget_so_far() -> None:
     used = Usage(tokens_in=400, tokens_out=100, cost_usd=0.02)
     step = Message(role="assistant", tool_calls=(ToolCall(tool="look"),), usage=used, latency_ms=2000.0)
     budgets = Budgets(max_steps=4, max_tool_calls=1, max_tokens=2000, max_cost_usd=0.1, max_seconds=10)
-    entries = timeline(Transcript(messages=(step, step)), budgets, text=100, most=10)
+    entries = timeline(Transcript(messages=(step, step)), budgets, 10)
     assert [use.text for use in entries[0].uses] == [
         "step 1 of 4",
         "1 tool call of 1",
@@ -38,15 +38,15 @@ SAID = Message(role="assistant", content="yes")
 def test_only_what_is_known_to_be_used_is_said(
     message: Message, complete: bool, budgets: Budgets, uses: list[str], fullest: float
 ) -> None:
-    (entry,) = timeline(Transcript(messages=(message,), complete=complete), budgets, text=100, most=10)
+    (entry,) = timeline(Transcript(messages=(message,), complete=complete), budgets, 10)
     assert [use.text for use in entry.uses] == uses
     assert entry.fullest == fullest
 
 
 def test_of_many_messages_the_middle_is_left_out_and_still_counts() -> None:
     transcript = Transcript(messages=tuple(Message(role="assistant", content=str(number)) for number in range(100)))
-    entries = timeline(transcript, Budgets(), text=100, most=10)
-    assert [entry.gap or (entry.text.text if entry.text else "") for entry in entries] == [
+    entries = timeline(transcript, Budgets(), 10)
+    assert [entry.message.content if entry.message else entry.gap for entry in entries] == [
         *"01234",
         90,
         *("95", "96", "97", "98", "99"),

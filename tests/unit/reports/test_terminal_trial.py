@@ -22,7 +22,8 @@ from passgate.tasks.model.transcript import (
     Transcript,
 )
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics, TrialStatus
-from passgate.tasks.reports.trial import recorded_trial_report, trial_as_json
+from passgate.tasks.reports.terminal_trial import trial_report
+from passgate.tasks.reports.trial import trial_as_json
 
 RUN = "20260401T020000Z-ci_merge-5f3a"
 COMMAND = ("passgate", "try", "golden/refund", "--agent", "cli:python agent.py")
@@ -82,11 +83,11 @@ def a_finished(text: str = "", transcript: Transcript | None = None, **changes: 
 
 
 def shown(finished: FinishedTrial, *, width: int = 80, color: bool = False, kept: bool = True) -> str:
-    return recorded_trial_report(RUN, finished, kept=kept, command=COMMAND, width=width, color=color)
+    return trial_report(finished, run_id=RUN, kept=kept, command=COMMAND, width=width, color=color)
 
 
 @pytest.mark.parametrize(("name", "text"), [("failed", ""), ("hostile", HOSTILE)])
-def test_reads_as_the_golden_file(name: str, text: str, matches_golden: Callable[[str, str], None]) -> None:
+def test_a_trial_reads_as_the_golden_file(name: str, text: str, matches_golden: Callable[[str, str], None]) -> None:
     matches_golden(shown(a_finished(text)), f"show_{name}.txt")
 
 
@@ -119,9 +120,9 @@ def test_what_is_too_long_says_how_much_is_left_out() -> None:
     assert [one for one in (49, 50, 199, 200) if f"message {one}\n" in text] == [49, 200]
     answer = Message(role="assistant", content="word " * 2000 + "in the end: yes")
     text = shown(a_finished(transcript=saying(answer)))
-    assert "… 8,015 characters left out …" in " ".join(text.split())
+    assert "… 2,015 characters left out …" in " ".join(text.split())
     assert "in the end: yes" in text
-    checks = tuple(Check(passed=one > 0, message="m") for one in range(130))
+    checks = tuple(Check(passed=one > 0, message="m") for one in range(230))
     calls = Message(role="assistant", tool_calls=tuple(ToolCall(tool=f"tool{one}") for one in range(60)))
     grade = Grade(name="g", type="g", score=0, passed=False, checks=checks)
     text = shown(a_finished(transcript=saying(calls), grades=(grade,)))
@@ -135,7 +136,7 @@ def test_what_is_too_long_says_how_much_is_left_out() -> None:
 
 
 def test_an_agent_that_changed_no_file_is_told_from_one_without_a_workspace() -> None:
-    assert "changed files  none\n" in shown(a_finished(transcript=Transcript(file_changes=FileChanges())))
+    assert "changed files\nnone\n" in shown(a_finished(transcript=Transcript(file_changes=FileChanges())))
     assert "changed files" not in shown(a_finished(transcript=Transcript()))
 
 
@@ -152,13 +153,13 @@ def test_the_last_lines_that_an_agent_printed_are_shown_unless_the_reason_says_t
 
 def test_what_is_special_about_a_trial_is_said() -> None:
     text = shown(a_finished(reused_from="run-1", trial=4), kept=False)
-    assert "not run again: this trial is of the run run-1\n" in text
-    assert "a confirming trial: it was run because the task had failed\n" in text
-    assert "the run keeps no transcript of this trial\n" in text
+    assert "Not run again: this trial is of the run run-1.\n" in text
+    assert "A confirming trial: it was run because the task had failed.\n" in text
+    assert "The run keeps no transcript of this trial.\n" in text
 
 
 def test_what_fails_a_trial_whatever_its_score_is_stands_before_the_checks() -> None:
     check = Check(passed=True, message="the answer is kind")
     grade = Grade(name="g", type="g", score=0.9, passed=False, checks=(check,), fatal="a required item is not met")
     text = shown(a_finished(grades=(grade,)))
-    assert text.index("! a required item is not met") < text.index("the answer is kind")
+    assert text.index("✗ a required item is not met") < text.index("the answer is kind")
