@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from passgate.flows.cli.options import EngineName
 from passgate.flows.embedded import NO_TLS
 from passgate.flows.evaluate import evaluate
-from passgate.tasks.agents.inherited import SET_FOR_PREFECT
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.execution.shared_limit import refuse_embedded
+from passgate.tasks.files.environment import SET_FOR_PREFECT
 from passgate.tasks.files.proxies import via_proxy
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan, RunRequest

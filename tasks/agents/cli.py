@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Final, Self
 
 from passgate.tasks.agents.commands import Command, Given, Places, read_command
-from passgate.tasks.agents.inherited import inherited_variables
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, leading_to_models, symptom
-from passgate.tasks.agents.missing_keys import without_key
-from passgate.tasks.agents.transcripts import LONGEST_DETAIL, ended, read_transcript_file, transcript_of
+from passgate.tasks.agents.transcripts import (
+    LONGEST_DETAIL,
+    ended,
+    missing_key,
+    read_transcript_file,
+    transcript_of,
+)
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.files.environment import search_path
+from passgate.tasks.files.environment import inherited_variables, search_path
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
@@ -187,4 +191,4 @@ def _end(result: ProcessResult, environment: Mapping[str, str]) -> tuple[EndReas
     # Whatever has printed an answer was started, also where something that it started was not.
     was_missing = result.exit_code in _CANNOT_START or _MISSING_SCRIPT.search(result.stderr[:_EXCERPT]) is not None
     end = EndReason.NOT_STARTED if was_missing and not result.stdout.strip() else EndReason.CRASHED
-    return end, f"exit code {result.exit_code}: {without_key(tail, environment)}"
+    return end, f"exit code {result.exit_code}: {missing_key(tail, environment) or tail}"

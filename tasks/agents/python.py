@@ -5,27 +5,19 @@ from pathlib import Path
 from typing import Self
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt, leading_to_models
-from passgate.tasks.agents.missing_keys import without_key
-from passgate.tasks.agents.processes.messages import (
-    TurnAnswered,
-    TurnCrashed,
-    TurnRequest,
-    TurnUnmeasurable,
-    TurnUnreadable,
-)
+from passgate.tasks.agents.processes.messages import TurnRequest
 from passgate.tasks.agents.processes.server import ForkServer
-from passgate.tasks.agents.processes.trial import NoReply, TrialProcess, start_process
-from passgate.tasks.agents.transcripts import ended, transcript_of
-from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.metering.access import ModelAccess
-from passgate.tasks.metering.agent_variables import variables_before_trials
+from passgate.tasks.agents.processes.trial import TrialProcess, start_process
+from passgate.tasks.agents.transcripts import missing_key
+from passgate.tasks.errors import UsageError
+from passgate.tasks.metering.access import ModelAccess, variables_before_trials
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.transcript import EndReason, Message, Transcript
+from passgate.tasks.model.transcript import EndReason, Transcript
 
 
 class PythonAgent(Agent):
-    """Calls a function with an `Attempt`; it gives its answer as text, or a transcript.
+    """Calls a function with an `Attempt`; it returns its answer as text, or a transcript.
 
     Every trial has a process of its own, which answers all its turns and ends with it. The module is imported once,
     before the first trial, and each process begins as a copy of that state. A module that reads at its import where its
@@ -47,26 +39,16 @@ class PythonAgent(Agent):
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        wanted = {**os.environ, **sandbox.variables}
-        variables = {**sandbox.variables, **leading_to_models(wanted, access)}
+        environment = {**os.environ, **sandbox.variables}
+        variables = {**sandbox.variables, **leading_to_models(environment, access)}
         if attempt.session not in self._processes:
             self._processes[attempt.session] = await start_process(self._server)
         process = self._processes[attempt.session]
-        reply = await process.turn(TurnRequest(attempt=attempt, variables=variables), seconds=seconds)
-        printed = process.printed()
-        asked = (Message(role="user", content=attempt.prompt),)
-        match reply:
-            case TurnAnswered():
-                transcript = _recorded(reply, asked)
-            case TurnUnmeasurable():
-                raise MeasurementError(reply.message, transient=reply.transient)
-            case TurnCrashed():
-                transcript = ended(EndReason.CRASHED, without_key(reply.detail, {**wanted, **variables}), asked)
-            case TurnUnreadable():
-                transcript = ended(EndReason.UNREADABLE, reply.detail, asked)
-            case NoReply():
-                transcript = ended(reply.end, reply.detail, asked)
-        return transcript.model_copy(update={"printed": printed}) if printed else transcript
+        transcript = await process.turn(TurnRequest(attempt=attempt, variables=variables), seconds=seconds)
+        if transcript.end is EndReason.CRASHED:
+            missing = missing_key(transcript.detail, {**environment, **variables})
+            transcript = transcript.model_copy(update={"detail": missing or transcript.detail})
+        return transcript
 
     async def end_session(self, session: str) -> None:
         process = self._processes.pop(session, None)
@@ -75,11 +57,3 @@ class PythonAgent(Agent):
 
     def close(self) -> None:
         self._server.close()
-
-
-def _recorded(reply: TurnAnswered, asked: tuple[Message, ...]) -> Transcript:
-    """The transcript of a reply, once more looked at: what says it may be code of the agent's."""
-    try:
-        return transcript_of(reply.transcript)
-    except MeasurementError as error:
-        return ended(EndReason.UNREADABLE, str(error), asked)

@@ -1,6 +1,8 @@
 """What agents, models and tools wrote: JSON, and transcripts as agents write them."""
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +18,12 @@ _MOST_BRACKETS = 500_000
 """Lists and objects of one document, and brackets in its texts. A transcript of so many messages takes 1 GB of memory
 and 10 s to read; 32 MiB of nothing else would take seven times as much."""
 LONGEST_DETAIL: Final = 16_000  # Characters of why a turn gave no answer: they are cut where secrets are masked
+_KEY: Final = r"([A-Z][A-Z0-9_]*_(?:KEY|TOKEN))"
+_MISSING_KEY: Final = re.compile(
+    rf"KeyError: ['\"]{_KEY}['\"]"
+    rf"|\b{_KEY}\b[^\n]{{0,80}}?(?:not set|unset|unbound|missing|required|must be set|not found|(?:un|not )defined)"
+    rf"|(?:set|setting|missing|export|provide|define)\b[^\n]{{0,80}}?\b{_KEY}\b"
+)  # How programs say at their end that they lack a key
 
 
 def read_transcript_file(file: Path) -> Transcript | None:
@@ -128,3 +136,9 @@ def first_problem(error: ValidationError) -> str:
 def as_text(value: Any) -> str:
     """A text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def missing_key(detail: str, environment: Mapping[str, str]) -> str:
+    """Say in one line which key is not set that a program names at its end; empty if it names none."""
+    names = (next(filter(None, match.groups())) for match in _MISSING_KEY.finditer(detail))
+    return next((f"{name} is not set" for name in names if not environment.get(name)), "")

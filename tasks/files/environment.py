@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+_VERSION: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
+_PACKAGES: Final = Path("lib", _VERSION, "site-packages")
+SET_FOR_PREFECT: Final = "PREFECT_SETS"
+"""The variable that lists, with commas between them, further variables that passgate has set for Prefect."""
+_NOT_FOR_AGENTS: Final = ("PASSGATE_JUDGE_", "PREFECT_")
 # Git sets them for its hooks, and whoever has them finds that repository from everywhere. Those for its settings stay.
 _OF_A_REPOSITORY: Final = frozenset(
     {
@@ -20,6 +25,20 @@ _OF_A_REPOSITORY: Final = frozenset(
 def bound_to_no_repository(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables without those that bind git to one repository, wherever it is started."""
     return {name: value for name, value in environment.items() if name not in _OF_A_REPOSITORY}
+
+
+def inherited_variables() -> dict[str, str]:
+    """Return the variables of this process that an agent gets.
+
+    Not the judge's key, no repository of a hook, and nothing of Prefect: an agent behaves alike with every engine.
+    """
+    variables = bound_to_no_repository(os.environ)
+    left_out = variables.get(SET_FOR_PREFECT, "").split(",")
+    return {
+        name: value
+        for name, value in variables.items()
+        if not name.startswith(_NOT_FOR_AGENTS) and name not in left_out
+    }
 
 
 def active_environment() -> Path | None:
@@ -42,9 +61,28 @@ def with_active_packages(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with which a Python of passgate finds the packages of the active environment too, after its
     own. Another version of Python cannot use them.
     """
-    active = active_environment()
-    if active is None or active.resolve() == Path(sys.prefix).resolve():
+    active = _other_environment()
+    if active is None:
         return dict(environment)
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    paths = [environment.get("PYTHONPATH", ""), str(active / "lib" / version / "site-packages")]
+    paths = [environment.get("PYTHONPATH", ""), str(active / _PACKAGES)]
     return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def unusable_packages() -> str:
+    """Say why passgate's Python cannot use the packages of the active environment, and what to do; empty if it can."""
+    active = _other_environment()
+    if active is None or (active / _PACKAGES).is_dir():
+        return ""
+    versions = [folder.parent.name for folder in active.glob("lib/python*/site-packages")]
+    python = active / "bin/python"
+    return (
+        f"passgate runs on {_VERSION} and cannot use the packages of the active environment {active}, which has "
+        f"{' and '.join(versions) or 'none'}: install passgate with that Python (`{python} -m pip install passgate`, "
+        f"`uv tool install --python {python} passgate` or `pipx install --python {python} passgate`)"
+    )
+
+
+def _other_environment() -> Path | None:
+    """Return the active environment if passgate has another one."""
+    active = active_environment()
+    return None if active is None or active.resolve() == Path(sys.prefix).resolve() else active

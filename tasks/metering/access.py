@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.transcript import Transcript
+
+PLACEHOLDER_KEY: Final = "passgate"  # What an agent sends as its key; the meter puts the real one in its place
+_NOWHERE: Final = "http://127.0.0.1:9/there-is-a-meter-once-a-trial-has-begun"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +97,29 @@ class Unmetered:
     async def transcript(self, reported: Transcript) -> TrialTranscript:
         """What the agent reports."""
         return TrialTranscript(reported)
+
+
+def model_variables(spec: AgentSpec, openai: str, anthropic: str) -> dict[str, str]:
+    """Return the environment variables that lead an agent to its models at these base URLs: the usual ones and those of
+    its spec. No real key is among them.
+    """
+    upstreams = spec.upstreams
+    named = (upstreams.openai.api_key_variable, upstreams.anthropic.api_key_variable)
+    keys = dict.fromkeys(filter(None, ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", *named)), PLACEHOLDER_KEY)
+    variables = {"OPENAI_BASE_URL": openai, "OPENAI_API_BASE": openai, "ANTHROPIC_BASE_URL": anthropic, **keys}
+    placeholders = {
+        "{openai_base_url}": openai,
+        "{anthropic_base_url}": anthropic,
+        "{api_key}": PLACEHOLDER_KEY,
+        "{model}": spec.model or "",
+    }
+    for name, value in spec.variables.items():
+        for placeholder, text in placeholders.items():
+            value = value.replace(placeholder, text)
+        variables[name] = value
+    return variables
+
+
+def variables_before_trials(spec: AgentSpec) -> dict[str, str]:
+    """Return the same variables while there is no trial: no model can be reached."""
+    return model_variables(spec, f"{_NOWHERE}/openai/v1", f"{_NOWHERE}/anthropic")

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from passgate.tasks.metering.access import ModelAnswer
-from passgate.tasks.metering.agent_variables import PLACEHOLDER_KEY, model_variables
+from passgate.tasks.metering.access import PLACEHOLDER_KEY, ModelAnswer, model_variables
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Ledger, PriceOf
 from passgate.tasks.metering.model_call import Route, complete

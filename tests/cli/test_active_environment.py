@@ -35,8 +35,15 @@ def test_python_of_a_command_is_the_active_one_and_doctor_says_so(gate: Project,
 def test_a_function_finds_the_packages_of_the_active_one(gate: Project, active: Path) -> None:
     gate.write("agent.py", "import desk_package\ndef answer(attempt): return desk_package.ANSWER\n")
     told(gate, "try", TASK, "--agent", "python:agent:answer")
+    packages = active / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages.rename(active / "lib/python3.99")
+    error = exits(gate, 2, "try", TASK, "--agent", "python:agent:answer").stderr
+    assert f"environment {active}, which has python3.99: install passgate with that Python" in " ".join(error.split())
+    assert "install passgate with that Python" in exits(gate, 2, "doctor", "python:agent:answer").stdout
     del gate.environment["VIRTUAL_ENV"]
-    assert "desk_package" in exits(gate, 2, "try", TASK, "--agent", "python:agent:answer").stderr
+    error = exits(gate, 2, "try", TASK, "--agent", "python:agent:answer").stderr
+    assert "desk_package" in error
+    assert "active environment" not in error
 
 
 def test_without_an_active_one_it_is_that_of_the_path_and_at_last_passgates_own(gate: Project, active: Path) -> None:

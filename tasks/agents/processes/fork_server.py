@@ -3,9 +3,9 @@ turns until passgate wants no more.
 
     python -P -m passgate.tasks.agents.processes.fork_server REQUESTS CONTROL MODULE:FUNCTION [VARIABLE...]
 
-REQUESTS and CONTROL are the numbers of inherited sockets. On the first the server sends one `ImportReport`; then each
-message that brings three descriptors (the trial's turns, its control and its output) makes a process. The variables
-are those that a trial sets.
+REQUESTS and CONTROL are the numbers of inherited sockets. On the first the server sends why the agent cannot be used,
+an empty text if it can; then each message that brings three descriptors (the trial's turns, its control and its output)
+makes a process. The variables are those that a trial sets.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import faulthandler
 import gc
 import importlib
 import inspect
+import json
 import os
 import resource
 import socket
@@ -23,28 +24,20 @@ import traceback
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.processes.messages import (
-    MAX_DETAIL,
-    STARTED,
-    ImportReport,
-    TurnAnswered,
-    TurnCrashed,
-    TurnReply,
-    TurnRequest,
-    TurnUnmeasurable,
-    TurnUnreadable,
-)
-from passgate.tasks.agents.processes.process_tree import fork_kept
-from passgate.tasks.agents.transcripts import sendable, transcript_of
+from passgate.tasks.agents.processes.messages import STARTED, TurnReply, TurnRequest
+from passgate.tasks.agents.processes.process_tree import fork_with_keeper
+from passgate.tasks.agents.transcripts import LONGEST_DETAIL, ended, sendable, transcript_of
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.transcript import EndReason, Message
 
-_DESCRIPTORS: Final = 3
-_IMPORT_LATE: Final = "from passgate.tasks.agents.processes.fork_server import import_late; import_late()"
 AgentFunction = Callable[[Attempt], Any]
+_IMPORT_PER_TRIAL: Final = "-"  # In place of CONTROL: the server has a keeper, and the agent is known to be importable
+_DESCRIPTORS: Final = 3
 _MOST_FRAMES: Final = 5
 _LONGEST_MESSAGE: Final = 1000
 _CALLERS: Final = (
@@ -53,32 +46,41 @@ _CALLERS: Final = (
 )  # Where the files begin that call the agent's code
 
 
+class ImportProblemError(Exception):
+    """The function cannot be used; the text says why."""
+
+
 def main() -> None:
     """Start under a keeper, import the agent and serve."""
-    requests, control = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
-    target = sys.argv[3]
-    fork_kept(control)
+    number, control, target, *variables = sys.argv[1:]
+    requests = socket.socket(fileno=int(number))
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[union-attr]
+    load: Callable[[], AgentFunction] = partial(import_function, target)
+    if control != _IMPORT_PER_TRIAL:
+        fork_with_keeper(socket.socket(fileno=int(control)))
+        requests.set_inheritable(False)
+        try:
+            with _watch(variables) as read:
+                function = load()
+        except ImportProblemError as error:
+            requests.send(json.dumps(str(error)).encode())
+            return
+        if read or threading.active_count() > 1:
+            # Threads that the import has started do not survive a fork, and a client that it has made leads to no
+            # trial's models: become a server that has not imported the agent.
+            requests.set_inheritable(True)
+            command = [sys.executable, *sys.orig_argv[1:4], number, _IMPORT_PER_TRIAL, target]
+            os.execv(command[0], command)  # noqa: S606 - no shell is wanted
+        load = lambda: function  # noqa: E731
     requests.set_inheritable(False)
-    _write_all_characters()
-    try:
-        with _reads(sys.argv[4:]) as read:
-            function = import_function(target)
-    except ImportProblemError as error:
-        requests.send(ImportReport(problem=str(error)).model_dump_json().encode())
-        return
-    if read or threading.active_count() > 1:
-        # Threads that the import has started do not survive a fork, and a client that it has made leads to no trial's
-        # models: become a server that has not imported the agent.
-        requests.set_inheritable(True)
-        command = [sys.executable, "-P", "-c", _IMPORT_LATE, str(requests.fileno()), target]
-        os.execv(command[0], command)  # noqa: S606 - no shell is wanted
-    requests.send(ImportReport().model_dump_json().encode())
-    _serve(requests, lambda: function)
+    requests.send(json.dumps("").encode())
+    _serve(requests, load)
 
 
 @contextmanager
-def _reads(variables: Sequence[str]) -> Iterator[set[str]]:
-    """Which of some environment variables are read while the context lasts."""
+def _watch(variables: Sequence[str]) -> Iterator[set[str]]:
+    """Collect which of these environment variables are read while the context lasts."""
     read = set[str]()
     plain = type(os.environ)
 
@@ -96,25 +98,50 @@ def _reads(variables: Sequence[str]) -> Iterator[set[str]]:
         os.environ.__class__ = plain
 
 
-def import_late() -> None:
-    """Serve such that every process imports the agent itself; the agent is known to be importable."""
-    _write_all_characters()
-    requests = socket.socket(fileno=int(sys.argv[1]))
-    requests.set_inheritable(False)
-    target = sys.argv[2]
-    requests.send(ImportReport().model_dump_json().encode())
-    _serve(requests, lambda: import_function(target))
+def import_function(target: str) -> AgentFunction:
+    """Return the function of `MODULE:FUNCTION`, also from the working folder. Raises `ImportProblemError`."""
+    module_name, _, function_name = target.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        function = getattr(importlib.import_module(module_name), function_name)
+    except BaseException as error:  # a module may well exit
+        where = "".join(f" ({frame.filename}:{frame.lineno})" for frame in _agent_frames(error)[-1:])
+        raise ImportProblemError(f"cannot be imported: {one_line(error)}{where}") from error
+    if not callable(function):
+        raise ImportProblemError("is not a function")
+    return function  # type: ignore[no-any-return]
 
 
-def _write_all_characters() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[union-attr]
+def one_line(error: BaseException) -> str:
+    """Return an exception in one line."""
+    text = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else repr(error)
+    return sendable(text)[:_LONGEST_MESSAGE]
+
+
+def short_traceback(error: BaseException) -> str:
+    """Return an exception with the last frames that led to it, the innermost at the end, in `LONGEST_DETAIL`."""
+    places = [
+        f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}'
+        + (f"\n    {frame.line}" if frame.line else "")
+        for frame in _agent_frames(error)[-_MOST_FRAMES:]
+    ]
+    message, frames = one_line(error), sendable("\n".join(places))
+    return f"{message}\n{frames[len(message) + 1 - LONGEST_DETAIL :]}".rstrip()
+
+
+def _agent_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the frames of the agent, without those that called it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next((n for n, frame in enumerate(frames) if not frame.filename.startswith(_CALLERS)), len(frames))
+    return list(frames[first:])
 
 
 def _serve(requests: socket.socket, load: Callable[[], AgentFunction]) -> None:
-    """Answer requests until passgate closes its end; a process of a trial answers its turns."""
+    """Answer requests until passgate closes its end. In the process of a trial, answer its turns."""
     del sys.argv[1:]
-    gc.freeze()  # what is collected in a fork is copied
+    gc.freeze()  # What is collected in a fork is copied
     while True:
         message, numbers, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
         if not message:
@@ -124,72 +151,18 @@ def _serve(requests: socket.socket, load: Callable[[], AgentFunction]) -> None:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0] != 0:
                 pass
-        if _fork() == 0:
-            break
+        _flush()
+        with warnings.catch_warnings(), suppress(OSError):  # No room for another process: passgate sees closed sockets
+            # Threads of native libraries, which look after themselves.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            if os.fork() == 0:
+                break
         turns.close()
         control.close()
         os.close(numbers[2])
     requests.close()
-    fork_kept(control)
+    fork_with_keeper(control)
     answer_turns(turns, numbers[2], load)
-
-
-def _fork() -> int:
-    """As `os.fork`; -1 when the machine has no room for another process, which passgate sees by closed sockets."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    with warnings.catch_warnings():
-        # Threads of native libraries, which look after themselves.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            return os.fork()
-        except OSError:
-            return -1
-
-
-class ImportProblemError(Exception):
-    """The function cannot be had; the text says why."""
-
-
-def import_function(target: str) -> AgentFunction:
-    """The function of `MODULE:FUNCTION`, also from the working folder. Raises `ImportProblemError`."""
-    module_name, _, function_name = target.partition(":")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        function = getattr(importlib.import_module(module_name), function_name)
-    except BaseException as error:  # a module may well exit
-        where = "".join(f" ({frame.filename}:{frame.lineno})" for frame in _frames(error)[-1:])
-        raise ImportProblemError(f"cannot be imported: {described(error)}{where}") from error
-    if not callable(function):
-        raise ImportProblemError("is not a function")
-    return function  # type: ignore[no-any-return]
-
-
-def described(error: BaseException) -> str:
-    """An exception in one line."""
-    text = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else repr(error)
-    return sendable(text)[:_LONGEST_MESSAGE]
-
-
-def traced(error: BaseException) -> str:
-    """An exception with the last frames that led to it, the innermost at the end; at most `MAX_DETAIL` characters."""
-    places = [
-        f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}'
-        + (f"\n    {frame.line}" if frame.line else "")
-        for frame in _frames(error)[-_MOST_FRAMES:]
-    ]
-    frames = "\n".join(places)
-    room = MAX_DETAIL - len(described(error)) - 1
-    return f"{described(error)}\n{sendable(frames)[-room:]}".rstrip()
-
-
-def _frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """The frames of the agent, without those that called it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    first = next((n for n, frame in enumerate(frames) if not frame.filename.startswith(_CALLERS)), len(frames))
-    return list(frames[first:])
 
 
 def answer_turns(turns: socket.socket, output: int, load: Callable[[], AgentFunction]) -> None:
@@ -205,7 +178,7 @@ def answer_turns(turns: socket.socket, output: int, load: Callable[[], AgentFunc
     turns.sendall(STARTED)
     with turns, turns.makefile("rb") as requests, asyncio.Runner() as runner:
         for line in requests:
-            reply = _answered(TurnRequest.model_validate_json(line), load, runner)
+            reply = _answer(TurnRequest.model_validate_json(line), load, runner)
             _flush()
             turns.sendall(reply.model_dump_json().encode() + b"\n")
     # End as a Python process does, but for taking every module apart, which takes ten times as long as a trial.
@@ -215,39 +188,34 @@ def answer_turns(turns: socket.socket, output: int, load: Callable[[], AgentFunc
     os._exit(0)
 
 
-def _answered(request: TurnRequest, load: Callable[[], AgentFunction], runner: asyncio.Runner) -> TurnReply:
+def _answer(request: TurnRequest, load: Callable[[], AgentFunction], runner: asyncio.Runner) -> TurnReply:
     os.environ.update(request.variables)
+    said = (Message(role="user", content=request.attempt.prompt),)
+
+    async def wait_for(answer: Awaitable[Any]) -> Any:
+        return await answer
+
     try:
         answer = load()(request.attempt)
         if inspect.isawaitable(answer):
-            answer = runner.run(_awaited(answer))
-        return _recorded(answer)
+            answer = runner.run(wait_for(answer))
     except MeasurementError as error:
-        return TurnUnmeasurable(message=sendable(str(error)), transient=error.transient)
+        return TurnReply(transcript=None, message=sendable(str(error)), transient=error.transient)
     except ImportProblemError as error:
-        return TurnCrashed(detail=f"the agent {error}")
+        return TurnReply(transcript=ended(EndReason.CRASHED, f"the agent {error}", said))
     except BaseException as error:  # noqa: BLE001 - whatever the agent raises is how its turn has ended
-        return TurnCrashed(detail=traced(error))
-
-
-def _recorded(answer: Any) -> TurnReply:
+        return TurnReply(transcript=ended(EndReason.CRASHED, short_traceback(error), said))
     try:
-        return TurnAnswered(transcript=transcript_of(answer))
+        return TurnReply(transcript=transcript_of(answer))
     except MeasurementError as error:
-        return TurnUnreadable(detail=sendable(str(error))[:MAX_DETAIL])
-
-
-async def _awaited(answer: Awaitable[Any]) -> Any:
-    """The answer of whatever can be awaited, as a coroutine."""
-    return await answer
+        return TurnReply(transcript=ended(EndReason.UNREADABLE, sendable(str(error))[:LONGEST_DETAIL], said))
 
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        try:
+        # The agent may have closed or replaced it.
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue  # the agent may have closed or replaced it
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The fork server as passgate sees it: started, asked for processes, ended."""
 
+import json
 import os
 import signal
 import socket
@@ -8,14 +9,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
-from pydantic import ValidationError
-
-from passgate.tasks.agents.inherited import inherited_variables
-from passgate.tasks.agents.processes.messages import ImportReport, ProcessEnded
 from passgate.tasks.errors import UsageError
-from passgate.tasks.files.environment import with_active_packages
+from passgate.tasks.files.environment import inherited_variables, unusable_packages, with_active_packages
 
 IMPORT_SECONDS: Final = 300.0  # How long the import of an agent may take
 _PROGRAM: Final = "passgate.tasks.agents.processes.fork_server"
@@ -28,7 +26,7 @@ class TrialConnections(NamedTuple):
     """passgate's ends of what it shares with the process of a trial."""
 
     turns: socket.socket
-    control: socket.socket  # Closing it ends the process and all that it has started; it tells when they have ended
+    control: socket.socket  # Closing it ends the process and all that it started; its keeper reports on it
     output: int  # The descriptor that brings what is printed
 
 
@@ -49,35 +47,30 @@ class ForkServer:
         self._lock = threading.Lock()
         self._start()
 
-    def forked(self) -> TrialConnections:
-        """Connections to a new process. Where none comes about, both sockets are closed at once."""
+    def fork(self) -> TrialConnections:
+        """Return connections to a new process. If the server starts none, both sockets are closed at once."""
         turns, their_turns = socket.socketpair()
         control, their_control = socket.socketpair()
         output, their_output = os.pipe()
-        try:
-            handed_on = [their_turns.fileno(), their_control.fileno(), their_output]
-            socket.send_fds(self._requests, [b"f"], handed_on)
-        except OSError:
-            pass  # the server has ended: whoever reads the connections sees it
-        finally:
-            their_turns.close()
-            their_control.close()
-            os.close(their_output)
+        with their_turns, their_control, os.fdopen(their_output, "wb"), suppress(OSError):
+            descriptors = [their_turns.fileno(), their_control.fileno(), their_output]
+            socket.send_fds(self._requests, [b"f"], descriptors)
         return TrialConnections(turns, control, output)
 
     def restart_if_ended(self) -> None:
-        """Start the server again where the agent, or whoever, has ended it. Raises `UsageError`."""
+        """Start the server again if the agent, or anything else, has ended it. Raises `UsageError`."""
         with self._lock:
             try:
                 self._process.wait(timeout=1)
             except subprocess.TimeoutExpired:
                 return
-            self._disconnect()
+            self.close()
             self._start()
 
     def close(self) -> None:
         """End the server and every process that comes from it."""
-        self._disconnect()
+        self._requests.close()
+        self._control.close()
         try:
             self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -85,35 +78,34 @@ class ForkServer:
             self._process.wait()
 
     def _start(self) -> None:
-        self._requests, their_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control, their_control = socket.socketpair()
-        with their_requests, their_control, tempfile.TemporaryFile() as printed:
-            numbers = (their_requests.fileno(), their_control.fileno())
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), self._target, *self._variables],
-                env=with_active_packages({**inherited_variables(), **self._variables}),
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=printed,
-                pass_fds=numbers,
-                start_new_session=True,
-            )
-            # Held open here too, they would not tell that the server has ended.
-            their_requests.close()
-            their_control.close()
+        self._requests, requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, control = socket.socketpair()
+        with tempfile.TemporaryFile() as printed:
+            # Held open here too, the server's ends would hide that it has ended.
+            with requests, control:
+                numbers = (requests.fileno(), control.fileno())
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), self._target, *self._variables],
+                    env=with_active_packages({**inherited_variables(), **self._variables}),
+                    stdin=subprocess.DEVNULL,
+                    stdout=printed,
+                    stderr=printed,
+                    pass_fds=numbers,
+                    start_new_session=True,
+                )
             try:
-                problem = self._import_problem()
-                if problem:
-                    size = os.fstat(printed.fileno()).st_size
-                    tail = os.pread(printed.fileno(), _TAIL, max(0, size - _TAIL)).decode("utf-8", "replace").strip()
-                    told = f". It printed: {tail}" if tail else ""
-                    raise UsageError(f"the agent python:{self._target} {problem}{told}")
+                if problem := self._import_problem():
+                    printed.seek(max(0, printed.seek(0, os.SEEK_END) - _TAIL))
+                    tail = printed.read().decode("utf-8", "replace").strip()
+                    found = [problem, unusable_packages() if "ModuleNotFoundError" in problem else ""]
+                    printing = f". It printed: {tail}" if tail else ""
+                    raise UsageError(f"the agent python:{self._target} {'; '.join(filter(None, found))}{printing}")
             except BaseException:
                 self.close()
                 raise
 
     def _import_problem(self) -> str:
-        """Why the agent cannot be used; empty when it can."""
+        """Return why the agent cannot be used; empty if it can."""
         self._requests.settimeout(IMPORT_SECONDS)
         try:
             report = self._requests.recv(_LONGEST_REPORT)
@@ -123,29 +115,24 @@ class ForkServer:
             report = b""
         self._requests.settimeout(None)
         if not report:
+            status = b""
             self._control.settimeout(_END_SECONDS)
-            try:
-                end = ended_how(ProcessEnded.model_validate_json(self._control.recv(_LONGEST_REPORT)).status)
-            except (OSError, ValidationError):
-                end = ended_how(None)
-            return f"cannot be imported: {end} while it was imported"
+            with suppress(OSError):
+                status = self._control.recv(_LONGEST_REPORT)
+            return f"cannot be imported: {process_end(status)} while it was imported"
         try:
-            return ImportReport.model_validate_json(report).problem
-        except ValidationError:
+            return str(json.loads(report))
+        except ValueError:
             return "cannot be imported: it writes into descriptors that are not its own"
 
-    def _disconnect(self) -> None:
-        self._requests.close()
-        self._control.close()
 
-
-def ended_how(status: int | None) -> str:
-    """How a process has ended, in words; `None` is not known."""
-    if status is None:
-        return "its process was ended"
-    if status >= 0:
-        return f"its process exited with code {status}"
+def process_end(status: bytes) -> str:
+    """Say how a process ended, by the line that its keeper sent."""
     try:
-        return f"its process was ended by {signal.Signals(-status).name}"
+        code = int(status)
     except ValueError:
-        return f"its process was ended by signal {-status}"
+        return "its process was ended"
+    if code >= 0:
+        return f"its process exited with code {code}"
+    names = {int(one): one.name for one in signal.Signals}
+    return f"its process was ended by {names.get(-code, f'signal {-code}')}"

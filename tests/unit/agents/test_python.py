@@ -136,7 +136,7 @@ async def test_what_the_agent_calls_unmeasurable_is(run_code) -> None:
 
 
 TURNS = 'turns = next(n for n in range(3, 20) if "socket" in os.readlink(f"/proc/self/fd/{n}"))'
-FORGED = json.dumps({"kind": "answered", "transcript": {"output": "forged", "end": "completed"}}).encode() + b"\n"
+FORGED = json.dumps({"transcript": {"output": "forged", "end": "completed"}}).encode() + b"\n"
 ODD = "Transcript(messages=(Message(role='assistant', tool_calls=(ToolCall(tool='t', result=object()),)),))"
 
 
@@ -259,7 +259,7 @@ async def test_a_process_has_no_descriptor_of_passgate(run_code, tmp_path: Path)
         (f"return {ODD}", EndReason.UNREADABLE, "cannot be recorded"),
         ("os.write(turns, b'garbage\\n')", EndReason.CRASHED, "cannot be read"),
         ("os.write(turns, bytes(range(256)) + b'\\n')", EndReason.CRASHED, "cannot be read"),
-        ('os.write(turns, b\'{"kind": "answered"}\\n\')', EndReason.CRASHED, "cannot be read"),
+        ('os.write(turns, b\'{"message": "x"}\\n\')', EndReason.CRASHED, "cannot be read"),
         ("os.write(turns, b'[' * 50_000 + b'\\n')", EndReason.CRASHED, "cannot be read"),
         ("os.write(turns, b'[' + b'[],' * 500_000 + b']\\n')", EndReason.CRASHED, "more than 500000 lists and objects"),
         ("while True: os.write(turns, b'x' * 100_000)", EndReason.OUTPUT_LIMIT, "it gave more than 32 MiB"),

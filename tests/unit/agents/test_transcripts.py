@@ -14,6 +14,7 @@ from passgate.tasks.agents.transcripts import (
     MAX_TRANSCRIPT_BYTES,
     as_text,
     excerpt,
+    missing_key,
     read_json,
     read_transcript_file,
     transcript_of,
@@ -198,3 +199,19 @@ def test_a_text_is_itself_and_an_excerpt_is_bounded() -> None:
     assert (as_text("a\n"), as_text({"ö": [1]})) == ("a\n", '{"ö": [1]}')
     assert excerpt(b"a" * 100_000) == "a" * LONGEST_DETAIL
     assert excerpt(" whole\n") == "whole"
+
+
+@pytest.mark.parametrize(
+    ("detail", "name"),
+    [
+        ("Traceback (most recent call last):\n  ...\nKeyError: 'GEMINI_API_KEY'", "GEMINI_API_KEY"),
+        ("agent.sh: line 3: GEMINI_API_KEY: unbound variable", "GEMINI_API_KEY"),
+        ("Error: please set the environment variable HF_TOKEN", "HF_TOKEN"),
+        ("the api_key client option must be set by setting the EMPTY_API_KEY environment variable", "EMPTY_API_KEY"),
+        ("OPENAI_API_KEY is required, and so is\nGEMINI_API_KEY is missing", "GEMINI_API_KEY"),
+        *((other, "") for other in ("KeyError: 'name'", "OPENAI_API_KEY is not set", "GEMINI_API_KEY=x works", "")),
+    ],
+)
+def test_a_key_that_a_program_lacks_is_named_in_one_line(detail: str, name: str) -> None:
+    environment = {"OPENAI_API_KEY": "passgate", "EMPTY_API_KEY": ""}
+    assert missing_key(detail, environment) == (f"{name} is not set" if name else "")
