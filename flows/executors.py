@@ -30,7 +30,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
 from passgate.tasks.model.runner import RunnerName
 from passgate.tasks.model.trial import FinishedTrial
-from passgate.tasks.sandboxes.processes import to_its_end
+from passgate.tasks.sandboxes.processes import finish
 
 if TYPE_CHECKING:
     from prefect.task_runners import TaskRunner
@@ -95,7 +95,7 @@ async def _on_task_runner(
             yield execute
     finally:
         # A second cancellation must not keep the cluster from being ended.
-        await to_its_end(asyncio.ensure_future(cluster.close()))
+        await finish(asyncio.ensure_future(cluster.close()))
 
 
 class _Cluster:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from passgate.tasks.agents.starts import that_count
+from passgate.tasks.agents.starts import counted_trials
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution.coordinator import Coordinated, OpenExecutor, coordinate
 from passgate.tasks.files.temporary import sweep
@@ -38,6 +38,6 @@ async def _coordinated(open_executor: OpenExecutor, plan: Plan, pool: Pool, stor
     """Coordinate what is missing."""
     with store.open_journal() as journal:
         journal.drop_torn_line()
-        finished = that_count(store.read_journal())
+        finished = counted_trials(store.read_journal())
         async with open_executor(plan, store, journal, finished) as execute:
             return await coordinate(plan, pool, finished, execute, store.plan_digest())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
-from passgate.tasks.agents.transcripts import transcript_of
+from passgate.tasks.agents.transcripts import read_transcript
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.task import EvalTask
@@ -26,7 +26,7 @@ class FunctionAgent(Agent):
         try:
             async with asyncio.timeout(seconds):
                 answer = self._function(attempt)
-                return transcript_of(await answer if inspect.isawaitable(answer) else answer)
+                return read_transcript(await answer if inspect.isawaitable(answer) else answer)
         except MeasurementError:
             raise
         except TimeoutError:

@@ -23,7 +23,7 @@ _KINDS: Final = {
 _ADDRESSES: Final = ("data:", "http://", "https://")
 
 
-def request_of(model: str, tools: Sequence[Tool], output_schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def request_base(model: str, tools: Sequence[Tool], output_schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """What every request of a trial says beside its messages."""
     request: dict[str, Any] = {"model": model}
     if tools:
@@ -57,14 +57,14 @@ def tool_message(call_id: str, result: Any) -> ChatMessage:
     return {"role": "tool", "tool_call_id": call_id, "content": as_text(result)}
 
 
-def returned_message(document: Mapping[str, Any]) -> ChatMessage:
+def reply_message(document: Mapping[str, Any]) -> ChatMessage:
     """The message of a reply as the next request repeats it: with everything that the provider put into it."""
     message: Mapping[str, Any] = document["choices"][0]["message"]
     said = {key: value for key, value in message.items() if value is not None}
     return {"content": None, **said, "role": "assistant"}
 
 
-def asked_messages(messages: Sequence[TaskMessage], files: Mapping[str, Path]) -> list[ChatMessage]:
+def task_chat(messages: Sequence[TaskMessage], files: Mapping[str, Path]) -> list[ChatMessage]:
     """Messages of a task; `files` says where their images lie.
 
     Models want every call answered and every answer asked for. So a call that no message answers is answered with its

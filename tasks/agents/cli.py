@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final, Self
 
 from passgate.tasks.agents.commands import Command, Given, Places, read_command
-from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, leading_to_models, symptom
+from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, model_environment, symptom
 from passgate.tasks.agents.transcripts import (
     LONGEST_DETAIL,
-    ended,
     missing_key,
+    no_answer,
+    read_transcript,
     read_transcript_file,
-    transcript_of,
 )
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.environment import inherited_variables, search_path
@@ -98,7 +98,7 @@ class CliAgent(Agent):
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         given = _given(attempt, sandbox, self.places.project)
-        words = self.command.filled(given)
+        words = self.command.fill(given)
         _refuse_long_words(words)
         environment = _environment(given, access, sandbox.variables)
         result = await sandbox.run(
@@ -111,7 +111,7 @@ class CliAgent(Agent):
     def _transcript(self, result: ProcessResult, given: Given, environment: Mapping[str, str]) -> Transcript:
         end, detail = _end(result, environment)
         if end is EndReason.NOT_STARTED:
-            return ended(end, detail)
+            return no_answer(end, detail)
         try:
             left = read_transcript_file(Path(given.values["transcript_file"]))
             transcript = self.command.answer(result.stdout, given) if left is None else left
@@ -119,7 +119,7 @@ class CliAgent(Agent):
             # An agent that ends well and leaves what nobody can read has chosen not to be measured: it has failed.
             if end is EndReason.COMPLETED:
                 end, detail = EndReason.UNREADABLE, str(error)
-            left = transcript = transcript_of(result.stdout.strip())
+            left = transcript = read_transcript(result.stdout.strip())
         # How it ended is not the agent's to say; what AgentV's agents answer may say that they have crashed.
         if end is EndReason.COMPLETED and left is None:
             return transcript
@@ -177,7 +177,7 @@ def _files(attempt: Attempt, workspace: Path) -> tuple[Path, ...]:
 def _environment(given: Given, access: ModelAccess, wanted: Mapping[str, str]) -> dict[str, str]:
     environment = {**{key: value for key, value in inherited_variables().items() if key not in _OURS}, **wanted}
     environment |= {variable: given.values[name] for variable, name in _ANNOUNCED.items()}
-    return {**environment, **leading_to_models(environment, access)}
+    return {**environment, **model_environment(environment, access)}
 
 
 def _end(result: ProcessResult, environment: Mapping[str, str]) -> tuple[EndReason, str]:

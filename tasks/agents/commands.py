@@ -15,11 +15,11 @@ from pydantic import BaseModel, Field, ValidationError
 from passgate.tasks.agents.transcripts import (
     LONGEST_DETAIL,
     as_text,
-    ended,
     first_problem,
+    no_answer,
+    read_agent_file,
     read_json,
-    read_left_file,
-    transcript_of,
+    read_transcript,
 )
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.environment import search_path
@@ -59,13 +59,13 @@ class Words:
 
     words: tuple[str, ...]
 
-    def filled(self, given: Given) -> list[str]:
+    def fill(self, given: Given) -> list[str]:
         """The words that are run."""
         return [_PLACEHOLDER.sub(lambda match: given.values[match[1]], word) for word in self.words]
 
     def answer(self, printed: str, given: Given) -> Transcript:
         """The transcript of an agent that left none of passgate's shape. Raises `MeasurementError`."""
-        return transcript_of(printed.strip())
+        return read_transcript(printed.strip())
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class AgentVLine:
     line: str
     files_format: str
 
-    def filled(self, given: Given) -> list[str]:
+    def fill(self, given: Given) -> list[str]:
         return ["sh", "-c", _PLACEHOLDER.sub(lambda match: self._word(match, given), self.line)]
 
     def _word(self, match: re.Match[str], given: Given) -> str:
@@ -86,17 +86,17 @@ class AgentVLine:
 
     def answer(self, printed: str, given: Given) -> Transcript:
         if "{OUTPUT_FILE}" not in self.line:
-            return transcript_of_agentv(printed)
-        content = read_left_file(Path(given.values["output_file"]))
+            return agentv_transcript(printed)
+        content = read_agent_file(Path(given.values["output_file"]))
         if content is None:
-            return ended(EndReason.CRASHED, "it left nothing at {OUTPUT_FILE}")
-        return transcript_of_agentv(content.decode("utf-8", "replace"))
+            return no_answer(EndReason.CRASHED, "it left nothing at {OUTPUT_FILE}")
+        return agentv_transcript(content.decode("utf-8", "replace"))
 
 
 Command = Words | AgentVLine
 
 
-def repository_of(folder: Path) -> Path:
+def enclosing_repository(folder: Path) -> Path:
     """The repository that a folder lies in; outside of one the folder itself."""
     return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), folder)
 
@@ -117,7 +117,7 @@ class Places:
         Raises `UsageError` when there is no such folder.
         """
         working_folder = Path.cwd()
-        project = repository_of(working_folder)
+        project = enclosing_repository(working_folder)
         start = None if cwd is None else project / cwd
         if start is not None and not start.is_dir():
             raise UsageError(f"the agent's `cwd` is no folder: {start}; name one relative to {project}")
@@ -244,7 +244,7 @@ class _Answer(BaseModel):
     cost_usd: _Amount | None = None
 
 
-def transcript_of_agentv(content: str) -> Transcript:
+def agentv_transcript(content: str) -> Transcript:
     """A transcript from what an agent wrote. JSON without messages (`output`, `output_messages`) and without `text` is
     the answer itself, as everything else is.
 
@@ -257,7 +257,7 @@ def transcript_of_agentv(content: str) -> Transcript:
     told = document if isinstance(document, dict) else {}
     listed = next((told[key] for key in ("output", "output_messages") if _lists_messages(told.get(key))), ())
     if not listed and "text" not in told:
-        return transcript_of(content.strip())
+        return read_transcript(content.strip())
     try:
         answer = _Answer.model_validate({**told, "messages": listed})
     except ValidationError as error:
@@ -268,9 +268,9 @@ def transcript_of_agentv(content: str) -> Transcript:
     if answer.messages:
         # What a message of the role `tool` says stands with its call already.
         messages = [_message(message) for message in answer.messages if message.role in _ROLES]
-        transcript = transcript_of({"messages": messages, "usage": usage})
+        transcript = read_transcript({"messages": messages, "usage": usage})
     else:
-        transcript = transcript_of(as_text(answer.text)).model_copy(update={"usage": usage})
+        transcript = read_transcript(as_text(answer.text)).model_copy(update={"usage": usage})
     if answer.error:
         return transcript.model_copy(update={"end": EndReason.CRASHED, "detail": answer.error[:LONGEST_DETAIL]})
     return transcript

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.processes.trial import PRINTED_BYTES
-from passgate.tasks.agents.transcripts import ended, sendable
+from passgate.tasks.agents.transcripts import no_answer, sendable
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess, TrialTranscript
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
@@ -113,13 +113,13 @@ async def converse(
     for one. The error is that of the meter, else that of the agent or the user. Raises `MeasurementError` when nobody
     can play the user.
     """
-    person = user_of(task, user) if agent.has_conversations else ScriptedUser(())
+    person = make_user(task, user) if agent.has_conversations else ScriptedUser(())
     context = _TrialContext(task, trial, sandbox, access, secrets.token_hex(16), agent.uses_workspace)
     try:
         played = await _all_turns(agent, person, context, _Limits(seconds, grace, access.over()))
     finally:
         await agent.end_session(context.session)
-    known = await access.transcript(merged(played.turns))
+    known = await access.transcript(whole_transcript(played.turns))
     update: dict[str, Any] = {"wall_time_seconds": max(0.0, played.seconds - access.seconds_waited)}
     if known.transcript.end is EndReason.NOT_STARTED and known.transcript.steps:
         update["end"] = EndReason.CRASHED
@@ -150,7 +150,7 @@ class _TrialContext:
             workspace=self.sandbox.workspace if self.uses_workspace else Path(),
             budgets=self.task.budgets,
             turn=len(turns),
-            history=messages_of(turns),
+            history=all_messages(turns),
             messages=self.task.messages,
             files=self.sandbox.files,
             session=self.session,
@@ -196,15 +196,15 @@ async def _one_turn(
     agent: Agent, said: Message, before: Sequence[Turn], context: _TrialContext, limits: _Limits, seconds: float
 ) -> TrialTranscript:
     if seconds <= 0:
-        return TrialTranscript(ended(EndReason.TIMED_OUT, said=(said,)))
+        return TrialTranscript(no_answer(EndReason.TIMED_OUT, said=(said,)))
     attempt = context.attempt(said, before)
     running = agent.run(context.task, attempt, context.sandbox, context.access, seconds=seconds)
     try:
         answer = await _watched(running, limits)
     except MeasurementError as error:
-        return TrialTranscript(ended(EndReason.CRASHED, str(error), (said,)), error)
+        return TrialTranscript(no_answer(EndReason.CRASHED, str(error), (said,)), error)
     late = f"ended {limits.grace:g} s after the models were closed to it"
-    return TrialTranscript(answer or ended(EndReason.CRASHED, late, (said,)))
+    return TrialTranscript(answer or no_answer(EndReason.CRASHED, late, (said,)))
 
 
 async def _watched(running: Coroutine[Any, Any, Transcript], limits: _Limits) -> Transcript | None:
@@ -228,7 +228,7 @@ async def _watched(running: Coroutine[Any, Any, Transcript], limits: _Limits) ->
         return None
 
 
-def messages_of(turns: Sequence[Turn]) -> tuple[Message, ...]:
+def all_messages(turns: Sequence[Turn]) -> tuple[Message, ...]:
     """Both sides' messages in order, each once, whether or not the agent reports what it was told."""
     messages: tuple[Message, ...] = ()
     for turn in turns:
@@ -246,14 +246,14 @@ def messages_of(turns: Sequence[Turn]) -> tuple[Message, ...]:
     return messages
 
 
-def merged(turns: Sequence[Turn]) -> Transcript:
+def whole_transcript(turns: Sequence[Turn]) -> Transcript:
     """The transcript of the whole conversation: its output and end are those of the last turn."""
     transcripts = [turn.transcript for turn in turns]
     # Where no turn says what it used for itself, the messages say it.
     says_usage = any(transcript.usage != Usage() for transcript in transcripts)
     return transcripts[-1].model_copy(
         update={
-            "messages": messages_of(turns),
+            "messages": all_messages(turns),
             "usage": total_usage([one.whole_usage for one in transcripts]) if says_usage else Usage(),
             "complete": all(transcript.complete for transcript in transcripts),
             "printed": end("".join(transcript.printed for transcript in transcripts), PRINTED_BYTES),
@@ -261,7 +261,7 @@ def merged(turns: Sequence[Turn]) -> Transcript:
     )
 
 
-def user_of(task: EvalTask, judge: LlmJudge | None) -> User:
+def make_user(task: EvalTask, judge: LlmJudge | None) -> User:
     """Raises `MeasurementError` when nobody can play the user."""
     if task.user is None:
         return ScriptedUser(())

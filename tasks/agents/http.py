@@ -15,9 +15,9 @@ from typing import Any, Final, Self
 import httpx
 from pydantic import ValidationError
 
-from passgate.tasks.agents.http_templates import HeaderTemplates, check_template, filled, values_of
+from passgate.tasks.agents.http_templates import HeaderTemplates, check_template, fill, placeholder_values
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, symptom
-from passgate.tasks.agents.transcripts import as_text, ended, excerpt, first_problem, read_json, transcript_of
+from passgate.tasks.agents.transcripts import as_text, excerpt, first_problem, no_answer, read_json, read_transcript
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.proxies import proxy_of, via_proxy
 from passgate.tasks.metering.access import ModelAccess
@@ -99,17 +99,17 @@ class AgentEndpoint:
                 # A connection that takes half of the time is not the agent's slowness.
                 reply = await self._exchange(content, headers, min(self._retry_policy.connect_seconds, seconds / 2))
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            self._breaker.failed(repr(error))
+            self._breaker.record_failure(repr(error))
             return error
         except httpx.ReadTimeout as error:
             raise TimeoutError(f"{self.url} was silent for {self._silence:g} s") from error
         except TimeoutError as error:
             raise TimeoutError(f"{self.url} gave no answer in time") from error
         except httpx.HTTPError as error:
-            self._breaker.failed(repr(error))
+            self._breaker.record_failure(repr(error))
             why = f"{error!r}{via_proxy(self.url)}"
             raise MeasurementError(f"the connection to {self.url} broke: {why}", transient=True) from error
-        self._breaker.succeeded()
+        self._breaker.record_success()
         return reply
 
     async def _exchange(self, content: bytes, headers: Mapping[str, str], connect_seconds: float) -> Reply:
@@ -163,7 +163,7 @@ class HttpAgent(Agent):
             remedy = "under http.headers, as in `Authorization: 'Basic ${{ NAME }}'`"
             raise UsageError(f"the address of the agent at {url.host} holds a user or a password: put them {remedy}")
         endpoint = AgentEndpoint(options.method, spec.target, silence_seconds=spec.timeout_seconds)
-        return cls(endpoint, options, HeaderTemplates.checked(options.headers))
+        return cls(endpoint, options, HeaderTemplates.from_templates(options.headers))
 
     @classmethod
     async def probe(cls, spec: AgentSpec) -> list[Symptom]:
@@ -183,24 +183,24 @@ class HttpAgent(Agent):
         """Raises `MeasurementError` when the endpoint cannot be reached, is overloaded or broken, or
         does not let passgate in.
         """
-        values = values_of(attempt, access)
-        body = json.dumps(filled(self.options.request, values), default=str).encode()
+        values = placeholder_values(attempt, access)
+        body = json.dumps(fill(self.options.request, values), default=str).encode()
         try:
-            answer = await self.endpoint.ask(body, self.headers.filled(values), seconds=seconds)
+            answer = await self.endpoint.ask(body, self.headers.fill(values), seconds=seconds)
         except TimeoutError as error:
-            return ended(EndReason.TIMED_OUT, str(error))
+            return no_answer(EndReason.TIMED_OUT, str(error))
         except ReplyTooLargeError as error:
-            return ended(EndReason.OUTPUT_LIMIT, str(error))
+            return no_answer(EndReason.OUTPUT_LIMIT, str(error))
         status, said = answer.status, excerpt(answer.content)
         if not httpx.codes.is_success(status):
             what = f"{self.endpoint.url} answered {status}: "
             if status >= 500 or status in _NOT_THE_AGENTS_FAULT or httpx.codes.is_redirect(status):
                 raise MeasurementError(raw(what, quote(said, _EXCERPT)), transient=status >= 500 or status in TRY_AGAIN)
-            return ended(EndReason.CRASHED, f"{what}{said}")
+            return no_answer(EndReason.CRASHED, f"{what}{said}")
         try:
-            return transcript_of(read_reply(answer.content, self.options))
+            return read_transcript(read_reply(answer.content, self.options))
         except ValueError as error:
-            return ended(EndReason.CRASHED, f"its reply cannot be used: {error}. It said: {said}")
+            return no_answer(EndReason.CRASHED, f"its reply cannot be used: {error}. It said: {said}")
 
 
 def read_reply(content: bytes, options: HttpOptions) -> Transcript:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final, Self
 
-from passgate.tasks.agents.chat_messages import asked_messages
+from passgate.tasks.agents.chat_messages import task_chat
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.transcripts import as_text
 from passgate.tasks.errors import MeasurementError, UsageError
@@ -49,16 +49,16 @@ def check_name(name: str, where: str, known: Collection[str]) -> None:
         raise UsageError(f"{where}: unknown placeholder {{{{ {name} }}}}{hint} Known: {', '.join(known)}")
 
 
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
     """The template with every placeholder replaced.
 
     A text that is one placeholder becomes its value; inside a longer text what is no text is written as JSON. Raises
     `MeasurementError` for an input that the task does not have.
     """
     if isinstance(template, Mapping):
-        return {key: filled(value, values) for key, value in template.items()}
+        return {key: fill(value, values) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [filled(value, values) for value in template]
+        return [fill(value, values) for value in template]
     if not isinstance(template, str):
         return template
     if whole := _PLACEHOLDER.fullmatch(template):
@@ -73,7 +73,7 @@ def _value(name: str, values: Mapping[str, Any]) -> Any:
     return value() if callable(value) else value
 
 
-def values_of(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
+def placeholder_values(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
     """What the placeholders stand for in one turn of a trial; a function gives its value when it is asked for."""
     return {
         "prompt": attempt.prompt,
@@ -92,7 +92,7 @@ def values_of(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
 
 def _messages(attempt: Attempt) -> list[dict[str, Any]]:
     """The whole conversation, with what the user says now."""
-    asked = asked_messages(attempt.messages, attempt.files)
+    asked = task_chat(attempt.messages, attempt.files)
     before = attempt.history_since_messages if asked else attempt.history
     said = [{"role": message.role, "content": message.content} for message in before if message.content]
     now = [] if asked and not attempt.history else [{"role": "user", "content": attempt.prompt}]
@@ -107,7 +107,7 @@ class HeaderTemplates:
     variables: Mapping[str, str]
 
     @classmethod
-    def checked(cls, templates: Mapping[str, str]) -> Self:
+    def from_templates(cls, templates: Mapping[str, str]) -> Self:
         """Raises `UsageError` for a variable that is not set, an unknown placeholder and what is no header."""
         variables: dict[str, str] = {}
         for name, template in templates.items():
@@ -125,7 +125,7 @@ class HeaderTemplates:
             _check_text(_IN_HEADER.sub("", template), where)
         return cls(dict(templates), variables)
 
-    def filled(self, values: Mapping[str, Any]) -> dict[str, str]:
+    def fill(self, values: Mapping[str, Any]) -> dict[str, str]:
         """The headers of one turn."""
 
         def replaced(match: re.Match[str]) -> str:

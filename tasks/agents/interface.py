@@ -115,7 +115,7 @@ class Agent(Protocol):
         return
 
 
-def leading_to_models(environment: Mapping[str, str], access: ModelAccess) -> dict[str, str]:
+def model_environment(environment: Mapping[str, str], access: ModelAccess) -> dict[str, str]:
     """What an agent that has these variables needs beside or instead of them: empty where there is no meter.
 
     The meter is on this machine, so a proxy that the variables name must not be asked for it.

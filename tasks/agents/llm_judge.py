@@ -107,12 +107,12 @@ class HttpJudge:
 
     async def _ask(self, request: JudgeRequest, left_out: Collection[str]) -> ProviderReply:
         optional = {name: value for name, value in self._optional(request).items() if name not in left_out}
-        messages = [{"role": said.role, "content": disarmed(said.content)} for said in request.messages]
+        messages = [{"role": said.role, "content": disarm(said.content)} for said in request.messages]
         body = {"model": self.name, **optional, "messages": messages}
         return await self._upstream.send(_CHAT.path, json.dumps(body).encode("ascii"), seconds=self._seconds)
 
 
-def disarmed(text: str) -> str:
+def disarm(text: str) -> str:
     """A text that no chat template reads as more than a text: a blank stands in every control token."""
     return _CONTROL_TOKEN.sub(lambda match: f"{match[0]} ", text)
 

@@ -11,15 +11,15 @@ from typing import Any, Final, Self
 
 from passgate.tasks.agents.chat_messages import (
     ChatMessage,
-    asked_messages,
     chat_messages,
-    request_of,
-    returned_message,
+    reply_message,
+    request_base,
+    task_chat,
     tool_message,
 )
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
-from passgate.tasks.agents.tools import Toolbox, toolbox_of
-from passgate.tasks.agents.transcripts import excerpt, read_json, transcript_of
+from passgate.tasks.agents.tools import Toolbox, make_toolbox
+from passgate.tasks.agents.transcripts import excerpt, read_json, read_transcript
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess, ModelAnswer
 from passgate.tasks.model.agent import AgentSpec
@@ -64,16 +64,16 @@ class OpenAiAgent(Agent):
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         """A refusal of the meter ends the turn: the meter knows what it means for the trial."""
-        toolbox = toolbox_of(task, sandbox, self._suites_folder, attempt.history)
-        opening = opening_of(self._spec.completion.system, attempt)
-        request = request_of(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
+        toolbox = make_toolbox(task, sandbox, self._suites_folder, attempt.history)
+        opening = make_opening(self._spec.completion.system, attempt)
+        request = request_base(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
         turn = _Turn({**self._spec.completion.parameters, **request}, opening.context, toolbox)
         end, detail = await turn.within(seconds, access)
         is_last = task.user is None or attempt.turn >= len(task.user.says)
         if end is EndReason.COMPLETED and is_last and toolbox.missing:
             end, detail = EndReason.REPLAY_MISMATCH, toolbox.missing
         spoken = next((step.content for step in reversed(turn.steps) if step.content), "")
-        return transcript_of(Transcript(messages=(*opening.said, *turn.steps), output=spoken, end=end, detail=detail))
+        return read_transcript(Transcript(messages=(*opening.said, *turn.steps), output=spoken, end=end, detail=detail))
 
 
 class _Turn:
@@ -114,7 +114,7 @@ class _Turn:
                 raise outcome
         calls = tuple(call for call in outcomes if isinstance(call, ToolCall))
         self.steps.append(Message(role="assistant", content=reply.text, tool_calls=calls))
-        self._messages.append(returned_message(document))
+        self._messages.append(reply_message(document))
         self._messages += [
             tool_message(asked.call_id, call.result) for asked, call in zip(reply.calls, calls, strict=True)
         ]
@@ -163,7 +163,7 @@ class Opening:
     context: tuple[ChatMessage, ...]  # What the model is sent: everything that was said, as chat messages
 
 
-def opening_of(system: str | None, attempt: Attempt) -> Opening:
+def make_opening(system: str | None, attempt: Attempt) -> Opening:
     """The system message, once and first, and what the user says; `system` is what the agent itself wants to be said.
 
     Raises `MeasurementError` for an image that cannot be sent.
@@ -175,7 +175,7 @@ def opening_of(system: str | None, attempt: Attempt) -> Opening:
         new = (user,) if attempt.history else (*systems, user)
         return Opening(new, tuple(chat_messages([*attempt.history, *new])))
     rest = attempt.messages[len(first) :]
-    asked = (*chat_messages(systems), *asked_messages(rest, attempt.files))
+    asked = (*chat_messages(systems), *task_chat(rest, attempt.files))
     if attempt.history:
         return Opening((user,), (*asked, *chat_messages([*attempt.history_since_messages, user])))
     said = [Message(role=told.role, content=told.text) for told in rest if told.role in {"system", "user"}]

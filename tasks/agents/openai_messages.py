@@ -12,7 +12,7 @@ _ASKING, _ANSWERING = "tool_use", "tool_result"  # how the types of Anthropic's 
 Document = Mapping[str, Any]
 
 
-def is_of_api(messages: object) -> bool:
+def has_api_messages(messages: object) -> bool:
     """Return whether these are messages as an API has them, and could be none of a transcript."""
     documents = [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
     return any(

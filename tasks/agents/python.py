@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt, leading_to_models
+from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt, model_environment
 from passgate.tasks.agents.processes.messages import TurnRequest
 from passgate.tasks.agents.processes.server import ForkServer
 from passgate.tasks.agents.processes.trial import TrialProcess, start_process
@@ -40,7 +40,7 @@ class PythonAgent(Agent):
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         environment = {**os.environ, **sandbox.variables}
-        variables = {**sandbox.variables, **leading_to_models(environment, access)}
+        variables = {**sandbox.variables, **model_environment(environment, access)}
         if attempt.session not in self._processes:
             self._processes[attempt.session] = await start_process(self._server)
         process = self._processes[attempt.session]

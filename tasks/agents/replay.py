@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
-from passgate.tasks.agents.tools import RecordedTools, recording_of
+from passgate.tasks.agents.tools import RecordedTools, read_recording
 from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess
@@ -40,7 +40,7 @@ class ReplayAgent(Agent):
         if self.folder is not None:
             played = _from_folder(self.folder, attempt)
         elif task.replay is not None:
-            played = recording_of(task.replay, self.suites_folder)
+            played = read_recording(task.replay, self.suites_folder)
         else:
             raise MeasurementError(
                 f"{task.file} has no `environment.replay`, so there is nothing to play: "
@@ -48,7 +48,7 @@ class ReplayAgent(Agent):
             )
         if task.replay is None:
             return played
-        held = RecordedTools(recording_of(task.replay, self.suites_folder), task.replay.match, played.tool_calls)
+        held = RecordedTools(read_recording(task.replay, self.suites_folder), task.replay.match, played.tool_calls)
         difference = held.mismatch or held.missing
         if not difference or played.end is not EndReason.COMPLETED:
             return played

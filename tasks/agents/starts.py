@@ -27,7 +27,7 @@ class Starts:
         self._failures: list[str] = []
         self._unpriced: list[str] = []
 
-    def carry_on(self, before: Iterable[FinishedTrial]) -> None:
+    def resume(self, before: Iterable[FinishedTrial]) -> None:
         """The run has these trials already; those of other runs say nothing of this machine."""
         self._started = _one_has_started(one for one in before if not one.trial.reused_from)
 
@@ -62,7 +62,7 @@ class Starts:
             raise UsageError(f"the agent could not be started in {trials}: {self._failures[0]}; {START_REMEDY}")
 
 
-def that_count(finished: Sequence[FinishedTrial]) -> list[FinishedTrial]:
+def counted_trials(finished: Sequence[FinishedTrial]) -> list[FinishedTrial]:
     """Of a run's trials those that say something of the agent: where its command was wrong, it was never started."""
     return list(finished) if _one_has_started(finished) else [one for one in finished if not one.has_not_started]
 

@@ -164,7 +164,7 @@ def _outcome(tool: Tool, result: ProcessResult) -> ToolOutcome:
         return ToolOutcome(result.stdout)
 
 
-def recording_of(replay: Replay, suites_folder: Path) -> Transcript:
+def read_recording(replay: Replay, suites_folder: Path) -> Transcript:
     """The recording that a task names. Raises `MeasurementError` when it cannot be read."""
     recording = read_transcript_file(suites_folder / replay.transcript)
     if recording is None:
@@ -234,14 +234,16 @@ class RecordedTools:
 Toolbox = SandboxTools | RecordedTools
 
 
-def toolbox_of(task: EvalTask, sandbox: AgentSandbox, suites_folder: Path, history: Sequence[Message] = ()) -> Toolbox:
+def make_toolbox(
+    task: EvalTask, sandbox: AgentSandbox, suites_folder: Path, history: Sequence[Message] = ()
+) -> Toolbox:
     """The recording of the task where it has one, which goes on after the calls of `history`; else its own tools.
 
     Raises `MeasurementError` for a recording that cannot be read.
     """
     if task.replay is None:
         return SandboxTools(task.tools, sandbox, suites_folder)
-    recording = recording_of(task.replay, suites_folder)
+    recording = read_recording(task.replay, suites_folder)
     return RecordedTools(recording, task.replay.match, [call for message in history for call in message.tool_calls])
 
 

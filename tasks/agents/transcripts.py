@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from passgate.tasks.agents.openai_messages import is_of_api, transcript_messages
+from passgate.tasks.agents.openai_messages import has_api_messages, transcript_messages
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
@@ -28,12 +28,12 @@ _MISSING_KEY: Final = re.compile(
 
 def read_transcript_file(file: Path) -> Transcript | None:
     """The transcript of a file; `None` when there is no file. Raises `MeasurementError` for one that is unusable."""
-    content = read_left_file(file)
+    content = read_agent_file(file)
     if content is None:
         return None
     try:
         refuse_endless(content)
-        return transcript_of(json.loads(content.decode("utf-8")))
+        return read_transcript(json.loads(content.decode("utf-8")))
     except (ValueError, RecursionError) as error:
         raise MeasurementError(f"the transcript {file.name} cannot be read: {error}") from error
 
@@ -45,7 +45,7 @@ def refuse_endless(content: str | bytes) -> None:
         raise ValueError(f"it has more than {_MOST_BRACKETS} lists and objects")
 
 
-def read_left_file(file: Path) -> bytes | None:
+def read_agent_file(file: Path) -> bytes | None:
     """What an agent wrote to a file; `None` when there is no regular file. Raises `MeasurementError` for too much."""
     if file.is_symlink() or not file.is_file():
         return None
@@ -59,7 +59,7 @@ def read_left_file(file: Path) -> bytes | None:
         raise MeasurementError(f"{file.name} cannot be read: {error}") from error
 
 
-def transcript_of(value: Any) -> Transcript:
+def read_transcript(value: Any) -> Transcript:
     """A transcript from what an agent gave: a `Transcript`, its JSON, or the answer as text.
 
     Raises `MeasurementError` for anything else, and for a transcript that cannot be recorded.
@@ -74,7 +74,7 @@ def transcript_of(value: Any) -> Transcript:
     if not isinstance(value, dict):
         raise MeasurementError(f"the agent gave {type(value).__name__}, not a text or a transcript")
     try:
-        if is_of_api(value.get("messages")):
+        if has_api_messages(value.get("messages")):
             value = {**value, "messages": transcript_messages(value["messages"])}
         transcript = Transcript.model_validate(value)
     except ValidationError as error:
@@ -98,7 +98,7 @@ def _recordable(transcript: Transcript) -> Transcript:
     return transcript
 
 
-def ended(end: EndReason, detail: str = "", said: tuple[Message, ...] = ()) -> Transcript:
+def no_answer(end: EndReason, detail: str = "", said: tuple[Message, ...] = ()) -> Transcript:
     """The transcript of a turn that gave no answer; `said` is what is known of it all the same."""
     return Transcript(messages=said, complete=False, end=end, detail=detail)
 

@@ -134,7 +134,7 @@ async def _with_mutants(proof: Proof, agent: Agent, resources: TrialResources) -
             conversed = await converse(
                 agent, task, 0, sandbox.for_the_agent, Unmetered(), resources.judge, seconds=seconds
             )
-            transcript = conversed.checked()
+            transcript = conversed.result()
             evidence = Evidence(
                 task=task,
                 transcript=transcript,

@@ -60,7 +60,7 @@ async def coordinate(
     """
     before = [one.trial for one in finished]
     run_state, starts, warnings = RunState(before), Starts(), dict[str, None]()
-    starts.carry_on(finished)
+    starts.resume(finished)
 
     def ended(outcome: BatchOutcome) -> None:
         for trial in outcome.trials:

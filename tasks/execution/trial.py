@@ -108,11 +108,11 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
             )
             known.agent_paid = access.paid
             known.is_late_error = said.error is not None and access.could_know
-        changes = await asyncio.to_thread(sandbox.changes_of_the_agent) if sandbox.is_used else None
+        changes = await asyncio.to_thread(sandbox.agent_changes) if sandbox.is_used else None
         transcript = said.transcript.model_copy(update={"file_changes": changes})
         metrics = trial_metrics(transcript)
         known.said(transcript, metrics, sandbox.isolation)
-        said.checked()
+        said.result()
         await resources.standstills.refuse_time_out(transcript, started)
         evidence = Evidence(
             task=task,

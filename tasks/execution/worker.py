@@ -124,7 +124,7 @@ async def open_worker(
     `at_once` is how many trials it runs side by side, where it is not the number of the plan.
     """
     starts = Starts()
-    starts.carry_on(finished)
+    starts.resume(finished)
     limit = open_limit(plan, at_once or trials_at_once(plan))
     async with resources_of(plan, cost_cap, grade) as resources, limit as shared_slot:
         yield Worker(

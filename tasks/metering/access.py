@@ -20,7 +20,7 @@ class TrialTranscript:
     transcript: Transcript
     error: MeasurementError | None = None  # Why it could not be measured
 
-    def checked(self) -> Transcript:
+    def result(self) -> Transcript:
         """The transcript of a trial that could be measured. Raises the error."""
         if self.error is not None:
             raise self.error

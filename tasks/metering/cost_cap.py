@@ -56,7 +56,7 @@ class AdmissionQueue:
         self._turn = asyncio.Lock()
         self._change = asyncio.Event()
 
-    async def admitted(self, admit: Callable[[], Found | None]) -> Found:
+    async def admit(self, admit: Callable[[], Found | None]) -> Found:
         """What `admit` gives. While it gives `None` the call waits, and all that ask after it; what it raises ends the
         wait.
         """
@@ -65,7 +65,7 @@ class AdmissionQueue:
                 await self._change.wait()
             return found
 
-    def changed(self) -> None:
+    def notify(self) -> None:
         """Something has ended: whoever waits looks again."""
         self._change.set()
         self._change.clear()
@@ -118,7 +118,7 @@ class CostCap:
 
     async def reserve(self, at_least: float, at_most: float) -> Reservation | None:
         """Put money aside for a call, once there is room for it; `None` when there is not enough."""
-        found: Reservation | Spent = await self._queue.admitted(partial(self.reserve_now, at_least, at_most))
+        found: Reservation | Spent = await self._queue.admit(partial(self.reserve_now, at_least, at_most))
         return None if isinstance(found, Spent) else found
 
     def reserve_now(self, at_least: float, at_most: float) -> Reservation | Spent | None:
@@ -140,7 +140,7 @@ class CostCap:
         self._account.settle(reservation.amount, paid)
         limit = self._account.limit
         self.exhausted = self.exhausted or (limit is not None and self.spent >= limit)
-        self._queue.changed()
+        self._queue.notify()
         return paid
 
     def give_back(self, part: float) -> float:
@@ -153,4 +153,4 @@ class CostCap:
     def release(self, reservation: Reservation) -> None:
         """A call was not made after all."""
         self._account.settle(reservation.amount, 0.0)
-        self._queue.changed()
+        self._queue.notify()

@@ -101,7 +101,7 @@ class Ledger:
 
         Raises the `RefusalError` that the agent is answered with.
         """
-        admitted = await self._queue.admitted(partial(self._granted, request, model, is_step))
+        admitted = await self._queue.admit(partial(self._granted, request, model, is_step))
         try:
             return replace(admitted, reservation=await self._of_the_run(admitted))
         except BaseException:
@@ -120,7 +120,7 @@ class Ledger:
             self._sizes = self._sizes.after(admission.request.characters, usage)
         if usage.tokens_in is None or usage.tokens_out is None:
             self._usage_missing()
-        self._queue.changed()
+        self._queue.notify()
         return usage.model_copy(update={"cost_usd": cost})
 
     def release(self, admission: AdmittedCall) -> None:
@@ -133,7 +133,7 @@ class Ledger:
         self.paid += self._cost_cap.settle(admission.reservation, None)
         self._tokens.settle(admission.tokens, admission.tokens)
         self._dollars.settle(admission.dollars, admission.dollars)
-        self._queue.changed()
+        self._queue.notify()
 
     def unanswered(self, why: str | MeasurementError) -> None:
         """A call got no answer; an error is no fault of the agent. Too many in a row end the trial."""
@@ -217,7 +217,7 @@ class Ledger:
         self._tokens.settle(admission.tokens, 0.0)
         self._dollars.settle(admission.dollars, 0.0)
         self._steps -= admission.is_step
-        self._queue.changed()
+        self._queue.notify()
 
     def _over_budget(self, what: str) -> NoReturn:
         self.finish(EndReason.OVER_BUDGET, f"over budget: {what}")
@@ -232,7 +232,7 @@ class Ledger:
         self._is_over = True
         if self._over is not None and not self._over.done():
             self._over.set_result(None)
-        self._queue.changed()
+        self._queue.notify()
 
     def _price_of(self, model: str) -> Price | None:
         price = self._price_of_model(model)

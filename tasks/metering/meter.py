@@ -24,7 +24,7 @@ from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
 from passgate.tasks.providers.client import Upstream
-from passgate.tasks.providers.endpoints import resolved_endpoints
+from passgate.tasks.providers.endpoints import resolve_endpoints
 from passgate.tasks.providers.retries import RETRY_POLICY, RetryPolicy
 
 _MODELS_KNOWN: Final = 1024
@@ -97,7 +97,7 @@ async def open_meter(
     `needs_price` says what makes an unknown price an error for every task. Raises `UsageError` for an endpoint that
     cannot be used.
     """
-    endpoints = resolved_endpoints(spec.upstreams, environment)
+    endpoints = resolve_endpoints(spec.upstreams, environment)
     async with AsyncExitStack() as stack:
         upstreams = {
             name: await stack.enter_async_context(

@@ -65,10 +65,10 @@ async def complete(route: Route, content: bytes, headers: Mapping[str, str]) -> 
 async def admit(route: Route, content: bytes) -> AdmittedRequest | ModelAnswer:
     """Let a call pass once there is room for it; where it cannot, what the agent is answered."""
     try:
-        body = document_of(content)
+        body = parse_object(content)
         asked = route.api.read_request(body)
     except ApiFormatError as error:
-        return unreadable(route, error)
+        return refuse_unreadable(route, error)
     try:
         call = await route.trial.begin(asked, route.model or asked.model)
     except RefusalError as refusal:
@@ -94,21 +94,21 @@ async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[
             route.api.path, admitted.content, headers, seconds=None, progress=call.progress
         )
         if answer.status >= CLIENT_ERROR:
-            refused_by_provider(route, admitted, Refusal.of_reply(answer.status, answer.body))
+            refused_by_provider(route, admitted, Refusal.from_reply(answer.status, answer.body))
             return ModelAnswer(answer.status, answer.body, passed_headers(answer.headers))
         reply = route.api.read_reply(answer.document)
         route.upstream.has_answered.add(route.api.name)
-        refused = {asked.call_id for asked in reply.calls if call.withheld(asked)}
-        call.answered(reply)
+        refused = {asked.call_id for asked in reply.calls if call.withhold(asked)}
+        call.answer(reply)
         body = json_bytes(route.api.without_calls(answer.document, refused)) if refused else answer.body
         return ModelAnswer(answer.status, body, passed_headers(answer.headers))
     except (UpstreamError, ApiFormatError) as error:
-        return unanswered(route, admitted, error)
+        return answer_failure(route, admitted, error)
     finally:
         call.abandon()
 
 
-def unreadable(route: Route, error: ApiFormatError) -> ModelAnswer:
+def refuse_unreadable(route: Route, error: ApiFormatError) -> ModelAnswer:
     """What an agent is told whose request cannot be read."""
     route.trial.was_asked = True
     if isinstance(error, UnknownEncodingError):
@@ -119,29 +119,29 @@ def unreadable(route: Route, error: ApiFormatError) -> ModelAnswer:
     return error_answer(route.api, CLIENT_ERROR, "invalid_request_error", str(error))
 
 
-def unanswered(route: Route, admitted: AdmittedRequest, error: UpstreamError | ApiFormatError) -> ModelAnswer:
+def answer_failure(route: Route, admitted: AdmittedRequest, error: UpstreamError | ApiFormatError) -> ModelAnswer:
     """What the agent is told when the provider does not answer, with an error inside a reply, or with something that
     cannot be read.
     """
     if isinstance(error, ReplyError):
         message = broken_reply(route, admitted, error)
-        if error.refusal.is_of_the_request(admitted.text):
+        if error.refusal.blames_request(admitted.text):
             return error_answer(route.api, CLIENT_ERROR, "invalid_request_error", message)
         return error_answer(route.api, 503, "provider_unavailable", message)
     if isinstance(error, ApiFormatError):
         message = f"{route.upstream.name} answered what cannot be read: {error}"
-        admitted.call.failed(MeasurementError(message, transient=True))
+        admitted.call.fail(MeasurementError(message, transient=True))
     else:
         # What a provider says is the agent's to know.
         message = UNMASKED.render(error.message)
-        admitted.call.failed(error)
+        admitted.call.fail(error)
     return error_answer(route.api, 503, "provider_unavailable", message)
 
 
 def refused_by_provider(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> None:
     """Note that a provider has refused a call; what it says tells whether that is the agent's fault."""
     if refusal.status == _UNAUTHORISED and route.upstream.missing_key:
-        admitted.call.failed(MeasurementError(f"{route.upstream.missing_key} is not set"))
+        admitted.call.fail(MeasurementError(f"{route.upstream.missing_key} is not set"))
         return
     is_the_agents = _is_the_agents_doing(route, admitted, refusal)
     note_refusal(admitted.call, route.upstream, refusal, is_the_agents=is_the_agents)
@@ -150,19 +150,17 @@ def refused_by_provider(route: Route, admitted: AdmittedRequest, refusal: Refusa
 def note_refusal(call: MeteredCall, upstream: Upstream, refusal: Refusal, *, is_the_agents: bool) -> None:
     """Note that a provider has refused a call, and whether that is the agent's fault."""
     what = f"{upstream.name} answered {refusal.status}: "
-    call.failed(
-        f"{what}{refusal.text}" if is_the_agents else MeasurementError(raw(what, quote(refusal.text, _EXCERPT)))
-    )
+    call.fail(f"{what}{refusal.text}" if is_the_agents else MeasurementError(raw(what, quote(refusal.text, _EXCERPT))))
 
 
 def broken_reply(route: Route, admitted: AdmittedRequest, error: ReplyError) -> str:
     """Note that a reply holds an error; gives what the agent is told."""
     message = f"{route.upstream.name} answered with an error in its reply: {error}"
     if _is_the_agents_doing(route, admitted, error.refusal):
-        admitted.call.failed(message)
+        admitted.call.fail(message)
     else:
-        passes = not error.refusal.is_of_the_account(admitted.text)
-        admitted.call.failed(MeasurementError(raw(quote(message, _EXCERPT)), transient=passes))
+        passes = not error.refusal.blames_account(admitted.text)
+        admitted.call.fail(MeasurementError(raw(quote(message, _EXCERPT)), transient=passes))
     return message
 
 
@@ -170,9 +168,9 @@ def _is_the_agents_doing(route: Route, admitted: AdmittedRequest, refusal: Refus
     """Whether the agent's own request provokes a refusal, and not the account, a filter, a key that passgate changed, a
     model that the user names, or an address that is wrong for every request.
     """
-    if not refusal.is_of_the_request(admitted.text) or refusal.names(admitted.changed - {"model"}):
+    if not refusal.blames_request(admitted.text) or refusal.names(admitted.changed - {"model"}):
         return False
-    if refusal.is_of_the_model:
+    if refusal.names_model:
         return route.model is None
     return not refusal.is_not_found or route.api.name in route.upstream.has_answered
 
@@ -196,7 +194,7 @@ def json_bytes(document: Mapping[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode("ascii")
 
 
-def document_of(content: bytes) -> dict[str, Any]:
+def parse_object(content: bytes) -> dict[str, Any]:
     """The JSON object of a body. Raises `ApiFormatError`."""
     try:
         body = json.loads(content)

@@ -20,18 +20,18 @@ from passgate.tasks.metering.model_call import (
     AdmittedRequest,
     Route,
     admit,
+    answer_failure,
     broken_reply,
-    document_of,
     error_answer,
     note_refusal,
+    parse_object,
     passed_headers,
+    refuse_unreadable,
     refused_by_provider,
-    unanswered,
-    unreadable,
     whole_reply,
 )
 from passgate.tasks.metering.trial_meter import TrialMeter
-from passgate.tasks.metering.unpacking import MAX_BODY_BYTES, TOO_LARGE, unpacked
+from passgate.tasks.metering.unpacking import MAX_BODY_BYTES, TOO_LARGE, unpack
 from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import ProviderReply, StreamedReply, Upstream, UpstreamError
@@ -56,7 +56,7 @@ async def relay(request: Request, route: Route) -> Response:
     try:
         content = await _read_body(request)
     except ApiFormatError as error:
-        return response_of(unreadable(route, error))
+        return response_of(refuse_unreadable(route, error))
     admitted = await admit(route, content)
     if isinstance(admitted, ModelAnswer):
         return response_of(admitted)
@@ -95,10 +95,10 @@ async def _streamed(route: Route, admitted: AdmittedRequest, headers: Mapping[st
         try:
             refused = await _refusal_of(route, admitted, ask)
             if refused:
-                refused_by_provider(route, admitted, Refusal.of_reply(refused.status, refused.content))
+                refused_by_provider(route, admitted, Refusal.from_reply(refused.status, refused.content))
                 begin(response_of(refused))
         except (UpstreamError, ApiFormatError) as error:
-            begin(response_of(unanswered(route, admitted, error)))
+            begin(response_of(answer_failure(route, admitted, error)))
         finally:
             call.abandon()
             first.cancel()
@@ -148,7 +148,7 @@ async def _refusal_of(
     refused = await ask(admitted.content)
     if refused is None or admitted.plain is None:
         return refused
-    if not Refusal.of_reply(refused.status, refused.content).may_be_of_an_option(_USAGE_OPTION):
+    if not Refusal.from_reply(refused.status, refused.content).may_blame_option(_USAGE_OPTION):
         return refused
     refused = await ask(admitted.plain)
     if refused is None:
@@ -161,7 +161,7 @@ async def _pump(route: Route, admitted: AdmittedRequest, answer: StreamedReply, 
     out, for an agent that has it may be gone at once.
     """
     call = admitted.call
-    stream = route.api.stream(admitted.body, call.withheld)
+    stream = route.api.stream(admitted.body, call.withhold)
     last = bytearray()
     unchecked = 0
     most = call.admission.max_tokens_out
@@ -170,7 +170,7 @@ async def _pump(route: Route, admitted: AdmittedRequest, answer: StreamedReply, 
             piece = stream.feed(chunk)
             unchecked += len(chunk)
             if stream.started:
-                call.begun()
+                call.start_writing()
             if stream.ended:
                 last += piece
                 continue
@@ -190,7 +190,7 @@ async def _pump(route: Route, admitted: AdmittedRequest, answer: StreamedReply, 
             return
     if stream.ended:
         route.upstream.has_answered.add(route.api.name)
-        call.answered(stream.reply)
+        call.answer(stream.reply)
         await outlet.put(bytes(last))
     else:
         await _break_off(route, admitted, ApiFormatError("the stream ended before the reply did"), outlet)
@@ -202,7 +202,7 @@ async def _break_off(route: Route, admitted: AdmittedRequest, error: Exception, 
     else:
         if not isinstance(error, MeasurementError):
             error = MeasurementError(f"the provider's stream ended early: {error}", transient=True)
-        admitted.call.failed(error)
+        admitted.call.fail(error)
         message = UNMASKED.render(error.message)
     await outlet.put(route.api.error_event("provider_unavailable", message))
 
@@ -236,7 +236,7 @@ def _own_error(status: int, code: str, message: str) -> Response:
 
 async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, upstream: Upstream) -> Response:
     try:
-        asked = str(document_of(content)["model"])
+        asked = str(parse_object(content)["model"])
     except KeyError:
         raise ApiFormatError("the request names no model") from None
     request = ModelRequest(asked, False, 0, (), (), False, len(content))
@@ -247,13 +247,13 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
     try:
         answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=None, progress=call.progress)
     except UpstreamError as error:
-        call.failed(error)
+        call.fail(error)
         raise
     if answer.status >= CLIENT_ERROR:
-        told = Refusal.of_reply(answer.status, answer.body)
-        note_refusal(call, upstream, told, is_the_agents=told.is_of_the_request(content.decode("latin-1")))
+        told = Refusal.from_reply(answer.status, answer.body)
+        note_refusal(call, upstream, told, is_the_agents=told.blames_request(content.decode("latin-1")))
     else:
-        call.answered(ModelReply(usage=_usage(answer.document)))
+        call.answer(ModelReply(usage=_usage(answer.document)))
     return _plain(answer)
 
 
@@ -274,11 +274,11 @@ async def _read_body(request: Request) -> bytes:
         parts += part
         if len(parts) > MAX_BODY_BYTES:
             raise ApiFormatError(TOO_LARGE)
-    return unpacked(bytes(parts), request.headers.get("content-encoding", ""))
+    return unpack(bytes(parts), request.headers.get("content-encoding", ""))
 
 
 def _sent_headers(request: Request) -> dict[str, str]:
-    """The agent's headers for the provider, which gets the body unpacked. What was sent twice is one list."""
+    """The agent's headers for the provider, which gets the body unpack. What was sent twice is one list."""
     headers: dict[str, str] = {}
     for name, value in request.headers.items():
         if name != "content-encoding":

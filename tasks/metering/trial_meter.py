@@ -62,7 +62,7 @@ class TrialMeter:
     def seconds_waited(self) -> float:
         """See `ModelAccess.seconds_waited`. What calls side by side waited at the same time counts once."""
         now = time.monotonic()
-        under_way = [(call.asked_at, call.begun_at if call.progress.is_healthy else now) for call in self._open]
+        under_way = [(call.asked_at, call.started_at if call.progress.is_healthy else now) for call in self._open]
         return _length([*self._waits, *under_way])
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
@@ -95,7 +95,7 @@ class TrialMeter:
             self.ledger.trouble(CostCapError("what is left of the run's cost cap was reserved by other trials"))
         for call in self._open:
             if not call.progress.is_healthy:
-                message = call.progress.in_words_at("the agent came to its end")
+                message = call.progress.message_at("the agent came to its end")
                 self.ledger.trouble(UpstreamError(message, transient=True))
         waited, lasted = self.seconds_waited, time.monotonic() - self._began_at
         if (
@@ -157,10 +157,10 @@ class TrialMeter:
         if call not in self._open:
             return False
         del self._open[call]
-        self._waits.append((call.asked_at, time.monotonic() if in_vain else call.begun_at))
+        self._waits.append((call.asked_at, time.monotonic() if in_vain else call.started_at))
         return True
 
-    def withheld(self, call: AskedCall) -> bool:
+    def withhold(self, call: AskedCall) -> bool:
         """Whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
         asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
         if self.forbidden(asked):
@@ -181,22 +181,22 @@ class MeteredCall:
         self._refused: set[str] = set()
 
     @property
-    def begun_at(self) -> float:
+    def started_at(self) -> float:
         """When the provider was asked for what it answers; before, the agent waited for others."""
         return max(self.asked_at, self.progress.asked_at or 0.0)
 
-    def begun(self) -> None:
+    def start_writing(self) -> None:
         """The model has begun to write."""
         self.first_token_at = self.first_token_at or time.monotonic()
 
-    def withheld(self, call: AskedCall) -> bool:
+    def withhold(self, call: AskedCall) -> bool:
         """Whether a tool call of the reply is taken out of it."""
-        refused = self._trial.withheld(call)
+        refused = self._trial.withhold(call)
         if refused:
             self._refused.add(call.call_id)
         return refused
 
-    def answered(self, reply: ModelReply) -> None:
+    def answer(self, reply: ModelReply) -> None:
         """The model has answered."""
         if not self._trial.end(self):
             return
@@ -220,7 +220,7 @@ class MeteredCall:
         self._trial.ledger.settle(self.admission, least)
         self._write_down(reply, reply.usage)
 
-    def failed(self, why: str | MeasurementError) -> None:
+    def fail(self, why: str | MeasurementError) -> None:
         """There was no answer; an error is no fault of the agent."""
         if not self._trial.end(self, in_vain=isinstance(why, MeasurementError)):
             return
@@ -239,7 +239,7 @@ class MeteredCall:
         self._trial.recorder.answer(
             reply,
             usage,
-            asked_at=self.begun_at,
+            asked_at=self.started_at,
             answered_at=time.monotonic(),
             first_token_at=self.first_token_at,
             refused=refused,

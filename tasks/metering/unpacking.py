@@ -16,7 +16,7 @@ class UnknownEncodingError(ApiFormatError):
     """A request is packed as passgate cannot read it, which is no fault of the agent."""
 
 
-def unpacked(content: bytes, encodings: str) -> bytes:
+def unpack(content: bytes, encodings: str) -> bytes:
     """The body of a request by its `Content-Encoding`. Raises `ApiFormatError`."""
     for encoding in reversed([name.strip().lower() for name in encodings.split(",")]):
         if encoding not in {"", "identity"}:

@@ -11,7 +11,7 @@ from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import PriceTable, price_remedy
-from passgate.tasks.providers.endpoints import Provider, ResolvedEndpoint, resolved_endpoint
+from passgate.tasks.providers.endpoints import Provider, ResolvedEndpoint, resolve_endpoint
 from passgate.tasks.providers.probe import probe
 
 USUAL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
@@ -44,7 +44,7 @@ async def _endpoint(subject: str, provider: Provider, endpoint: Endpoint) -> Sym
         return Symptom(subject=subject, what=f"endpoint {provider}", state=state, found=found, remedy=remedy)
 
     try:
-        target = resolved_endpoint(provider, endpoint, os.environ)
+        target = resolve_endpoint(provider, endpoint, os.environ)
     except UsageError as error:
         return symptom(State.FAILED, str(error))
     answer = await probe(provider, target, seconds=PROBE_SECONDS)

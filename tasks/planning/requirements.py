@@ -16,7 +16,7 @@ from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan
-from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint, resolved_endpoints
+from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint, resolve_endpoints
 from passgate.tasks.providers.probe import Unreachable, reach
 from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 
@@ -47,7 +47,7 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
         check_agent(plan.agent, suites)
         make_llm_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
-        resolved_endpoints(plan.agent.upstreams, os.environ)
+        resolve_endpoints(plan.agent.upstreams, os.environ)
         # Trials on other machines check it there.
         if plan.policy.isolation == "required" and plan.request.runner_address is None:
             with temporary_folder("isolation") as folder:
@@ -87,7 +87,7 @@ def refuse_unreachable(agent: AgentSpec) -> None:
     for an unavailable provider.
     """
     for provider, endpoint in agent.own_endpoints:
-        target = resolved_endpoints(agent.upstreams, os.environ)[provider]
+        target = resolve_endpoints(agent.upstreams, os.environ)[provider]
         _refuse_missing_key(agent, endpoint, target)
         _refuse_target(provider, target)
     if agent.kind is AgentKind.HTTP:

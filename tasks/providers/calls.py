@@ -76,15 +76,15 @@ class CallProgress:
         """Whether the provider answers, or has been asked once and may still answer."""
         return self.stage is Stage.REST or (self.stage is Stage.ANSWER and not self.last_fault)
 
-    def in_words(self, what: Raw) -> Raw:
+    def message(self, what: Raw) -> Raw:
         """A message that says which provider cannot be had, why, and how often it was asked."""
         attempts = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
         return raw(f"the provider at {self.url}{via_proxy(self.url)} cannot be had: ", what, f" ({attempts})")
 
-    def in_words_at(self, moment: str) -> Raw:
+    def message_at(self, moment: str) -> Raw:
         """As `in_words`, of a call that was still waiting at some moment, as in `2 s were over`."""
         before = raw("; before, ", self.last_fault) if self.last_fault else ""
-        return self.in_words(raw(f"{moment} while it was waited for {self.stage}", before))
+        return self.message(raw(f"{moment} while it was waited for {self.stage}", before))
 
 
 @dataclass(slots=True)
@@ -188,7 +188,7 @@ def headers_back(raw: RawHeaders) -> dict[str, str]:
     return headers
 
 
-def without_secrets(text: str, sent: Iterable[tuple[bytes, bytes]]) -> str:
+def mask_secrets(text: str, sent: Iterable[tuple[bytes, bytes]]) -> str:
     """A text without the keys that a request carried."""
     for name, value in sent:
         if _SECRET_NAME.search(name.decode("ascii")):
@@ -198,6 +198,6 @@ def without_secrets(text: str, sent: Iterable[tuple[bytes, bytes]]) -> str:
     return text
 
 
-def masked(body: bytes, sent: Iterable[tuple[bytes, bytes]]) -> bytes:
+def mask_body(body: bytes, sent: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A body without the keys that a request carried."""
-    return without_secrets(body.decode("latin-1"), sent).encode("latin-1")
+    return mask_secrets(body.decode("latin-1"), sent).encode("latin-1")

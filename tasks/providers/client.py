@@ -19,8 +19,8 @@ from passgate.tasks.providers.calls import (
     ProviderCall,
     Stage,
     headers_back,
-    masked,
-    without_secrets,
+    mask_body,
+    mask_secrets,
 )
 from passgate.tasks.providers.concurrency import ConcurrencyLimiter
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
@@ -31,7 +31,7 @@ from passgate.tasks.providers.retries import (
     RetryPolicy,
     check_head,
     check_refusal,
-    document_of,
+    parse_reply,
 )
 from passgate.tasks.providers.wire import Wire, breakdowns, pieces
 
@@ -167,7 +167,7 @@ class Upstream:
             async with asyncio.timeout_at(call.deadline):
                 return await self._attempts(call, ask)
         except TimeoutError:
-            message = call.progress.in_words_at(f"{call.seconds:g} s were over")
+            message = call.progress.message_at(f"{call.seconds:g} s were over")
             raise UpstreamError(message, transient=True) from None
 
     async def _attempts(self, call: ProviderCall, ask: Callable[[ProviderCall], Awaitable[Found]]) -> Found:
@@ -201,7 +201,7 @@ class Upstream:
             body = await self._body(reply.response) if reply.refusal is None else reply.refusal
             status = reply.response.status
             check_head(status, reply.headers, "json")
-            answer = ProviderReply(status, reply.headers, body, document_of(status, body))
+            answer = ProviderReply(status, reply.headers, body, parse_reply(status, body))
             self._succeeded()
         return answer
 
@@ -227,7 +227,7 @@ class Upstream:
                 headers = headers_back(response.headers)
                 refusal = None
                 if response.status >= _CLIENT_ERROR:
-                    refusal = masked(await self._body(response), call.request.headers)
+                    refusal = mask_body(await self._body(response), call.request.headers)
                     check_refusal(response.status, headers, refusal)
                 yield _BegunReply(response, headers, refusal, epoch)
             finally:
@@ -257,24 +257,24 @@ class Upstream:
         return b"".join([piece async for piece in pieces(response, self._silence)])
 
     def _note(self, call: ProviderCall, fault: AttemptError, epoch: int) -> None:
-        call.progress.last_fault = quote(without_secrets(str(fault), call.request.headers), _LONGEST_FAULT)
+        call.progress.last_fault = quote(mask_secrets(str(fault), call.request.headers), _LONGEST_FAULT)
         if fault.overload:
             self._limiter.window.shrink(self._limiter.in_flight, epoch)
         if fault.alive:
-            self._breaker.succeeded()
+            self._breaker.record_success()
         else:
             self._failed(call.progress.last_fault, fault.silence)
 
     def _failed(self, what: Raw, silence: float) -> None:
-        if self._breaker.failed(what, silence):
+        if self._breaker.record_failure(what, silence):
             self._limiter.send_away()
 
     def _succeeded(self) -> None:
-        self._breaker.succeeded()
+        self._breaker.record_success()
         self._limiter.window.grow(self._limiter.in_flight)
 
     def _refusal(self, call: ProviderCall) -> UpstreamError:
         return self._error(call, self._breaker.reason, transient=False)
 
     def _error(self, call: ProviderCall, what: Raw, *, transient: bool) -> UpstreamError:
-        return UpstreamError(call.progress.in_words(what), transient=transient)
+        return UpstreamError(call.progress.message(what), transient=transient)

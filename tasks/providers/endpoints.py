@@ -66,7 +66,7 @@ class ResolvedEndpoint:
         return {self.key_header: f"Bearer {self.key}" if self.key_header == "authorization" else self.key}
 
 
-def resolved_endpoint(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
+def resolve_endpoint(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
     """Where a provider's APIs are: as the endpoint says, else OPENAI_BASE_URL and OPENAI_API_KEY or
     ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, else the provider itself. Raises `UsageError`.
     """
@@ -76,11 +76,11 @@ def resolved_endpoint(provider: str, endpoint: Endpoint, environment: Mapping[st
     return ResolvedEndpoint(base_url, environment.get(variable, ""), variable, known.key_header)
 
 
-def resolved_endpoints(upstreams: Upstreams, environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:
+def resolve_endpoints(upstreams: Upstreams, environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:
     """Where the calls of each provider's API go. Raises `UsageError`."""
     return {
-        "openai": resolved_endpoint("openai", upstreams.openai, environment),
-        "anthropic": resolved_endpoint("anthropic", upstreams.anthropic, environment),
+        "openai": resolve_endpoint("openai", upstreams.openai, environment),
+        "anthropic": resolve_endpoint("anthropic", upstreams.anthropic, environment),
     }
 
 

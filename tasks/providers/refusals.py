@@ -57,7 +57,7 @@ class Refusal:
     codes: frozenset[str]  # In lower case
 
     @classmethod
-    def of_reply(cls, status: int, body: bytes) -> "Refusal":
+    def from_reply(cls, status: int, body: bytes) -> "Refusal":
         """Read the body of an answer, of any shape."""
         text = body[:_MOST_READ].decode("utf-8", "replace")
         try:
@@ -67,7 +67,7 @@ class Refusal:
         return cls(status, text, frozenset(_codes(document)))
 
     @classmethod
-    def of_error(cls, error: Any) -> "Refusal":
+    def from_error(cls, error: Any) -> "Refusal":
         """Read the error that stands in a reply."""
         text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False, default=str)
         codes = frozenset(_codes(error))
@@ -75,7 +75,7 @@ class Refusal:
         return cls(status, text[:_MOST_READ], codes)
 
     @property
-    def is_out_of_money(self) -> bool:
+    def lacks_money(self) -> bool:
         """Whether the account has nothing left to pay with: another attempt comes to the same."""
         return bool(_NO_MONEY.search(self.text))
 
@@ -85,11 +85,11 @@ class Refusal:
         return self.status in _NOT_FOUND
 
     @property
-    def is_of_the_model(self) -> bool:
+    def names_model(self) -> bool:
         """Whether it is the model that does not exist."""
         return bool((_MODEL if self.is_not_found else _NO_MODEL).search(self.text))
 
-    def is_of_the_account(self, request: str) -> bool:
+    def blames_account(self, request: str) -> bool:
         """Whether the account, a filter or the region is the reason. Words that the request itself says, which a
         provider may repeat, are no reason.
         """
@@ -99,16 +99,16 @@ class Refusal:
         found = (match[0].lower() for words in (_NO_MONEY, _OF_THE_ACCOUNT) for match in words.finditer(self.text))
         return any(words not in said for words in found)
 
-    def is_of_the_request(self, request: str) -> bool:
+    def blames_request(self, request: str) -> bool:
         """Whether the request provokes it, whoever sends it."""
         told = self.status in _OF_REQUESTS or not self.codes.isdisjoint(_REQUEST_CODES)
-        return told and not self.is_of_the_account(request)
+        return told and not self.blames_account(request)
 
     def names(self, keys: Collection[str]) -> bool:
         """Whether it is about one of these keys of a request."""
         return any(re.search(rf"\b{re.escape(key)}\b", self.text) for key in keys)
 
-    def may_be_of_an_option(self, keys: Collection[str]) -> bool:
+    def may_blame_option(self, keys: Collection[str]) -> bool:
         """Whether a key of the request may be one that the provider does not know, one of these."""
         return bool(self.status in _OF_REQUESTS and keys and (self.names(keys) or _OPTION.search(self.text)))
 

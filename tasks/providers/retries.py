@@ -113,7 +113,7 @@ def check_refusal(status: int, headers: Mapping[str, str], body: bytes) -> None:
     """Raises `AttemptError` for an answer whose status may be gone at the next attempt."""
     if status in TRY_AGAIN or (status >= _SERVER_ERROR and status not in _NEVER_BETTER):
         pause = retry_after(headers, datetime.now(UTC))
-        final = pause is None and status == TOO_MANY and Refusal.of_reply(status, body).is_out_of_money
+        final = pause is None and status == TOO_MANY and Refusal.from_reply(status, body).lacks_money
         raise AttemptError(f"it answered {status}{_excerpt(body)}", status=status, asked_pause=pause, final=final)
 
 
@@ -131,7 +131,7 @@ def check_head(status: int, headers: Mapping[str, str], media_type: str) -> None
         raise AttemptError(f"it answered {status} with the content type {content_type!r}, which is not {media_type}")
 
 
-def document_of(status: int, body: bytes) -> Any:
+def parse_reply(status: int, body: bytes) -> Any:
     """The JSON document of an answer; `None` where an error has none.
 
     Raises `AttemptError` where a success has no JSON object.
@@ -183,12 +183,12 @@ class Breaker:
         self._next_probe = now + self._policy.probe_every
         return True
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """The provider answered."""
         self._failures = 0
         self._opened.clear()
 
-    def failed(self, what: Raw, silence: float = 0.0) -> bool:
+    def record_failure(self, what: Raw, silence: float = 0.0) -> bool:
         """The provider did not answer, or with nothing usable; whether this opens the breaker.
 
         `silence` is how many seconds it had said nothing before: so long it has been failing already.

@@ -78,7 +78,7 @@ class _Compared(NamedTuple):
         return ChangeKind.DELETED if self.new is None else ChangeKind.MODIFIED
 
 
-def files_of(workspace: Path) -> WorkspaceFiles:
+def list_files(workspace: Path) -> WorkspaceFiles:
     """List the files of a workspace, without the folders of tools. Symbolic links are listed and not followed."""
     entries: dict[str, _Entry] = {}
     unreadable: list[str] = []
@@ -95,7 +95,7 @@ def changes_since(before: WorkspaceFiles, workspace: Path, template: Path | None
 
     `template` is the folder that the workspace was copied from: the earlier content is read from there.
     """
-    after = files_of(workspace)
+    after = list_files(workspace)
     if not (before.is_whole and after.is_whole):
         return FileChanges(too_many_files=True)
     paths = _changed_paths(before, after)

@@ -45,11 +45,11 @@ async def run_process(
     variables = {**environment, _MARK: mark} if mark else dict(environment)
     starting = asyncio.ensure_future(_start(command, working_folder, variables, options, piped=bool(stdin)))
     try:
-        process = await to_its_end(starting)
+        process = await finish(starting)
     except asyncio.CancelledError:
         # The process may have been started all the same, and nobody else knows of it.
         if not starting.cancelled() and starting.exception() is None:
-            await to_its_end(asyncio.ensure_future(_end(starting.result(), mark, None)))
+            await finish(asyncio.ensure_future(_end(starting.result(), mark, None)))
         raise
     streams = _Streams(process, stdin)
     reading = asyncio.ensure_future(streams.drained())
@@ -60,7 +60,7 @@ async def run_process(
     except TimeoutError:
         timed_out = True
     finally:
-        await to_its_end(asyncio.ensure_future(_end(process, mark, reading)))
+        await finish(asyncio.ensure_future(_end(process, mark, reading)))
     stdout, stderr = (kept.text() for kept in streams.kept)
     return ProcessResult(
         exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
@@ -95,7 +95,7 @@ def _readable(options: Sequence[str]) -> Iterator[int]:
         yield file.fileno()
 
 
-async def to_its_end(task: "asyncio.Future[_Result]") -> _Result:
+async def finish(task: "asyncio.Future[_Result]") -> _Result:
     """The result of a task that has to come to its end, however often the one that waits for it is called off."""
     called_off = None
     while not task.done():

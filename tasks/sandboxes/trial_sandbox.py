@@ -172,7 +172,7 @@ class TrialSandbox:
             await asyncio.to_thread(self.restore)
         return result.model_copy(update={"stderr": result.stderr.replace(STARTED, "", 1)})
 
-    def changes_of_the_agent(self) -> FileChanges:
+    def agent_changes(self) -> FileChanges:
         """Restore the folders, and list the files of the workspace that changed since `before`."""
         self.restore()
         return changes_since(self.before, self.workspace, self.template)
@@ -194,7 +194,7 @@ def _existing(folder: Path, command: Sequence[str]) -> Path:
     return folder.resolve()
 
 
-def new_sandbox(folder: Path, template: Path | None, around: Surroundings, *, network: bool) -> TrialSandbox:
+def make_sandbox(folder: Path, template: Path | None, around: Surroundings, *, network: bool) -> TrialSandbox:
     """A sandbox in a folder that is not there yet; its workspace is a copy of the template."""
     sandbox = TrialSandbox(network=network, template=template, _folder=TrialFolder(folder), _around=around)
     if template is not None:

@@ -18,9 +18,9 @@ from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES, Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.sandboxes.changed_files import NO_FILES, files_of
+from passgate.tasks.sandboxes.changed_files import NO_FILES, list_files
 from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
-from passgate.tasks.sandboxes.trial_sandbox import INPUTS_FOLDER, Surroundings, TrialSandbox, new_sandbox, run_all
+from passgate.tasks.sandboxes.trial_sandbox import INPUTS_FOLDER, Surroundings, TrialSandbox, make_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Once, Workspaces
 
 SETUP_SECONDS = 300
@@ -76,7 +76,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            await self._prepared.give_up()
+            await self._prepared.cancel_unfinished()
             await self._workspaces.after_all()
         finally:
             await asyncio.shield(asyncio.to_thread(self.__exit__))
@@ -95,7 +95,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
             state = await self._workspaces.before_each(sandbox, task)
             try:
                 await run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
-                before = await asyncio.to_thread(files_of, sandbox.workspace) if sandbox.is_used else NO_FILES
+                before = await asyncio.to_thread(list_files, sandbox.workspace) if sandbox.is_used else NO_FILES
                 yield replace(sandbox, before=before)
             finally:
                 await self._workspaces.after_each(sandbox, task, state)
@@ -116,13 +116,15 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         files: Mapping[str, Path] = {}
         if not all(isinstance(message.content, str) for message in task.messages):
             inputs = folder / INPUTS_FOLDER
-            files = await asyncio.to_thread(bring_inputs, task.messages, self._suites_folder, inputs)
+            files = await asyncio.to_thread(copy_inputs, task.messages, self._suites_folder, inputs)
         return replace(sandbox, files=files, variables=task.workspace.environment if task.workspace else {})
 
     async def _place(self, folder: Path, template: Path | None, *, network: bool) -> TrialSandbox:
         if template is None:
-            return new_sandbox(folder, None, self._around, network=network)
-        copying = asyncio.ensure_future(asyncio.to_thread(new_sandbox, folder, template, self._around, network=network))
+            return make_sandbox(folder, None, self._around, network=network)
+        copying = asyncio.ensure_future(
+            asyncio.to_thread(make_sandbox, folder, template, self._around, network=network)
+        )
         try:
             return await asyncio.shield(copying)
         except asyncio.CancelledError:
@@ -150,7 +152,7 @@ def read_sandbox_file(folder: Path) -> SandboxFile:
         raise UsageError(f"{file}: not a sandbox description: {error}") from error
 
 
-def bring_inputs(messages: Sequence[TaskMessage], suites_folder: Path, folder: Path) -> dict[str, Path]:
+def copy_inputs(messages: Sequence[TaskMessage], suites_folder: Path, folder: Path) -> dict[str, Path]:
     """Copy the files and images that messages name into a folder; where each lies. Raises `MeasurementError`."""
     placed: dict[str, Path] = {}
     blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]

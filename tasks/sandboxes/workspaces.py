@@ -25,8 +25,8 @@ from passgate.tasks.sandboxes.processes import run_process
 from passgate.tasks.sandboxes.trial_sandbox import (
     Surroundings,
     TrialSandbox,
+    make_sandbox,
     minimal_environment,
-    new_sandbox,
     refuse_failure,
 )
 
@@ -82,7 +82,7 @@ class Once(Generic[_Result]):
         # A trial that is called off while it waits must not stop what others wait for.
         return await asyncio.shield(self._begun[key])
 
-    async def give_up(self) -> list[_Result | BaseException]:
+    async def cancel_unfinished(self) -> list[_Result | BaseException]:
         """Stop what is still being prepared; what the others came to."""
         for begun in self._begun.values():
             begun.cancel()
@@ -105,9 +105,9 @@ class Repositories:
     async def check_out(self, repository: Repository, workspace: Path) -> None:
         """Bring a repository into a workspace at the commit that it says. Raises `MeasurementError`."""
         place = _place_in(workspace, repository.path)
-        address = address_of(repository.repo, self._suites_folder)
+        address = git_address(repository.repo, self._suites_folder)
         mirror = await self._mirrors.get(address, partial(self._clone, address))
-        name = shown(repository.repo)
+        name = hide_credentials(repository.repo)
         commit = await self._commit(repository, mirror, name)
         branch = await self._branch(repository, mirror)
         await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
@@ -124,9 +124,9 @@ class Repositories:
         mirror = self._folder / digest_of(address)[:16]
         await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True)
         clone = ["clone", "--quiet", "--bare", "--template=", "--", address, str(mirror)]
-        await self._git(clone, self._folder, shown(address))
+        await self._git(clone, self._folder, hide_credentials(address))
         # Checkouts fetch commits by their hashes, and those before them have no branch.
-        await self._git(["config", "uploadpack.allowAnySHA1InWant", "true"], mirror, shown(address))
+        await self._git(["config", "uploadpack.allowAnySHA1InWant", "true"], mirror, hide_credentials(address))
         return mirror
 
     async def _commit(self, repository: Repository, mirror: Path, name: str) -> str:
@@ -172,7 +172,7 @@ class Repositories:
             return await run(["git", *_SETTINGS, *arguments], seconds=GIT_SECONDS, stdin=stdin)
 
 
-def address_of(repo: str, suites_folder: Path) -> str:
+def git_address(repo: str, suites_folder: Path) -> str:
     """What git is given: a URL as it is, the path of a folder, `owner/name` of GitHub. Raises `MeasurementError`."""
     if _REMOTE.match(repo):
         return repo
@@ -184,7 +184,7 @@ def address_of(repo: str, suites_folder: Path) -> str:
     raise MeasurementError(f"the repository {repo!r} is no URL, no folder and no OWNER/NAME of GitHub")
 
 
-def shown(address: str) -> str:
+def hide_credentials(address: str) -> str:
     """An address without the name and the password that may stand in it."""
     return _CREDENTIALS.sub(r"\1", address)
 
@@ -224,7 +224,7 @@ class Workspaces:
             template = (self._suites_folder / workspace.template).resolve()
         if template is not None and not template.is_dir():
             raise MeasurementError(f"the workspace's template {workspace.template} is no folder")
-        sandbox = await asyncio.to_thread(new_sandbox, folder, template, self._around, network=True)
+        sandbox = await asyncio.to_thread(make_sandbox, folder, template, self._around, network=True)
         await _refuse_missing(workspace, sandbox)  # first: the clone of a repository may take minutes
         for repository in workspace.repos:
             await self._repositories.check_out(repository, sandbox.workspace)
@@ -246,7 +246,7 @@ class Workspaces:
 
     async def after_all(self) -> None:
         """Run the last hook of every workspace that was prepared; what is still being prepared is given up."""
-        for prepared in await self._prepared.give_up():
+        for prepared in await self._prepared.cancel_unfinished():
             if not isinstance(prepared, BaseException):
                 await self._run_last_hooks("after_all", prepared)
 

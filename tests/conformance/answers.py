@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from passgate.tasks.agents.commands import transcript_of_agentv
+from passgate.tasks.agents.commands import agentv_transcript
 from passgate.tasks.model.messages import MessageCall
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
@@ -78,6 +78,6 @@ _ALIASES: Final = {
 def _scripted(value: Any) -> Transcript:
     if isinstance(value, dict) and "__exit" in value:
         return Transcript(complete=False)
-    transcript = transcript_of_agentv(value if isinstance(value, str) else json.dumps(value))
+    transcript = agentv_transcript(value if isinstance(value, str) else json.dumps(value))
     milliseconds = value.get("duration_ms") if isinstance(value, dict) else None
     return transcript.model_copy(update={"wall_time_seconds": (milliseconds or 0) / 1000})

@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.agents import agent_class, http, http_templates, openai
 from passgate.tasks.agents.cli import _ANNOUNCED
-from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS, transcript_of_agentv
+from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS, agentv_transcript
 from passgate.tasks.agents.tools import RecordedTools
 from passgate.tasks.formats.loading import load_prices
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
@@ -52,7 +52,7 @@ def test_the_placeholders_and_the_output_of_agentv() -> None:
     assert cells(table(text, "key")) == list(examples)
     for left_out in ("output", "output_messages"):
         document = {key: value for key, value in examples.items() if key not in {left_out, "text"}}
-        transcript = transcript_of_agentv(json.dumps(document))
+        transcript = agentv_transcript(json.dumps(document))
         assert (transcript.end, transcript.output) == (EndReason.CRASHED, "c")
         assert (transcript.usage.tokens_cached, transcript.usage.cost_usd) == (1, 0.5)
         assert set(call) <= code_in(text)

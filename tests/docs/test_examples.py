@@ -13,7 +13,7 @@ import yaml
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.agents.http import read_reply as read_http_reply
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.transcripts import transcript_of
+from passgate.tasks.agents.transcripts import read_transcript
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.judges.asking import read_reply
 from passgate.tasks.model.agent import HttpOptions
@@ -47,7 +47,7 @@ def test_yaml_examples_say_what_they_are_and_are_valid(block: Block, tmp_path: P
 def test_json_examples_are_transcripts_or_replies(block: Block) -> None:
     document = json.loads(block.text)
     if "messages" in document:
-        assert transcript_of(document).complete
+        assert read_transcript(document).complete
         written_by_passgate = WRITTEN_BY_PASSGATE | own_names(FileChanges)
         assert own_names(Transcript) - written_by_passgate <= set(re.findall(r'"(\w+)":', block.text))
     elif block.page == "docs/agents.md":
@@ -72,7 +72,7 @@ async def test_python_agents_run(block: Block, tmp_path: Path) -> None:
             names["answer"](attempt)
         assert raised.value.transient
     else:
-        assert transcript_of(await names["answer"](attempt)).output
+        assert read_transcript(await names["answer"](attempt)).output
 
 
 @pytest.mark.parametrize("block", blocks("python", page="docs/history.md"))

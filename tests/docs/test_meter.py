@@ -9,7 +9,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers import refusals, retries
-from passgate.tasks.providers.endpoints import PROVIDERS, resolved_endpoint
+from passgate.tasks.providers.endpoints import PROVIDERS, resolve_endpoint
 from tests.docs.pages import PAGES, code_in, rows, section
 from tests.meters import open_served_meter
 from tests.upstream import ScriptedUpstream
@@ -27,9 +27,9 @@ async def test_what_agents_get_and_what_the_meter_takes() -> None:
                 assert name.endswith("_KEY") == (trial.variables[name] in code_in(gets))
     outside = {name: f"http://{name}" for name, (_, takes) in variables.items() if takes}
     for provider in PROVIDERS:
-        prefix, taken = provider.upper(), resolved_endpoint(provider, Endpoint(), outside)
+        prefix, taken = provider.upper(), resolve_endpoint(provider, Endpoint(), outside)
         assert (taken.base_url, taken.key) == (f"http://{prefix}_BASE_URL", f"http://{prefix}_API_KEY")
-        assert f"`{resolved_endpoint(provider, Endpoint(), {}).base_url}`" in variables[f"{prefix}_BASE_URL"][1]
+        assert f"`{resolve_endpoint(provider, Endpoint(), {}).base_url}`" in variables[f"{prefix}_BASE_URL"][1]
 
 
 async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: ScriptedUpstream) -> None:

@@ -108,7 +108,7 @@ async def test_client_libraries_reach_it_through_the_meter_by_every_api(agent: S
     async with open_served_meter(spec, load_prices(GATES), CostCap(None)) as meter:
         with meter.trial(Budgets(), lambda call: False) as trial:
             said = await agent(trial, {}, "one, two, three, four, five,")
-            transcript = (await trial.transcript(Transcript())).checked()
+            transcript = (await trial.transcript(Transcript())).result()
     (step,) = transcript.steps
     assert said == step.content != ""
     assert step.model == MODEL

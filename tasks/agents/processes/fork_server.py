@@ -31,7 +31,7 @@ from typing import Any, Final
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.processes.messages import STARTED, TurnReply, TurnRequest
 from passgate.tasks.agents.processes.process_tree import fork_with_keeper
-from passgate.tasks.agents.transcripts import LONGEST_DETAIL, ended, sendable, transcript_of
+from passgate.tasks.agents.transcripts import LONGEST_DETAIL, no_answer, read_transcript, sendable
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Message
 
@@ -202,13 +202,13 @@ def _answer(request: TurnRequest, load: Callable[[], AgentFunction], runner: asy
     except MeasurementError as error:
         return TurnReply(transcript=None, message=sendable(str(error)), transient=error.transient)
     except ImportProblemError as error:
-        return TurnReply(transcript=ended(EndReason.CRASHED, f"the agent {error}", said))
+        return TurnReply(transcript=no_answer(EndReason.CRASHED, f"the agent {error}", said))
     except BaseException as error:  # noqa: BLE001 - whatever the agent raises is how its turn has ended
-        return TurnReply(transcript=ended(EndReason.CRASHED, short_traceback(error), said))
+        return TurnReply(transcript=no_answer(EndReason.CRASHED, short_traceback(error), said))
     try:
-        return TurnReply(transcript=transcript_of(answer))
+        return TurnReply(transcript=read_transcript(answer))
     except MeasurementError as error:
-        return TurnReply(transcript=ended(EndReason.UNREADABLE, sendable(str(error))[:LONGEST_DETAIL], said))
+        return TurnReply(transcript=no_answer(EndReason.UNREADABLE, sendable(str(error))[:LONGEST_DETAIL], said))
 
 
 def _flush() -> None:

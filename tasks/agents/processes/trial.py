@@ -12,10 +12,10 @@ from passgate.tasks.agents.processes.messages import MAX_REPLY_BYTES, STARTED, T
 from passgate.tasks.agents.processes.server import ForkServer, TrialConnections, process_end
 from passgate.tasks.agents.transcripts import (
     MAX_TRANSCRIPT_BYTES,
-    ended,
     first_problem,
+    no_answer,
+    read_transcript,
     refuse_endless,
-    transcript_of,
 )
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.quotes import end
@@ -133,7 +133,7 @@ class TrialProcess:
         Raises `MeasurementError` if the agent did.
         """
         said = (Message(role="user", content=request.attempt.prompt),)
-        reply: TurnReply | Transcript = ended(EndReason.TIMED_OUT, said=said)
+        reply: TurnReply | Transcript = no_answer(EndReason.TIMED_OUT, said=said)
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -146,9 +146,9 @@ class TrialProcess:
                 raise MeasurementError(reply.message, transient=reply.transient)
             try:
                 # The agent's own code may have written the reply.
-                reply = transcript_of(reply.transcript)
+                reply = read_transcript(reply.transcript)
             except MeasurementError as error:
-                reply = ended(EndReason.UNREADABLE, str(error), said)
+                reply = no_answer(EndReason.UNREADABLE, str(error), said)
         printed = self._printed.take()
         return reply.model_copy(update={"printed": printed}) if printed else reply
 
@@ -159,18 +159,18 @@ class TrialProcess:
             await self._writer.drain()
             line = await self._reader.readuntil()
         except asyncio.LimitOverrunError:
-            return ended(EndReason.OUTPUT_LIMIT, f"it gave more than {MAX_TRANSCRIPT_BYTES // 2**20} MiB", said)
+            return no_answer(EndReason.OUTPUT_LIMIT, f"it gave more than {MAX_TRANSCRIPT_BYTES // 2**20} MiB", said)
         except (asyncio.IncompleteReadError, OSError):
             await asyncio.wait({self._ended})
             if self._printed.is_too_much:
-                return ended(EndReason.OUTPUT_LIMIT, said=said)
-            return ended(EndReason.CRASHED, f"{process_end(self._ended.result())} before it gave an answer", said)
+                return no_answer(EndReason.OUTPUT_LIMIT, said=said)
+            return no_answer(EndReason.CRASHED, f"{process_end(self._ended.result())} before it gave an answer", said)
         try:
             refuse_endless(line)
             return TurnReply.model_validate_json(line)
         except ValueError as error:
             problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
-            return ended(EndReason.CRASHED, f"what it gave cannot be read: {problem}", said)
+            return no_answer(EndReason.CRASHED, f"what it gave cannot be read: {problem}", said)
 
     def kill(self) -> None:
         """End the process and all that it started; `end` waits until none is left."""

@@ -1,6 +1,6 @@
 """What earlier attempts at a batch have left in the journal: a lost worker's batch is run again, its trials are not."""
 
-from passgate.tasks.agents.starts import that_count
+from passgate.tasks.agents.starts import counted_trials
 from passgate.tasks.execution.distributed.orders import read_released
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOutcome, Released
@@ -19,7 +19,7 @@ class EarlierAttempts:
         """What an earlier attempt has given back."""
         self.keys = {*((one.trial.task_id, one.trial.trial) for one in own), *self.released.trials}
         """The trials that this batch need not run any more."""
-        self.finished = that_count([*others, *own])
+        self.finished = counted_trials([*others, *own])
         """What says something of the agent."""
         self.spent = sum(one.trial.cost - paid.get((one.trial.task_id, one.trial.trial), 0.0) for one in own)
         """US dollars."""

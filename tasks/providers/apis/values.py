@@ -85,7 +85,7 @@ def provider_error(error: Any) -> ReplyError:
     """The error to raise for what a reply or an event has as its `error`, of any shape."""
     message = error.get("message") if isinstance(error, dict) else error
     said = clean(message) if isinstance(message, str) and message else "an error without a message"
-    return ReplyError(f"the provider says: {said}", Refusal.of_error(error))
+    return ReplyError(f"the provider says: {said}", Refusal.from_error(error))
 
 
 def clean(text: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.chat_messages import MAX_IMAGE_BYTES, asked_messages
+from passgate.tasks.agents.chat_messages import MAX_IMAGE_BYTES, task_chat
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.messages import MessageCall, TaskMessage
 
@@ -26,7 +26,7 @@ def asking(*calls: dict[str, Any], content: str = "") -> TaskMessage:
 
 def test_texts_stay_texts() -> None:
     texts = [("system", "Be kind."), ("user", "Hello."), ("assistant", "Hi."), ("user", "Go on.")]
-    assert asked_messages([message(*text) for text in texts], {}) == [
+    assert task_chat([message(*text) for text in texts], {}) == [
         {"role": role, "content": content} for role, content in texts
     ]
 
@@ -39,7 +39,7 @@ def test_blocks_of_a_user_are_parts() -> None:
         {"type": "image", "value": "data:image/png;base64,AAAA"},
         {"type": "image", "value": "https://host/a.png"},
     ]
-    (asked,) = asked_messages([message("user", blocks)], {})
+    (asked,) = task_chat([message("user", blocks)], {})
     assert asked["content"] == [
         {"type": "text", "text": "Look:"},
         {"type": "text", "text": '<file path="docs/a.md">\n# A\n</file>'},
@@ -51,7 +51,7 @@ def test_blocks_of_a_user_are_parts() -> None:
 
 def test_blocks_of_others_are_one_text() -> None:
     blocks = [{"type": "text", "value": "a"}, {"type": "image", "value": "b.png"}]
-    (asked,) = asked_messages([message("system", blocks)], {})
+    (asked,) = task_chat([message("system", blocks)], {})
     assert asked == {"role": "system", "content": "a\n\n[image: b.png]"}
 
 
@@ -61,7 +61,7 @@ def test_blocks_of_others_are_one_text() -> None:
 def test_an_image_is_sent_as_it_is(tmp_path: Path, name: str, kind: str) -> None:
     content = bytes(range(256))
     (tmp_path / "image").write_bytes(content)
-    (asked,) = asked_messages([message("user", [{"type": "image", "value": name}])], {name: tmp_path / "image"})
+    (asked,) = task_chat([message("user", [{"type": "image", "value": name}])], {name: tmp_path / "image"})
     (part,) = asked["content"]
     head, _, encoded = part["image_url"]["url"].partition(",")
     assert head == f"data:image/{kind};base64"
@@ -85,12 +85,12 @@ def sized(size: int) -> Callable[[Path], None]:
 def test_an_image_that_cannot_be_sent(tmp_path: Path, name: str, make: Any, what: str) -> None:
     make(tmp_path / name)
     with pytest.raises(MeasurementError, match=what):
-        asked_messages([message("user", [{"type": "image", "value": name}])], {name: tmp_path / name})
+        task_chat([message("user", [{"type": "image", "value": name}])], {name: tmp_path / name})
 
 
 def test_an_image_of_the_largest_size(tmp_path: Path) -> None:
     sized(MAX_IMAGE_BYTES)(tmp_path / "a.png")
-    assert asked_messages([message("user", [{"type": "image", "value": "a.png"}])], {"a.png": tmp_path / "a.png"})
+    assert task_chat([message("user", [{"type": "image", "value": "a.png"}])], {"a.png": tmp_path / "a.png"})
 
 
 def answer(content: Any, **more: Any) -> TaskMessage:
@@ -99,7 +99,7 @@ def answer(content: Any, **more: Any) -> TaskMessage:
 
 def told(messages: list[TaskMessage]) -> Iterator[str | None]:
     """What is said, each call and each answer after the number of its call."""
-    asked = asked_messages(messages, {})
+    asked = task_chat(messages, {})
     ids = [call["id"] for one in asked for call in one.get("tool_calls", ())]
     assert len(set(ids)) == len(ids)
     for one in asked:
@@ -151,7 +151,7 @@ anything = st.one_of(
 @given(st.lists(anything))
 def test_every_call_is_answered_at_once_and_every_answer_asked_for(messages: list[TaskMessage]) -> None:
     waiting: set[str] = set()
-    asked = json.loads(json.dumps(asked_messages(messages, {})))
+    asked = json.loads(json.dumps(task_chat(messages, {})))
     assert sum(one["role"] == "tool" for one in asked) >= sum(len(message.tool_calls) for message in messages)
     for one in asked:
         if one["role"] == "tool":

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tests.builders import a_task, a_trial
 
-from passgate.tasks.agents.starts import ENOUGH, Starts, that_count
+from passgate.tasks.agents.starts import ENOUGH, Starts, counted_trials
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.run import BatchOutcome
 from passgate.tasks.model.transcript import EndReason, Transcript
@@ -26,7 +26,7 @@ OF_ANOTHER_RUN = finished(EndReason.COMPLETED, TrialStatus.PASSED, reused_from="
 
 def starts_of(trials: Sequence[FinishedTrial], earlier: Sequence[FinishedTrial] = ()) -> Starts:
     starts = Starts()
-    starts.carry_on(earlier)
+    starts.resume(earlier)
     for trial in trials:
         starts.add(trial)
     return starts
@@ -68,5 +68,5 @@ def test_a_run_stops_after_its_first_trials_that_need_an_unknown_price() -> None
 
 
 def test_trials_of_a_command_that_was_wrong_do_not_count() -> None:
-    assert that_count([NOT_STARTED, NOT_MEASURED, NOT_STARTED]) == [NOT_MEASURED]
-    assert that_count([NOT_STARTED, STARTED]) == [NOT_STARTED, STARTED]
+    assert counted_trials([NOT_STARTED, NOT_MEASURED, NOT_STARTED]) == [NOT_MEASURED]
+    assert counted_trials([NOT_STARTED, STARTED]) == [NOT_STARTED, STARTED]

@@ -16,22 +16,22 @@ from passgate.tasks.agents.transcripts import (
     excerpt,
     missing_key,
     read_json,
+    read_transcript,
     read_transcript_file,
-    transcript_of,
 )
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 
 def test_a_text_is_an_answer() -> None:
-    assert transcript_of("a\ud800b") == Transcript(
+    assert read_transcript("a\ud800b") == Transcript(
         messages=(Message(role="assistant", content="a?b"),), output="a?b", complete=False
     )
 
 
 def test_a_transcript_is_one() -> None:
     given = Transcript(output="yes")
-    assert transcript_of(given) is given
+    assert read_transcript(given) is given
 
 
 def test_the_last_words_are_the_answer_unless_it_is_given() -> None:
@@ -41,9 +41,9 @@ def test_the_last_words_are_the_answer_unless_it_is_given() -> None:
         {"role": "assistant", "tool_calls": [{"tool": "a"}]},
         {"role": "user", "content": "thanks"},
     ]
-    assert transcript_of({"messages": messages}).output == "last"
-    assert transcript_of({"messages": messages, "output": "given"}).output == "given"
-    assert transcript_of({"messages": []}).output == ""
+    assert read_transcript({"messages": messages}).output == "last"
+    assert read_transcript({"messages": messages, "output": "given"}).output == "given"
+    assert read_transcript({"messages": []}).output == ""
 
 
 ASKED = {"role": "user", "content": "What is the state of order 17?"}
@@ -84,7 +84,7 @@ OF_APIS = {
 @pytest.mark.parametrize("api", OF_APIS)
 @pytest.mark.parametrize("is_list", [False, True])
 def test_messages_of_an_api_are_a_transcript(api: str, is_list: bool) -> None:
-    transcript = transcript_of(OF_APIS[api] if is_list else {"messages": OF_APIS[api]})
+    transcript = read_transcript(OF_APIS[api] if is_list else {"messages": OF_APIS[api]})
     assert [message.role for message in transcript.messages] == ["system", "user", "assistant", "assistant"]
     (call,) = transcript.tool_calls
     assert (call.tool, call.arguments, call.result) == ("get_order", {"order": 17}, "shipped")
@@ -110,7 +110,7 @@ ODD = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="
 )
 def test_anything_else_is_none(value: Any, what: str) -> None:
     with pytest.raises(MeasurementError, match=what):
-        transcript_of(value)
+        read_transcript(value)
 
 
 def test_there_may_be_no_file(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ class Metered:
 
     async def transcript(self, reported: Transcript | None = None) -> Transcript:
         """The trial's transcript. Raises its error."""
-        return (await self.trial.transcript(reported or Transcript())).checked()
+        return (await self.trial.transcript(reported or Transcript())).result()
 
 
 QUICK = RetryPolicy(

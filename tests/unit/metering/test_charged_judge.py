@@ -43,14 +43,6 @@ async def test_every_answer_is_paid_for_and_without_money_nobody_is_asked() -> N
         await judge.reply(REQUEST)
 
 
-async def test_forty_questions_at_once_stay_within_the_cap() -> None:
-    cost_cap = CostCap(0.045)
-    judge = ChargedLlmJudge(Oracle(), CENT, cost_cap)
-    replies = await asyncio.gather(*(judge.reply(REQUEST) for _ in range(40)), return_exceptions=True)
-    assert [isinstance(reply, JudgeReply) for reply in replies] == [True] * 4 + [False] * 36
-    assert cost_cap.spent == pytest.approx(0.04)
-
-
 async def test_an_answer_that_did_not_come_costs_nothing() -> None:
     cost_cap = CostCap(1.0)
     with pytest.raises(MeasurementError, match="down"):

@@ -1,6 +1,6 @@
 import pytest
 
-from passgate.tasks.providers.calls import headers_back, headers_out, without_secrets
+from passgate.tasks.providers.calls import headers_back, headers_out, mask_secrets
 
 FIXED = [(b"host", b"models.example")]
 
@@ -52,4 +52,4 @@ def test_headers_of_an_answer_have_lower_case_names() -> None:
 def test_every_key_that_was_sent_is_masked() -> None:
     sent = [(b"authorization", b"Bearer sk-12345678"), (b"x-goog-api-key", b"AIza1234"), (b"accept", b"anything")]
     text = "sk-12345678 and AIza1234 want anything"
-    assert without_secrets(text, sent) == "*** and *** want anything"
+    assert mask_secrets(text, sent) == "*** and *** want anything"

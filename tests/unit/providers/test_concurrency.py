@@ -83,18 +83,6 @@ async def test_a_cancelled_call_takes_no_turn_and_loses_none(at_once: bool) -> N
     assert await asyncio.wait_for(turns.enter(2), LIMIT)
 
 
-async def test_a_smaller_window_lets_nobody_in_until_enough_have_left() -> None:
-    turns = full(4)
-    turns.window.shrink(turns.in_flight, 0)
-    waiting = asyncio.create_task(turns.enter(1))
-    for left in (3, 2):
-        turns.leave()
-        await settled()
-        assert (turns.in_flight, waiting.done()) == (left, False)
-    turns.leave()
-    assert await waiting
-
-
 @pytest.mark.parametrize("held", [(LONG, LONG / 2), (LONG / 2, LONG)])
 async def test_nobody_is_let_in_while_turns_are_held(held: tuple[float, float], clock: LoopClock) -> None:
     turns = ConcurrencyLimiter()
@@ -107,15 +95,3 @@ async def test_nobody_is_let_in_while_turns_are_held(held: tuple[float, float], 
     clock.forward(LONG * 0.25)
     assert await asyncio.wait_for(waiting, LIMIT)
     assert await asyncio.wait_for(turns.enter(2), LIMIT)
-
-
-async def test_everyone_who_waits_can_be_sent_away() -> None:
-    turns = full(2)
-    turns.hold(600)
-    waiting = [asyncio.create_task(turns.enter(age)) for age in range(50)]
-    await settled()
-    turns.send_away()
-    assert await asyncio.gather(*waiting) == [False] * 50
-    turns.leave()
-    assert await asyncio.wait_for(turns.enter(51), LIMIT)
-    assert turns.in_flight == 2

@@ -2,7 +2,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.agent import Endpoint
-from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolved_endpoint
+from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolve_endpoint
 
 ENVIRONMENT = {
     "OPENAI_BASE_URL": "https://openai.example/v1/",
@@ -30,7 +30,7 @@ def test_the_usual_variables_say_where_a_provider_is(
     provider: tuple[str, str, str], environment: dict[str, str], url: str, key: str
 ) -> None:
     name, key_variable, header = provider
-    found = resolved_endpoint(name, Endpoint(), environment)
+    found = resolve_endpoint(name, Endpoint(), environment)
     assert found == ResolvedEndpoint(url, key, key_variable, header)
     assert "sk-" not in repr(found)
     assert found.key_headers == ({header: f"Bearer {key}" if name == "openai" else key} if key else {})
@@ -38,9 +38,9 @@ def test_the_usual_variables_say_where_a_provider_is(
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_the_endpoint_of_the_agent_goes_first(provider: str) -> None:
-    target = resolved_endpoint(provider, OWN, ENVIRONMENT)
+    target = resolve_endpoint(provider, OWN, ENVIRONMENT)
     assert (target.base_url, target.key, target.key_variable) == (OWN.base_url, "sk-team", "TEAM_KEY")
-    assert resolved_endpoint(provider, Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
+    assert resolve_endpoint(provider, Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_address_that_holds_a_password_is_refused_without_showing_it() -> Non
 @pytest.mark.parametrize("key", ["a\nb", "a\x00", "schlüssel", "sk-\N{ZERO WIDTH SPACE}x"])
 def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(UsageError, match="the value of OPENAI_API_KEY holds characters") as caught:
-        resolved_endpoint("openai", Endpoint(), {"OPENAI_API_KEY": key})
+        resolve_endpoint("openai", Endpoint(), {"OPENAI_API_KEY": key})
     assert key not in str(caught.value)
 
 

@@ -40,7 +40,7 @@ def anthropic(message: str, kind: str = "invalid_request_error") -> bytes:
     ids=str,
 )
 def test_what_the_account_the_filter_or_the_server_does_is_not_of_the_request(status: int, body: bytes) -> None:
-    assert not Refusal.of_reply(status, body).is_of_the_request(REQUEST)
+    assert not Refusal.from_reply(status, body).blames_request(REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_the_account_the_filter_or_the_server_does_is_not_of_the_request(st
     ids=lambda value: str(value)[:60],
 )
 def test_what_the_request_provokes_is_of_the_request(status: int, body: bytes) -> None:
-    assert Refusal.of_reply(status, body).is_of_the_request(REQUEST)
+    assert Refusal.from_reply(status, body).blames_request(REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -76,11 +76,11 @@ def test_what_the_request_provokes_is_of_the_request(status: int, body: bytes) -
     ],
 )
 def test_errors_inside_replies_are_told_apart_by_their_codes(error: object, is_of_the_request: bool) -> None:
-    assert Refusal.of_error(error).is_of_the_request(REQUEST) is is_of_the_request
+    assert Refusal.from_error(error).blames_request(REQUEST) is is_of_the_request
 
 
 @pytest.mark.parametrize(
-    ("body", "is_out_of_money"),
+    ("body", "lacks_money"),
     [
         (openai("You exceeded your current quota", "insufficient_quota", "insufficient_quota"), True),
         (openai("Your account is suspended due to insufficient balance", kind="exceeded_current_quota_error"), True),
@@ -89,5 +89,5 @@ def test_errors_inside_replies_are_told_apart_by_their_codes(error: object, is_o
         (b'{"error": {"status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota"}}', False),
     ],
 )
-def test_an_account_without_money_is_told_from_one_that_asks_too_often(body: bytes, is_out_of_money: bool) -> None:
-    assert Refusal.of_reply(429, body).is_out_of_money is is_out_of_money
+def test_an_account_without_money_is_told_from_one_that_asks_too_often(body: bytes, lacks_money: bool) -> None:
+    assert Refusal.from_reply(429, body).lacks_money is lacks_money

@@ -64,13 +64,6 @@ async def test_a_proxy_of_the_environment_is_used_but_not_before_this_machine(
     assert (await send(connect())).status == 200
 
 
-async def test_an_upstream_closes_itself_as_a_context(provider, connect) -> None:
-    async with connect() as upstream:
-        assert upstream.name == f"127.0.0.1:{provider.port}"
-        await send(upstream)
-    assert upstream._wire._idle == []
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [

@@ -12,7 +12,7 @@ from tests.unit.sandboxes.conftest import sh
 
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges
 from passgate.tasks.sandboxes import changed_files
-from passgate.tasks.sandboxes.changed_files import MOST_DIFF, MOST_FILES, MOST_LINES, changes_since, files_of
+from passgate.tasks.sandboxes.changed_files import MOST_DIFF, MOST_FILES, MOST_LINES, changes_since, list_files
 
 Change = Callable[[Path], object]
 Changed = Callable[[Change], FileChanges]
@@ -35,7 +35,7 @@ def changed(template: Path, tmp_path: Path) -> Changed:
     def _changed(change: Change) -> FileChanges:
         workspace = tmp_path / "workspace"
         shutil.copytree(template, workspace, symlinks=True)
-        before = files_of(workspace)
+        before = list_files(workspace)
         change(workspace)
         return changes_since(before, workspace, template)
 
@@ -147,7 +147,7 @@ def test_a_file_whose_earlier_content_is_not_known_has_no_diff(template: Path, t
     shutil.copytree(template, workspace)
     (workspace / "README.md").write_text("by the reset\n")
     (workspace / "by-the-reset").write_text("x\n")
-    before = files_of(workspace)
+    before = list_files(workspace)
     (workspace / "README.md").write_text("by the agent\n")
     (workspace / "by-the-reset").unlink()
 
@@ -199,11 +199,11 @@ def test_nothing_is_said_of_a_folder_that_cannot_be_listed(changed: Changed) -> 
 async def test_what_the_reset_did_is_no_change_of_the_agent(isolation: str, describe, sandbox_of) -> None:
     describe(description="reset: ['echo reset > by-the-reset']\n")
     async with sandbox_of(a_task(sandbox="notes", reset=("echo task > by-the-task",))) as sandbox:
-        assert sandbox.changes_of_the_agent() == FileChanges()
+        assert sandbox.agent_changes() == FileChanges()
         await sh(sandbox.for_the_agent, "echo agent >> README.md; echo x > notes.txt")
-        changes = sandbox.changes_of_the_agent()
+        changes = sandbox.agent_changes()
         shutil.rmtree(sandbox.workspace)
-        gone = sandbox.changes_of_the_agent()
+        gone = sandbox.agent_changes()
         assert sandbox.workspace.is_dir()
     kinds = {file.path: file.change for file in changes.files}
     assert kinds == {"README.md": ChangeKind.MODIFIED, "notes.txt": ChangeKind.ADDED}

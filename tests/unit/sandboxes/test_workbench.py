@@ -17,7 +17,7 @@ from tests.waiting import until
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, minimal_environment, new_sandbox
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, make_sandbox, minimal_environment
 from passgate.tasks.sandboxes.workbench import Workbench, read_sandbox_file
 
 NOTES = a_task(sandbox="notes")
@@ -278,9 +278,9 @@ async def test_a_folder_goes_only_when_nothing_is_copied_to_it(describe, workben
     def slowly(*arguments: object, **options: object) -> TrialSandbox:
         begun.set()
         may_go_on.wait(240)
-        return new_sandbox(*arguments, **options)
+        return make_sandbox(*arguments, **options)
 
-    monkeypatch.setattr("passgate.tasks.sandboxes.workbench.new_sandbox", slowly)
+    monkeypatch.setattr("passgate.tasks.sandboxes.workbench.make_sandbox", slowly)
     workbench = await workbench_of().__aenter__()
     await call_off(trial(workbench), begun.is_set)
     closing = asyncio.create_task(workbench.__aexit__())

@@ -11,7 +11,7 @@ from tests.builders import a_task
 from tests.unit.sandboxes.conftest import sh
 
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.sandboxes.workspaces import address_of, shown
+from passgate.tasks.sandboxes.workspaces import git_address, hide_credentials
 
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")
 TEXTS = ["first", "second", "third", "beside"]
@@ -232,8 +232,12 @@ async def test_nobody_is_asked_for_a_password(cannot_begin, tmp_path: Path, monk
 )
 def test_a_folder_goes_before_a_repository_of_github(suites: Path, repo: str, address: str) -> None:
     (suites / "owner/folder").mkdir(parents=True)
-    assert address_of(repo, suites) == address.replace("SUITES", str(suites))
+    assert git_address(repo, suites) == address.replace("SUITES", str(suites))
 
 
 def test_a_password_in_an_address_is_not_shown() -> None:
-    assert shown("https://me:secret@host/a.git") == shown("https://secret@host/a.git") == "https://host/a.git"
+    assert (
+        hide_credentials("https://me:secret@host/a.git")
+        == hide_credentials("https://secret@host/a.git")
+        == "https://host/a.git"
+    )

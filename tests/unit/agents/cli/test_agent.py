@@ -10,7 +10,7 @@ from tests.unit.agents.conftest import Metered, one_turn
 from tests.unit.conftest import LONG, Marked, call_off
 
 from passgate.tasks.agents.cli import CliAgent
-from passgate.tasks.agents.interface import leading_to_models
+from passgate.tasks.agents.interface import model_environment
 from passgate.tasks.agents.transcripts import LONGEST_DETAIL
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import Unmetered
@@ -229,6 +229,6 @@ async def test_the_way_to_the_models_comes_last(environment, monkeypatch) -> Non
     ],
 )
 def test_no_proxy_is_asked_for_the_meter(given: dict[str, str], seen: tuple[str, str]) -> None:
-    metered = leading_to_models(given, Metered())
+    metered = model_environment(given, Metered())
     assert (metered["NO_PROXY"], metered["no_proxy"]) == seen
-    assert leading_to_models(given, Unmetered()) == {}
+    assert model_environment(given, Unmetered()) == {}

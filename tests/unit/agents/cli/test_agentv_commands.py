@@ -13,7 +13,7 @@ from tests.builders import a_task
 from tests.unit.agents.cli.programs import cli_agent
 from tests.unit.agents.conftest import one_turn
 
-from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, transcript_of_agentv
+from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, agentv_transcript
 from passgate.tasks.agents.transcripts import LONGEST_DETAIL
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Usage
@@ -144,7 +144,7 @@ def test_agentvs_placeholders_are_all_there() -> None:
 
 
 def read(**document: Any):
-    return transcript_of_agentv(json.dumps(document))
+    return agentv_transcript(json.dumps(document))
 
 
 def says(content: Any, **more: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ NO_MESSAGES = [
 
 @pytest.mark.parametrize("content", NO_MESSAGES, ids=lambda content: content[:40])
 def test_everything_else_is_the_answer_itself(content: str) -> None:
-    transcript = transcript_of_agentv(f"\n{content}\n")
+    transcript = agentv_transcript(f"\n{content}\n")
     assert transcript.output == content
     assert (transcript.complete, transcript.end, transcript.usage) == (False, EndReason.COMPLETED, Usage())
 
@@ -283,7 +283,7 @@ documents = st.fixed_dictionaries({"output": st.lists(messages) | values}, optio
 @example({"output": [{"role": "user"}], "cost_usd": 1000000000001.0})
 def test_whatever_it_is_it_can_be_recorded_or_not_measured(document: dict[str, Any]) -> None:
     try:
-        transcript = transcript_of_agentv(json.dumps(document))
+        transcript = agentv_transcript(json.dumps(document))
     except MeasurementError:
         return
     assert type(transcript).model_validate_json(transcript.model_dump_json()) == transcript
@@ -291,4 +291,4 @@ def test_whatever_it_is_it_can_be_recorded_or_not_measured(document: dict[str, A
 
 @given(st.text())
 def test_any_text_is_an_answer(content: str) -> None:
-    assert transcript_of_agentv(content).complete is False or content.lstrip().startswith("{")
+    assert agentv_transcript(content).complete is False or content.lstrip().startswith("{")

@@ -33,7 +33,7 @@ def talk(sandbox_of):
         chosen = agent if hasattr(agent, "run") else FunctionAgent(agent)
         limits = {"seconds": 240, **limits}
         async with sandbox_of(task) as sandbox:
-            return (await converse(chosen, task, trial, sandbox, access or Unmetered(), user, **limits)).checked()
+            return (await converse(chosen, task, trial, sandbox, access or Unmetered(), user, **limits)).result()
 
     return _talk
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.conversation import Turn, merged, messages_of
+from passgate.tasks.agents.conversation import Turn, all_messages, whole_transcript
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 
 
@@ -48,27 +48,27 @@ FIRST, SECOND, AGAIN = [user("a"), agent("b")], [user("c"), agent("d")], [user("
     ids=["said", "reported", "system", "system reported", "system alone", "user later", "whole", "twice", "silent"],
 )
 def test_the_messages_of_several_turns(turns: list[Turn], said: list[str]) -> None:
-    assert [f"{message.role[0]}:{message.content}" for message in messages_of(turns)] == said
+    assert [f"{message.role[0]}:{message.content}" for message in all_messages(turns)] == said
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from("xy"), max_size=2)), min_size=1, max_size=4))
 def test_both_ways_of_reporting_a_turn_give_the_same(said: list[tuple[str, list[str]]]) -> None:
     plain = [turn(text, *map(agent, answers)) for text, answers in said]
     reported = [turn(text, user(text), *map(agent, answers)) for text, answers in said]
-    assert messages_of(plain) == messages_of(reported)
+    assert all_messages(plain) == all_messages(reported)
 
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_output_and_end_are_those_of_the_last_turn_and_completeness_is_that_of_all(complete: bool) -> None:
     last = turn("c", agent("d"), end=EndReason.CRASHED, detail="why", printed="2")
-    whole = merged([turn("a", agent("b"), printed="1", complete=complete), last])
+    whole = whole_transcript([turn("a", agent("b"), printed="1", complete=complete), last])
     assert (whole.output, whole.end, whole.detail, whole.printed) == ("d", EndReason.CRASHED, "why", "12")
     assert whole.complete is complete
-    assert merged([last, turn("a", complete=complete)]).complete is complete
+    assert whole_transcript([last, turn("a", complete=complete)]).complete is complete
 
 
 def test_of_what_was_printed_the_end_is_kept() -> None:
-    whole = merged([turn("a", printed="x" * 65_000), turn("b", printed="y" * 65_000)])
+    whole = whole_transcript([turn("a", printed="x" * 65_000), turn("b", printed="y" * 65_000)])
     assert whole.printed == "x" * 536 + "y" * 65_000
 
 
@@ -87,7 +87,7 @@ STEP = agent("b", usage=Usage(tokens_in=3, cost_usd=0.5))
     ],
 )
 def test_usage_is_summed_where_it_is_known(turns: list[Turn], tokens_in: int | None, cost: float | None) -> None:
-    usage = merged(turns).usage
+    usage = whole_transcript(turns).usage
     assert (usage.tokens_in, usage.cost_usd) == (tokens_in, cost)
 
 
@@ -99,4 +99,4 @@ def test_a_transcript_of_one_turn_stays_as_it_is() -> None:
         end=EndReason.TIMED_OUT,
         detail="slow",
     )
-    assert merged([Turn(user("a"), transcript)]) == transcript
+    assert whole_transcript([Turn(user("a"), transcript)]) == transcript

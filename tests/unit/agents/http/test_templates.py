@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.http_templates import check_template, filled
+from passgate.tasks.agents.http_templates import check_template, fill
 
 texts = st.text(st.characters(exclude_characters="{}", exclude_categories=["Cs"]))
 documents = st.recursive(
@@ -19,22 +19,22 @@ documents = st.recursive(
 @given(documents)
 def test_a_template_without_placeholders_is_itself(template: Any) -> None:
     check_template(template, "request")
-    assert filled(template, {}) == template
+    assert fill(template, {}) == template
 
 
 @given(documents)
 def test_one_placeholder_is_its_value(value: Any) -> None:
     check_template({"a": ["{{ inputs }}"]}, "request")
-    assert filled({"a": ["{{ inputs }}"]}, {"inputs": value}) == {"a": [value]}
+    assert fill({"a": ["{{ inputs }}"]}, {"inputs": value}) == {"a": [value]}
 
 
 @given(documents, texts, texts)
 def test_within_a_text_a_value_is_its_json_and_a_text_is_itself(value: Any, before: str, after: str) -> None:
-    whole = filled(f"{before}x{{{{inputs}}}}x{after}", {"inputs": value})
+    whole = fill(f"{before}x{{{{inputs}}}}x{after}", {"inputs": value})
     inner = whole.removeprefix(f"{before}x").removesuffix(f"x{after}")
     assert inner == value if isinstance(value, str) else json.loads(inner) == value
 
 
 @given(st.text())
 def test_values_are_not_taken_for_templates(value: str) -> None:
-    assert filled("{{ prompt }} and {{ prompt }}", {"prompt": value}) == f"{value} and {value}"
+    assert fill("{{ prompt }} and {{ prompt }}", {"prompt": value}) == f"{value} and {value}"

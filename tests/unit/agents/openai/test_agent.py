@@ -13,7 +13,7 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Slow, Status
 from tests.upstream_shapes import Says
 
-from passgate.tasks.agents.openai import OWN_KEYS, OpenAiAgent, Opening, opening_of
+from passgate.tasks.agents.openai import OWN_KEYS, OpenAiAgent, Opening, make_opening
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.task import EvalTask
@@ -279,7 +279,7 @@ def opening(
 ) -> Opening:
     task = a_task(inputs=dict(inputs), messages=messages)
     prompt = "And now?" if history else task.prompt
-    return opening_of(system, an_attempt(task, prompt=prompt, history=history, messages=task.messages))
+    return make_opening(system, an_attempt(task, prompt=prompt, history=history, messages=task.messages))
 
 
 def said(messages: tuple[Message, ...]) -> list[tuple[str, str]]:

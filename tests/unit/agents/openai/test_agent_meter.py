@@ -41,7 +41,7 @@ def through_the_meter(request: pytest.FixtureRequest, turn, upstream: ScriptedUp
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
                 asked = OverHttp(access.openai_base_url, access.api_key) if access.openai_base_url else access
                 transcript = await turn(task, spec=spec, access=asked)
-                return (await access.transcript(transcript)).checked()
+                return (await access.transcript(transcript)).result()
 
     return _through
 

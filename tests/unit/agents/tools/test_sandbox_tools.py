@@ -17,7 +17,7 @@ from passgate.tasks.agents.tools import (
     MAX_VARIABLE_BYTES,
     SandboxTools,
     ToolOutcome,
-    toolbox_of,
+    make_toolbox,
 )
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
@@ -261,7 +261,7 @@ REPLAYED = a_task(tools=TOOLS, replay={"transcript": "recorded.json"})
 
 async def test_a_task_without_a_recording_runs_its_tools(sandbox_of, suites: Path) -> None:
     async with sandbox_of() as sandbox:
-        toolbox = toolbox_of(a_task(tools=TOOLS), sandbox, suites)
+        toolbox = make_toolbox(a_task(tools=TOOLS), sandbox, suites)
         assert await toolbox.call("look", {}) == ToolOutcome("seen\n")
     assert (toolbox.mismatch, toolbox.missing) == ("", "")
 
@@ -271,7 +271,7 @@ async def test_a_task_with_a_recording_runs_nothing(sandbox_of, suites: Path) ->
     (suites / "recorded.json").write_text(json.dumps({"messages": [{"role": "assistant", "tool_calls": calls}]}))
     history = [Message(role="user"), Message(role="assistant", tool_calls=(ToolCall(tool="look", result=1),))]
     async with sandbox_of() as sandbox:
-        toolbox = toolbox_of(REPLAYED, sandbox, suites, history)
+        toolbox = make_toolbox(REPLAYED, sandbox, suites, history)
         assert await toolbox.call("look", {}) == ToolOutcome(2)
     assert (toolbox.mismatch, toolbox.missing) == ("", "")
 
@@ -282,4 +282,4 @@ async def test_a_recording_that_cannot_be_read_cannot_be_measured(sandbox_of, su
         (suites / "recorded.json").write_text(content)
     async with sandbox_of() as sandbox:
         with pytest.raises(MeasurementError, match=what):
-            toolbox_of(REPLAYED, sandbox, suites)
+            make_toolbox(REPLAYED, sandbox, suites)

@@ -11,7 +11,6 @@ from tests.unit.providers.apis.chat_shapes import (
     READ,
     TEXT,
     TWO_CALLS,
-    USAGE,
     USAGE_CHUNK,
     USED,
     accumulated,
@@ -96,14 +95,6 @@ class TestStream:
         calls = [called(0, "{}", "call_b", "delete"), chunk({"content": "Done."}, "tool_calls")]
         output, _ = passed(API, unnamed(calls), refusing("delete"))
         assert [one["choices"][0]["delta"] for one in documents(output)] == [{"content": "Done."}]
-
-    def test_a_whole_call_in_the_last_chunk_is_taken_out(self) -> None:
-        delta = {"role": "assistant", "tool_calls": [piece(0, "{}", "call_b", "delete")]}
-        output, stream = passed(API, unnamed([chunk(delta, "tool_calls", usage=USAGE)]), refusing("delete"))
-        (left,) = documents(output)
-        assert left["choices"][0]["delta"] == {"role": "assistant", "content": ""}
-        assert left["choices"][0]["finish_reason"] == "stop"
-        assert stream.reply.usage == USED
 
     def test_a_legacy_call_is_taken_out(self) -> None:
         legacy = [
@@ -229,14 +220,6 @@ class TestCut:
         final = raised.value.completion
         assert final.choices[0].message.content == "Hello there"
         assert documents(output)[-1] == chunk({}, "length")
-
-    def test_calls_that_are_not_whole_are_left_out(self) -> None:
-        stream = API.stream({}, refusing())
-        begun = [TEXT[1], TWO_CALLS[1], chunk({"content": "?", "tool_calls": [piece(0, "{")]})]
-        output = stream.feed(b"".join(map(event, begun))) + stream.cut()
-        assert b"tool_calls" not in output
-        assert [one["choices"][0]["delta"].get("content") for one in documents(output)] == ["Hello", "?", None]
-        assert stream.reply.calls == ()
 
     def test_before_anything_it_names_the_model_that_was_asked_for_and_after_the_end_adds_nothing(
         self,

@@ -283,20 +283,6 @@ class TestCut:
         final = accumulated(stream.feed(named(TEXT[:4])) + stream.cut())
         assert (final.content[0].text, final.stop_reason, final.usage.output_tokens) == ("Hello", "max_tokens", 2)
 
-    def test_a_call_that_is_not_whole_is_left_out(self) -> None:
-        withheld = refusing("read")
-        stream = API.stream({}, withheld)
-        output = stream.feed(named(CALLS[:10])) + stream.cut()
-        assert withheld.asked == [READ]
-        final = accumulated(output)
-        assert [one.type for one in final.content] == ["text"]
-        assert final.stop_reason == "max_tokens"
-        assert stream.reply.calls == (READ,)
-
-    def test_before_anything_has_come_it_is_an_empty_message(self) -> None:
-        final = accumulated(API.stream({"model": MODEL}, refusing()).cut())
-        assert (final.model, final.content, final.stop_reason) == (MODEL, [], "max_tokens")
-
     def test_after_the_reason_to_stop_only_the_last_event_is_missing(self) -> None:
         stream = API.stream({}, refusing())
         stream.feed(named(TEXT[:-1]))

@@ -179,16 +179,6 @@ class TestCut:
         assert types(output)[5:] == ["output_text.done", "content_part.done", "output_item.done", "incomplete"]
         assert numbers(output) == list(range(9))
 
-    def test_a_call_that_is_not_whole_is_left_out_and_one_that_is_stays(self) -> None:
-        stream = API.stream({}, refusing())
-        until = next(n for n, one in enumerate(CALLS) if one.get("output_index") == 2) + 2
-        output = stream.feed(named(CALLS[:until])) + stream.cut()
-        final = accumulated(output)
-        assert [one.type for one in final.output] == ["message", "function_call"]
-        assert final.output[1].call_id == "call_a"
-        assert b"call_b" not in output
-        assert stream.reply.calls == (READ,)
-
     def test_a_refusal_and_reasoning_are_ended_too(self) -> None:
         refusal = {"type": "response.refusal.delta", "output_index": 1, "content_index": 0, "delta": "I ca"}
         (reasoning, _), (message, _) = whole(0, {"type": "reasoning"}), whole(1, {**says(""), "content": []})
