@@ -65,7 +65,7 @@ rows = len(duckdb.sql(query).fetchall())
 QUESTIONS = {
     "last 30 days of one suite": f"{_IMPORTS}rows = len(points(Days(since), 'golden'))",
     "all runs": f"{_IMPORTS}rows = len(points(ALL_DAYS, None))",
-    "`passgate trend`": f"{_IMPORTS}rows = len(read_trend(History(folder), TrendRequest()).trend.points)",
+    "`passgate trend`": f"{_IMPORTS}rows = len(read_trend(History(folder), TrendRequest()).points)",
     "the baseline of a plan of the shipped sizes": _BASELINE,
     "last 30 days of one suite, DuckDB": _DUCKDB.replace("WHERE", "and suite = 'golden'"),
     "all runs, DuckDB": _DUCKDB.replace("{since}", "").replace("WHERE", ""),

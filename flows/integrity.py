@@ -8,14 +8,14 @@ from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.errors import first_known
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history
+from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Edit, Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, Trial
 from passgate.tasks.model.verdict import Integrity, OtherVerdict, Verdict
-from passgate.tasks.planning.baseline import Pool, pool_of, read_rows
+from passgate.tasks.planning.baseline import EarlierRuns, Pool, pool_of, read_rows
 from passgate.tasks.planning.snapshot import plan_with_files
 from passgate.tasks.reports.messages import warn
 

@@ -36,7 +36,6 @@ def show(
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.planning.named_agents import find_agent
     from passgate.tasks.reports.baseline import baseline_as_json, baseline_table
-    from passgate.tasks.reports.messages import warn
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
     spec = find_agent(agent, Path(gates), Path(suites))
@@ -44,8 +43,6 @@ def show(
     pooled = pool(plan)
     if as_json or not quiet:
         say(baseline_as_json(plan, pooled) if as_json else baseline_table(plan, pooled, width=width(), color=color()))
-    if pooled.left_out:
-        warn(pooled.left_out)
     return 0
 
 

@@ -1,7 +1,6 @@
 """`passgate history`: the stored runs of a history."""
 
 import sys
-from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -184,10 +183,4 @@ def _open(gates: str, history: str | None) -> "History":
 
 
 def _read(gates: str, history: str | None, columns: "Sequence[str]") -> "pa.Table":
-    from passgate.tasks.integrity.earlier_runs import read_earlier_summaries
-    from passgate.tasks.reports.messages import warn
-
-    earlier = read_earlier_summaries(_open(gates, history), Path.cwd(), datetime.now(UTC), columns)
-    if earlier.left_out:
-        warn(earlier.left_out)
-    return earlier.table
+    return _open(gates, history).summaries(columns)

@@ -76,13 +76,11 @@ def trend(
     chosen = TrendFormat.JSON if as_json else output_format or _format_of(output)
     opened = open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
     request = TrendRequest(gate, agent, model, task, By(by or Period.WEEK))
-    read = read_trend(opened, request, Days(since, until), None if suite is None else str(suite))
+    found = read_trend(opened, request, Days(since, until), None if suite is None else str(suite))
     if as_json or output is not None or not quiet:
-        put(_rendered(read.trend, chosen, periods=by is not None), output)
-    if read.left_out:
-        warn(read.left_out)
-    if read.trend.not_shown:
-        warn(f"not shown: runs of {', '.join(read.trend.not_shown)} (see --gate and --agent)")
+        put(_rendered(found, chosen, periods=by is not None), output)
+    if found.not_shown:
+        warn(f"not shown: runs of {', '.join(found.not_shown)} (see --gate and --agent)")
     return 0
 
 

@@ -27,8 +27,8 @@ def drift_of(plan: Plan) -> tuple[str, ...]:
         return ()
     try:
         history = open_history(plan.history_location, Checkout(Path.cwd()))
-        read = read_trend(history, TrendRequest(gate=plan.gate, agent=str(plan.agent)))
-        return falls_told_by(plan.run_id, read.trend)
+        trend = read_trend(history, TrendRequest(gate=plan.gate, agent=str(plan.agent)))
+        return falls_told_by(plan.run_id, trend)
     except PassgateError as error:
         warn(f"cannot look for drift: {error}. The verdict does not depend on it")
         return ()

@@ -106,7 +106,6 @@ def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
     what = (
         f"the history {plan.history_location} has {'' if has_runs else 'no '}runs of {plan.agent} {where} with the "
         f"tasks of {plan.gate}{but}{f' ({plan.base.note})' if plan.base.note else ''}"
-        f"{f' ({baseline.left_out})' if baseline.left_out else ''}"
     )
     if plan.pins is not None:
         commit, runs = plan.pins.commit, ", ".join(plan.pins.runs)
@@ -229,7 +228,8 @@ def _gaps(plan: Plan, baseline: Baseline) -> tuple[str, ...]:
 
 def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
     gate = plan.gate_policy
-    yield from filter(None, (plan.base.note, basis.baseline.left_out))
+    if plan.base.note:
+        yield plan.base.note
     by_scores = sum(task.metric not in BY_TRIALS for task in plan.tasks)
     if by_scores:
         yield f"{by_scores} tasks go by their scores: each counts as one trial that passes as often as its runs do"

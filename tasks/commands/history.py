@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from passgate.tasks.errors import PassgateError, UsageError
+from passgate.tasks.history.dataset import refuse_foreign_rows
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.recorded_run import RecordedRun, RecordedRunDetails, RecordedTask, TaskDifference
 from passgate.tasks.model.task import Suite
@@ -24,6 +25,7 @@ DETAIL_COLUMNS: Final = tuple(dict.fromkeys((*COLUMNS, *_OF_DETAILS, *RecordedTa
 """The columns of the summaries that one run is shown from."""
 
 
+@refuse_foreign_rows()
 def stored_runs(summaries: pa.Table) -> tuple[RecordedRun, ...]:
     """The runs of these summaries, the oldest first."""
     runs = summaries.group_by("run_id", use_threads=False).aggregate(
@@ -78,6 +80,7 @@ def run_named(runs: Sequence[RecordedRun], name: str) -> RecordedRun:
     raise UsageError(f"the history has {what}: `passgate history list` names them")
 
 
+@refuse_foreign_rows()
 def run_details(summaries: pa.Table, run: RecordedRun) -> RecordedRunDetails:
     """A run with its tasks, from summaries with `DETAIL_COLUMNS`."""
     rows = summaries.filter(pc.equal(summaries["run_id"], run.run_id))

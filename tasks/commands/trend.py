@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from functools import partial
 from itertools import groupby
-from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
@@ -17,9 +15,8 @@ import pyarrow as pa
 from passgate.tasks.commands import trend_changes
 from passgate.tasks.commands.trend_points import METRICS, POINT_COLUMNS, trend_points
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.dataset import ALL_DAYS, Days, History
+from passgate.tasks.history.dataset import ALL_DAYS, Days, History, refuse_foreign_rows
 from passgate.tasks.history.encoding import Codes, codes_of, encoded
-from passgate.tasks.integrity.earlier_runs import read_summary_portions
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trend import RunStamp, Trend, TrendPeriod
@@ -65,15 +62,6 @@ class TrendPart:
     """As of `trend_changes.change_rows`."""
 
 
-@dataclass(frozen=True)
-class StoredTrend:
-    """The trend of a history."""
-
-    trend: Trend
-    left_out: str
-    """How many tasks of runs are not in it, and why; empty where all are."""
-
-
 def trend_part(summaries: pa.Table, request: TrendRequest) -> TrendPart:
     """The part of a trend that the summaries of some runs are, encoded or not, with `COLUMNS`."""
     summaries = encoded(summaries)
@@ -92,7 +80,7 @@ def trend_of(parts: Sequence[TrendPart], request: TrendRequest) -> Trend:
     gate, agent = found[-1].gate, found[-1].agent
     points = [point for point in found if (point.gate, point.agent) == (gate, agent)]
     rows = trend_changes.joined_rows([part.rows for part in parts], gate, agent)
-    days = {run_id: _day(run_id) for run_id in sorted({point.run_id for point in points})}
+    days = {run_id: _began(run_id).date() for run_id in sorted({point.run_id for point in points})}
     stamps = _stamps(points, days)
     newest = max(days.values())
     since = newest - _WEEK + timedelta(days=1)
@@ -118,18 +106,18 @@ def trend_of(parts: Sequence[TrendPart], request: TrendRequest) -> Trend:
     )
 
 
-def read_trend(history: History, request: TrendRequest, days: Days = ALL_DAYS, suite: str | None = None) -> StoredTrend:
-    """The trend of a history for what is checked out in the working folder.
+@refuse_foreign_rows()
+def read_trend(history: History, request: TrendRequest, days: Days = ALL_DAYS, suite: str | None = None) -> Trend:
+    """The trend of a history.
 
     Raises `UsageError` where no run is left, `StorageError` for a history that cannot be read.
     """
-    now, part_of = datetime.now(UTC), partial(trend_part, request=request)
-    kept = read_summary_portions(history, Path.cwd(), now, COLUMNS, part_of, days, suite)
-    if not kept.parts:
+    portions = history.encoded_portions(COLUMNS, days, suite)
+    parts = [trend_part(portion, request) for portion in portions if len(portion)]
+    if not parts:
         nothing = "no runs yet, or none of these days and this suite: `passgate run` makes the first"
-        what = f"no run to show: {kept.left_out}" if kept.left_out else nothing
-        raise UsageError(f"the history {history.location} has {what}")
-    return StoredTrend(trend_of(kept.parts, request), kept.left_out)
+        raise UsageError(f"the history {history.location} has {nothing}")
+    return trend_of(parts, request)
 
 
 def _asked_for(summaries: pa.Table, request: TrendRequest) -> pa.Table:
@@ -160,8 +148,8 @@ def _known(runs: Iterable[tuple[str, str]]) -> str:
     return f"it has runs of {agents} at {gates}"
 
 
-def _day(run_id: str) -> date:
-    return datetime.strptime(run_id[:8], "%Y%m%d").replace(tzinfo=UTC).date()
+def _began(run_id: str) -> datetime:
+    return datetime.strptime(run_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
 
 def _stamps(points: Sequence[TrendPoint], days: dict[str, date]) -> list[RunStamp]:
@@ -221,8 +209,7 @@ def _seconds_per_verdict(points: Iterable[TrendPoint]) -> float | None:
     for point in points:
         if point.ended_at is not None:
             ends[point.run_id] = max(point.ended_at, ends.get(point.run_id, point.ended_at))
-    began = {run_id: datetime.strptime(run_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) for run_id in ends}
-    return median((ends[run_id] - began[run_id]).total_seconds() for run_id in ends) if ends else None
+    return median((end - _began(run_id)).total_seconds() for run_id, end in ends.items()) if ends else None
 
 
 def _cost_per_verdict(points: Sequence[TrendPoint]) -> float | None:

@@ -24,7 +24,7 @@ def trend_page(gate: GateName, agent: str, *, home: str, gates: Path | None = No
     branch = policy.into(checkout.baseline_branch).baseline.branch
     # Runs of changes say how they fared, and not how the agent does.
     try:
-        found = read_trend(history, TrendRequest(gate, agent, branch=branch)).trend
+        found = read_trend(history, TrendRequest(gate, agent, branch=branch))
     except UsageError:
-        branch, found = "", read_trend(history, TrendRequest(gate, agent)).trend
+        branch, found = "", read_trend(history, TrendRequest(gate, agent))
     return trend_html(found, home=home, branch=branch)

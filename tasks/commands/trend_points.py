@@ -28,7 +28,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def trend_points(summaries: pa.Table) -> list[TrendPoint]:
-    """One point per run and suite, the oldest run first. Confirming trials count for their cost and nothing else."""
+    """One point per run and suite, the oldest run first. Confirming trials count for their cost and nothing else.
+
+    A suite has no point in a run that only confirmed what it reused.
+    """
     if not len(summaries):
         return []
     rows, starts = _grouped(encoded(summaries.select(list(POINT_COLUMNS))))
@@ -46,7 +49,8 @@ def trend_points(summaries: pa.Table) -> list[TrendPoint]:
     columns["tasks"] = sizes.tolist()
     columns["latencies"] = _latencies(rows["wall_times"], starts)
     names = list(columns)
-    return [_point(dict(zip(names, cells, strict=True))) for cells in zip(*columns.values(), strict=True)]
+    groups = (dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
+    return [_point(group) for group in groups if group["started_at"] is not None]
 
 
 def _grouped(rows: pa.Table) -> tuple[pa.Table, Integers]:

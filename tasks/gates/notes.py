@@ -49,8 +49,6 @@ def baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baselin
     """Say what the baseline knows and what it lacks."""
     if baseline.repeats:
         yield _repeat_note(baseline.repeats)
-    if baseline.left_out:
-        yield baseline.left_out
     states = Counter(baseline.of(task.name).state for task in measurement.tasks)
     without = states[BaselineState.NEW] + states[BaselineState.NONE]
     if without:

@@ -8,6 +8,7 @@ HISTORY/summaries/2026-01-31/RUN.2.parquet                  that of a run stored
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -158,8 +159,8 @@ class History:
     ) -> pd.DataFrame:
         """The rows whose columns have these values, all without; empty for a history that does not exist yet.
 
-        With `columns` only these are read; `FILE` may be one of them. With `of` only the files of its runs are read. A
-        file that is broken or none of passgate's is skipped, with a warning to the log that counts them.
+        With `columns` only these are read. With `of` only the files of its runs are read. A file that is broken or none
+        of passgate's is skipped, with a warning to the log that counts them.
 
         Raises `StorageError` for one that cannot be read, or that a newer passgate has written.
         """
@@ -198,11 +199,7 @@ class History:
 
         Raises `StorageError` for a history that cannot be read, or that a newer passgate has written.
         """
-        return decoded(self.encoded_summaries(columns, days, suite))
-
-    def encoded_summaries(self, columns: Sequence[str], days: Days = ALL_DAYS, suite: str | None = None) -> pa.Table:
-        """The same with its texts encoded, as `encoded` does."""
-        return joined(self.encoded_portions(columns, days, suite), columns)
+        return decoded(joined(self.encoded_portions(columns, days, suite), columns))
 
     def encoded_portions(
         self, columns: Sequence[str], days: Days = ALL_DAYS, suite: str | None = None
@@ -217,7 +214,7 @@ class History:
                 self._refuse_newer(reading.table["summary_version"], SUMMARY_VERSION)
                 skipped += reading.skipped
                 yield reading.table.select(list(columns)).unify_dictionaries()
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, ValueError, TypeError) as error:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
         self._tell(skipped)
 
@@ -288,6 +285,15 @@ class History:
     def _tell(self, skipped: Sequence[SkippedFile]) -> None:
         if skipped:
             _log.warning("the history %s: %s", self.location, skipped_text(skipped))
+
+
+@contextmanager
+def refuse_foreign_rows() -> Iterator[None]:
+    """Raise `StorageError` where rows of a history have values that passgate does not write."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise StorageError(f"the history holds rows that are not passgate's: {error}; remove their files") from error
 
 
 def joined(portions: Iterable[pa.Table], columns: Sequence[str]) -> pa.Table:

@@ -15,7 +15,6 @@ from pyarrow import fs
 from passgate.tasks.history.columns import arrow_schema, summary_schema
 from passgate.tasks.history.encoding import encoded_schema
 
-FILE: Final = "__filename"  # The column with the file that a row is from: Arrow's own name for it
 _FILE_NAME: Final = r"(?P<stem>[^/]+)\.parquet"
 _CHECKED: Final = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 _PLAIN: Final = ds.ParquetFileFormat(default_fragment_scan_options=_CHECKED)
@@ -151,7 +150,7 @@ def _rows(file: StoredFile) -> int:
 def empty_table(kind: DatasetKind, columns: Sequence[str] | None) -> pa.Table:
     """No rows of these columns, or of all that the schema has."""
     empty = kind.schema().empty_table()
-    return empty if columns is None else empty.append_column(FILE, pa.array([], pa.string())).select(list(columns))
+    return empty if columns is None else empty.select(list(columns))
 
 
 def skipped_text(skipped: Sequence[SkippedFile]) -> str:

@@ -1,68 +1,26 @@
-"""The runs of a history, for whoever judges, reuses or shows them: none that a change brings, none that cannot be.
+"""Where a history and runs may lie: in no folder that git tracks.
 
 Whoever makes a change could bring the files of a folder that only passgate writes, if git tracks it.
 """
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.dataset import ALL_DAYS, Days, History, TasksOfRuns, joined
-from passgate.tasks.history.encoding import codes_of, decoded
-from passgate.tasks.history.plausible import (
-    CHECKED,
-    CHECKED_OF_SUMMARIES,
-    implausible_runs,
-    implausible_summaries,
-)
+from passgate.tasks.errors import UsageError
+from passgate.tasks.history.dataset import History
 from passgate.tasks.history.symlinks import way
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, printable_name
-from passgate.tasks.integrity.merge_base import commit_times
-from passgate.tasks.model.baseline import Repeat
 
-_NAMED = 3
-Part = TypeVar("Part")
 _TRACKED_AS = {
     "file": "git tracks",
     "link": "git tracks the link",
     "submodule": "it lies in the submodule",
 }
-
-
-@dataclass(frozen=True)
-class EarlierRuns:
-    """Rows of a history that can be what they say."""
-
-    trials: pd.DataFrame
-    left_out: str = ""  # How many trials are not among them, and why; empty where all are
-    renamed: Mapping[str, str] = field(default_factory=dict)  # Of tasks that had another name in them, that name
-    repeats: tuple[Repeat, ...] = ()  # Of the commit that is run, the oldest first
-
-
-@dataclass(frozen=True)
-class EarlierSummaries:
-    """Summaries of a history that can be what they say: a row per run and eval task."""
-
-    table: pa.Table
-    left_out: str = ""  # As of `EarlierRuns`
-
-
-@dataclass(frozen=True)
-class Kept(Generic[Part]):
-    """What is kept of the portions of a history that can be what they say."""
-
-    parts: list[Part]
-    left_out: str = ""  # As of `EarlierRuns`
 
 
 def open_history(location: str, checkout: Checkout) -> History:
@@ -76,107 +34,6 @@ def open_history(location: str, checkout: Checkout) -> History:
             raise UsageError(f"the history {location} is a file: name a folder or URL with --history or in gates.yaml")
         refuse_tracked(f"the history {location}", history.folder, checkout)
     return history
-
-
-def read_earlier_runs(
-    history: History,
-    checkout: Path,
-    now: datetime,
-    columns: Sequence[str],
-    where: Mapping[str, str] | None = None,
-    of: TasksOfRuns | None = None,
-) -> EarlierRuns:
-    """The rows of a history whose columns have these values, without the runs that cannot be what they say; with `of`
-    only those of some tasks and runs.
-
-    `checkout` lies in the repository whose commits the runs name; `open_history` says whether git tracks the history
-    there. Raises `StorageError` for a history that cannot be read.
-    """
-    wanted = tuple(dict.fromkeys((*columns, *CHECKED)))
-    trials = history.trials(where, wanted, of)
-    try:
-        wrong = implausible_runs(trials, commit_times(checkout, trials["git_commit"].dropna().unique()), now)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise StorageError(f"the history {history.location} holds rows that are not passgate's: {error}") from error
-    is_wrong = trials["run_id"].isin(list(wrong))
-    kept, count = trials[~is_wrong][list(columns)].reset_index(drop=True), int(is_wrong.sum())
-    return EarlierRuns(kept, _left_out(count, "trial", wrong))
-
-
-def read_earlier_summaries(history: History, checkout: Path, now: datetime, columns: Sequence[str]) -> EarlierSummaries:
-    """The summaries of a history without the runs that cannot be what they say, as `read_earlier_runs` has the trials.
-
-    Raises `StorageError` for a history that cannot be read.
-    """
-    earlier = read_encoded_summaries(history, checkout, now, columns)
-    return EarlierSummaries(decoded(earlier.table), earlier.left_out)
-
-
-def read_encoded_summaries(
-    history: History,
-    checkout: Path,
-    now: datetime,
-    columns: Sequence[str],
-    days: Days = ALL_DAYS,
-    suite: str | None = None,
-) -> EarlierSummaries:
-    """The same of some days or one suite, with their texts encoded."""
-    kept = read_summary_portions(history, checkout, now, columns, lambda portion: portion, days, suite)
-    return EarlierSummaries(joined(kept.parts, columns), kept.left_out)
-
-
-def read_summary_portions(
-    history: History,
-    checkout: Path,
-    now: datetime,
-    columns: Sequence[str],
-    part_of: Callable[[pa.Table], Part],
-    days: Days = ALL_DAYS,
-    suite: str | None = None,
-) -> Kept[Part]:
-    """What is kept of each portion of the same encoded summaries, for whoever reads those of years.
-
-    A suite of a run is in one portion. Raises `StorageError` for a history that cannot be read.
-    """
-    wanted = tuple(dict.fromkeys((*columns, *CHECKED_OF_SUMMARIES)))
-    parts, left_out, wrong, seen = list[Part](), 0, dict[str, str](), set[tuple[str, str]]()
-    for portion in history.encoded_portions(wanted, days, suite):
-        found = _wrong_in(portion, seen, checkout, now)
-        kept = portion.select(list(columns))
-        if found:
-            is_wrong = pc.is_in(portion["run_id"].cast(pa.string()), pa.array(list(found), pa.string()))
-            kept, left_out, wrong = kept.filter(pc.invert(is_wrong)), left_out + pc.sum(is_wrong).as_py(), wrong | found
-        if len(kept):
-            parts.append(part_of(kept))
-    return Kept(parts, _left_out(left_out, "task", wrong))
-
-
-def _wrong_in(portion: pa.Table, seen: set[tuple[str, str]], checkout: Path, now: datetime) -> dict[str, str]:
-    """The runs of a portion that cannot be what they say, each with the reason. `seen` are the suites of the runs of
-    earlier portions, and gets those of this one.
-    """
-    commits = [commit for commit in codes_of(portion["git_commit"]).names if commit]
-    suites = portion.group_by(["run_id", "suite"]).aggregate([])
-    pairs = set(zip(suites["run_id"].to_pylist(), suites["suite"].to_pylist(), strict=True))
-    twice = {run_id: "a suite stands in several files of it" for run_id, _ in pairs & seen}
-    seen |= pairs
-    return twice | implausible_summaries(portion, commit_times(checkout, commits), now)
-
-
-def _left_out(count: int, noun: str, wrong: Mapping[str, str]) -> str:
-    if not wrong:
-        return ""
-    named = ", ".join(f"{run_id} ({why})" for run_id, why in sorted(wrong.items(), reverse=True)[:_NAMED])
-    more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    return (
-        f"passgate leaves out {_counted(len(wrong), 'run')} of the history ({_counted(count, noun)}) that cannot be "
-        "genuine. Check the clocks of the machines and who can write the history. To end this note, delete the files "
-        f"that are named after {named}{more}"
-    )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 class _Identity(NamedTuple):

@@ -1,8 +1,7 @@
 """Find the base of a run: the commit at which the change left the baseline branch."""
 
 import os
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -11,13 +10,12 @@ from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.project_files import read_policy
 from passgate.tasks.integrity.base_files import is_committed
 from passgate.tasks.integrity.checkout import REMOTE, Checkout
-from passgate.tasks.integrity.git import HASH, GitError, full_commit, git_bytes, git_text
+from passgate.tasks.integrity.git import GitError, full_commit, git_bytes, git_text
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import DEFAULT_BRANCH, Policy
 from passgate.tasks.model.run import Base, RunRequest
 
 MOST_ANCESTORS = 1000
-_WITH_TIMES = ("rev-list", "--no-walk=unsorted", "--ignore-missing", "--timestamp", "--stdin")
 _FETCH = "fetch the history, as actions/checkout does with `fetch-depth: 0`"
 _USE_BASE = "name the commit with --base"
 _ASK = "`git remote set-head origin --auto` asks the remote for its default branch"
@@ -113,17 +111,6 @@ def first_parents(folder: Path, commit: str) -> tuple[str, ...]:
     """Return an existing commit and its first-parent ancestors, the newest first, at most 1000. Raise `GitError`."""
     limit = f"--max-count={MOST_ANCESTORS}"
     return tuple(git_text(folder, "rev-list", "--first-parent", limit, "--end-of-options", commit, "--").split())
-
-
-def commit_times(folder: Path, commits: Iterable[str]) -> dict[str, datetime]:
-    """Return the times of those commits that the repository contains."""
-    asked = "".join(f"{commit}\n" for commit in commits if HASH.fullmatch(commit)).encode()
-    try:
-        listed = git_bytes(folder, *_WITH_TIMES, stdin=asked) if asked else b""
-    except GitError:
-        return {}
-    pairs = (line.split() for line in listed.decode().splitlines())
-    return {commit: datetime.fromtimestamp(int(seconds), UTC) for seconds, commit in pairs}
 
 
 def _base(checkout: Checkout, commit: str, note: str = "") -> Base:

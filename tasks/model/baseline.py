@@ -97,8 +97,6 @@ class Baseline(Frozen):
     """Whether a pin has chosen the commit or the runs."""
     young: Young = "report"
     """What a failed task does while its baseline is too young to guard it, as the policy says."""
-    left_out: str = ""
-    """Which runs of the history have no part in it, because they cannot be genuine; empty where there is none."""
     renamed: dict[str, str] = {}
     """Of tasks some of whose runs had them under another name, with the same inputs and graders: that name."""
     repeats: tuple[Repeat, ...] = ()

@@ -1,9 +1,7 @@
 """The baseline of a plan: what the earlier runs in its history say of its tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -13,13 +11,21 @@ from passgate.tasks.history.dataset import History, TasksOfRuns, joined
 from passgate.tasks.history.renamed import under_present_names
 from passgate.tasks.history.repeats import REPEAT_COLUMNS, repeats_of
 from passgate.tasks.history.telling_runs import SUMMARY_COLUMNS, rows_of_tasks, rows_with, telling_trials
-from passgate.tasks.integrity.earlier_runs import EarlierRuns, read_earlier_runs, read_summary_portions
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.baseline import Baseline, Repeat
 from passgate.tasks.model.run import Base, Plan, Revision, RunContext
 from passgate.tasks.model.trial import MEASURED, Trial
 
 Pool = Callable[[Sequence[Trial]], Baseline]
 """What earlier runs say of a plan's tasks, in the light of its trials so far."""
+
+
+@dataclass(frozen=True)
+class EarlierRuns:
+    """What a history holds of the tasks of a plan."""
+
+    trials: pd.DataFrame
+    renamed: Mapping[str, str] = field(default_factory=dict)  # Of tasks that had another name in them, that name
+    repeats: tuple[Repeat, ...] = ()  # Of the commit that is run, the oldest first
 
 
 def read_rows(plan: Plan) -> EarlierRuns:
@@ -37,24 +43,20 @@ def read_telling_rows(
 
     Its summaries say which runs these are. Raises `StorageError`.
     """
-    now = datetime.now(UTC)
-    part_of = partial(rows_of_tasks, tasks=plan.tasks)
     of_summaries = tuple(dict.fromkeys((*SUMMARY_COLUMNS, *REPEAT_COLUMNS)))
-    kept = read_summary_portions(history, Path.cwd(), now, of_summaries, part_of)
-    left_out, renamed = {kept.left_out: None}, dict[str, str]()
-    summaries = rows_with(joined(kept.parts, of_summaries), where or {})
-    tasks = frozenset(summaries["task_id"])
+    parts = [rows_of_tasks(portion, plan.tasks) for portion in history.encoded_portions(of_summaries)]
+    summaries = rows_with(joined(parts, of_summaries), where or {})
+    tasks, renamed = frozenset(summaries["task_id"]), dict[str, str]()
 
     def read(runs: frozenset[str]) -> pd.DataFrame:
-        earlier = read_earlier_runs(history, Path.cwd(), now, columns, where, TasksOfRuns(runs, tasks))
-        left_out[earlier.left_out] = None
-        present = under_present_names(plan.tasks, earlier.trials)
+        trials = history.trials(where, columns, TasksOfRuns(runs, tasks))[list(columns)]
+        present = under_present_names(plan.tasks, trials)
         renamed.update(present.renamed)
         return present.rows
 
     summaries = under_present_names(plan.tasks, summaries).rows
     trials = telling_trials(plan, summaries, read)
-    return EarlierRuns(trials, "; ".join(filter(None, left_out)), renamed, repeats_of(plan, summaries))
+    return EarlierRuns(trials, renamed, repeats_of(plan, summaries))
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:
@@ -65,8 +67,7 @@ def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = 
             models.setdefault(f"{trial.suite}/{trial.task_id}", set()).add(trial.model)
     pooled = baseline_of(plan, earlier.trials, models)
     renamed = {name: was for name, was in earlier.renamed.items() if pooled.of(name).n}
-    also = {"left_out": earlier.left_out, "renamed": renamed, "repeats": earlier.repeats}
-    return pooled.model_copy(update=also)
+    return pooled.model_copy(update={"renamed": renamed, "repeats": earlier.repeats})
 
 
 def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:

@@ -1,14 +1,11 @@
 """Reuse the trials of earlier runs for tasks that have not changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from passgate.tasks.errors import StorageError
 from passgate.tasks.history.columns import policy_digest
-from passgate.tasks.history.dataset import History
-from passgate.tasks.integrity.earlier_runs import read_earlier_runs
+from passgate.tasks.history.dataset import History, refuse_foreign_rows
 from passgate.tasks.model.grade import Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Plan
@@ -29,6 +26,7 @@ COLUMNS = (
 _Row = Mapping[str, Any]
 
 
+@refuse_foreign_rows()
 def reusable_trials(plan: Plan) -> list[FinishedTrial]:
     """Return the trials of earlier runs that replace trials of the plan, without transcripts, if the policy allows it.
 
@@ -47,16 +45,13 @@ def reusable_trials(plan: Plan) -> list[FinishedTrial]:
         "policy_digest": policy_digest(plan.policy),
         "passgate_version": plan.passgate_version,
     }
-    location = plan.history_location  # not tracked by git: `load` refuses that
-    trials = read_earlier_runs(History(location), Path.cwd(), datetime.now(UTC), COLUMNS, where).trials
+    # `load` refuses a history that git tracks.
+    trials = History(plan.history_location).trials(where, COLUMNS)
     # Run ids sort by time.
     earlier = trials[trials["run_id"] < plan.run_id]
     groups = dict(iter(earlier.groupby("task_id"))) if len(earlier) else {}
-    try:
-        known = [(task, groups[task.task_id]) for task in plan.tasks if task.task_id in groups]
-        return [trial for task, rows in known for trial in _task_trials(plan, task, rows)]
-    except (ValueError, TypeError) as error:
-        raise StorageError(f"the history {location} holds rows that are not passgate's: {error}") from error
+    known = [(task, groups[task.task_id]) for task in plan.tasks if task.task_id in groups]
+    return [trial for task, rows in known for trial in _task_trials(plan, task, rows)]
 
 
 def _task_trials(plan: Plan, task: EvalTask, trials: "pd.DataFrame") -> Iterator[FinishedTrial]:

@@ -2,11 +2,13 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from bench.generated_history import night_id, task_names
 
 from tests.builders import a_run_id
-from tests.cli.commands import Here, refused, told
+from tests.cli.commands import Here, exits, refused, told
 from tests.cli.stored import store_run
 from tests.gates import gate_of
 from tests.scenarios import Scenarios
@@ -55,12 +57,15 @@ def test_what_cannot_be_shown_is_a_mistake_with_its_remedy(
     assert not (here.path / "x.pdf").exists()
 
 
-def test_a_history_of_the_future_says_why_it_has_nothing_to_show(here: Here) -> None:
+@pytest.mark.parametrize(("changes", "command"), [({"run_id": "x"}, "trend"), ({"gate": "x"}, "list")])
+def test_rows_that_passgate_does_not_write_are_a_mistake(here: Here, changes: dict[str, str], command: str) -> None:
     gate_of(here, "a")
-    store_run(here, a_run_id("29990101"), "ppp", "")
-    said = refused(here, "trend")
-    assert "no run to show" in said
-    assert "it is in the future" in said
+    store_run(here, a_run_id("20260131"), "ppp", "")
+    for file in (here.path / ".passgate/history").rglob("*.parquet"):
+        rows = [row | changes for row in pq.ParquetFile(file).read().to_pylist()]
+        pq.write_table(pa.Table.from_pylist(rows, schema=pq.read_schema(file)), file)
+    words = (command,) if command == "trend" else ("history", command)
+    assert "the history holds rows that are not passgate's" in exits(here, 3, *words).stderr
 
 
 @pytest.mark.parametrize("command", [("trend",), ("history", "list")], ids=" ".join)

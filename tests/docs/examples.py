@@ -136,7 +136,7 @@ def check_replies(document: dict[str, Any], folder: Path) -> None:
 
 def check_deployments(document: dict[str, Any], folder: Path) -> None:
     for deployment in document["deployments"]:
-        RunRequest.model_validate(deployment["parameters"]["request"])
+        RunRequest.model_validate(deployment["parameters"])
         assert deployment["entrypoint"] in {f"passgate.flows.{gate}.{gate}" for gate in GateName}
 
 

@@ -12,7 +12,6 @@ from passgate.tasks.errors import StorageError
 from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.integrity.earlier_runs import EarlierRuns
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.masker import Masker
@@ -23,7 +22,7 @@ from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics
 from passgate.tasks.model.verdict import Decision, Integrity, Verdict
-from passgate.tasks.planning.baseline import Pool
+from passgate.tasks.planning.baseline import EarlierRuns, Pool
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
 from tests.gates import newest_run, verdict_of
 from tests.project import Project

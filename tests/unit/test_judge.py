@@ -8,7 +8,7 @@ import pytest
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
-from passgate.tasks.model.task import EvalTask, GateName, Suite
+from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows
@@ -127,14 +127,3 @@ def test_it_is_narrowed_to_the_models_that_have_answered(plan: Plan) -> None:
     rows = read_rows(plan)
     assert pooled_baseline(plan, rows, answered).of(TASK.name).runs == (SECOND,)
     assert pooled_baseline(plan, rows, trials_of(TASK, "ppp")).of(TASK.name).runs == (SECOND, FIRST)
-
-
-def test_runs_that_cannot_be_what_they_say_are_counted_in_a_note(plan: Plan) -> None:
-    stored(plan, FIRST)
-    stored(plan, SECOND, gate=GateName.NIGHTLY)
-    baseline = pooled_baseline(plan, read_rows(plan))
-    assert baseline.runs == (FIRST,)
-    notes = verdict_on(plan, SHIPPED, trials_of(TASK, "ppp"), baseline).notes
-    (note,) = [note for note in notes if SECOND in note]
-    assert note.startswith("passgate leaves out 1 run of the history (1 task) that cannot be genuine. Check the clocks")
-    assert note.endswith(f"named after {SECOND} (its id is not that of a run of its gate)")

@@ -164,12 +164,6 @@ PINNED = Pins(runs=("20260130",), reason="r")
     [
         (
             {},
-            {"run_id": a_run_id("20990131")},
-            {},
-            "(passgate leaves out 1 run of the history (2 tasks) that cannot be",
-        ),
-        (
-            {},
             {"status": "error"},
             {},
             f"{MEASURED_NOTHING}`passgate run ci_merge --agent cli:my-agent` makes another; ",

@@ -62,6 +62,10 @@ def test_a_run_begins_with_its_first_trial_and_metrics_come_from_the_trials_in_w
     assert (point.started_at, point.cost, point.latency_p95_seconds) == (STARTED, 0.5, 3.0)
 
 
+def test_a_suite_has_no_point_in_a_run_that_only_confirmed_what_it_reused() -> None:
+    assert trend_points(frame([a_trial(GOLDEN, GOLDEN.k)])) == []
+
+
 @pytest.mark.parametrize(("scores", "value"), [((0.5, 1.0), 0.75), ((0.5,), None)])
 def test_a_task_that_its_scores_decide_has_their_mean_as_value(scores: tuple[float, ...], value: float | None) -> None:
     scored = a_task(task_id="scored", metric=Metric.MEAN, k=2)

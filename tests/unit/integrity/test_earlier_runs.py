@@ -1,156 +1,179 @@
-"""What is read of a history: nothing that a change brings, and no run that cannot be what it says."""
+"""What a repository brings of a folder that only passgate may write, however it gets there."""
 
-import shutil
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.columns import rows, table_of
-from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import (
-    EarlierRuns,
-    Kept,
-    open_history,
-    read_earlier_runs,
-    read_summary_portions,
-)
-from passgate.tasks.model.run import Revision
-from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
+from passgate.tasks.integrity.earlier_runs import find_tracked, open_history, refuse_tracked
 from tests.repositories import GitRepository
+from tests.unit.changes import change
 
-TASK = a_task()
-NOW = datetime(2026, 2, 1, tzinfo=UTC)
+HISTORY = Path(".passgate/history")
+FILE = "trials/suite=golden/day=2026-01-31/run.parquet"
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> GitRepository:
     made = GitRepository(tmp_path / "repository")
+    made.write("agent.py")
     made.commit()
     return made
 
 
-def store(location: Path | str, day: str, **revision: Any) -> None:
-    """Write a run of this day into a history."""
-    run_id = a_run_id(day)
-    plan = a_plan(TASK, run_id=run_id, created_at=begun(run_id), revision=Revision(**revision))
-    History(str(location)).write_run(
-        run_id, f"{plan.created_at:%Y-%m-%d}", table_of(rows(trials_of(TASK, "ppp"), plan)), {}
+def refusal(repository: GitRepository, place: Path | str = HISTORY, checkout: Path | None = None) -> str:
+    with pytest.raises(UsageError) as refused:
+        refuse_tracked("the history", Path(place), Checkout(checkout or repository.path))
+    return str(refused.value)
+
+
+def is_free(repository: GitRepository, place: Path = HISTORY) -> bool:
+    """Whether git tracks nothing of the folder."""
+    return find_tracked(place, Checkout(repository.path)) is None
+
+
+def test_what_git_does_not_track_is_fine(repository: GitRepository, tmp_path: Path) -> None:
+    assert is_free(repository)
+    assert is_free(repository, Path("/nowhere/at/all"))
+    repository.write(f"{HISTORY}/{FILE}")
+    assert is_free(repository)
+    repository.commit()
+    repository.git("rm", "-r", "--quiet", "--cached", str(HISTORY))
+    assert is_free(repository), "the remedy is one"
+    (tmp_path / HISTORY).mkdir(parents=True)
+    assert find_tracked(HISTORY, Checkout(tmp_path)) is None
+
+
+@pytest.mark.parametrize("place", [HISTORY, "elsewhere/deep", "./elsewhere/../elsewhere"])
+def test_a_file_that_git_tracks_is_refused_with_the_remedy(repository: GitRepository, place: Path | str) -> None:
+    file = repository.write(f"{place}/{FILE}")
+    repository.commit()
+    name = file.resolve().relative_to(repository.path)
+    folder = (repository.path / place).resolve().relative_to(repository.path)
+    assert refusal(repository, place) == (
+        f"the history must not be in git, but git tracks {name}, so a change could bring its own results: take it out "
+        f"of git with `git rm -r --cached {folder}`, a line in .gitignore and a commit"
     )
 
 
-def read(location: Path | str, checkout: Path, **more: Any) -> EarlierRuns:
-    return read_earlier_runs(
-        open_history(str(location), Checkout(checkout)), checkout, NOW, ("run_id", "status"), **more
-    )
+def test_a_file_that_is_staged_and_ignored_is_refused(repository: GitRepository) -> None:
+    change(repository, {".gitignore": ".passgate\n", f"{HISTORY}/{FILE}": "x"})
+    repository.git("add", "--force", str(HISTORY))
+    assert f"git tracks {HISTORY}/{FILE}" in refusal(repository)
 
 
-def runs(earlier: EarlierRuns) -> Iterable[str]:
-    return sorted(earlier.trials["run_id"].unique())
+@pytest.mark.parametrize(
+    ("link", "target", "said"),
+    [
+        (".passgate", "evil", "git tracks "),
+        (HISTORY, "../evil/history", "git tracks "),
+        (".passgate", "{outside}", "git tracks the link .passgate"),
+        (f"{HISTORY}/trials", "{outside}", f"git tracks the link {HISTORY}/trials,"),
+        (f"{HISTORY}/trials/suite=golden", "{outside}", f"git tracks the link {HISTORY}/trials/suite=golden,"),
+        (f"{HISTORY}/{FILE}", "{outside}", f"git tracks the link {HISTORY}/{FILE},"),
+    ],
+)
+def test_a_link_that_git_tracks_is_refused(
+    repository: GitRepository, tmp_path: Path, link: Path | str, target: str, said: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    change(repository, {f"evil/history/{FILE}": "x", str(link): Path(target.format(outside=outside))})
+    repository.commit()
+    assert said in refusal(repository)
 
 
-def test_rows_come_with_the_columns_that_are_asked_for(tmp_path: Path) -> None:
-    store(tmp_path, "20260130")
-    earlier = read(tmp_path, tmp_path, where={"agent": "cli:my-agent"})
-    assert list(earlier.trials.columns) == ["run_id", "status"]
-    assert (len(earlier.trials), earlier.left_out) == (3, "")
-    assert read(tmp_path, tmp_path, where={"agent": "another"}).trials.empty
-    none = read(tmp_path / "none", tmp_path)
-    assert (len(none.trials), list(none.trials.columns), none.left_out) == (0, ["run_id", "status"], "")
+def test_a_link_of_the_machine_s_own_is_fine_until_it_leads_to_what_git_tracks(
+    repository: GitRepository, tmp_path: Path
+) -> None:
+    (tmp_path / "cache/history").mkdir(parents=True)
+    repository.write(".gitignore", ".passgate\n")
+    repository.commit()
+    (repository.path / ".passgate").symlink_to(tmp_path / "cache")
+    assert is_free(repository)
+    repository.write(f"evil/{FILE}")
+    repository.commit()
+    (tmp_path / "cache/history/trials").symlink_to(repository.path / "evil/trials")
+    assert f"git tracks evil/{FILE}" in refusal(repository)
 
 
-def test_what_cannot_be_is_left_out_and_counted(tmp_path: Path) -> None:
-    days = ("20260401", "20260402", "20260403", "20260404")
-    for day in ("20260130", *days):
-        store(tmp_path, day)
-    earlier = read(tmp_path, tmp_path)
-    assert list(runs(earlier)) == [a_run_id("20260130")]
-    third, second, first = (f"{a_run_id(day)} (it is in the future)" for day in days[1:])
-    assert earlier.left_out == (
-        "passgate leaves out 4 runs of the history (12 trials) that cannot be genuine. Check the clocks of the "
-        "machines and who can write the history. To end this note, delete the files that are named after "
-        f"{first}, {second}, {third} and 1 more"
-    )
+@pytest.mark.parametrize("place", [".passgate", ".passgate/history", ".passgate/history/trials"])
+def test_a_submodule_is_refused(repository: GitRepository, tmp_path: Path, place: str) -> None:
+    other = GitRepository(tmp_path / "other")
+    change(other, dict.fromkeys((FILE, f"history/{FILE}", "x"), "x"))
+    other.commit()
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), place)
+    repository.commit()
+    assert f"the submodule {place}" in refusal(repository) or f"git tracks {place}" in refusal(repository)
 
 
-def test_a_renamed_file_is_left_out(tmp_path: Path) -> None:
-    store(tmp_path, "20260130")
-    (file,) = tmp_path.rglob("trials/**/*.parquet")
-    file.rename(file.with_name("another.parquet"))
-    assert "its file has another name" in read(tmp_path, tmp_path).left_out
+def test_a_repository_of_its_own_in_the_folder_is_the_user_s(repository: GitRepository) -> None:
+    """As a job has it that keeps the history on a branch of its own."""
+    repository.write(".gitignore", ".passgate\n")
+    own = GitRepository(repository.path / HISTORY)
+    own.write(FILE)
+    own.commit()
+    assert is_free(repository)
 
 
-def test_a_run_before_its_commit_is_left_out(repository: GitRepository, tmp_path: Path) -> None:
-    late = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT%H:%M:%SZ}"
-    repository.git("commit", "--quiet", "--allow-empty", "--message", "Late", GIT_COMMITTER_DATE=late)
-    commit = repository.git("rev-parse", "HEAD")
-    store(tmp_path / "history", "20260130", commit=commit)
-    store(tmp_path / "history", "20260131", commit="d" * 40)
-    earlier = read(tmp_path / "history", repository.path)
-    assert list(runs(earlier)) == [a_run_id("20260131")], "of a commit that is not here nothing is known"
-    assert earlier.left_out.endswith(f"named after {a_run_id('20260130')} (it is older than its commit)")
+def test_the_repository_around_the_one_that_is_worked_in_counts(repository: GitRepository) -> None:
+    inner = GitRepository(repository.path / "inner")
+    inner.commit()
+    repository.write(f"{HISTORY}/{FILE}")
+    repository.git("add", str(HISTORY))
+    assert "git tracks ../.passgate" in refusal(repository, repository.path / HISTORY, inner.path)
 
 
-@pytest.mark.parametrize("commit", ["--all", "HEAD", "^HEAD", "HEAD\nHEAD", "c" * 400])
-def test_what_is_no_commit_is_not_asked_for(repository: GitRepository, tmp_path: Path, commit: str) -> None:
-    store(tmp_path / "history", "20260130", commit=commit)
-    assert len(read(tmp_path / "history", repository.path).trials) == 3
+def test_names_are_told_from_the_folder_that_is_worked_in(repository: GitRepository) -> None:
+    repository.write(f"service one/{HISTORY}/{FILE}")
+    repository.commit()
+    said = refusal(repository, checkout=repository.path / "service one")
+    assert f"git tracks {HISTORY}/{FILE}," in said
+    assert f"`git rm -r --cached {HISTORY}`" in said
+    assert "'service one/.passgate/history'" in refusal(repository, f"service one/{HISTORY}")
+
+
+def test_another_spelling_is_another_folder_where_the_file_system_says_so(repository: GitRepository) -> None:
+    repository.write(f".PASSGATE/history/{FILE}")
+    repository.commit()
+    if (repository.path / HISTORY).exists():
+        assert "git tracks .PASSGATE/history" in refusal(repository)
+    else:
+        assert is_free(repository)
+
+
+def test_a_folder_with_other_things_in_it_is_not_to_be_taken_out(repository: GitRepository) -> None:
+    change(repository, {"agent.py": None, "deep/agent.py": "x"})
+    repository.commit()
+    said = refusal(repository, ".")
+    assert "git rm" not in said
+    assert said.endswith("the history needs a folder of its own")
+
+
+def test_names_that_are_no_text_are_shown(repository: GitRepository) -> None:
+    repository.write(f"{HISTORY}/" + b"\xff.parquet".decode("utf-8", "surrogateescape"))
+    repository.commit()
+    assert "\ufffd.parquet" in refusal(repository)
+
+
+def test_git_that_cannot_tell_is_refused(repository: GitRepository) -> None:
+    repository.write(f"{HISTORY}/{FILE}")
+    repository.commit()
+    (repository.path / ".git/index").write_bytes(b"broken")
+    assert refusal(repository).startswith("git cannot tell whether the history is in the repository: ")
 
 
 @pytest.mark.parametrize("form", ["{folder}", "file://{folder}", "simplecache::file://{folder}"])
 def test_a_history_that_git_tracks_is_refused_by_whatever_name(repository: GitRepository, form: str) -> None:
     folder = repository.path / "kept"
-    store(folder, "20260130")
+    repository.write(f"kept/{FILE}")
     location = form.format(folder=folder)
     assert open_history(location, Checkout(repository.path)).folder == folder
     repository.commit()
     with pytest.raises(UsageError, match=r"must not be in git, but git tracks kept/.*`git rm -r --cached kept`"):
-        read(location, repository.path)
+        open_history(location, Checkout(repository.path))
 
 
 def test_a_history_elsewhere_lies_in_no_repository(repository: GitRepository) -> None:
     assert open_history("memory://kept", Checkout(repository.path)).folder is None
-
-
-def test_a_file_that_is_not_ours_is_skipped_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    store(tmp_path, "20260130")
-    (file,) = tmp_path.rglob("trials/**/*.parquet")
-    table = pq.ParquetFile(file).read()
-    pq.write_table(table.set_column(table.schema.names.index("started_at"), "started_at", table["reason"]), file)
-    assert read(tmp_path, tmp_path).trials.empty
-    assert "1 file is skipped" in caplog.text
-
-
-def portions(location: Path, checkout: Path) -> Kept[tuple[str, ...]]:
-    """The runs of each portion of the summaries."""
-    history = open_history(str(location), Checkout(checkout))
-    return read_summary_portions(
-        history, checkout, NOW, ("run_id",), lambda portion: tuple(sorted(set(portion["run_id"].to_pylist())))
-    )
-
-
-def test_summaries_come_some_runs_at_a_time_the_oldest_month_first(tmp_path: Path) -> None:
-    days = ("20260131", "20251231", "20260130", "20251130")
-    for day in days:
-        store(tmp_path, day)
-    kept = portions(tmp_path, tmp_path)
-    assert [run for part in kept.parts for run in part] == [a_run_id(day) for day in sorted(days)]
-    assert (len(kept.parts), kept.left_out) == (3, "")
-    assert portions(tmp_path / "none", tmp_path) == Kept([])
-
-
-def test_a_suite_of_a_run_that_stands_in_the_files_of_two_months_counts_once(tmp_path: Path) -> None:
-    store(tmp_path, "20251130")
-    store(tmp_path, "20260130")
-    (tmp_path / "summaries/2026-02-01").mkdir()
-    again = tmp_path / f"summaries/2026-02-01/{a_run_id('20260201')}.parquet"
-    shutil.copy(tmp_path / f"summaries/2026-01-30/{a_run_id('20260130')}.parquet", again)
-    kept = portions(tmp_path, tmp_path)
-    assert kept.parts == [(a_run_id("20251130"),), (a_run_id("20260130"),)]
-    assert "1 run of the history (1 task)" in kept.left_out
-    assert "a suite stands in several files of it" in kept.left_out

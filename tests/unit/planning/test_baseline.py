@@ -12,7 +12,6 @@ from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, baseline_of, err
 from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.recent import recent_runs
-from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Scoring, Suite
@@ -22,7 +21,6 @@ from passgate.tasks.planning.baseline import pooled_baseline, read_rows, read_te
 from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of, verdict_on
 
 TASKS = tuple(a_task(task_id=name, task_digest=name) for name in ("one", "two", "of-another-plan"))
-NOW = datetime(2026, 4, 1, tzinfo=UTC)
 NOP = AgentSpec(kind=AgentKind.NOP)
 
 
@@ -64,7 +62,7 @@ def test_the_rows_that_are_read_say_what_all_rows_say(tmp_path: Path, seed: int)
     ancestors = luck.choice([(), ("a" * 40,)])
     plan = plan_at(luck.randint(50, 60)).model_copy(update=pooling(9) | {"base": Base(ancestors=ancestors)})
     where = {"agent": str(plan.agent)}
-    every = read_earlier_runs(history, tmp_path, NOW, ERROR_RATE_COLUMNS, where).trials
+    every = history.trials(where, ERROR_RATE_COLUMNS)
     read = read_telling_rows(plan, history, ERROR_RATE_COLUMNS, where).trials
     assert len(read) < len(every)
     for models in (None, {task.name: {"n"} for task in TASKS}):
