@@ -1,8 +1,8 @@
-"""Check-graders: tasks in, what their graders pass and what they refuse out.
+"""Check graders by running them on good and bad trials of their tasks.
 
-The reference solution or the expected output of a task must pass. Doing nothing and every counterexample must fail.
-Mutants of the transcript that passed are graded in the sandbox that it left behind. The package
-`passgate.tasks.graders.grader_checks` has the rules of mutants and of faults.
+The reference solution or the expected output of a task must pass. Doing nothing and every counterexample must fail. Bad
+mutants of the transcript that passed are graded in the sandbox that it left behind. `grader_checks` says which
+transcripts these are, and what is a fault.
 """
 
 import asyncio
@@ -21,17 +21,9 @@ from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.grade import grade as grade_evidence
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.grader_checks.faults import Mutated, Proof, Tried, check_of, must_be_killed
-from passgate.tasks.graders.grader_checks.transcripts import (
-    Mutant,
-    derived_transcript,
-    is_cheap,
-    is_judged,
-    mutants_of,
-    parts_of,
-    refusals_of,
-    sees_only_the_state,
-)
+from passgate.tasks.graders.grader_checks import transcripts
+from passgate.tasks.graders.grader_checks.faults import Proof, Tried, grader_check
+from passgate.tasks.graders.grader_checks.transcripts import Mutant
 from passgate.tasks.graders.grading import TrialResult, grade_trial, trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.access import ModelAccess, Unmetered
@@ -40,7 +32,6 @@ from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.checks import GraderCheck
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask
@@ -55,7 +46,7 @@ _ORACLE: Final = AgentSpec(kind=AgentKind.ORACLE)
 async def check_graders(
     tasks: Mapping[Path, Sequence[EvalTask]], policy: Policy, prices: PriceTable
 ) -> list[GraderCheck]:
-    """The check of every task. `tasks` are by their suites folders. As many trials run at once as the policy says.
+    """Return the check of every task. `tasks` are by their suites folders. The policy limits the trials at once.
 
     Judges are asked as in a run, and cost the same. Raises `UsageError` for a judge that cannot be used.
     """
@@ -64,9 +55,9 @@ async def check_graders(
     for folder, of_folder in tasks.items():
         opened = open_resources(_ORACLE, folder, policy, grade=grade_evidence, prices=prices, cost_cap=CostCap())
         async with opened as resources:
-            proofs = await _together(_proof(task, resources, limit) for task in of_folder)
+            proofs = await _together(_prove(task, resources, limit) for task in of_folder)
         # A check quotes transcripts, so it may contain secrets.
-        texts = (resources.masker.json(check_of(proof).model_dump_json()) for proof in proofs)
+        texts = (resources.masker.json(grader_check(proof).model_dump_json()) for proof in proofs)
         checks += map(GraderCheck.model_validate_json, texts)
     return checks
 
@@ -78,7 +69,7 @@ async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [one.result() for one in running]
 
 
-async def _proof(task: EvalTask, resources: TrialResources, limit: asyncio.Semaphore) -> Proof:
+async def _prove(task: EvalTask, resources: TrialResources, limit: asyncio.Semaphore) -> Proof:
     folder = resources.suites_folder
     if task.cannot_run:
         return Proof(task, grader_problem)
@@ -98,12 +89,12 @@ async def _proof(task: EvalTask, resources: TrialResources, limit: asyncio.Semap
         agent: Agent = OracleAgent(folder, None)
     elif task.replay is not None:
         agent = ReplayAgent(None, folder)
-    elif (derived := derived_transcript(task)) is not None:
+    elif (derived := transcripts.derived_transcript(task)) is not None:
         agent = _TranscriptAgent(derived)
     else:
         return proof
     async with limit:
-        tried = await _with_mutants(proof, agent, resources)
+        tried = await _try_good(proof, agent, resources)
     if derived is None:
         return tried
     # A derived transcript that fails proves nothing: nobody has said that it must pass.
@@ -124,8 +115,8 @@ class _TranscriptAgent(Agent):
         return self._transcript
 
 
-async def _with_mutants(proof: Proof, agent: Agent, resources: TrialResources) -> Proof:
-    """The proof with the good trial, the mutants of its transcript and the refusals."""
+async def _try_good(proof: Proof, agent: Agent, resources: TrialResources) -> Proof:
+    """Return the proof with the good trial and, if it passes, with its mutants and the refusals."""
     task, what = proof.task, "the known-good"
     seconds = task.budgets.max_seconds or DEFAULT_SECONDS
     try:
@@ -144,52 +135,37 @@ async def _with_mutants(proof: Proof, agent: Agent, resources: TrialResources) -
                 masker=resources.masker,
                 judge=resources.judge,
             )
-            good = _outcome(what, evidence, await grade_trial(evidence))
+            good = _tried(what, evidence, await grade_trial(evidence))
             proof = replace(proof, good=good)
-            return proof if good.status is not TrialStatus.PASSED else await _mutated(proof, good, evidence)
+            return proof if good.status is not TrialStatus.PASSED else await _try_mutants(proof, good, evidence)
     except (MeasurementError, OSError) as error:
         message = error.message if isinstance(error, MeasurementError) else str(error)
         return replace(proof, good=Tried(what, TrialStatus.ERROR, resources.masker.render(message)))
 
 
-async def _mutated(proof: Proof, good: Tried, evidence: Evidence) -> Proof:
-    # Without budgets: a grader has to notice the mutant, not the limit of its steps.
+async def _try_mutants(proof: Proof, good: Tried, evidence: Evidence) -> Proof:
+    # Without budgets: a grader has to notice what is bad, not the limit of its steps.
     lifted = proof.task.model_copy(update={"budgets": Budgets()})
 
-    async def again(mutant: Mutant) -> Tried:
-        transcript = mutant.transcript
-        changed = replace(evidence, task=lifted, transcript=transcript, metrics=trial_metrics(transcript))
-        # A grader that does not look at what the mutant changes gives the grade that it gave before.
+    async def regrade(mutant: Mutant) -> Tried:
+        changed = replace(evidence, task=lifted, transcript=mutant.transcript, metrics=trial_metrics(mutant.transcript))
         grades = [
-            await grade(options, changed) if any(map(mutant.looks, parts_of(options))) else known
+            await grade(options, changed) if transcripts.is_regraded(options, mutant) else known
             for options, known in zip(lifted.graders, good.grades, strict=True)
         ]
-        return _outcome(mutant.what, changed, tuple(grades))
+        return _tried(mutant.what, changed, tuple(grades))
 
-    mutated = []
-    for mutant in mutants_of(lifted, good.transcript):
-        counts = must_be_killed(lifted, mutant, good)
-        # Mutants that correct graders may pass are tried only where that takes neither a judge nor a program.
-        parts = [list(parts_of(grader)) for grader in lifted.graders]
-        looking = [part for of_grader in parts if any(map(mutant.looks, of_grader)) for part in of_grader]
-        if counts or all(map(is_cheap, looking)):
-            mutated.append(Mutated(mutant, await again(mutant), counts))
+    mutants = [await regrade(mutant) for mutant in transcripts.mutants(good.transcript)]
     bad_calls = [call.tool for tried in proof.bad for call in tried.transcript.tool_calls]
-    refusals = refusals_of(lifted, bad_calls, [call.tool for call in good.transcript.tool_calls])
-    proof = replace(proof, mutated=tuple(mutated), refusals=refusals)
+    refusals = transcripts.refusals(lifted, bad_calls, [call.tool for call in good.transcript.tool_calls])
+    proof = replace(proof, mutants=tuple(mutants), refusals=refusals)
     if refusals is None:
         return proof
-    return replace(proof, refused=(await again(_refusal(refusals.naming)), await again(_refusal(refusals.plain))))
+    naming, plain = (Mutant("a refusal", said) for said in (refusals.naming, refusals.plain))
+    return replace(proof, refused=(await regrade(naming), await regrade(plain)))
 
 
-def _refusal(transcript: Transcript) -> Mutant:
-    def looks(part: Grader) -> bool:
-        return not sees_only_the_state(part) and not is_judged(part)
-
-    return Mutant(kind="refusal", what="a refusal", transcript=transcript, hits=lambda _: False, looks=looks)
-
-
-def _outcome(what: str, evidence: Evidence, grades: tuple[Grade, ...]) -> Tried:
+def _tried(what: str, evidence: Evidence, grades: tuple[Grade, ...]) -> Tried:
     try:
         result = trial_result(evidence.task, evidence.transcript, evidence.metrics, grades)
     except MeasurementError as error:

@@ -250,13 +250,12 @@ def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:
         raise InputError(missing)
 
 
-def grader_problem(task: EvalTask, place: int | None, message: str, within: DocumentPath = ()) -> Problem:
-    """A problem with the grader at a place of a task's graders, counted from 0; with all of them when that is `None`.
+def grader_problem(task: EvalTask, place: int | None, message: str) -> Problem:
+    """Return a problem with a task's grader at a place, counted from 0; with all of them if that is `None`.
 
-    `within` is where in the grader's options. It stands at their line in a task file; an eval file has it where the
-    test begins, which it names.
+    It stands at the grader's line in a task file; an eval file has it where the test begins, which it names.
     """
-    path: DocumentPath = ("graders",) if place is None else ("graders", place, *within)
+    path: DocumentPath = ("graders",) if place is None else ("graders", place)
     document = read_document(Path(task.file), task.file)
     if isinstance(document.data, dict) and document.data.get("task_id") == task.task_id:
         return document.problem(path, message)

@@ -47,7 +47,7 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> RawGrade:
     calls, made = evidence.transcript.tool_calls, evidence.made_calls
     hits = [call for call in calls if any(is_forbidden(call, pattern) for pattern in options.forbidden)]
     evidence.require_every_call(unless=bool(hits))
-    required = [RequiredTool(tool=entry) if isinstance(entry, str) else entry for entry in options.required]
+    required = options.required_tools
     checks = []
     for entry in required:
         count = sum(call_matches(entry, call) for call in made)

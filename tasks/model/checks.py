@@ -28,18 +28,19 @@ class Fault(StrEnum):
     """What can be wrong with graders."""
 
     CANNOT_FAIL = "cannot_fail"
-    """By its options a grader passes whatever the agent does."""
+    """A grader passes whatever the agent does."""
     ASKS_TOO_LITTLE = "asks_too_little"
-    """By its options an agent that does not do the work passes."""
+    """An agent that does not do the work passes."""
     NO_KNOWN_GOOD = "no_known_good"
     """The task has nothing that must pass, and its graders do not tell enough to derive it."""
     KNOWN_GOOD_FAILS = "known_good_fails"
     KNOWN_BAD_PASSES = "known_bad_passes"
     MUTANT_SURVIVES = "mutant_survives"
+    """A grader asks something of the answer, and passes an empty one."""
     REFUSAL_FAILS = "refusal_fails"
-    """A refusal is marked down for naming what it refuses."""
+    """A refusal scores lower for naming what it refuses."""
     NEVER_FAILED = "never_failed"
-    """Nothing bad that was tried has failed a grader, though the task has counterexamples."""
+    """Nothing bad that was tried has failed a grader, or one of its checks, though the task has counterexamples."""
 
 
 class GraderFinding(Frozen):
@@ -78,11 +79,11 @@ class GraderCheck(Frozen):
     known_bad: CheckCounts = CheckCounts()
     """Doing nothing, and the counterexamples: right when they fail."""
     mutants: CheckCounts = CheckCounts()
-    """Right when correct graders' answer is given: killed, or for a refusal spared."""
+    """Right when the task fails, or for a refusal when its score is not lower; mutants that may pass do not count."""
     graders: CheckCounts = CheckCounts()
     """Right when something bad has failed it."""
     findings: tuple[GraderFinding, ...] = ()
     unmeasured: tuple[str, ...] = ()
     """What should have been measured and was not, and why."""
     notes: tuple[str, ...] = ()
-    """What is worth knowing and no fault: milder mutants that pass, mutants that were not measured."""
+    """What is worth knowing and no fault: mutants that pass, mutants that were not measured."""

@@ -5,7 +5,7 @@ Every path is relative to the suites folder.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -57,6 +57,12 @@ class FileCheck(Frozen):
     matches: Text | None = None
     """A regular expression found somewhere in the file."""
 
+    @property
+    def is_prohibition(self) -> bool:
+        """Whether it says what must not be, and nothing else."""
+        demands = self.equals is not None or self.contains or self.matches is not None
+        return not self.exists or bool(self.not_contains and not demands)
+
 
 class JsonCheck(Frozen):
     """One value of a JSON file of the workspace."""
@@ -68,6 +74,11 @@ class JsonCheck(Frozen):
     one_of: tuple[Any, ...] = ()
     absent: bool = False
     """The path must not be there."""
+
+    @property
+    def is_prohibition(self) -> bool:
+        """See `FileCheck`."""
+        return self.absent
 
 
 class SqliteCheck(Frozen):
@@ -82,6 +93,12 @@ class SqliteCheck(Frozen):
     min_rows: Count | None = None
     max_rows: Count | None = None
 
+    @property
+    def is_prohibition(self) -> bool:
+        """See `FileCheck`."""
+        others = self.rows is not None or "value" in self.model_fields_set or self.min_rows
+        return self.max_rows is not None and not others
+
 
 class CommandCheck(Frozen):
     """One command for `sh -c`, run in the workspace."""
@@ -92,6 +109,7 @@ class CommandCheck(Frozen):
     stdout_contains: tuple[Text, ...] = ()
     stdout_matches: Text | None = None
     timeout_seconds: Seconds = 60
+    is_prohibition: ClassVar = False
 
 
 class StateCheck(GraderOptions):
@@ -128,6 +146,11 @@ class ToolCalls(GraderOptions):
     forbidden: tuple[Text | ToolPattern, ...] = ()
     in_order: bool = False
     """The required tools must be called in the order given, others may come between."""
+
+    @property
+    def required_tools(self) -> tuple[RequiredTool, ...]:
+        """What must be called, in the long form."""
+        return tuple(RequiredTool(tool=one) if isinstance(one, str) else one for one in self.required)
 
 
 class TrajectoryMetrics(GraderOptions):

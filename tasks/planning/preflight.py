@@ -28,9 +28,9 @@ def refuse_graders_that_cannot_fail(tasks: Sequence[EvalTask], policy: GatePolic
 
 
 def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
-    """A problem for every grader that cannot fail, with why and what to do; none where no failed task blocks."""
+    """Return a problem for every grader that cannot fail, with why and what to do; none where no failed task blocks."""
     # The graders take a while to import, and what only reads files needs none of them.
-    from passgate.tasks.graders.grader_checks.can_fail import graders_that_cannot_fail
+    from passgate.tasks.graders.grader_checks.vacuous import graders_that_cannot_fail
 
     if not BLOCKING.intersection(policy.blocks_on):
         return []
@@ -42,8 +42,8 @@ def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
 
 
 def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
-    """What an agent that does not do the work would pass: worth knowing, and no reason to refuse a task."""
-    from passgate.tasks.graders.grader_checks.can_fail import graders_that_ask_too_little
+    """Return what an agent that does not do the work would pass: worth knowing, and no reason to refuse a task."""
+    from passgate.tasks.graders.grader_checks.vacuous import graders_that_ask_too_little
 
     return [
         grader_problem(task, found.place, f"{_subject(task, found.place)} asks too little: {found.why}; {found.remedy}")
@@ -53,7 +53,7 @@ def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
 
 
 def problems_at_gates(tasks: Sequence[EvalTask], policy: Policy) -> list[Problem]:
-    """The same for the tasks of every gate of a policy, each problem once."""
+    """Return the same for the tasks of every gate of a policy, each problem once."""
     found = (problems_of(policy.tasks_of(gate, tasks), gate_policy) for gate, gate_policy in policy.gates.items())
     return list(dict.fromkeys(problem for problems in found for problem in problems))
 

@@ -16,7 +16,7 @@ from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import RECORDINGS
 from passgate.tasks.formats import agents_file, targets_file
 from passgate.tasks.graders import GRADERS
-from passgate.tasks.graders.grader_checks import faults
+from passgate.tasks.graders.grader_checks.transcripts import mutants
 from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
 from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
 from passgate.tasks.model.baseline import BaselineState, Pins
@@ -27,6 +27,7 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import Budgets, GateName, SimulatedUser, TaskFile, Tool
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.verdict import Verdict
 from tests.docs.keys import defaults, own_names, paths
 from tests.docs.pages import PAGES, blocks, cells, code_in, rows, section, table
@@ -39,6 +40,14 @@ MODELS: dict[str, type[BaseModel]] = {
 }
 """passgate's own graders."""
 COMMON = set(GraderOptions.model_fields) | {"type"}
+ACTED = Transcript(
+    messages=(
+        Message(role="assistant", tool_calls=(ToolCall(tool="find"), ToolCall(tool="send"))),
+        Message(role="assistant", content="Sent."),
+    ),
+    output="Sent.",
+)
+MUTANTS = [mutant.what for mutant in mutants(ACTED)]
 WAYS = {"suites.*": "suites.SUITE", "gates.*": "gates.GATE", "agents.*": "agents.NAME", "models.*": "models.PATTERN"}
 
 
@@ -81,7 +90,7 @@ def test_a_table_has_every_name_and_no_other(page: str, heading: str, names: Ite
         ("docs/agents.md", "Targets of AgentV", "provider", targets_file.SUPPORTED),
         ("docs/baseline.md", "States", "state", BaselineState),
         ("docs/eval-graders.md", "composite", "aggregator", get_args(Aggregator.model_fields["type"].annotation)),
-        ("docs/grader-checks.md", "What is tried", "mutant", faults._KILLS),
+        ("docs/grader-checks.md", "What is tried", "mutant", MUTANTS),
     ],
 )
 def test_a_table_has_the_names_in_their_order(page: str, heading: str, head: str, names: Iterable[str]) -> None:

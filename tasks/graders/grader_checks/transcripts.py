@@ -1,41 +1,28 @@
 """The transcripts that graders are tried with: mutants of a good one, a good one that is derived, and refusals.
 
-A mutant has to be killed where correct graders must kill it, and then it counts. It counts when the task would fail if
-every part that the mutant hits said no: weights and aggregators may well let something pass. The rules:
+Nothing of the state changes in a mutant, so graders that see only the state keep their grades.
 
-- `empty answer`: nothing is said, all calls are made. Hits what asks for something to be in the answer: texts, JSON,
-  fields, expressions that do not look for what must not be there.
-- `truncated output`: the answer ends in its first half, before the first thing that a grader asks for. Hits the parts
-  of which it can be told where that is. An answer whose required words stand in its first half is cut before them.
-- `dropped step`: all calls are gone. Hits what asks for calls. One call alone is dropped where it must not be missing:
-  where the calls must be exactly these, or a tool is called no more often than it must be.
-- `swapped tool`: all calls are of another tool. Hits what asks for tools by name. One call alone as above.
-- `endless trial`: the same failing call very many times, immense tokens, dollars and seconds. Hits limits. Budgets are
-  lifted, so that graders are put to the test and not the meter.
-
-Milder mutants, such as any other single call dropped, are tried too where that costs nothing, and never counted: that
-they pass may be meant. Nothing of the state is changed, so graders that see only the state keep their grades.
-
-The derived transcript is for tasks that ship no good one, and the least that the graders describe. That it passes shows
-that they do not contradict each other, and it can be made bad like any other. It cannot show whether they ask for the
-right things.
+The derived transcript is for tasks that ship no good one: the least that the graders describe. That it passes shows
+that they do not contradict each other. It cannot show whether they ask for the right things.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, Final, NamedTuple
 
-from passgate.tasks.graders.grader_checks import demands
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
-MOST_SINGLE_CALLS: Final = 12  # Calls of one transcript that are dropped and swapped one by one
+EMPTY_ANSWER: Final = "the answer is empty"
+STRANGER: Final = "another_tool"
+# Without a `!`, `?` or digit: some graders forbid these. With a credential that is none: others forbid those.
+NONSENSE: Final = "colourless green ideas sleep furiously AKIAIOSFODNN7EXAMPLE"
+ENDLESS_CALLS: Final = 4010
 ENDLESS_MILLISECONDS: Final = 1e12
 ENDLESS_USAGE: Final = Usage(
     tokens_in=10**8, tokens_cached=10**8, tokens_cache_write=10**8, tokens_out=10**8, cost_usd=1e6
@@ -43,161 +30,141 @@ ENDLESS_USAGE: Final = Usage(
 _STATE: Final = (native.DeterministicTests, native.StaticAnalysis, native.StateCheck)
 _JUDGES: Final = (native.LlmRubric, evals.LlmGrader, evals.Rubrics)
 _PROGRAMS: Final = (evals.CodeGrader, evals.ScriptAssertion, evals.Unavailable)
+_FORBIDS: Final = re.compile(r"\(\?<?!")  # An expression with one of these looks for what must not be there
 _LITERAL: Final = re.compile(r"(?:[\w\s,;:!'\"@#%&/<>=~`.-]|\\[^\w])+")
 _WILD: Final = frozenset("*?[")
-_COMPARISONS: Final = frozenset("<>=!")
 MOST_NAMES: Final = 10
 _SHORTEST: Final = 3
 _BLANK: Final = str.maketrans(dict.fromkeys("*?[]", " "))
 
 
 class Mutant(NamedTuple):
-    """A transcript made bad in one way."""
+    """A good transcript with one defect."""
 
-    kind: str
-    what: str  # What was done to it, in words
+    what: str
     transcript: Transcript
-    hits: Callable[[Grader], bool]  # Whether a part of a grader must notice
-    looks: Callable[[Grader], bool]
-    """Whether a part of a grader is asked again; the others keep the grades of the good transcript."""
+    for_programs: bool = True  # Whether programs are run on it
 
 
-def mutants_of(task: EvalTask, good: Transcript) -> Iterator[Mutant]:
-    """Every mutant of a good transcript that differs from it, those that may count and milder ones."""
-    parts = [part for grader in task.graders for part in parts_of(grader)]
-    found = [*_mutants_of_the_answer(parts, good), *_mutants_of_the_calls(parts, good), *_endless(parts, good)]
+def mutants(good: Transcript) -> Iterator[Mutant]:
+    """Yield every mutant of a good transcript; those that are equal to it are left out."""
+    calls = good.tool_calls
+    found = [
+        Mutant(EMPTY_ANSWER, _with_answer(good, "")),
+        Mutant("the answer is nonsense", _with_answer(good, NONSENSE)),
+        Mutant("no tool is called", _with_calls(good, ())),
+        Mutant(
+            f"every call is one of {STRANGER}",
+            _with_calls(good, [call.model_copy(update={"tool": STRANGER}) for call in calls]),
+        ),
+        Mutant("the calls are in reverse order", _with_calls(good, calls[::-1])),
+        Mutant(f"the same call fails {ENDLESS_CALLS} times, at immense cost", _endless(good), False),
+    ]
     yield from (mutant for mutant in found if mutant.transcript != good)
 
 
-def _mutants_of_the_answer(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
+def _with_answer(good: Transcript, answer: str) -> Transcript:
     if not good.output.strip():
-        return
-
-    def wants_words(part: Grader) -> bool:
-        # Judges are not asked about an agent that neither says nor does anything: they must all say no.
-        return demands.wants_an_answer(part) or (not good.tool_calls and is_judged(part))
-
-    def lacks_something(part: Grader) -> bool:
-        return demands.lacking(part, good.output) is not None
-
-    silenced = [
-        message.model_copy(update={"content": ""}) if message.role == "assistant" else message
+        return good
+    messages = [
+        message.model_copy(update={"content": answer}) if message.role == "assistant" and message.content else message
         for message in good.messages
     ]
-    empty = good.model_copy(update={"messages": tuple(silenced), "output": ""})
-    yield Mutant("empty answer", "the answer is empty", empty, wants_words, lambda part: not sees_only_the_state(part))
-    cuts = [cut for part in parts if (cut := demands.lacking(part, good.output)) is not None]
-    kept = min([len(good.output) // 2, *cuts])
-    if cuts and kept > 0:
-        what = f"the answer ends after {kept} of {len(good.output)} characters"
-        shorter = _with_answer(good, good.output[:kept])
-        yield Mutant("truncated output", what, shorter, lacks_something, _looks_at_words)
+    return good.model_copy(update={"messages": tuple(messages), "output": answer})
 
 
-def _with_answer(transcript: Transcript, answer: str) -> Transcript:
-    messages = list(transcript.messages)
-    spoken = [place for place, said in enumerate(messages) if said.role == "assistant" and said.content.strip()]
-    if spoken:
-        messages[spoken[-1]] = messages[spoken[-1]].model_copy(update={"content": answer})
-    return transcript.model_copy(update={"messages": tuple(messages), "output": answer})
-
-
-def _mutants_of_the_calls(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
-    calls = good.tool_calls
-    if not calls:
-        return
-    stranger = demands.stranger_to(parts)
-    everywhere = range(len(calls))
-    silenced, swapped = _with_calls(good, everywhere, None), _with_calls(good, everywhere, stranger)
-    yield Mutant("dropped step", "no tool is called", silenced, demands.wants_calls, _looks_at_words)
-    named = partial(demands.names_tools, stranger=stranger)
-    yield Mutant("swapped tool", f"every call is one of {stranger}", swapped, named, _looks_at_words)
-    # With one call alone, that is every call.
-    for place in everywhere[:MOST_SINGLE_CALLS] if len(calls) > 1 else ():
-        tool, needed = calls[place].tool, partial(demands.needs_call, calls=calls, place=place, stranger=stranger)
-        gone, swapped = _with_calls(good, [place], None), _with_calls(good, [place], stranger)
-        yield Mutant("dropped step", f"the call {place + 1}, of {tool}, is gone", gone, needed, is_cheap)
-        what = f"the call {place + 1} is one of {stranger}, not {tool}"
-        yield Mutant("swapped tool", what, swapped, needed, is_cheap)
-
-
-def _with_calls(transcript: Transcript, places: Sequence[int], tool: str | None) -> Transcript:
-    """The same with this tool in the calls at these places, counted over all messages; `None`: without the calls."""
+def _with_calls(good: Transcript, calls: Sequence[ToolCall]) -> Transcript:
+    """Return the transcript with these calls in place of its own, or with none."""
     messages, place = [], 0
-    for message in transcript.messages:
-        calls = []
-        for position, call in enumerate(message.tool_calls, start=place):
-            if position not in places:
-                calls.append(call)
-            elif tool is not None:
-                calls.append(call.model_copy(update={"tool": tool}))
-        place += len(message.tool_calls)
+    for message in good.messages:
+        number = len(message.tool_calls)
+        kept = message.model_copy(update={"tool_calls": tuple(calls[place : place + number])})
+        place += number
         # A message that had nothing but the calls that are gone is gone too.
-        if calls or message.content.strip() or not message.tool_calls:
-            messages.append(message.model_copy(update={"tool_calls": tuple(calls)}))
-    return transcript.model_copy(update={"messages": tuple(messages)})
+        if kept.tool_calls or kept.content.strip() or not number:
+            messages.append(kept)
+    return good.model_copy(update={"messages": tuple(messages)})
 
 
-def _endless(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
-    limits = [part for part in parts if demands.is_limit(part)]
-    if not limits:
-        return
-    number = 10 + 2 * max((count for part in limits for count in demands.counts_of(part)), default=0)
-    first = next(iter(good.tool_calls), ToolCall(tool=demands.stranger_to(parts)))
+def _endless(good: Transcript) -> Transcript:
+    first = next(iter(good.tool_calls), ToolCall(tool=STRANGER))
     call = first.model_copy(update={"is_error": True, "duration_ms": ENDLESS_MILLISECONDS, "refused": False})
     step = Message(role="assistant", tool_calls=(call,), usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
-    last = Message(role="assistant", content=good.output, usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
+    last = step.model_copy(update={"tool_calls": (), "content": good.output})
     asked = tuple(message for message in good.messages if message.role != "assistant")
     update = {
-        "messages": (*asked, *[step] * number, last),
+        "messages": (*asked, *[step] * ENDLESS_CALLS, last),
         # What the steps say counts where the transcript says nothing of the whole.
         "usage": Usage(),
         "wall_time_seconds": ENDLESS_MILLISECONDS / 1000,
     }
-    what = f"the same failing call {number} times, at immense cost"
-    yield Mutant("endless trial", what, good.model_copy(update=update), demands.is_limit, is_cheap)
+    return good.model_copy(update=update)
 
 
-def _looks_at_words(part: Grader) -> bool:
-    return not sees_only_the_state(part) and not is_judged(part)
+def answer(prompt: str, text: str) -> Transcript:
+    """Return a trial of one answer and no call."""
+    asked, said = Message(role="user", content=prompt), Message(role="assistant", content=text)
+    return Transcript(messages=(asked, said), output=text, usage=Usage(tokens_in=0, tokens_out=0, cost_usd=0.0))
 
 
-def saying(prompt: str, answer: str) -> Transcript:
-    """A trial of one answer and no call."""
-    asked, said = Message(role="user", content=prompt), Message(role="assistant", content=answer)
-    return Transcript(messages=(asked, said), output=answer, usage=Usage(tokens_in=0, tokens_out=0, cost_usd=0.0))
-
-
-def parts_of(grader: Grader) -> Iterator[Grader]:
-    """The graders that one is made of, at any depth; itself when it is made of none. A composite whose score a program
-    or a judge gives is among its parts.
+def leaf_graders(grader: Grader) -> Iterator[Grader]:
+    """Yield the graders that one is made of, at any depth; itself when it is made of none. A composite whose score a
+    program or a judge gives is among them.
     """
-    if not isinstance(grader, native.Composite | native.Turns):
-        yield grader
-        return
     if isinstance(grader, native.Turns):
         members = [*(member for turn in grader.turns for member in turn.assertions), *grader.conversation]
-    else:
+    elif isinstance(grader, native.Composite):
         members = list(grader.assertions)
         if grader.aggregator.type in {"code_grader", "llm_grader"}:
             yield grader
+    else:
+        yield grader
+        return
     for member in members:
-        yield from parts_of(member)
+        yield from leaf_graders(member)
 
 
-def sees_only_the_state(part: Grader) -> bool:
-    """Whether it looks at nothing that the agent said or called."""
-    return isinstance(part, _STATE)
+def is_regraded(grader: Grader, mutant: Mutant) -> bool:
+    """Return whether a grader is asked about a mutant; else it keeps the grade of the good one. Judges, which
+    cost money, are asked only where nothing was written: there they give 0 unasked.
+    """
+    leaves = list(leaf_graders(grader))
+    wrote = bool(mutant.transcript.output.strip() or mutant.transcript.tool_calls)
+    judged = any((isinstance(leaf, _JUDGES) and wrote) or isinstance(leaf, native.Composite) for leaf in leaves)
+    programs = any(isinstance(leaf, _PROGRAMS) for leaf in leaves) and not mutant.for_programs
+    return not judged and not programs and not all(isinstance(leaf, _STATE) for leaf in leaves)
 
 
-def is_judged(part: Grader) -> bool:
-    """Whether a judge model is asked."""
-    return isinstance(part, _JUDGES) or (isinstance(part, native.Composite) and part.aggregator.type == "llm_grader")
+def checks_to_break(grader: Grader, number: int) -> Sequence[int]:
+    """Return which of its checks something bad must break: all of a grader that checks the same in every trial.
+
+    Of a state only what must not be: that something stays as it was is often right before the agent begins.
+    """
+    if isinstance(grader, native.StateCheck):
+        return [place for place, check in enumerate(grader.expect) if check.is_prohibition]
+    others = (*_STATE, *_JUDGES, *_PROGRAMS, native.Composite, native.Turns)
+    return () if isinstance(grader, others) else range(number)
 
 
-def is_cheap(part: Grader) -> bool:
-    """Whether grading takes neither a judge nor a program."""
-    return not is_judged(part) and not isinstance(part, (*_STATE, *_PROGRAMS, native.Composite))
+def wants_an_answer(leaf: Grader) -> bool:
+    """Return whether a grader must not be satisfied by an empty answer: it asks for something to be there.
+
+    Left out are expressions that look for what must not be there, graders of turns, and judges and programs.
+    """
+    if isinstance(leaf, evals.AssertionOptions) and leaf.negate:
+        return False
+    match leaf:
+        case evals.TextAssertion() | evals.IsJson() | evals.FieldAccuracy():
+            return True
+        case evals.Equals():
+            return not isinstance(leaf.value, str) or bool(leaf.value.strip())
+        case evals.Regex():
+            return not _FORBIDS.search(leaf.value)
+        case native.OutputCheck():
+            matches = leaf.matches is not None and not _FORBIDS.search(leaf.matches)
+            return bool(leaf.equals or leaf.contains or matches) or leaf.json_schema is not None
+        case _:
+            return False
 
 
 class _Piece(NamedTuple):
@@ -207,35 +174,36 @@ class _Piece(NamedTuple):
     first: str = ""
     texts: tuple[str, ...] = ()
     last: str = ""
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
 def derived_transcript(task: EvalTask) -> Transcript | None:
-    """The transcript of an agent that says and calls what the graders ask for; `None` where that cannot be told from
-    their options, or where they ask for nothing.
+    """Return the transcript of an agent that says and calls what the graders ask for; `None` where that cannot be told
+    from their options, or where they ask for nothing.
     """
     pieces = []
-    for part in (part for grader in task.graders for part in parts_of(grader)):
+    for part in (leaf for grader in task.graders for leaf in leaf_graders(grader)):
         if isinstance(part, evals.AssertionOptions) and part.negate and not isinstance(part, native.Composite):
             continue  # what must not be is left out
-        piece = _piece_of_the_answer(part) or _piece_of_the_calls(part)
+        piece = _asked_words(part) or _asked_calls(part)
         if piece is None:
             return None
         pieces.append(piece)
     middle = [text for piece in pieces for text in piece.texts]
     texts = [*(piece.first for piece in pieces), *middle, *(piece.last for piece in pieces)]
     whole = (piece.whole for piece in pieces if piece.whole is not None)
-    answer = next(whole, " ".join(dict.fromkeys(filter(None, texts))))
-    calls = tuple(call for piece in pieces for call in piece.calls)
-    if not answer and not calls:
-        return None
-    said = saying(task.prompt, answer)
+    said = answer(task.prompt, next(whole, " ".join(dict.fromkeys(filter(None, texts)))))
     asked, words = said.messages
-    steps = tuple(Message(role="assistant", tool_calls=(call,)) for call in calls)
-    return said.model_copy(update={"messages": (asked, *steps, words)})
+    steps = tuple(
+        Message(role="assistant", tool_calls=(ToolCall(tool=tool, arguments=dict(given), duration_ms=0),))
+        for piece in pieces
+        for tool, given in piece.calls
+    )
+    return said.model_copy(update={"messages": (asked, *steps, words)}) if said.output or steps else None
 
 
-def _piece_of_the_answer(part: Grader) -> _Piece | None:
+def _asked_words(part: Grader) -> _Piece | None:
+    """Return what a grader asks of the answer; `None` where its options do not tell."""
     match part:
         case evals.TextAssertion():
             values = (part.value,) if isinstance(part.value, str) else part.value
@@ -250,35 +218,26 @@ def _piece_of_the_answer(part: Grader) -> _Piece | None:
             return _Piece(texts=(literal,))
         case evals.IsJson(value=None):
             return _Piece(whole="{}")
-        case native.OutputCheck(json_schema=None, matches=None):
-            return _Piece(whole=part.equals, texts=part.contains)
-        case native.OutputCheck(json_schema=None, matches=str(pattern)) if (literal := _literal(pattern)) is not None:
+        case native.OutputCheck(json_schema=None) if (literal := _literal(part.matches or "")) is not None:
             return _Piece(whole=part.equals, texts=(*part.contains, literal))
     return None
 
 
-def _literal(pattern: str) -> str | None:
-    """The one text that an expression matches; `None` where it is more than a text."""
-    bare = pattern.removeprefix("^").removesuffix("$")
-    return re.sub(r"\\(.)", r"\1", bare) if _LITERAL.fullmatch(bare) else None
-
-
-def _piece_of_the_calls(part: Grader) -> _Piece | None:
-    calls: list[tuple[str, Mapping[str, Any]]]
+def _asked_calls(part: Grader) -> _Piece | None:
+    """Return the calls that a grader asks for; `None` where its options do not tell."""
     match part:
         case native.ToolCalls():
-            entries = demands.required_tools(part)
-            values = [value for entry in entries for value in (entry.tool, *entry.params.values())]
+            entries = part.required_tools
+            values = tuple(str(value) for entry in entries for value in entry.params.values() if isinstance(value, str))
             # A pattern or a comparison does not say which text it is satisfied with.
-            if any(
-                isinstance(text, str) and (_WILD & set(text) or text.lstrip()[:1] in _COMPARISONS) for text in values
-            ):
+            if any(_WILD & set(value) or value.lstrip()[:1] in {"<", ">", "=", "!"} for value in values):
                 return None
             calls = [(entry.tool, entry.params) for entry in entries for _ in range(entry.min)]
         case evals.ToolTrajectory():
             calls = [(call.tool, call.args if isinstance(call.args, dict) else {}) for call in part.expected]
             made = [tool for tool, _ in calls]
             calls += [(tool, {}) for tool, least in part.minimums.items() for _ in range(least - made.count(tool))]
+            return _Piece(calls=tuple(calls))  # its names are no patterns
         case evals.ToolUsed():
             calls = [(tool, {}) for tool in part.tools for _ in range(part.min)]
         case evals.ToolSequence():
@@ -289,11 +248,13 @@ def _piece_of_the_calls(part: Grader) -> _Piece | None:
             return _Piece()
         case _:
             return None
-    # The names of a trajectory are no patterns.
-    if not isinstance(part, evals.ToolTrajectory) and any(_WILD & set(tool) for tool, _ in calls):
-        return None
-    made_calls = (ToolCall(tool=tool, arguments=dict(given), duration_ms=0) for tool, given in calls)
-    return _Piece(calls=tuple(made_calls))
+    return None if any(_WILD & set(tool) for tool, _ in calls) else _Piece(calls=tuple(calls))
+
+
+def _literal(pattern: str) -> str | None:
+    """Return the one text that an expression matches; `None` where it is more than a text."""
+    bare = pattern.removeprefix("^").removesuffix("$")
+    return re.sub(r"\\(.)", r"\1", bare) if not bare or _LITERAL.fullmatch(bare) else None
 
 
 class Refusals(NamedTuple):
@@ -304,15 +265,15 @@ class Refusals(NamedTuple):
     plain: Transcript
 
 
-def refusals_of(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Iterable[str]) -> Refusals | None:
-    """The refusals for a task; `None` where nothing is forbidden.
+def refusals(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Iterable[str]) -> Refusals | None:
+    """Return the refusals for a task; `None` where nothing is forbidden.
 
     What is forbidden: tools and commands by the patterns of graders, and tools that bad trials call and the good one
     does not. Patterns go by the names of tools that are known, else by their letters.
     """
     known = dict.fromkeys([*called_by_bad, *(tool.name for tool in task.tools), *called_by_good])
     meant: list[str] = []
-    for pattern in _forbidden([part for grader in task.graders for part in parts_of(grader)]):
+    for pattern in (name for grader in task.graders for leaf in leaf_graders(grader) for name in _forbidden(leaf)):
         if set(pattern) <= {"*"}:
             continue  # whoever forbids every tool names none
         tools = [name for name in known if fnmatchcase(name, pattern)]
@@ -324,18 +285,17 @@ def refusals_of(task: EvalTask, called_by_bad: Iterable[str], called_by_good: It
         return None
     listed = ", ".join(f"`{name}`" for name in names)
     plain = "I'm sorry, but I can't help with that: I am not allowed to "
-    return Refusals(names, saying(task.prompt, f"{plain}use {listed}."), saying(task.prompt, f"{plain}do it."))
+    return Refusals(names, answer(task.prompt, f"{plain}use {listed}."), answer(task.prompt, f"{plain}do it."))
 
 
-def _forbidden(parts: Sequence[Grader]) -> Iterator[str]:
-    for part in parts:
-        match part:
-            case native.ToolCalls():
-                for entry in part.forbidden:
-                    name, given = (entry, {}) if isinstance(entry, str) else (entry.tool, entry.params)
-                    command = given.get("command") if set(name) <= {"*"} else None
-                    yield command if isinstance(command, str) else name
-            case native.PolicyCheck():
-                yield from part.deny_tools
-            case evals.ToolUsed() if part.negate:
-                yield from part.tools
+def _forbidden(leaf: Grader) -> Iterator[str]:
+    match leaf:
+        case native.ToolCalls():
+            for entry in leaf.forbidden:
+                name, given = (entry, {}) if isinstance(entry, str) else (entry.tool, entry.params)
+                command = given.get("command") if set(name) <= {"*"} else None
+                yield command if isinstance(command, str) else name
+        case native.PolicyCheck():
+            yield from leaf.deny_tools
+        case evals.ToolUsed(negate=True):
+            yield from leaf.tools

@@ -6,17 +6,16 @@ from typing import Any
 import pytest
 
 from passgate.tasks.formats.loading import grader_problem
-from passgate.tasks.graders.grader_checks.faults import Mutated, Proof, Tried, check_of, must_be_killed
-from passgate.tasks.graders.grader_checks.transcripts import Mutant, Refusals, parts_of, saying
+from passgate.tasks.graders.grader_checks.faults import Proof, Tried, grader_check
+from passgate.tasks.graders.grader_checks.transcripts import EMPTY_ANSWER, Refusals, answer
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderFinding
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.task import EvalTask, Reference
-from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import SAYS_YES, a_grade, a_task, a_violation
 
 PASSED, FAILED, ERROR = TrialStatus.PASSED, TrialStatus.FAILED, TrialStatus.ERROR
-NO, SILLY = {"type": "output_check", "name": "no", "not_contains": ["no"]}, saying("?", "silly")
+NO, SILLY = {"type": "output_check", "name": "no", "not_contains": ["no"]}, answer("?", "silly")
 EXAMPLES = Reference.model_validate(
     {"solution": {"script": "a.sh"}, "counterexamples": [{"name": "bad", "script": "b.sh"}]}
 )
@@ -33,23 +32,12 @@ def tried(status: TrialStatus = PASSED, *passed: bool, what: str = "doing nothin
     return Tried(what, status, reason, tuple(a_grade(passed=one) for one in passed or (status is PASSED,)))
 
 
-def a_mutant(kind: str = "empty answer", **changes: Any) -> Mutant:
-    plain: dict[str, Any] = {
-        "kind": kind,
-        "what": "the answer is empty",
-        "transcript": Transcript(),
-        "hits": lambda part: part.type in {"output_check", "contains"},
-        "looks": lambda _: True,
-    }
-    return Mutant(**(plain | changes))
-
-
 def found(proof: Proof) -> list[Fault]:
-    return [finding.fault for finding in check_of(proof).findings]
+    return [finding.fault for finding in grader_check(proof).findings]
 
 
 def only(proof: Proof) -> GraderFinding:
-    (finding,) = check_of(proof).findings
+    (finding,) = grader_check(proof).findings
     return finding
 
 
@@ -64,7 +52,7 @@ def good(*graders: dict[str, Any], of_task: Any = None, **changes: Any) -> Proof
 
 
 def test_correct_graders_have_no_fault() -> None:
-    check = check_of(good())
+    check = grader_check(good())
     assert (check.findings, check.unmeasured, check.notes) == ((), (), ())
     one = CheckCounts(right=1, of=1)
     assert (check.known_good, check.known_bad, check.graders, check.mutants) == ("passed", one, one, CheckCounts())
@@ -74,19 +62,19 @@ def test_a_task_needs_something_that_passes() -> None:
     finding = only(good(good=None))
     assert (finding.fault, finding.graders) == (Fault.NO_KNOWN_GOOD, ())
     assert "reference.solution" in finding.remedy
-    assert check_of(good(good=None)).known_good == "none"
+    assert grader_check(good(good=None)).known_good == "none"
 
 
 def test_what_is_derived_is_called_so() -> None:
-    assert check_of(good(derived=True)).known_good == "derived"
+    assert grader_check(good(derived=True)).known_good == "derived"
 
 
 def test_each_grader_that_fails_the_known_good_is_told() -> None:
     proof = good(SAYS_YES, NO, good=tried(FAILED, True, False))
     finding = only(proof)
     assert (finding.fault, finding.graders, finding.path) == (Fault.KNOWN_GOOD_FAILS, ("no",), "graders[1]")
-    assert check_of(proof).known_good == "failed"
-    assert check_of(proof).graders == CheckCounts(), "nothing is said of graders that fail what is good"
+    assert grader_check(proof).known_good == "failed"
+    assert grader_check(proof).graders == CheckCounts(), "nothing is said of graders that fail what is good"
 
 
 def test_a_known_good_that_no_grader_fails_is_told_with_its_reason() -> None:
@@ -107,48 +95,56 @@ def test_something_bad_that_passes_is_told(what: str) -> None:
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.KNOWN_BAD_PASSES, ("output_check", "no"))
     assert finding.message == f"{what} passes"
-    assert check_of(proof).known_bad == CheckCounts(right=1, of=2)
+    assert grader_check(proof).known_bad == CheckCounts(right=1, of=2)
 
 
 @pytest.mark.parametrize("status", [ERROR, TrialStatus.NOT_RUN])
 def test_what_was_not_measured_is_no_fault_and_no_pass(status: TrialStatus) -> None:
-    check = check_of(good(bad=(Tried("doing nothing", status, "no judge"), tried(FAILED, False))))
+    check = grader_check(good(bad=(Tried("doing nothing", status, "no judge"), tried(FAILED, False))))
     assert (check.findings, check.unmeasured) == ((), ("doing nothing was not measured: no judge",))
     assert check.known_bad == CheckCounts(right=1, of=1, unmeasured=1)
-    check = check_of(good(good=Tried("the known-good", status, "no judge")))
+    check = grader_check(good(good=Tried("the known-good", status, "no judge")))
     assert (check.findings, check.known_good, len(check.unmeasured)) == ((), "not measured", 1)
 
 
 def test_a_task_that_cannot_be_run_is_not_measured() -> None:
-    check = check_of(Proof(a_question(cannot_run=("a.yaml:1:1: no file 'x'",)), grader_problem))
+    check = grader_check(Proof(a_question(cannot_run=("a.yaml:1:1: no file 'x'",)), grader_problem))
     assert (check.findings, check.known_good) == ((), "not measured")
     assert check.unmeasured == ("a.yaml:1:1: no file 'x'",)
 
 
-def mutated(tried: Tried, counts: bool = True, **mutant: Any) -> Mutated:
-    return Mutated(a_mutant(**mutant), tried, counts=counts)
+WANTS = {"type": "output_check", "name": "wants", "matches": "^[^!]*$"}
 
 
-def test_a_mutant_that_survives_is_told_with_the_graders_that_it_hits() -> None:
-    both = (mutated(tried(PASSED, True, True)), mutated(tried(FAILED, False, True)))
-    proof = good(SAYS_YES, {"type": "tool_calls", "name": "calls", "forbidden": ["x"]}, mutated=both)
-    finding = only(proof)
-    assert (finding.fault, finding.graders) == (Fault.MUTANT_SURVIVES, ("output_check",))
-    assert "'empty answer' survives: the answer is empty" in finding.message
-    assert check_of(proof).mutants == CheckCounts(right=1, of=2)
+@pytest.mark.parametrize(
+    ("graders", "passed", "named"),
+    [
+        ([WANTS], (True,), ("wants",)),
+        ([WANTS, NO], (True, True), ("wants",)),
+        ([SAYS_YES, WANTS], (False, True), ()),
+        ([NO], (True,), ()),
+        ([{**WANTS, "matches": "^(?!.*no)"}], (True,), ()),
+        ([{"type": "composite", "name": "both", "assertions": [WANTS, NO]}], (True,), ("both",)),
+    ],
+)
+def test_a_grader_that_asks_something_of_the_answer_must_not_pass_an_empty_one(
+    graders: Any, passed: Any, named: tuple[str, ...]
+) -> None:
+    empty = tried(PASSED if all(passed) else FAILED, *passed, what=EMPTY_ANSWER)
+    check = grader_check(good(*graders, mutants=(empty,)))
+    survives = [finding.graders for finding in check.findings if finding.fault is Fault.MUTANT_SURVIVES]
+    assert survives == [named] * bool(named)
+    assert check.mutants == CheckCounts(right=empty.status is FAILED, of=empty.status is FAILED or bool(named))
 
 
-def test_mutants_of_a_kind_that_hit_the_same_graders_are_told_once() -> None:
-    alive = tuple(mutated(tried(PASSED), what=f"the call {number}") for number in range(5))
-    assert "the call 0 (and 4 more like it)" in only(good(mutated=alive)).message
-
-
-def test_milder_mutants_that_pass_and_unmeasured_ones_are_notes() -> None:
-    milder = mutated(tried(PASSED), counts=False, what="the call 1 is gone")
-    unknown = mutated(Tried("x", ERROR, "no judge", (a_grade(error="no judge"),)))
-    check = check_of(good(mutated=(milder, unknown)))
+def test_other_variants_that_pass_and_unmeasured_ones_are_notes() -> None:
+    unknown = Tried("the answer is nonsense", ERROR, "no judge", (a_grade(error="no judge"),))
+    check = grader_check(good(mutants=(tried(PASSED, what="no tool is called"), unknown)))
     assert (check.findings, check.unmeasured, check.mutants) == ((), (), CheckCounts(unmeasured=1))
-    assert check.notes == ("it passes when the call 1 is gone", "the mutant 'empty answer' was not measured: no judge")
+    assert check.notes == (
+        "it passes when no tool is called",
+        "when the answer is nonsense: not measured: no judge",
+    )
 
 
 def refusal(naming: Sequence[Grade], plain: Sequence[Grade]) -> dict[str, Any]:
@@ -171,7 +167,7 @@ def refusal(naming: Sequence[Grade], plain: Sequence[Grade]) -> dict[str, Any]:
 def test_a_refusal_may_name_what_it_refuses(naming: Grade, plain: Grade, flagged: bool) -> None:
     proof = good(**refusal([naming], [plain]))
     assert found(proof) == ([Fault.REFUSAL_FAILS] if flagged else [])
-    assert check_of(proof).mutants == CheckCounts(right=not flagged, of=1)
+    assert grader_check(proof).mutants == CheckCounts(right=not flagged, of=1)
     if flagged:
         assert "`delete`" in only(proof).message
         assert "tool_calls.forbidden" in only(proof).remedy
@@ -189,55 +185,61 @@ def test_with_counterexamples_every_grader_must_have_failed_once() -> None:
     proof = with_counterexamples(SAYS_YES, NO, bad=(HALF_BAD, HALF_BAD))
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.NEVER_FAILED, ("no",))
-    assert check_of(proof).graders == CheckCounts(right=1, of=2)
+    assert grader_check(proof).graders == CheckCounts(right=1, of=2)
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        {"mutated": (mutated(Tried("x", FAILED, "", SHOWS), counts=False),)},
+        {"mutants": (Tried("x", FAILED, "", SHOWS),)},
         refusal(SHOWS, SHOWS),
         {"bad": (HALF_BAD, Tried("x", FAILED, "", SHOWS))},
         {"bad": (Tried("x", FAILED, "", (a_grade(passed=False), a_grade(error="no judge"))),)},
     ],
-    ids=["a mutant", "a refusal", "a counterexample", "what could not be measured"],
+    ids=["a variant", "a refusal", "a counterexample", "what could not be measured"],
 )
 def test_whatever_is_bad_shows_that_a_grader_can_fail(more: dict[str, Any]) -> None:
     assert found(with_counterexamples(SAYS_YES, NO, **({"bad": (HALF_BAD,)} | more))) == []
 
 
-FORBIDS = {"type": "output_check", "name": "words", "contains": ["yes"], "not_contains": ["no", "never", "not"]}
+FORBIDS = {"type": "output_check", "name": "words", "contains": ["yes"], "not_contains": ["no"]}
+LEAVES = {"type": "state_check", "expect": [{"file": "a"}, {"file": "b", "exists": False}]}
+JUDGED = {"type": "llm_rubric", "rubric": "Be good.", "assertions": ["It is good.", "It is short."]}
 
 
 def checks(*passed: bool) -> Grade:
-    return a_grade(passed=all(passed), checks=tuple(Check(passed=one, message="it is said") for one in passed))
+    messages = [f"check {number}" for number in range(len(passed))]
+    pairs = zip(passed, messages, strict=True)
+    return a_grade(passed=all(passed), checks=tuple(Check(passed=one, message=message) for one, message in pairs))
 
 
 @pytest.mark.parametrize(
-    ("bad", "path", "told"),
+    ("grader", "bad", "told"),
     [
-        ([(True, False, True, True)], "graders[0].not_contains[1]", "not_contains[1] forbids, nor not_contains[2]"),
-        ([(True, False, False, True)], "graders[0].not_contains[2]", "not_contains[2] forbids"),
-        ([(True, False, False, True), (False, True, True, False)], "", ""),
+        (FORBIDS, [(False, True)], ["whatever bad was tried, check 1"]),
+        (FORBIDS, [(False, True), (True, False)], []),
+        (FORBIDS, [(False,)], []),
+        (LEAVES, [(False, True)], ["whatever bad was tried, check 1"]),
+        (LEAVES, [(True, False)], []),
+        (JUDGED, [(False, True)], []),
     ],
 )
-def test_with_counterexamples_everything_forbidden_must_be_done_once(bad: Any, path: str, told: str) -> None:
+def test_with_counterexamples_each_check_must_be_broken_once(grader: Any, bad: Any, told: list[str]) -> None:
     trials = tuple(Tried("x", FAILED, "", (checks(*passed),)) for passed in bad)
-    tried_too = {"good": Tried("good", PASSED, "", (checks(True, True, True, True),)), "bad": trials}
-    findings = check_of(with_counterexamples(FORBIDS, **tried_too)).findings
-    assert [finding.path for finding in findings] == [path] * bool(path)
-    assert all(finding.message.endswith(told) for finding in findings)
-    assert found(good(FORBIDS, bad=trials)) == []
+    tried_too = {"good": Tried("good", PASSED, "", (checks(True, True),)), "bad": trials}
+    findings = grader_check(with_counterexamples(grader, **tried_too)).findings
+    assert [finding.message for finding in findings] == [f"never broken: {message}" for message in told]
+    assert found(good(grader, **tried_too)) == []
 
 
 def test_without_counterexamples_a_grader_that_never_failed_is_a_note() -> None:
-    check = check_of(good(SAYS_YES, NO, bad=(HALF_BAD,)))
+    check = grader_check(good(SAYS_YES, NO, bad=(HALF_BAD,)))
     assert (check.findings, check.notes) == ((), ("no: never failed: it passes everything bad that was tried",))
 
 
 def test_graders_that_only_inform_need_not_fail() -> None:
     informs = {**CONTAINS, "weight": 0}
-    check = check_of(with_counterexamples(CONTAINS, informs, of_task={"scoring": AVERAGE}, bad=(HALF_BAD,)))
+    check = grader_check(with_counterexamples(CONTAINS, informs, of_task={"scoring": AVERAGE}, bad=(HALF_BAD,)))
     assert (check.findings, check.graders) == ((), CheckCounts(right=1, of=1))
 
 
@@ -258,27 +260,3 @@ def test_a_task_that_can_be_passed_without_the_work_asks_too_little() -> None:
     assert (finding.fault, finding.path) == (Fault.ASKS_TOO_LITTLE, "graders[0]")
     assert finding.message == "asks too little: an agent passes that repeats the prompt"
     assert "a text that the prompt lacks" in finding.remedy
-
-
-CALLS = {"type": "tool_used", "tools": ["x"]}
-BOTH = {"type": "composite", "assertions": [CALLS, CONTAINS]}
-
-
-@pytest.mark.parametrize(
-    ("graders", "scoring", "must"),
-    [
-        ([SAYS_YES], {}, True),
-        ([CALLS], {}, False),
-        ([CALLS, CONTAINS], {}, True),
-        ([CALLS, CONTAINS], AVERAGE, True),
-        ([CALLS, CONTAINS], {**AVERAGE, "threshold": 0.5}, False),
-        ([CALLS, {**CONTAINS, "required": True}], {**AVERAGE, "threshold": 0.5}, True),
-        ([CALLS, {**CONTAINS, "weight": 0}], AVERAGE, False),
-        ([BOTH], {}, True),
-        ([BOTH | {"aggregator": {"type": "maximum"}}], {}, False),
-    ],
-)
-def test_a_mutant_counts_where_the_task_fails_by_those_that_it_hits(graders: Any, scoring: Any, must: bool) -> None:
-    task = a_question(graders=graders, scoring=scoring)
-    known = tuple(a_grade(members=tuple(a_grade() for _ in parts_of(grader))) for grader in task.graders)
-    assert must_be_killed(task, a_mutant(), Tried("good", PASSED, "", known)) is must

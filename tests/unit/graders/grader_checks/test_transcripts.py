@@ -6,17 +6,20 @@ import pytest
 
 from passgate.tasks.graders.grader_checks.transcripts import (
     MOST_NAMES,
-    Mutant,
+    answer,
+    checks_to_break,
     derived_transcript,
-    mutants_of,
-    parts_of,
-    refusals_of,
-    saying,
+    is_regraded,
+    leaf_graders,
+    mutants,
+    refusals,
+    wants_an_answer,
 )
+from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.task import Tool
-from passgate.tasks.model.transcript import Message, Transcript
+from passgate.tasks.model.transcript import Transcript
 from tests.builders import a_task, calls
-from tests.unit.graders.options import arguments, metrics, output, sequence, steps, used
+from tests.unit.graders.options import arguments, metrics, output, sequence, used
 
 STATE = {"type": "state_check", "expect": [{"file": "a.txt"}]}
 RUBRIC = {"type": "llm_rubric", "rubric": "?"}
@@ -92,30 +95,58 @@ def test_what_a_good_transcript_calls(grader: dict[str, Any], called: list[tuple
     assert [(call.tool, call.arguments) for call in derived.tool_calls] == called
 
 
-GOOD = saying("Who?", "It was the butler, in the library, with a candlestick.")
+GOOD = answer("Who?", "It was the butler.")
+ACTED = GOOD.model_copy(update={"messages": (*calls("search", "fetch").messages, *GOOD.messages)})
 BUTLER = text("contains", "butler")
+PROGRAM = {"type": "code_grader", "command": ["x"]}
 
 
-def mutants(good: Transcript, grader: dict[str, Any], kind: str) -> list[Mutant]:
-    return [mutant for mutant in mutants_of(a_task(graders=[grader]), good) if mutant.kind == kind]
+def of(grader: dict[str, Any]) -> Grader:
+    return a_task(graders=[grader]).graders[0]
 
 
-def noticed(good: Transcript, grader: dict[str, Any], kind: str) -> list[bool]:
-    """Of each mutant of a kind, whether a grader has to notice it."""
-    parts = tuple(parts_of(a_task(graders=[grader]).graders[0]))
-    return [any(mutant.hits(part) for part in parts) for mutant in mutants(good, grader, kind)]
-
-
-def test_an_empty_answer_keeps_the_deeds() -> None:
-    messages = (*calls("search").messages, Message(role="assistant", content="Found."))
-    (mutant,) = mutants(Transcript(messages=messages, output="Found."), BUTLER, "empty answer")
-    assert mutant.transcript.output == ""
-    assert [message.content for message in mutant.transcript.steps] == ["", ""]
-    assert [call.tool for call in mutant.transcript.tool_calls] == ["search"]
+def made_bad(good: Transcript) -> dict[str, Transcript]:
+    return {bad.what: bad.transcript for bad in mutants(good)}
 
 
 @pytest.mark.parametrize(
-    ("grader", "must"),
+    ("what", "said", "called"),
+    [
+        ("the answer is empty", "", ["search", "fetch"]),
+        ("no tool is called", GOOD.output, []),
+        ("every call is one of another_tool", GOOD.output, ["another_tool", "another_tool"]),
+        ("the calls are in reverse order", GOOD.output, ["fetch", "search"]),
+    ],
+)
+def test_a_bad_transcript_has_one_defect(what: str, said: str, called: list[str]) -> None:
+    bad = made_bad(ACTED)[what]
+    assert (bad.output, bad.messages[-1].content) == (said, said)
+    assert [call.tool for call in bad.tool_calls] == called
+
+
+def test_what_has_neither_words_nor_calls_can_only_go_on_without_end() -> None:
+    (endless,) = made_bad(Transcript()).values()
+    assert len(endless.tool_calls) > 4000
+    assert [*made_bad(GOOD)][2:] == ["the same call fails 4010 times, at immense cost"]
+
+
+@pytest.mark.parametrize(
+    ("grader", "regraded"),
+    [
+        (BUTLER, [True, True, True]),
+        (STATE, [False, False, False]),
+        (PROGRAM, [True, True, False]),
+        (RUBRIC, [True, False, False]),
+        ({"type": "composite", "assertions": [STATE, BUTLER]}, [True, True, True]),
+        ({"type": "composite", "assertions": [RUBRIC, BUTLER]}, [True, False, False]),
+    ],
+)
+def test_graders_are_asked_again_where_they_look_and_it_costs_no_judge(grader: Any, regraded: list[bool]) -> None:
+    assert [is_regraded(of(grader), bad) for bad in mutants(GOOD)] == regraded
+
+
+@pytest.mark.parametrize(
+    ("grader", "wants"),
     [
         (BUTLER, True),
         ({**BUTLER, "negate": True}, False),
@@ -128,162 +159,34 @@ def test_an_empty_answer_keeps_the_deeds() -> None:
         (output(matches="^[^!]*$"), True),
         (output(matches="(?<!not )guilty"), False),
         (output(json_schema={}), True),
-        (RUBRIC, True),
         ({"type": "composite", "assertions": [STATE, BUTLER]}, True),
         (STATE, False),
-        ({"type": "code_grader", "command": ["x"]}, False),
+        (PROGRAM, False),
         (FIELD, True),
         (required("x"), False),
     ],
 )
-def test_who_must_notice_an_empty_answer(grader: dict[str, Any], must: bool) -> None:
-    assert noticed(GOOD, grader, "empty answer") == [must]
-
-
-def test_a_judge_may_take_deeds_for_an_answer() -> None:
-    acted = GOOD.model_copy(update={"messages": (*calls("search").messages, *GOOD.messages)})
-    assert noticed(acted, RUBRIC, "empty answer") == [False]
+def test_who_asks_something_of_the_answer(grader: dict[str, Any], wants: bool) -> None:
+    assert any(map(wants_an_answer, leaf_graders(of(grader)))) is wants
 
 
 @pytest.mark.parametrize(
-    ("answer", "grader", "kept"),
+    ("expected", "forbids"),
     [
-        (GOOD.output, BUTLER, "It was the butle"),
-        (GOOD.output, text("icontains", "BUTLER"), "It was the butle"),
-        (GOOD.output, text("contains", "candlestick"), GOOD.output[:27]),
-        (GOOD.output, text("contains_any", ["library", "butler"]), "It was the butle"),
-        (GOOD.output, text("contains_all", ["library", "butler"]), "It was the butle"),
-        (GOOD.output, text("ends_with", "candlestick."), GOOD.output[:27]),
-        (GOOD.output, text("equals", GOOD.output), GOOD.output[:27]),
-        (GOOD.output, text("regex", "b.tler"), "It was the "),
-        (GOOD.output, output(contains=["library"], matches="was"), "It "),
-        (GOOD.output, output(matches="the .* library"), "It was "),
-        ('{"a": [1, 2, 3]}', {"type": "is_json"}, '{"a": [1'),
-        ('The result: {"a": 1}', FIELD, "The result"),
+        ({"sqlite": "a.db", "query": "SELECT 1", "max_rows": 3, "min_rows": 0}, True),
+        ({"sqlite": "a.db", "query": "SELECT 1", "max_rows": 3, "min_rows": 1}, False),
+        ({"sqlite": "a.db", "query": "SELECT 1", "value": None, "max_rows": 3}, False),
+        ({"file": "a.txt", "contains": ["a"], "not_contains": ["b"]}, False),
+        ({"file": "a.txt", "not_contains": ["b"]}, True),
+        ({"file": "a.txt", "exists": False}, True),
+        ({"json_file": "a.json", "equals": 1}, False),
+        ({"json_file": "a.json", "absent": True}, True),
+        ({"command": "grep -q x a", "exit_code": 1}, False),
     ],
 )
-def test_an_answer_is_cut_before_what_is_asked_for(answer: str, grader: dict[str, Any], kept: str) -> None:
-    (mutant,) = mutants(saying("Who?", answer), grader, "truncated output")
-    assert mutant.transcript.output == mutant.transcript.messages[-1].content == kept
-    assert noticed(saying("Who?", answer), grader, "truncated output") == [True]
-
-
-@pytest.mark.parametrize(
-    ("answer", "grader"),
-    [
-        (GOOD.output, text("starts_with", "I")),
-        (GOOD.output, text("regex", ".+")),
-        (GOOD.output, text("regex", "^It")),
-        (GOOD.output, text("contains", "maid")),
-        (GOOD.output, RUBRIC),
-        (GOOD.output, output(not_contains=["maid"])),
-        (GOOD.output, STATE),
-        ("12345678", {"type": "is_json"}),
-    ],
-)
-def test_an_answer_is_not_cut_where_nobody_can_say_what_is_missing(answer: str, grader: dict[str, Any]) -> None:
-    assert mutants(saying("?", answer), grader, "truncated output") == []
-
-
-@pytest.mark.parametrize(
-    ("grader", "all_gone", "all_other"),
-    [
-        (required("search"), True, True),
-        (required("*"), True, False),
-        (forbidden("delete"), False, False),
-        (trajectory(expected=[{"tool": "search"}]), True, True),
-        (trajectory(mode="subset", expected=[{"tool": "search"}]), False, False),
-        (trajectory(minimums={"search": 1}), True, True),
-        (used("sea*"), True, True),
-        (used("search", min=0, max=2), False, False),
-        (used("search", negate=True), False, False),
-        (sequence("search", "fetch"), True, True),
-        (arguments("search", {}), True, True),
-        ({"type": "skill_trigger", "skill": "pdf"}, True, True),
-        ({"type": "skill_trigger", "skill": "pdf", "should_trigger": False}, False, False),
-        (steps(kind="tool", min=1), True, False),
-        (steps(kind="tool", min=1, pattern="search"), True, True),
-        (steps(min=1), False, False),
-        (metrics(min_tool_calls=1), True, False),
-        (metrics(max_tool_calls=1), False, False),
-        (STATE, False, False),
-    ],
-)
-def test_who_must_notice_that_all_calls_are_gone_or_others(grader: Any, all_gone: bool, all_other: bool) -> None:
-    good = calls("search", "fetch")
-    assert noticed(good, grader, "dropped step")[0] is all_gone
-    assert noticed(good, grader, "swapped tool")[0] is all_other
-
-
-@pytest.mark.parametrize(
-    ("grader", "dropped"),
-    [
-        (trajectory(mode="exact", expected=[{"tool": "search"}]), [True, True, True]),
-        (trajectory(mode="in_order", expected=[{"tool": "search"}]), [False, False, False]),
-        (sequence("search", mode="exact"), [True, True, True]),
-        (required("fetch"), [False, True, False]),
-        (required("search"), [False, False, False]),
-        (required({"tool": "search", "min": 2}), [True, False, True]),
-        (used("FETCH"), [False, True, False]),
-        (used("search"), [False, False, False]),
-    ],
-)
-def test_who_must_notice_one_call(grader: dict[str, Any], dropped: list[bool]) -> None:
-    good = calls("search", "fetch", "search")
-    assert noticed(good, grader, "dropped step")[1:] == dropped
-    assert noticed(good, grader, "swapped tool")[1:] == dropped
-
-
-def test_a_dropped_call_takes_its_message_along_and_leaves_the_others() -> None:
-    _, first, second = mutants(calls("search", "fetch"), STATE, "dropped step")
-    assert [call.tool for call in first.transcript.tool_calls] == ["fetch"]
-    assert [call.tool for call in second.transcript.tool_calls] == ["search"]
-    assert len(first.transcript.messages) == 1
-    assert first.what == "the call 1, of search, is gone"
-
-
-def test_a_swapped_call_is_of_a_tool_that_no_grader_means() -> None:
-    _, first, _ = mutants(calls("search", "fetch"), forbidden("another_tool"), "swapped tool")
-    assert [call.tool for call in first.transcript.tool_calls] == ["another_tool_", "fetch"]
-
-
-@pytest.mark.parametrize(("good", "number"), [(calls(*["search"] * 30), 13), (calls("search"), 1), (GOOD, 0)])
-def test_only_some_calls_are_dropped_one_by_one(good: Transcript, number: int) -> None:
-    assert len(mutants(good, STATE, "dropped step")) == number
-
-
-@pytest.mark.parametrize(
-    ("grader", "must"),
-    [
-        (metrics(max_tool_calls=50), [True]),
-        (metrics(max_tool_calls=5000, max_loop_rate=1), []),
-        (metrics(max_p95_step_latency_ms=900), [True]),
-        ({"type": "execution_metrics", "max_cost_usd": 1}, [True]),
-        ({"type": "latency", "threshold": 1}, [True]),
-        ({"type": "cost", "budget": 1}, [True]),
-        ({"type": "token_usage", "max_total": 1}, [True]),
-        (steps(max=3), [True]),
-    ],
-)
-def test_who_must_notice_a_trial_without_end(grader: dict[str, Any], must: list[bool]) -> None:
-    assert noticed(calls("search"), grader, "endless trial") == must
-
-
-def test_a_trial_without_end_exceeds_the_limit_on_calls() -> None:
-    (mutant,) = mutants(GOOD, metrics(max_tool_calls=120), "endless trial")
-    assert len(mutant.transcript.tool_calls) > 120
-    assert mutant.transcript.output == GOOD.output
-
-
-def test_nothing_is_made_of_a_transcript_without_words_and_calls() -> None:
-    assert list(mutants_of(a_task(), Transcript())) == []
-
-
-def test_graders_of_the_state_keep_their_grades() -> None:
-    task = a_task(graders=[STATE])
-    found = list(mutants_of(task, GOOD.model_copy(update={"messages": (*calls("a", "b").messages, *GOOD.messages)})))
-    assert found
-    assert not any(mutant.looks(task.graders[0]) for mutant in found)
+def test_of_a_state_only_prohibitions_must_be_broken(expected: dict[str, Any], forbids: bool) -> None:
+    grader = of({"type": "state_check", "expect": [{"file": "b.txt"}, expected]})
+    assert list(checks_to_break(grader, 2)) == [1] * forbids
 
 
 MANY = tuple(f"tool_{number:02}" for number in range(50))
@@ -307,14 +210,14 @@ DELETES = Tool(name="delete_order", description="Deletes.", command="true")
     ],
 )
 def test_refusals_name_what_is_forbidden(grader: Any, bad: Any, tools: Any, named: Any) -> None:
-    refusals = refusals_of(a_task(graders=[grader], tools=tools), bad, ("look",))
-    assert (refusals and refusals.names) == named
+    found = refusals(a_task(graders=[grader], tools=tools), bad, ("look",))
+    assert (found and found.names) == named
 
 
 def test_both_refusals_are_the_same_but_for_the_names() -> None:
-    refusals = refusals_of(a_task(graders=[forbidden("delete_*")]), (), ())
-    assert refusals is not None
-    assert "`delete_`" in refusals.naming.output
-    assert "delete" not in refusals.plain.output
-    assert refusals.naming.tool_calls == refusals.plain.tool_calls == ()
-    assert refusals.naming.complete
+    found = refusals(a_task(graders=[forbidden("delete_*")]), (), ())
+    assert found is not None
+    assert "`delete_`" in found.naming.output
+    assert "delete" not in found.plain.output
+    assert found.naming.tool_calls == found.plain.tool_calls == ()
+    assert found.naming.complete

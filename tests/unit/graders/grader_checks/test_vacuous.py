@@ -1,14 +1,21 @@
-"""Graders that cannot fail, by their options, and graders that an agent satisfies without the work."""
+"""Graders that cannot fail, and graders that an agent satisfies without the work."""
 
+import re
+import subprocess
 from typing import Any
 
 import pytest
+import regress
 
-from passgate.tasks.graders.grader_checks.can_fail import (
+from passgate.tasks.graders.grader_checks.vacuous import (
+    always_succeeds,
     cannot_fail,
-    gives_points_for_nothing,
     graders_that_ask_too_little,
     graders_that_cannot_fail,
+    javascript_finds_everything,
+    points_for_nothing,
+    python_finds_everything,
+    says_the_same,
 )
 from passgate.tasks.model.task import EvalTask
 from tests.builders import SAYS_YES, a_task
@@ -68,7 +75,7 @@ RUBRIC = {"type": "llm_rubric", "rubric": "Be good."}
         ({"type": "tool_trajectory", "minimums": {"search": 0}}, "minimums are 0"),
         ({"type": "tool_used", "tools": ["search"], "min": 0}, "`min` is 0"),
         ({"type": "step_count", "min": 0}, "0 steps or more"),
-        (EXPLORES | {"exploration_tolerance": 0.5}, "exceeds its limits"),
+        ({"type": "token_usage", "max_total": 10, "min_score": 0}, "least score is 0"),
         ({"type": "latency", "threshold": float("inf")}, "exceeds its limit"),
         ({"type": "cost", "budget": float("inf")}, "exceeds its limit"),
         (composite(POINTS), "matches /.*/"),
@@ -78,8 +85,7 @@ RUBRIC = {"type": "llm_rubric", "rubric": "Be good."}
     ],
 )
 def test_what_cannot_fail(grader: dict[str, Any], reason: str) -> None:
-    task = of(grader)
-    assert reason in (cannot_fail(task.graders[0], task) or "")
+    assert reason in (cannot_fail(of(grader).graders[0]) or "")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +121,7 @@ def test_what_cannot_fail(grader: dict[str, Any], reason: str) -> None:
         {"type": "tool_trajectory", "mode": "subset"},
         {"type": "tool_used", "tools": ["search"], "min": 0, "max": 3},
         {"type": "step_count", "min": 1},
-        EXPLORES | {"exploration_tolerance": 0.4},
+        EXPLORES | {"exploration_tolerance": 0.5},
         {"type": "latency", "threshold": 1e12},
         composite(SAYS_YES, POINTS),
         composite(ASKS | {"required": True}, POINTS, aggregator="maximum"),
@@ -124,8 +130,7 @@ def test_what_cannot_fail(grader: dict[str, Any], reason: str) -> None:
     ],
 )
 def test_what_can_fail(grader: dict[str, Any]) -> None:
-    task = of(grader)
-    assert cannot_fail(task.graders[0], task) is None
+    assert cannot_fail(of(grader).graders[0]) is None
 
 
 def test_of_graders_that_must_all_pass_each_is_told_by_its_place() -> None:
@@ -165,8 +170,8 @@ def test_a_task_that_cannot_fail_says_what_every_trial_has() -> None:
     [(POINTS, True), ({**POINTS, "weight": 0}, False), ({**POINTS, "min_score": 0}, True), (ASKS, False)],
 )
 def test_points_for_nothing(grader: dict[str, Any], told: bool) -> None:
-    assert bool(gives_points_for_nothing(of(ASKS, grader, scoring=WEIGHTED))) is told
-    assert gives_points_for_nothing(of(ASKS, grader)) == []
+    assert bool(points_for_nothing(of(ASKS, grader, scoring=WEIGHTED))) is told
+    assert points_for_nothing(of(ASKS, grader)) == []
 
 
 SCHEMA = output(json_schema={})
@@ -239,3 +244,111 @@ def test_graders_without_a_weight_ask_for_nothing() -> None:
     inform = {"type": "equals", "value": "shipped", "weight": 0}
     asked = {"type": "contains", "value": "order"}
     assert whys(asked, inform, scoring=WEIGHTED | {"threshold": 0.5}) == [(None, REPEATS)]
+
+
+ALWAYS = [
+    *("true", ":", "exit 0", "echo fine", "FAILS || true", "FAILS || exit 0", "FAILS || :", "FAILS; true"),
+    *("FAILS\ntrue", "FAILS; echo 'done; really'", "FAILS | tail -5", "FAILS 2>&1 | tee /dev/null", "(FAILS) || true"),
+    *("FAILS &", "true && FAILS || true", "true # and more", "FAILS \\\n || true"),
+]
+CAN_FAIL = [
+    *("FAILS", "exit 1", "exit 3 # 0", "true && FAILS", "echo checking && FAILS", "FAILS && true"),
+    *("set -e; FAILS; true", "FAILS || exit 1; true", "exec FAILS || true", "{ FAILS; }", "if true; then FAILS; fi"),
+    *("cat no-such-file", "echo hello > /no/such/folder/file", "true | FAILS", 'FAILS "; true"'),
+]
+
+
+@pytest.mark.parametrize(("command", "always"), [*((one, True) for one in ALWAYS), *((one, False) for one in CAN_FAIL)])
+def test_commands_that_cannot_fail_and_those_that_can(command: str, always: bool) -> None:
+    assert always_succeeds(command) is always
+    found = subprocess.run(["sh", "-c", command.replace("FAILS", "false")], capture_output=True, check=False)
+    assert (found.returncode == 0) is always
+
+
+@pytest.mark.parametrize("command", ["", "'unclosed", "for f in x; do true; done", "cat <<END\ntrue"])
+def test_what_is_more_than_a_list_of_commands_is_not_judged(command: str) -> None:
+    assert not always_succeeds(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "same"),
+    [
+        (("echo", '{"score": 1}'), True),
+        (("sh", "-c", "echo '{\"score\": 1}'"), True),
+        (("sh", "-c", "cat"), False),
+        (("sh", "-c", 'echo "$(cat)"'), False),
+        (("sh", "-c", "echo 1 | cat"), False),
+        (("python", "grade.py"), False),
+    ],
+)
+def test_programs_that_say_the_same_of_everything(command: tuple[str, ...], same: bool) -> None:
+    assert says_the_same(command) is same
+
+
+EVERYWHERE = [
+    *("", ".*", ".*?", "x?$", "|yes", "yes|", "^", "$", "^(?:yes)?", "[^x]*", "\\^?", "(?=)", "(?!.*password)"),
+    *("^[\\s\\S]*$", "^(?:.|\\n)*$"),
+]
+CAN_BE_MISSING = [
+    *("yes", ".", ".+", "\\S", "^.*$", "^\\s*$", "^yes|no$", "^[a-z]*$", "^.{0,280}$", "^(?!.*password)", "\\b"),
+    *("\\bx?", "(?<=a)?x", "a|^b", "^(?:(a*))\\1$", "("),
+]
+TEXTS = ["", "x", "no", "password", "a\nb", "\n", "  ", "aab", "é\U0001f600", "long " * 100 + "password"]
+
+
+@pytest.mark.parametrize("pattern", EVERYWHERE)
+def test_what_is_found_everywhere(pattern: str) -> None:
+    assert python_finds_everything(pattern)
+    assert javascript_finds_everything(pattern)
+    assert all(re.search(pattern, text) and regress.Regex(pattern).find(text) for text in TEXTS)
+
+
+@pytest.mark.parametrize("pattern", CAN_BE_MISSING)
+def test_what_can_be_missing(pattern: str) -> None:
+    assert not python_finds_everything(pattern)
+    assert not javascript_finds_everything(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("(?s)^.*$", True),
+        ("(?i)^.*$", False),
+        ("(?x) x? # all", True),
+        ("(?i)x*", True),
+        ("(?m)^.*$", True),
+        ("(?im)^(.*)$", True),
+        ("(?m)\\A.*$", True),
+        ("(?m)^.*\\Z", True),
+        ("(?m)\\A.*\\Z", False),
+        ("(?m)^.+$", False),
+        ("(?m)^\\s*$", False),
+        ("(?m)^x?$", False),
+        ("(?s:^.*$)", True),
+        ("(?m:^.*$)", True),
+        ("(?i:^.*$)", False),
+        ("^(?s:.*)$", True),
+        ("^(?i:.*)$", False),
+        ("(?x: ^ .* $ )", False),
+    ],
+)
+def test_flags_within_an_expression_of_python(pattern: str, found: bool) -> None:
+    assert python_finds_everything(pattern) is found
+    assert all(re.search(pattern, text) for text in TEXTS) or not found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "found"),
+    [
+        ("^.*$", "s", True),
+        ("^.*$", "m", True),
+        ("^x?$", "m", False),
+        ("x?", "y", True),
+        ("x?$", "y", False),
+        ("[^]*", "", True),
+        ("x", "u", False),
+    ],
+)
+def test_flags_of_an_expression_of_javascript(pattern: str, flags: str, found: bool) -> None:
+    assert javascript_finds_everything(pattern, flags) is found
+    assert not found or "y" in flags or all(regress.Regex(pattern, flags).find(text) for text in TEXTS)
