@@ -1,4 +1,4 @@
-"""`passgate convert`: write tasks of one format in another format."""
+"""`passgate convert`: write eval files as task files, or one eval file as YAML or JSONL."""
 
 import os
 from pathlib import Path
@@ -17,19 +17,19 @@ def convert(
         str,
         typer.Option(
             metavar="DIALECT",
-            help="four-suite: one YAML file per task; eval: one EVAL.yaml; jsonl: one test per line and a sidecar.",
+            help="four-suite: one task file per test. The same eval file as eval: YAML; jsonl: one test per line.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="PATH", help="four-suite: the suites folder. eval, jsonl: the file.")],
     gates: options.GatesOption = "gates.yaml",
     lossy: Annotated[
-        bool, typer.Option("--lossy", help="Omit what the format cannot express; list it on standard error.")
+        bool, typer.Option("--lossy", help="Omit what a task file cannot express; list it on standard error.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> int:
-    """Write tasks in another format. Then read the new files and check that they contain the same tasks."""
+    """Write eval files in another format. Then read the new files and check that they contain the same tests."""
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.task_files import read_tasks
     from passgate.tasks.commands.convert import Destination, Dialect
@@ -45,7 +45,7 @@ def convert(
     read_tasks(paths, policy)  # for its remarks: `write` reads the files itself
     destination = Destination(Dialect(to), out, policy, os.environ, lossy=lossy, overwrite=force)
     converted = write(paths, destination)
-    left_out = (f"left out: {loss}" for loss in converted.left_out)
+    left_out = (f"omitted: {loss}" for loss in converted.left_out)
     warnings = (f"warning: {problem}" for problem in converted.not_comparable)
     for line in (*converted.renamed, *left_out, *warnings):
         write_line(line)

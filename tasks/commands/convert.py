@@ -1,8 +1,7 @@
-"""Convert: tasks of any dialect in, files of one dialect out. The written files are read again before they count."""
+"""Convert eval files to task files, or one eval file between YAML and JSONL. Read what is written first."""
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import attrgetter
@@ -10,22 +9,27 @@ from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.conversion import (
-    ConvertedFiles,
     Staged,
-    eval_output,
-    four_suite_output,
-    lines_output,
-    no_longer_comparable,
+    TaskFiles,
+    eval_file_texts,
+    lost_baselines,
     staging,
+    task_files,
 )
+from passgate.tasks.formats.document import SourceTexts
 from passgate.tasks.formats.evals.read.case_files import sidecar_names
-from passgate.tasks.formats.evals.write.serialise import Serialisation, differences, serialised_task
-from passgate.tasks.formats.loading import Found, SourceTask, task_of_file, tasks_of_paths, tests_of_file
+from passgate.tasks.formats.evals.read.folder import NamedFile, files_of_paths
+from passgate.tasks.formats.evals.read.paths import full_id, ground_of
+from passgate.tasks.formats.loading import Found, SourceTask, task_of_file, tests_of_file
+from passgate.tasks.formats.serialise import Serialisation, differences, serialised_task
 from passgate.tasks.model.policy import Policy
+
+_MOST_NAMED = 5
+_NO_TASKS = "passgate rewrites eval files only: keep task files as they are, `run` reads both kinds from one folder"
 
 
 class Dialect(StrEnum):
-    """What tasks can be written as."""
+    """What eval files can be written as."""
 
     FOUR_SUITE = "four-suite"
     EVAL = "eval"
@@ -34,13 +38,13 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True)
 class Destination:
-    """Where tasks are written, and as what."""
+    """Where eval files are written, and as what."""
 
     dialect: Dialect
     path: Path  # a folder for `four-suite`, else a file
     policy: Policy
     environment: Mapping[str, str]  # the variables of the process, which eval files may ask for
-    lossy: bool = False  # leave out what the dialect cannot express
+    lossy: bool = False  # omit what a task file cannot express
     overwrite: bool = False  # write over files that exist
 
 
@@ -50,53 +54,102 @@ class Converted:
 
     tasks: int
     files: tuple[Path, ...]
-    left_out: tuple[Problem, ...]  # what the dialect cannot express, at the tasks that say it
-    renamed: tuple[str, ...]  # tasks that had the id of another: `a is written as b/a`
-    not_comparable: tuple[Problem, ...]  # tasks whose earlier results are no baseline any more, and why
+    left_out: tuple[Problem, ...]  # what a task file cannot express, at the tests that say it
+    renamed: tuple[str, ...]  # tests that had the id of another: `a is written as b/a`
+    not_comparable: tuple[Problem, ...]  # tests whose earlier results are no baseline any more, and why
 
 
 def convert(paths: Sequence[Path], destination: Destination) -> Converted:
-    """Write the tasks of files and folders as another dialect: all of them, or nothing.
+    """Write eval files as another dialect: all of their tests, or nothing.
 
-    Raises `InputError` with the problems of the files, or with what cannot be written; `UsageError` where the
-    destination cannot be.
+    Raise `InputError` with the problems of the files, or with what cannot be written; `UsageError` for task files, and
+    where the destination is not possible.
     """
-    found = tasks_of_paths(paths, destination.policy, destination.environment)
-    if found.problems:
-        raise InputError(found.problems)
-    if not found.tasks:
-        raise UsageError(f"no task files in {', '.join(map(str, paths))}: neither tasks nor evals")
-    return write_tasks(found.tasks, destination)
+    named = files_of_paths(paths, destination.environment, SourceTexts()).read
+    own = [str(one.file) for one in named if not one.is_eval]
+    if own:
+        more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
+        raise UsageError(f"not eval files: {', '.join(own[:_MOST_NAMED])}{more}; {_NO_TASKS}")
+    if not named:
+        raise UsageError(f"no eval files in {', '.join(map(str, paths))}")
+    found = [tests_of_file(one.file, one.root, destination.policy, destination.environment) for one in named]
+    if problems := tuple(dict.fromkeys(problem for one in found for problem in one.problems)):
+        raise InputError(problems)
+    try:
+        if destination.dialect is Dialect.FOUR_SUITE:
+            return _write_tasks([task for one in found for task in one.tasks], destination)
+        return _write_eval_file(named, found[0], destination)
+    except (OSError, UnicodeEncodeError) as error:
+        raise UsageError(f"{destination.path} cannot be written: {error}") from error
 
 
-def write_tasks(sources: Sequence[SourceTask], destination: Destination) -> Converted:
-    """Write tasks that have been read. See `convert`."""
-    tasks = _with_own_ids(sources)
-    _check_path(destination)
-    what, make_output = _DIALECTS[destination.dialect]
-    output = make_output(tasks, destination.path)
+def _write_eval_file(named: Sequence[NamedFile], found: Found, destination: Destination) -> Converted:
+    """Write one eval file under another name, and check that it has the same tests."""
+    source, out = named[0].file, destination.path
+    if len(named) > 1:
+        raise UsageError(f"--to {destination.dialect} writes one eval file anew: name one, not {len(named)}")
+    _check_name(source, destination)
+    texts = eval_file_texts(source, out)
+    _refuse_existing(texts, destination)
+    with staging(texts) as staged:
+        # The first file names the others: a JSONL file has its sidecar beside it.
+        first = next(iter(staged.places))
+        read = tests_of_file(first, named[0].root, destination.policy, destination.environment)
+        one, other = ([(each.task, len(each.origin.cannot_run)) for each in said.tasks] for said in (found, read))
+        if read.problems or one != other:
+            reasons = [problem.message for problem in read.problems] or ["its tests would be others"]
+            raise UsageError(f"{source} cannot be written as {out}: {reasons[0]}")
+        ground = ground_of(out, named[0].root)
+        prefix, old = (full_id("", file.absolute(), ground) for file in (out, source))
+        ids = [prefix + task.origin.task_id.removeprefix(old) for task in found.tasks]
+        changed = tuple(lost_baselines(found.tasks, read.tasks, ids))
+        staged.publish()
+    return Converted(len(found.tasks), tuple(texts), (), (), changed)
+
+
+def _check_name(source: Path, destination: Destination) -> None:
+    path = destination.path
+    suffixes = (".jsonl",) if destination.dialect is Dialect.JSONL else (".yaml", ".yml")
+    if path.suffix not in suffixes or path.is_dir():
+        raise UsageError(f"--out {path}: expected the name of a file that ends in {' or '.join(suffixes)}")
+    if path.absolute().parent.resolve() != source.absolute().parent.resolve():
+        raise UsageError(f"--out {path}: name a file in the folder of {source}, for its paths start there")
+    own = (path.with_suffix(".yaml").absolute(), source.absolute())
+    others = [name for name in sidecar_names(path) if name.absolute() not in own and name.exists()]
+    if destination.dialect is Dialect.JSONL and others:
+        raise UsageError(f"--out {path}: {others[0]} would be its sidecar too; take another name")
+
+
+def _refuse_existing(texts: Mapping[Path, str], destination: Destination) -> None:
     # A dangling link does not exist for `exists`, but writing would go to where it points.
-    there = [str(file) for file in output.texts if file.exists() or file.is_symlink()]
+    there = [str(file) for file in texts if file.exists() or file.is_symlink()]
     if there and not destination.overwrite:
         raise UsageError(f"{', '.join(there[:20])}: there already; --force writes over it")
+
+
+def _write_tasks(sources: Sequence[SourceTask], destination: Destination) -> Converted:
+    """Write a task file for each test, and check that the files say the same."""
+    if destination.path.exists() and not destination.path.is_dir():
+        raise UsageError(f"--out {destination.path}: task files are written into a folder, and this is a file")
+    tasks = _unique_tasks(sources)
+    output = task_files(tasks, destination.path)
+    _refuse_existing(output.texts, destination)
     not_written = [
         task.problem(loss.path, f"task {task.task.task_id!r}: {loss.reason}")
         for task, losses in zip(tasks, output.losses, strict=True)
         for loss in losses
     ]
-    try:
-        with staging(output.texts) as staged:
-            read = _read_again(output, staged, destination)
-            if read.problems:
-                # A loss may be the reason why the rest cannot be read, so it is reported first.
-                _refuse_losses(not_written, destination)
-                raise InputError(list(_unreadable(tasks, output, staged, read)))
-            left_out = (*not_written, *_not_read(tasks, output, read.tasks, what))
-            _refuse_losses(left_out, destination)
-            changed = tuple(no_longer_comparable(sources, read.tasks, output.ids))
-            staged.publish()
-    except (OSError, UnicodeEncodeError) as error:
-        raise UsageError(f"{destination.path} cannot be written: {error}") from error
+    with staging(output.texts) as staged:
+        found = [task_of_file(written, output.root, destination.policy) for written in staged.places]
+        if unreadable := list(_unreadable(tasks, staged, found)):
+            # A loss may be the reason why the rest cannot be read, so it is reported first.
+            _refuse_losses(not_written, destination)
+            raise InputError(unreadable)
+        read = [task for one in found for task in one.tasks]
+        left_out = (*not_written, *_unread_parts(tasks, output, read))
+        _refuse_losses(left_out, destination)
+        changed = tuple(lost_baselines(sources, read, [task.task.task_id for task in tasks]))
+        staged.publish()
     renamed = tuple(
         f"{one.origin.file}:{one.origin.line}: {one.task.task_id!r} is written as {other.task.task_id!r}"
         for one, other in zip(sources, tasks, strict=True)
@@ -107,25 +160,11 @@ def write_tasks(sources: Sequence[SourceTask], destination: Destination) -> Conv
 
 def _refuse_losses(losses: Sequence[Problem], destination: Destination) -> None:
     if losses and not destination.lossy:
-        raise InputError([replace(loss, message=f"{loss.message}; --lossy leaves it out") for loss in losses])
+        raise InputError([replace(loss, message=f"{loss.message}; --lossy omits it") for loss in losses])
 
 
-def _check_path(destination: Destination) -> None:
-    path = destination.path
-    if destination.dialect is Dialect.FOUR_SUITE:
-        if path.exists() and not path.is_dir():
-            raise UsageError(f"--out {path}: task files are written into a folder, and this is a file")
-        return
-    suffixes = (".jsonl",) if destination.dialect is Dialect.JSONL else (".yaml", ".yml")
-    if path.suffix not in suffixes or path.is_dir():
-        raise UsageError(f"--out {path}: expected the name of a file that ends in {' or '.join(suffixes)}")
-    others = [name for name in sidecar_names(path) if name != path.with_suffix(".yaml") and name.exists()]
-    if destination.dialect is Dialect.JSONL and others:
-        raise UsageError(f"--out {path}: {others[0]} would be its sidecar too; take another name")
-
-
-def _with_own_ids(sources: Sequence[SourceTask]) -> list[SourceTask]:
-    """Tasks with no id twice. Raises `InputError` for tasks that have the same id whatever is tried."""
+def _unique_tasks(sources: Sequence[SourceTask]) -> list[SourceTask]:
+    """Return the tasks, each with an id of its own. Raise `InputError` for tasks that have the same id anyway."""
 
     def repeated() -> set[str]:
         return {task_id for task_id, count in Counter(one.task.task_id for one in tasks).items() if count > 1}
@@ -138,9 +177,8 @@ def _with_own_ids(sources: Sequence[SourceTask]) -> list[SourceTask]:
             replace(one, task=one.task.model_copy(update={"task_id": own_id(one)})) if one.task.task_id in ids else one
             for one in tasks
         ]
-    ids = repeated()
-    message = "other tasks have this id too; convert them one by one"
-    if ids:
+    if ids := repeated():
+        message = "other tests have this id too; convert them one by one"
         raise InputError(
             [one.problem("", f"{one.task.task_id!r}: {message}") for one in tasks if one.task.task_id in ids]
         )
@@ -152,54 +190,21 @@ def _id_with_prompt(task: SourceTask) -> str:
     return f"{task.task.task_id}#{label}" if found else task.task.task_id
 
 
-def _read_again(output: ConvertedFiles, staged: Staged, destination: Destination) -> Found:
-    """The tasks of the written files, in the order in which they were written."""
-    if destination.dialect is not Dialect.FOUR_SUITE:
-        # The first file names the others: a JSONL file has its sidecar beside it.
-        return tests_of_file(next(iter(staged.places)), output.root, destination.policy, destination.environment)
-    read = [task_of_file(written, output.root, destination.policy) for written in staged.places]
-    return Found(
-        tuple(task for one in read for task in one.tasks), tuple(problem for one in read for problem in one.problems)
-    )
-
-
-def _not_read(
-    tasks: Sequence[SourceTask], output: ConvertedFiles, read: Sequence[SourceTask], what: str
-) -> Iterator[Problem]:
-    """What the written files do not say."""
+def _unread_parts(tasks: Sequence[SourceTask], output: TaskFiles, read: Sequence[SourceTask]) -> Iterator[Problem]:
+    """Yield what the written files do not say."""
     for task, expected, again in zip(tasks, output.expected, read, strict=True):
         whom = f"task {task.task.task_id!r}"
         for path in differences(expected, serialised_task(again.task, Serialisation(lambda path: path))):
-            yield task.problem(path, f"{whom}: {what} has no words for it")
+            yield task.problem(path, f"{whom}: a task file has no words for it")
         # What kept the task from a run is lost with it: then a run would take the task for one that it can measure.
         if len(again.origin.cannot_run) < len(task.origin.cannot_run):
             for why in task.origin.cannot_run:
                 yield task.problem("", f"{whom} cannot be run, and could be then: {why}")
 
 
-def _unreadable(tasks: Sequence[SourceTask], output: ConvertedFiles, staged: Staged, read: Found) -> Iterator[Problem]:
-    """Problems of written files as problems of the tasks that they come from."""
-    names = {str(written.name): place for written, place in staged.places.items()}
-    for problem in read.problems:
-        place = names.get(Path(problem.file).name)
-        task = tasks[_number(problem, place, output)]
-        path = re.sub(r"^tests\[\d+\]\.?", "", problem.path)
-        yield task.problem(path, f"task {task.task.task_id!r} cannot be written to {place}: {problem.message}")
-
-
-def _number(problem: Problem, place: Path | None, output: ConvertedFiles) -> int:
-    """Which task a problem of a written file is about; the first where it is about all."""
-    count, files = len(output.expected), [*output.texts]
-    listed = re.match(r"tests\[(\d+)\]", problem.path)
-    if listed:
-        return min(int(listed[1]), count - 1)
-    if place is not None and len(files) == count:
-        return files.index(place)
-    return min(problem.line, count) - 1 if place is not None and place.suffix == ".jsonl" else 0  # a line is a task
-
-
-_DIALECTS: Mapping[Dialect, tuple[str, Callable[[Sequence[SourceTask], Path], ConvertedFiles]]] = {
-    Dialect.FOUR_SUITE: ("a task file", four_suite_output),
-    Dialect.EVAL: ("EVAL.yaml", eval_output),
-    Dialect.JSONL: ("JSONL", lines_output),
-}
+def _unreadable(tasks: Sequence[SourceTask], staged: Staged, found: Sequence[Found]) -> Iterator[Problem]:
+    """Yield the problems of written files as problems of the tests that they come from."""
+    for task, place, one in zip(tasks, staged.places.values(), found, strict=True):
+        for problem in one.problems:
+            message = f"task {task.task.task_id!r} cannot be written to {place}: {problem.message}"
+            yield task.problem(problem.path, message)

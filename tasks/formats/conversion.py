@@ -1,34 +1,42 @@
-"""Tasks written anew: the texts of their files, how these come into place, and whether earlier results still count."""
+"""Eval files written anew: as four-suite task files, or as the same eval file in YAML or JSONL."""
 
 import contextlib
+import json
 import os
+import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.errors import Problem
+import yaml
+
+from passgate.tasks.errors import Problem, UsageError
 from passgate.tasks.formats.digests import FileDigests
-from passgate.tasks.formats.discover import suites_folder_of
-from passgate.tasks.formats.evals.read.paths import full_id, ground_of
-from passgate.tasks.formats.evals.write.serialise import (
-    LeavesError,
-    Loss,
-    Place,
-    Serialisation,
-    differences,
-    serialised_task,
-)
-from passgate.tasks.formats.evals.write.tests import eval_document, eval_text, file_names, lines_texts, yaml_text
+from passgate.tasks.formats.evals.read.case_files import CASE_FILES, LINES_SUFFIX, read_lines, sidecar_of
+from passgate.tasks.formats.evals.read.documents import Documents
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.paths import ground_of
+from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS
 from passgate.tasks.formats.four_suite import with_files
 from passgate.tasks.formats.loading import SourceTask
 from passgate.tasks.formats.rules import asked_messages
-from passgate.tasks.formats.schema_check import schema_validator
+from passgate.tasks.formats.serialise import LeavesError, Loss, Serialisation, differences, serialised_task
 
 _MOST_PATHS = 3
-_SCHEMAS = ("eval", "agentv")  # of EVAL.yaml, the strictest first
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST = 120
+# Names of files that are no tasks.
+_MEANT_OTHERWISE = frozenset({*(name.partition(".")[0] for name in CASE_FILES), "eval", "gates", "agents", "prices"})
+_WIDTH = 2**31  # no line is broken: a text of one line stays in one
+# Some version of YAML reads these as a number or a truth value. PyYAML quotes only those of its own version.
+_LOOKS_OTHERWISE = re.compile(
+    r"[-+]?(0o?[0-7_]+|0x[0-9a-f_]+|0b[01_]+|(\.\d+|\d[\d_]*(\.\d*)?)(e[-+]?\d+)?|\.(inf|nan))|y|n|null|true|false",
+    re.IGNORECASE,
+)
+_OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -43,19 +51,14 @@ class Staged:
             written.replace(place)
 
 
-def staged_name(place: Path, mark: str) -> Path:
-    """What a file is called until it is in its place: hidden, in the same folder, with the same suffix."""
-    return place.with_name(f".{place.stem}.{mark}{place.suffix}")
-
-
 @contextlib.contextmanager
 def staging(texts: Mapping[Path, str]) -> Iterator[Staged]:
-    """Write files beside their places. What is not put there is gone afterwards, and the folders made for it too.
+    """Write files beside their places, hidden. Remove what is not published, and the folders made for it too.
 
-    Raises `OSError`, and `ValueError` for a text that UTF-8 cannot write.
+    Raise `OSError`, and `ValueError` for a text that UTF-8 cannot write.
     """
     mark = secrets.token_hex(4)
-    places = {staged_name(place, mark): place for place in texts}
+    places = {place.with_name(f".{place.stem}.{mark}{place.suffix}"): place for place in texts}
     made: list[Path] = []
     try:
         for written, place in places.items():
@@ -73,10 +76,8 @@ def staging(texts: Mapping[Path, str]) -> Iterator[Staged]:
                 folder.rmdir()
 
 
-def no_longer_comparable(
-    before: Sequence[SourceTask], after: Sequence[SourceTask], ids: Sequence[str]
-) -> Iterator[Problem]:
-    """A problem for each task whose earlier results are no baseline for it any more, at the task, with the reasons.
+def lost_baselines(before: Sequence[SourceTask], after: Sequence[SourceTask], ids: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each task that loses its baseline, at the task, with the reasons.
 
     `ids` are the tasks' ids among all tasks of the suites folder afterwards.
     """
@@ -91,10 +92,10 @@ def no_longer_comparable(
 def _changes(before: SourceTask, after: SourceTask, task_id: str, digests: dict[Path, FileDigests]) -> Iterator[str]:
     if task_id != before.origin.task_id:
         yield f"its id was {before.origin.task_id!r} and is {task_id!r}"
-    known = zip(("task", "graders"), _digests_of(before, digests), _digests_of(after, digests), strict=True)
+    known = zip(("task", "graders"), _digests(before, digests), _digests(after, digests), strict=True)
     changed = [name for name, digest, now in known if digest != now]
     if changed:
-        # What is said otherwise, word by word, as paths in the task.
+        # The paths in the task at which the two differ.
         one, other = (source.task.model_dump(mode="json", exclude_defaults=True) for source in (before, after))
         paths = list(differences(one, other))
         more = " and more" if len(paths) > _MOST_PATHS else ""
@@ -102,99 +103,129 @@ def _changes(before: SourceTask, after: SourceTask, task_id: str, digests: dict[
         yield f"the digest of its {' and '.join(changed)} changes, for {cause} differ"
 
 
-def _digests_of(source: SourceTask, known: dict[Path, FileDigests]) -> tuple[str, str]:
-    """The digest of a task and that of its graders, as loading the task gives them; files are read once."""
+def _digests(source: SourceTask, known: dict[Path, FileDigests]) -> tuple[str, str]:
+    """Return the digest of a task and that of its graders, as loading gives them. Files are read once."""
     files = known.setdefault(source.root, FileDigests(source.root))
     messages = asked_messages(source.task, source.root)
     return files.task(source.task, messages), files.graders(with_files(source.task, source.root))
 
 
 @dataclass(frozen=True)
-class ConvertedFiles:
-    """Files that are to be written."""
+class TaskFiles:
+    """Task files that are to be written, one for each task."""
 
     root: Path  # the suites folder that their paths are relative to, absolute
-    texts: Mapping[Path, str]  # the text of each file; files that are read for themselves come first
-    expected: tuple[dict[str, Any], ...]  # the tasks, as reading the files has to give them
+    texts: Mapping[Path, str]
+    expected: tuple[dict[str, Any], ...]  # the tasks, as reading the files must return them
     losses: tuple[tuple[Loss, ...], ...]  # of each task, what is not written
-    ids: tuple[str, ...]  # the tasks' ids among all tasks of the suites folder, once the files are in their places
 
 
-def four_suite_output(tasks: Sequence[SourceTask], folder: Path) -> ConvertedFiles:
-    """A file for each task, in a folder for each suite."""
+def task_files(tasks: Sequence[SourceTask], folder: Path) -> TaskFiles:
+    """Return a file for each task, in a folder for each suite."""
     root = folder.absolute()
-    said = [_said(task, partial(_inside, task.root, root)) for task in tasks]
     texts: dict[Path, str] = {}
-    for task, name, (plain, _) in zip(tasks, file_names(task.task.task_id for task in tasks), said, strict=True):
-        written, (unmoved, _) = plain, _said(task, str)
+    expected, losses = [], []
+    for task, name in zip(tasks, file_names(task.task.task_id for task in tasks), strict=True):
+        saying = Serialisation(partial(_path_inside, task.root, root))
+        plain = serialised_task(task.task, saying)
+        written, unmoved = plain, serialised_task(task.task, Serialisation(str))
         # Where no path in them has moved, the inputs stay word by word as they are: the task's digest holds them.
         if plain.get("inputs") == unmoved.get("inputs"):
             written = {**plain, **task.task.model_dump(mode="json", include={"inputs"})}
         texts[folder / task.task.suite / f"{name}.yaml"] = yaml_text(written)
-    ids = tuple(task.task.task_id for task in tasks)
-    return ConvertedFiles(root, texts, tuple(plain for plain, _ in said), tuple(losses for _, losses in said), ids)
+        expected.append(plain)
+        losses.append(tuple(saying.losses))
+    return TaskFiles(root, texts, tuple(expected), tuple(losses))
 
 
-def eval_output(tasks: Sequence[SourceTask], file: Path) -> ConvertedFiles:
-    """One EVAL.yaml."""
-    stem = file.stem.lower().removesuffix(".eval")
-    document = eval_document(file.absolute().parent.name if stem == "eval" else stem, _beside(tasks, file))
-    return _output(tasks, file, {file: eval_text(document, _schema(document, file))})
-
-
-def lines_output(tasks: Sequence[SourceTask], file: Path) -> ConvertedFiles:
-    """A JSONL file and its sidecar."""
-    lines, sidecar = lines_texts(file.stem, _beside(tasks, file))
-    return _output(tasks, file, {file: lines, file.with_suffix(".yaml"): sidecar})
-
-
-def _output(tasks: Sequence[SourceTask], file: Path, texts: Mapping[Path, str]) -> ConvertedFiles:
-    root = suites_folder_of(file)
-    expected = tuple(_said(task, partial(_seen_from, task.root, root))[0] for task in tasks)
-    ids = tuple(full_id(task.task.task_id, file.absolute(), ground_of(file, root)) for task in tasks)
-    return ConvertedFiles(root, texts, expected, ((),) * len(tasks), ids)
-
-
-def _beside(tasks: Sequence[SourceTask], file: Path) -> list[dict[str, Any]]:
-    # A file writes paths relative to its own folder.
-    return [_said(task, partial(_dotted, task.root, file.absolute().parent))[0] for task in tasks]
-
-
-def _said(task: SourceTask, place: Place) -> tuple[dict[str, Any], tuple[Loss, ...]]:
-    saying = Serialisation(place)
-    return serialised_task(task.task, saying), tuple(saying.losses)
-
-
-def _schema(document: Mapping[str, Any], file: Path) -> str | None:
-    """The JSON Schema of an EVAL.yaml for editors, where the repository that it lies in has it."""
-    folder = ground_of(file, file.parent).repository / "schema"
-    for name in _SCHEMAS:
-        schema = folder / f"{name}.schema.json"
-        if schema.is_file() and schema_validator(name).is_valid(document):
-            return Path(os.path.relpath(schema, file.absolute().parent)).as_posix()
-    return None
-
-
-@cache
-def _seen_from(root: Path, folder: Path, path: str) -> str:
-    """A path of a suites folder as seen from another folder. What is not there stays as it is written."""
-    # So does all where the folder is the same: the digests of tasks hold paths as they are written.
+def _path_inside(root: Path, folder: Path, path: str) -> str:
+    """Return a path of a suites folder as seen from another one. What does not exist stays as it is written."""
+    seen = path
+    # So does everything where the folder is the same: the digests of tasks hold paths as they are written.
     with contextlib.suppress(OSError, ValueError):
         if folder != root and (root / path).exists():
-            seen = Path(os.path.relpath(root / path, folder)).as_posix()
-            return f"{seen}/" if path.endswith("/") else seen
-    return path
-
-
-def _dotted(root: Path, folder: Path, path: str) -> str:
-    seen = _seen_from(root, folder, path)
-    if seen in {".", ".."} or seen.startswith(("../", "/")) or (seen == path and not (folder / seen).exists()):
-        return seen
-    return f"./{seen}"  # so that everyone sees that it is a path
-
-
-def _inside(root: Path, folder: Path, path: str) -> str:
-    seen = _seen_from(root, folder, path)
+            seen = Path(os.path.relpath(root / path, folder)).as_posix() + ("/" if path.endswith("/") else "")
     if seen == ".." or seen.startswith("../"):
         raise LeavesError(f"{seen!r} leaves the suites folder {folder.name!r}: write into a folder above it")
     return seen
+
+
+def file_names(ids: Iterable[str]) -> list[str]:
+    """Return a file name without suffix for each id: safe in every file system, and unique whatever the case."""
+    taken: set[str] = set()
+    names = []
+    for task_id in ids:
+        # passgate skips files whose names begin with a dot or an underscore.
+        wanted = _UNSAFE.sub("-", task_id)[:_LONGEST].lstrip("._-").rstrip(".-") or "task"
+        lower = wanted.lower()
+        if lower in _MEANT_OTHERWISE or lower.endswith(".eval") or lower.startswith("dataset"):
+            wanted = f"{wanted}-task"
+        name, number = wanted, 2
+        while name.lower() in taken:
+            name, number = f"{wanted}-{number}", number + 1
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def eval_file_texts(source: Path, out: Path) -> dict[Path, str]:
+    """Return the texts of the same eval file under another name: YAML, or JSONL with a sidecar, by the suffix of `out`.
+
+    Its texts and placeholders stay as they are written. Raise `UsageError` where it has no list of tests of its own.
+    """
+    root, tests = _parts(source)
+    if out.suffix != LINES_SUFFIX:
+        return {out: yaml_text({**root, "tests": tests})}
+    lines = "".join(json.dumps(test, ensure_ascii=False, allow_nan=False) + "\n" for test in tests)
+    return {out: lines, **({out.with_suffix(".yaml"): yaml_text(root)} if root else {})}
+
+
+def _parts(source: Path) -> tuple[dict[str, Any], list[Any]]:
+    """Return what an eval file says of all its tests, and the tests, both as they are written."""
+    documents = Documents(ground_of(source, source.parent), Complaints(), {}, str)
+    if source.suffix == LINES_SUFFIX:
+        sidecar = sidecar_of(source.absolute(), documents)
+        root = documents.content(Path(sidecar.places.file)) if sidecar is not None else None
+        tests = [line.value for line in read_lines(source.absolute(), documents, as_written=True)]
+    else:
+        root = documents.content(source.absolute())
+        tests = root.value if root is not None and isinstance(root.value, list) else _tests(root, source)
+    said = root.value if root is not None and isinstance(root.value, dict) else {}
+    return {key: value for key, value in said.items() if key not in TESTS_KEYS}, tests
+
+
+def _tests(root: Node | None, source: Path) -> list[Any]:
+    said = root.value if root is not None and isinstance(root.value, dict) else {}
+    tests = next((said[key] for key in TESTS_KEYS if said.get(key) is not None), None)
+    if not isinstance(tests, list) or "scenarios" in said:
+        raise UsageError(f"{source}: it has no list of tests of its own; convert the file that its tests are in")
+    return tests
+
+
+def yaml_text(document: Any) -> str:
+    """Return a document of JSON values as YAML, keys in their order. Reading it gives the same document."""
+    return yaml.dump(
+        document, Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=False
+    )
+
+
+class _BlockDumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Indent the items of lists, as people do."""
+        super().increase_indent(flow, False)
+
+
+def _style(text: str) -> str | None:
+    if _OTHER_BREAKS.search(text):  # YAML escapes them only between double quotes
+        return '"'
+    if "\n" in text:
+        return "|" if text.strip() else '"'
+    return "'" if _LOOKS_OTHERWISE.fullmatch(text) else None
+
+
+_BlockDumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
+)

@@ -68,21 +68,6 @@ class Found:
     problems: tuple[Problem, ...] = ()
 
 
-def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[str, str]) -> Found:
-    """The tasks of files and folders of any dialect, in order, with the problems of all of them.
-
-    `environment` are the variables of the process.
-    """
-    found = [
-        tests_of_file(one.file, one.root, policy, environment)
-        if one.is_eval
-        else task_of_file(one.file, one.root, policy)
-        for one in files_of_paths(paths, environment, SourceTexts()).read
-    ]
-    problems = tuple(dict.fromkeys(problem for one in found for problem in one.problems))
-    return Found(tuple(task for one in found for task in one.tasks), problems)
-
-
 def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
     """The tests of an eval file."""
     shown = partial(shown_path, working_folder=Path.cwd())

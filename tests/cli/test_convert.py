@@ -1,7 +1,8 @@
-"""`passgate convert`: files of one dialect written as another."""
+"""`passgate convert`: eval files written as task files, or anew in YAML or JSONL."""
 
 import json
 
+import pytest
 import yaml
 
 from tests.cli.commands import Here, exits, refused, told
@@ -19,14 +20,9 @@ task_id: greets
 suite: golden
 description: ''
 inputs: {prompt: 'Say hello.'}
-environment: {sandbox: shop, budgets: {max_steps: 3}}
-graders:
-  - {type: output_check, contains: [hello]}
+graders: [{type: output_check, contains: [hello]}]
 tracked_metrics: [tokens]
-gates: {nightly: false}
 """
-TESTED = TASK.replace("output_check, contains: [hello]", "deterministic_tests, tests: [_shared/tests/t/]")
-WITHOUT_SANDBOX = TESTED.replace("sandbox: shop, ", "")
 
 
 def converted(here: Here, source: str, dialect: str, out: str, *options: str) -> str:
@@ -56,14 +52,14 @@ def test_an_eval_file_becomes_task_files(here: Here) -> None:
     told(here, "validate", "suites")
 
 
-def test_what_cannot_be_said_is_an_error_or_left_out_aloud(here: Here) -> None:
-    here.write("suites/golden/a.yaml", TASK.replace("Say hello.", "Say ${{ NAME }}"))
-    here.write("suites/_shared/sandboxes/shop/files/a.txt", "a")
-    out, place = "suites/golden/b.yaml", "suites/golden/a.yaml:2:1: inputs.prompt: task 'greets'"
-    said = refused(here, "convert", "suites", "--to", "eval", "--out", out)
-    assert f"{place}: EVAL.yaml has no words for it; --lossy leaves it out" in said
-    assert not (here.path / out).exists()
-    assert f"left out: {place}" in converted(here, "suites", "eval", out, "--lossy")
+@pytest.mark.parametrize(("dialect", "out"), [("eval", "EVAL.yaml"), ("jsonl", "all.jsonl"), ("four-suite", "suites")])
+def test_task_files_are_not_rewritten(here: Here, dialect: str, out: str) -> None:
+    here.write("suites/golden/greets.yaml", TASK)
+    said = refused(here, "convert", "suites", "--to", dialect, "--out", out)
+    assert (
+        "not eval files: suites/golden/greets.yaml; passgate rewrites eval files only: keep task files as they" in said
+    )
+    assert not (here.path / out).is_file()
 
 
 def test_a_source_with_problems_and_an_unknown_dialect_are_refused(here: Here) -> None:
@@ -77,42 +73,34 @@ def test_a_source_with_problems_and_an_unknown_dialect_are_refused(here: Here) -
 
 
 def test_what_says_the_same_keeps_its_digests_and_its_baseline(here: Here) -> None:
-    task = here.write("suites/golden/greets.yaml", TESTED)
-    here.write("suites/_shared/sandboxes/shop/files/a.txt", "a")
-    here.write("suites/_shared/tests/t/test_a.py", "def test_a(): pass\n")
+    file = here.write("suites/golden/shop.eval.yaml", EVAL)
     before = digests(here)
-    assert converted(here, "suites", "eval", "suites/golden/EVAL.yaml") == ""
-    task.unlink()
+    assert "no baseline" not in converted(here, str(file), "jsonl", "suites/golden/shop.jsonl")
+    file.unlink()
     assert digests(here) == before
+    warned = converted(here, "suites/golden/shop.jsonl", "eval", "suites/golden/EVAL.yaml")
+    place = "warning: suites/golden/shop.jsonl:1:1: task 'greets'"
+    assert f"{place}: earlier results are no baseline for it: its id was 'shop/greets' and is 'greets'\n" in warned
+    for name in ("jsonl", "yaml"):
+        (here.path / f"suites/golden/shop.{name}").unlink()
+    now = digests(here)
+    assert [*now.values()] == [*before.values()]
     assert converted(here, "suites", "four-suite", "suites") == ""
     (here.path / "suites/golden/EVAL.yaml").unlink()
-    assert digests(here) == before
-
-
-def test_a_task_whose_baseline_is_lost_is_named_with_the_reason(here: Here) -> None:
-    here.write("suites/golden/shop.eval.yaml", EVAL)
-    here.write("suites/_shared/tests/t/test_a.py", "def test_a(): pass\n")
-    assert (
-        "warning: suites/golden/shop.eval.yaml:4:1: task 'greets': earlier results are no baseline for it: its id was "
-        "'shop/greets' and is 'greets'\n"
-    ) in converted(here, "suites", "four-suite", "suites")
-    task = here.write("suites/golden/greets.yaml", WITHOUT_SANDBOX)
-    moved = converted(here, str(task.relative_to(here.path)), "eval", "EVAL.yaml")
-    assert "the digest of its graders changes, for graders[0].tests[0] differ" in moved
+    assert digests(here) == now
 
 
 def test_a_task_whose_files_are_missing_is_converted(here: Here) -> None:
     asked = "[{role: user, content: [{type: file, value: gone.md}]}]"
     here.write("suites/golden/EVAL.yaml", EVAL.replace("Say hello.", asked))
-    assert "no baseline" not in converted(here, "suites", "jsonl", "suites/golden/all.jsonl")
+    assert "no baseline" not in converted(
+        here, "suites/golden/EVAL.yaml", "jsonl", "suites/golden/EVAL.jsonl", "--force"
+    )
 
 
-def test_messages_are_kept_word_by_word(here: Here) -> None:
-    said = "messages: [{role: user, content: Say hello., name: null}, {role: assistant, content: Hi, tool_calls: []}]"
-    here.write("suites/golden/greets.yaml", WITHOUT_SANDBOX.replace("prompt: 'Say hello.'", said))
-    here.write("suites/_shared/tests/t/test_a.py", "def test_a(): pass\n")
-    before = digests(here)
-    assert converted(here, "suites", "four-suite", "suites", "--force") == ""
-    assert digests(here) == before
-    changed = "the digest of its task changes, for inputs.messages[0].name, inputs.messages[1].tool_calls differ"
-    assert changed in converted(here, "suites", "eval", "suites/golden/EVAL.yaml")
+def test_json_is_one_document_and_quiet_prints_nothing(here: Here) -> None:
+    here.write("EVAL.yaml", EVAL)
+    words = ("convert", "EVAL.yaml", "--to", "four-suite", "--force", "--out")
+    assert json.loads(exits(here, 0, *words, "suites", "--json").stdout)["tasks"] == 1
+    assert exits(here, 0, *words, "suites", "--quiet").stdout == ""
+    assert "cannot be written" in refused(here, *words, "EVAL.yaml/suites", "--quiet")

@@ -55,7 +55,6 @@ def recorded(scenario: Scenarios, here: Here) -> Here:
         ("init", "elsewhere"),
         ("check-graders",),
         ("try", "golden/first"),
-        ("convert", "suites", "--to", "four-suite", "--out", "elsewhere/suites", "--force", "--lossy"),
     ],
     ids=" ".join,
 )
@@ -74,7 +73,6 @@ def test_json_is_one_document_and_quiet_prints_no_result(recorded: Here, words: 
         ("init", "gates.yaml/below"),
         ("trend", "--output", "none/trend.json"),
         ("forecast", "nightly", "--assume", "0.9", "--runs", "100", "--plot", "none/plot.svg"),
-        ("convert", "suites", "--to", "eval", "--out", "gates.yaml/EVAL.yaml", "--lossy"),
     ],
     ids=" ".join,
 )

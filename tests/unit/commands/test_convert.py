@@ -1,9 +1,10 @@
-"""Tasks of one dialect written as another."""
+"""Eval files written as task files, or anew in YAML or JSONL."""
 
-import json
 import os
 import re
 import shutil
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ import yaml
 
 from passgate.tasks.commands.convert import Converted, Destination, Dialect, convert
 from passgate.tasks.errors import InputError, UsageError
-from passgate.tasks.formats.evals.read.folder import files_of_folder
-from passgate.tasks.formats.loading import tasks_of_paths
+from passgate.tasks.formats import loading
+from passgate.tasks.formats.document import SourceTexts
+from passgate.tasks.formats.evals.read.folder import files_of_folder, files_of_paths
+from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.task import TaskFile
-from tests.builders import SHIPPED, write_task
+from tests.builders import SHIPPED
 from tests.unit.formats.evals.schema_answers import CORPUS
 
 TEST: dict[str, Any] = {"id": "t", "input": "Hi", "assert": [{"type": "contains", "value": "x"}]}
@@ -40,15 +43,13 @@ def written(source: Path, dialect: Dialect, out: str, *, lossy: bool = False, fo
     return convert([source], Destination(dialect, Path(out), SHIPPED, {}, lossy=lossy, overwrite=force))
 
 
-def said(file: str) -> Any:
-    """What a file of YAML holds."""
-    return yaml.safe_load(Path(file).read_text())
-
-
 def tasks(path: str | Path) -> list[TaskFile]:
-    found = tasks_of_paths([Path(path)], SHIPPED, {})
-    assert found.problems == ()
-    return [source.task for source in found.tasks]
+    """The tasks of files of either kind."""
+    readers = {True: partial(loading.tests_of_file, environment={}), False: loading.task_of_file}
+    files = files_of_paths([Path(path)], {}, SourceTexts()).read
+    found = [readers[one.is_eval](one.file, one.root, SHIPPED) for one in files]
+    assert [problem for one in found for problem in one.problems] == []
+    return [source.task for one in found for source in one.tasks]
 
 
 def test_task_files_lie_in_the_folders_of_their_suites_and_fit_their_schema() -> None:
@@ -60,35 +61,15 @@ def test_task_files_lie_in_the_folders_of_their_suites_and_fit_their_schema() ->
         assert schema_validator("task").is_valid(yaml.safe_load(file.read_text()))
 
 
-def test_an_eval_file_has_the_words_of_agentevals_and_graders_of_other_tools() -> None:
-    graders = [*TEST["assert"], {"type": "similar", "value": "x", "threshold": 0.5}]
-    source = add("in.yaml", {"id": "t", "input": "Hi", "assertions": graders, "expected_outcome": "Is kind."})
-    written(source, Dialect.EVAL, "out/EVAL.yaml")
-    test = {"id": "t", "criteria": "Is kind.", "input": "Hi", "assert": graders}
-    assert said("out/EVAL.yaml") == {"name": "out", "suite": "golden", "tests": [test]}
-    assert tasks("out/EVAL.yaml") == tasks(source)
-
-
-def test_an_eval_file_names_the_schema_that_the_repository_has() -> None:
-    source = add("in.yaml", TEST)
-    written(source, Dialect.EVAL, "a/bb.yaml")
-    Path("schema").mkdir()
-    Path("schema/eval.schema.json").write_text("{}")
-    written(source, Dialect.EVAL, "a/c.yaml")
-    first = [Path(name).read_text().splitlines()[0] for name in ("a/bb.yaml", "a/c.yaml")]
-    assert first == ["name: bb", "# yaml-language-server: $schema=../schema/eval.schema.json"]
-
-
-def test_lines_have_a_sidecar() -> None:
-    source = add("in.yaml", TEST, {**TEST, "id": "u"}, suite="golden")
+def test_the_same_tests_are_in_yaml_and_in_lines() -> None:
+    source = add("in.yaml", TEST, {**TEST, "id": "u"}, suite="golden", threshold=0.5)
     converted = written(source, Dialect.JSONL, "out.jsonl")
     assert [str(file) for file in converted.files] == ["out.jsonl", "out.yaml"]
-    assert [json.loads(line)["id"] for line in Path("out.jsonl").read_text().splitlines()] == ["t", "u"]
-    assert said("out.yaml")["suite"] == "golden"
     assert tasks("out.jsonl") == tasks(source)
+    assert tasks(written(Path("out.jsonl"), Dialect.EVAL, "back.yaml").files[0]) == tasks(source)
 
 
-def test_paths_lead_to_the_same_files_from_elsewhere() -> None:
+def test_paths_in_task_files_lead_to_the_same_files() -> None:
     test = {
         "id": "t",
         "input": [{"role": "user", "content": [{"type": "file", "value": "./a.md"}]}],
@@ -100,29 +81,12 @@ def test_paths_lead_to_the_same_files_from_elsewhere() -> None:
     }
     files = {"evals/x/a.md": "A", "evals/x/judge.md": "J", "evals/x/judge.py": "", "evals/x/w/f": ""}
     source = add("evals/x/EVAL.yaml", test, files=files)
-    written(source, Dialect.EVAL, "evals/y.yaml")
-    (moved,) = said("evals/y.yaml")["tests"]
-    assert moved["input"][0]["content"] == [{"type": "file", "value": "./x/a.md"}]
-    assert moved["assert"] == [
-        {"type": "llm_judge", "prompt": "./x/judge.md"},
-        {"type": "code_judge", "script": ["python", "judge.py"], "cwd": "./x"},
-    ]
-    assert moved["workspace"] == {"template": "./x/w"}
     written(source, Dialect.FOUR_SUITE, "evals")
-    task = said("evals/golden/t.yaml")
+    task = yaml.safe_load(Path("evals/golden/t.yaml").read_text())
     assert task["inputs"]["messages"][0]["content"] == [{"type": "file", "value": "x/a.md"}]
     assert task["graders"][0] == {"type": "llm_grader", "prompt_file": "x/judge.md"}
     assert task["graders"][1]["cwd"] == "x"
-
-
-def test_there_and_back_again_nothing_has_changed() -> None:
-    turns = [{"input": "One", "assert": ["Is kind."]}, {"input": "Two", "expected_output": "2"}]
-    conversation = {"id": "talk", "mode": "conversation", "turns": turns, "assert": TEST["assert"]}
-    source = add("in.yaml", {**TEST, "run": {"repeat": {"count": 3, "strategy": "mean"}}}, conversation)
-    written(source, Dialect.JSONL, "one.jsonl")
-    written(Path("one.jsonl"), Dialect.FOUR_SUITE, "suites")
-    written(Path("suites"), Dialect.EVAL, "two.yaml")
-    assert {task.task_id: task for task in tasks("two.yaml")} == {task.task_id: task for task in tasks(source)}
+    assert task["environment"]["workspace"]["template"] == "x/w"
 
 
 def test_a_path_that_leaves_the_suites_folder_is_told_with_its_task() -> None:
@@ -133,40 +97,27 @@ def test_a_path_that_leaves_the_suites_folder_is_told_with_its_task() -> None:
         written(source, Dialect.FOUR_SUITE, "suites")
     (problem,) = caught.value.problems
     outside = "task 't': '../evals/p.md' leaves the suites folder 'suites'"
-    assert problem.message == f"{outside}: write into a folder above it; --lossy leaves it out"
+    assert problem.message == f"{outside}: write into a folder above it; --lossy omits it"
     assert not Path("suites").exists()
     converted = written(source, Dialect.FOUR_SUITE, "suites", lossy=True)
     assert [problem.path, *(left.path for left in converted.left_out)] == ["graders[0].prompt_file"] * 2
     assert tasks("suites")[0].graders[0].model_dump(exclude_defaults=True) == {"type": "llm_grader", "prompt": "P"}
 
 
-@pytest.mark.parametrize(
-    ("prompt", "lossy", "problem"),
-    [
-        ("Say ${{ NAME }}.", False, "inputs.prompt: task 'a': EVAL.yaml has no words for it; --lossy leaves it out"),
-        (" ", True, r"task 'a' cannot be written to .*incomplete test: it needs `input`"),
-    ],
-)
-def test_a_text_that_would_be_read_otherwise_is_told(prompt: str, lossy: bool, problem: str) -> None:
-    source = write_task(Path("suites/golden/a.yaml"), task_id="a", inputs={"prompt": prompt})
-    with pytest.raises(InputError, match=problem):
-        written(source, Dialect.EVAL, "suites/golden/b.yaml", lossy=lossy)
-    assert not Path("suites/golden/b.yaml").exists()
-
-
 def test_what_keeps_a_test_from_being_run_is_not_lost_silently() -> None:
     source = add("in.yaml", TEST, preprocessors=[{"type": "xlsx"}])
     with pytest.raises(InputError, match="cannot be run, and could be then"):
-        written(source, Dialect.EVAL, "out.yaml")
+        written(source, Dialect.FOUR_SUITE, "suites")
+    written(source, Dialect.JSONL, "out.jsonl")
+    assert len(load_paths([Path("out.jsonl")], SHIPPED).cannot_run) == 1
 
 
 def test_files_that_are_there_stay_without_force_and_with_it_one_can_be_written_over_itself() -> None:
     source = add("in.yaml", TEST)
     before = tasks(source)
     Path("out.yaml").write_text("mine")
-    for dialect, out in ((Dialect.EVAL, "out.yaml"), (Dialect.JSONL, "out.jsonl")):
-        with pytest.raises(UsageError, match=r"out\.yaml: there already; --force"):
-            written(source, dialect, out)
+    with pytest.raises(UsageError, match=r"out\.yaml: there already; --force"):
+        written(source, Dialect.EVAL, "out.yaml")
     assert Path("out.yaml").read_text() == "mine"
     for out in ("out.yaml", "in.yaml"):
         written(source, Dialect.EVAL, out, force=True)
@@ -180,33 +131,43 @@ def test_tests_of_several_prompts_or_files_get_ids_of_their_own() -> None:
     assert renamed == ["'t' is written as 't#prompt-1'", "'t' is written as 't#prompt-2'"]
     add("evals/a.yaml", TEST)
     add("evals/b.yaml", TEST)
-    written(Path("evals"), Dialect.JSONL, "out.jsonl")
-    assert [task.task_id for task in tasks("out.jsonl")] == ["a/t", "b/t"]
+    written(Path("evals"), Dialect.FOUR_SUITE, "other")
+    assert [task.task_id for task in tasks("other")] == ["a/t", "b/t"]
 
 
 @pytest.mark.parametrize(
-    ("dialect", "out", "problem"),
+    ("dialect", "source", "out", "problem"),
     [
-        (Dialect.FOUR_SUITE, "in.yaml", "--out in.yaml"),
-        (Dialect.EVAL, "out.jsonl", "--out out.jsonl"),
-        (Dialect.JSONL, "out.yaml", "--out out.yaml"),
-        (Dialect.EVAL, "d.yaml", "--out d.yaml"),
-        (Dialect.JSONL, "side.jsonl", r"side\.yml would be its sidecar too"),
+        (Dialect.FOUR_SUITE, "in.yaml", "in.yaml", "--out in.yaml"),
+        (Dialect.EVAL, "in.yaml", "out.jsonl", "--out out.jsonl: expected the name of a file that ends in .yaml"),
+        (Dialect.JSONL, "in.yaml", "out.yaml", "--out out.yaml"),
+        (Dialect.EVAL, "in.yaml", "d.yaml", "--out d.yaml"),
+        (Dialect.JSONL, "in.yaml", "side.jsonl", r"side\.yml would be its sidecar too"),
+        (Dialect.JSONL, "in.yaml", "sub/x.jsonl", r"name a file in the folder of in\.yaml, for its paths start there"),
+        (Dialect.JSONL, "many", "many/x.jsonl", "name one, not 2"),
+        (Dialect.EVAL, "many/takes.yaml", "many/x.yaml", "no list of tests of its own"),
+        (Dialect.EVAL, "none", "x.yaml", "no eval files in none"),
     ],
 )
-def test_a_target_that_its_dialect_cannot_be_written_to_is_refused(dialect: Dialect, out: str, problem: str) -> None:
-    source = add("in.yaml", TEST)
-    Path("d.yaml").mkdir()
+def test_what_cannot_be_converted_is_refused(dialect: Dialect, source: str, out: str, problem: str) -> None:
+    add("in.yaml", TEST)
+    add("many/a.yaml", TEST)
+    add("many/takes.yaml", files={"many/cases.jsonl": '{"id": "x", "input": "x", "criteria": "c"}\n'})
+    Path("many/takes.yaml").write_text("tests: ./cases.jsonl\n")
+    for name in ("d.yaml", "sub", "none"):
+        Path(name).mkdir()
     Path("side.yml").write_text("name: x")
     with pytest.raises(UsageError, match=problem):
-        written(source, dialect, out, force=True)
+        written(Path(source), dialect, out, force=True)
 
 
 FOLDERS = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()) if CORPUS.is_dir() else []
 # The corpus has no programs and only some of the files that its tests name, and tests in the folders of examples name
 # files beside those.
-NOT_TO_BE_HAD = r"cannot be run, and could be then"
-OUTSIDE_OR_MISSING = r"leaves the suites folder|cannot be written to .*: (no file |must not be empty)"
+UNAVAILABLE = (
+    r"cannot be run, and could be then|leaves the suites folder|cannot be written to .*: (no file |must not be)"
+)
+NOT_ITSELF = r"no list of tests of its own"
 
 
 @pytest.mark.slow
@@ -215,21 +176,40 @@ OUTSIDE_OR_MISSING = r"leaves the suites folder|cannot be written to .*: (no fil
 def test_every_file_of_the_corpus_is_written_in_every_dialect(folder_name: str, folder: Path) -> None:
     shutil.copytree(CORPUS / folder_name, folder / folder_name)
     found = files_of_folder(Path(folder_name), os.environ)
-    files = [file for file in (*found.tasks, *found.evals) if not tasks_of_paths([file], SHIPPED, os.environ).problems]
-    for file in files:
-        targets = (file.parent / "written.yaml", file.parent / "written.jsonl", file.parent)
-        for dialect, out in zip((Dialect.EVAL, Dialect.JSONL, Dialect.FOUR_SUITE), targets, strict=True):
-            for problem in problems(file, Destination(dialect, out, SHIPPED, os.environ)):
-                told = f"{NOT_TO_BE_HAD}|{OUTSIDE_OR_MISSING}" if dialect is Dialect.FOUR_SUITE else NOT_TO_BE_HAD
-                assert re.search(told, problem), f"{file} as {dialect}: {problem}"
+    converted = 0
+    for file in (file for file in found.evals if not load_paths([file], SHIPPED).problems):
+        digests = {task.own_id: (task.task_digest, task.grader_digest) for task in load_paths([file], SHIPPED).tasks}
+        for problem in problems(file, Destination(Dialect.FOUR_SUITE, file.parent, SHIPPED, os.environ)):
+            assert re.search(UNAVAILABLE, problem), f"{file}: {problem}"
+        for dialect, out in ((Dialect.EVAL, "written.yaml"), (Dialect.JSONL, "written.jsonl")):
+            made = anew(file, Destination(dialect, file.parent / out, SHIPPED, os.environ))
+            if isinstance(made, str):
+                assert re.search(NOT_ITSELF, made), f"{file}: {made}"
+                continue
+            again = load_paths(made[:1], SHIPPED).tasks
+            assert {task.own_id: (task.task_digest, task.grader_digest) for task in again} == digests, file
+            converted += 1
+            remove(made)
+    assert converted or not found.evals
+
+
+def anew(file: Path, target: Destination) -> tuple[Path, ...] | str:
+    """The files of the same tests, or why there are none."""
+    try:
+        return convert([file], target).files
+    except UsageError as error:
+        return str(error)
 
 
 def problems(file: Path, target: Destination) -> list[str]:
     """What is told of a file; what was written is taken away again."""
     try:
-        converted = convert([file], target)
+        remove(convert([file], target).files)
     except InputError as error:
         return [problem.message for problem in error.problems]
-    for made in converted.files:
-        made.unlink()
     return []
+
+
+def remove(files: Iterable[Path]) -> None:
+    for file in files:
+        file.unlink()

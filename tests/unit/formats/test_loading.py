@@ -13,7 +13,6 @@ from passgate.tasks.formats.loading import (
     load_quarantine,
     load_tasks,
     policy_or_default,
-    tasks_of_paths,
 )
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import QuarantineFile
@@ -47,27 +46,6 @@ def write(name: str, text: str) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     return file
-
-
-def test_files_of_every_dialect_are_read(folder: Path) -> None:
-    add("golden/a")
-    write("suites/golden/b/EVAL.yaml", EVAL)
-    found = tasks_of_paths([Path("suites")], SHIPPED, {})
-    assert found.problems == ()
-    a, b = "suites/golden/a.yaml", "suites/golden/b/EVAL.yaml"
-    names = [(source.root, source.origin.file, source.task.task_id) for source in found.tasks]
-    assert names == [(folder / "suites", file, name) for file, name in ((a, "a"), (b, "one"), (b, "two"))]
-
-
-def test_a_file_outside_of_suites_is_its_own_world_and_read_once(folder: Path) -> None:
-    file = write("evals/x.yaml", EVAL)
-    found = tasks_of_paths([file, file], SHIPPED, {})
-    assert [source.root for source in found.tasks] == [folder / "evals"] * 2
-
-
-def test_problems_of_all_files_come_together() -> None:
-    paths = [write(name, "tests: [{id: x}]\n") for name in ("a.yaml", "b.yaml")]
-    assert {problem.file for problem in tasks_of_paths(paths, SHIPPED, {}).problems} == {"a.yaml", "b.yaml"}
 
 
 def refused(load: Callable[[], object]) -> list[str]:

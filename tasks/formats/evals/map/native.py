@@ -9,11 +9,11 @@ from pydantic import Field, ValidationError
 from passgate.tasks.formats.evals.map.forms import MODELS, Form, Options, build
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
-from passgate.tasks.formats.evals.write.serialise import Serialisation, serialised_model
 from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.formats.schema_check import Kind
+from passgate.tasks.formats.serialise import Serialisation, serialised_model
 from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
 from passgate.tasks.model.base import Frozen, Text
 from passgate.tasks.model.task import Environment, GateSelection, Reference, Scoring, TaskFile, TrackedMetrics, Trials

@@ -41,8 +41,11 @@ _UNKNOWN_COLUMN = (
 )
 
 
-def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
-    """The value of every line that is not blank. A line that is no JSON is a problem; nothing is read behind many."""
+def read_lines(file: Path, documents: Documents, *, as_written: bool = False) -> Iterator[Node]:
+    """Yield the value of every line that is not blank, with its variables filled in unless it is wanted as written.
+
+    A line that is not JSON is a problem; nothing is read behind many of them.
+    """
     name, broken = documents.shown(file), 0
     # Not splitlines(): U+2028 and its like may stand in a JSON text, and only a line feed ends a line of JSONL.
     for number, line in enumerate((documents.text(file) or "").split("\n"), start=1):
@@ -60,7 +63,8 @@ def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
                 return
         else:
             # Most lines have no placeholder, and a walk through the value costs more than a look at the text.
-            yield documents.interpolated(node) if documents.placeholder.search(line) else node
+            is_plain = as_written or not documents.placeholder.search(line)
+            yield node if is_plain else documents.interpolated(node)
 
 
 def sidecar_of(file: Path, documents: Documents) -> Node | None:

@@ -118,7 +118,7 @@ class Documents:
         # Suites with other templates or another `env` share `known`, and read the same file differently.
         key = (file, self.placeholder.pattern, *sorted(self.own.items()))
         if key not in self.known:
-            content = self._content(file)
+            content = self.content(file)
             self.known[key] = self.interpolated(content) if content else None
         return self.known[key]
 
@@ -126,7 +126,7 @@ class Documents:
         """The document of an eval file; `None` when it cannot be read."""
         key = (file,)
         if key not in self.known:
-            content = self._content(file)
+            content = self.content(file)
             self.known[key] = self.for_files_of(content).interpolated(content) if content else None
         return self.known[key]
 
@@ -180,8 +180,8 @@ class Documents:
             self.refuse(node.child(key).problem(f"unknown key{nearest(key, known)}", at_key=True))
         return bool(unknown)
 
-    def _content(self, file: Path) -> Node | None:
-        """The document as it is written."""
+    def content(self, file: Path) -> Node | None:
+        """Return the document as it is written; `None` when it cannot be read."""
         self.ground.looked_at.add(file)
         if not file.is_file():
             self.refuse(TextPlaces(self.shown(file)).problem((), "this is no file"))

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.evals.write.serialise import LeavesError, Serialisation, differences, serialised_task
+from passgate.tasks.formats.serialise import LeavesError, Serialisation, differences, serialised_task
 from passgate.tasks.model.task import TaskFile
 from tests.builders import task_document
 

@@ -1,1 +1,0 @@
-"""Tasks written as files of the dialects that passgate reads: from models to documents and their texts, no files."""
