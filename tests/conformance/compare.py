@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from passgate.tasks.formats.evals.map.graders import FORMS
+from passgate.tasks.formats.evals.graders import FORMS
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Grader
 from tests.conformance.rows import RecordedGrade, Row

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.formats.discover import suites_folder_of
-from passgate.tasks.formats.evals.map.runtime import STRATEGIES
+from passgate.tasks.formats.evals.runtime import STRATEGIES
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.grading import TrialResult, trial_result

@@ -5,9 +5,9 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from passgate.tasks.formats.evals.map.reader import _NOT_HAD
-from passgate.tasks.formats.evals.map.runtime import BLOCKS, STRATEGIES
-from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.reader import _NOT_HAD
+from passgate.tasks.formats.evals.runtime import BLOCKS, STRATEGIES
+from passgate.tasks.formats.evals.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
 from passgate.tasks.model.task import TaskFile
 from tests.docs.keys import paths
 from tests.docs.pages import PAGES, code_in, rows, section, table

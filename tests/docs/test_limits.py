@@ -7,8 +7,8 @@ from passgate.tasks.agents.processes.trial import MAX_PRINTED_BYTES, PRINTED_BYT
 from passgate.tasks.execution.trial import DEFAULT_SECONDS
 from passgate.tasks.formats import findings
 from passgate.tasks.formats.agents_file import LONGEST_NAME
-from passgate.tasks.formats.evals.map.graders import MAX_TEMPLATE_DEPTH
-from passgate.tasks.formats.evals.read import compose, documents, variables
+from passgate.tasks.formats.evals import compose, documents, variables
+from passgate.tasks.formats.evals.graders import MAX_TEMPLATE_DEPTH
 from passgate.tasks.gates.evidence import MOST_ERRORS
 from passgate.tasks.graders import searches
 from passgate.tasks.graders.judges.judge_prompt import LONGEST_CONVERSATION

@@ -9,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.property.documents import nested, paths_of
 
-from passgate.tasks.formats.evals.read.compose import raw_tests
-from passgate.tasks.formats.evals.read.documents import WITH_TEMPLATES, interpolate
-from passgate.tasks.formats.evals.read.folder import files_of_folder, kind_of
-from passgate.tasks.formats.evals.read.json_text import JsonError, offset_of, parse_json
-from passgate.tasks.formats.evals.read.node import Complaints
-from passgate.tasks.formats.evals.read.paths import ground_of
-from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
-from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
+from passgate.tasks.formats.evals.compose import raw_tests
+from passgate.tasks.formats.evals.documents import WITH_TEMPLATES, interpolate
+from passgate.tasks.formats.evals.folder import files_of_folder, kind_of
+from passgate.tasks.formats.evals.json_text import JsonError, offset_of, parse_json
+from passgate.tasks.formats.evals.node import Complaints
+from passgate.tasks.formats.evals.paths import ground_of
+from passgate.tasks.formats.evals.top_level import TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.variables import fill_variables, render_template
 
 TEXTS = (
     *("", "hi", "x", "./raw.yaml", "./rows.jsonl", "file://table.csv", "./cases/", "*.yaml", "**/*", "../..", "/"),

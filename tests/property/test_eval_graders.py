@@ -10,12 +10,12 @@ from tests.property.documents import nested
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
-from passgate.tasks.formats.evals.map.forms import Form
-from passgate.tasks.formats.evals.map.graders import BASE_KEYS, FORMS, read_graders, rubric_grader
-from passgate.tasks.formats.evals.map.judges import ITEM_KEYS
-from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.read.node import Complaints, Key, Keys, Node
-from passgate.tasks.formats.evals.read.paths import Ground
+from passgate.tasks.formats.evals.forms import Form
+from passgate.tasks.formats.evals.graders import BASE_KEYS, FORMS, read_graders, rubric_grader
+from passgate.tasks.formats.evals.judges import ITEM_KEYS
+from passgate.tasks.formats.evals.node import Complaints, Key, Keys, Node
+from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.graders import Grader

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.evals.map.reader import EvalReader
+from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.formats.schema_check import schema_validator
 
 Problems = Callable[[dict[str, Any]], list[Problem]]

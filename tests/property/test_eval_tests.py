@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from tests.builders import SHIPPED
 from tests.property.documents import nested
 
-from passgate.tasks.formats.evals.map.messages import AGENTV_CALL_KEYS, FUNCTION_KEYS, MESSAGE_KEYS, OPENAI_CALL_KEYS
-from passgate.tasks.formats.evals.map.reader import EvalReader
-from passgate.tasks.formats.evals.map.runtime import OPTIONS_KEYS, POLICY_KEYS, REPEAT_KEYS
-from passgate.tasks.formats.evals.map.tests import TEST_KEYS, TURN_KEYS, merged
-from passgate.tasks.formats.evals.map.workspaces import (
+from passgate.tasks.formats.evals.messages import AGENTV_CALL_KEYS, FUNCTION_KEYS, MESSAGE_KEYS, OPENAI_CALL_KEYS
+from passgate.tasks.formats.evals.reader import EvalReader
+from passgate.tasks.formats.evals.runtime import OPTIONS_KEYS, POLICY_KEYS, REPEAT_KEYS
+from passgate.tasks.formats.evals.tests import TEST_KEYS, TURN_KEYS, merged
+from passgate.tasks.formats.evals.top_level import TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.workspaces import (
     ENVIRONMENT_KEYS,
     EXTENSION_KEYS,
     HOOK_KEYS,
@@ -21,7 +22,6 @@ from passgate.tasks.formats.evals.map.workspaces import (
     REPOSITORY_KEYS,
     WORKSPACE_KEYS,
 )
-from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
 

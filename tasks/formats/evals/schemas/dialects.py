@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-from passgate.tasks.formats.evals.map.workspaces import AGENT_RULES, EXTENSION_HOOKS
-from passgate.tasks.formats.evals.read.top_level import ROOT_RULES, TIMEOUT_RULE
 from passgate.tasks.formats.evals.schemas.graders import Schema, grader_definitions, reference
+from passgate.tasks.formats.evals.top_level import ROOT_RULES, TIMEOUT_RULE
+from passgate.tasks.formats.evals.workspaces import AGENT_RULES, EXTENSION_HOOKS
 from passgate.tasks.formats.rules import HOOKS
 from passgate.tasks.model.task import AgentRules
 

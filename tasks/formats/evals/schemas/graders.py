@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from passgate.tasks.formats.evals.map.computed_forms import EXPECTED_KEYS, FIELD_KEYS
-from passgate.tasks.formats.evals.map.forms import Form
-from passgate.tasks.formats.evals.map.graders import AGGREGATOR_KEYS, BASE_KEYS, DESCRIPTION, FORMS
-from passgate.tasks.formats.evals.map.judges import ITEM_KEYS, RANGE_KEYS
-from passgate.tasks.formats.evals.read.node import Key, Keys
+from passgate.tasks.formats.evals.computed_forms import EXPECTED_KEYS, FIELD_KEYS
+from passgate.tasks.formats.evals.forms import Form
+from passgate.tasks.formats.evals.graders import AGGREGATOR_KEYS, BASE_KEYS, DESCRIPTION, FORMS
+from passgate.tasks.formats.evals.judges import ITEM_KEYS, RANGE_KEYS
+from passgate.tasks.formats.evals.node import Key, Keys
 from passgate.tasks.formats.schema_check import JSON_TYPES, Kind
 from passgate.tasks.model.assertions import Criterion, ExpectedCall, FieldCheck, ScoreRange
 from passgate.tasks.model.graders import Aggregator

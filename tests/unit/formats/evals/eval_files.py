@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.evals.read.compose import raw_tests
-from passgate.tasks.formats.evals.read.node import Complaints
-from passgate.tasks.formats.evals.read.paths import ground_of
-from passgate.tasks.formats.evals.read.raw import RawTest, id_of
+from passgate.tasks.formats.evals.compose import raw_tests
+from passgate.tasks.formats.evals.node import Complaints
+from passgate.tasks.formats.evals.paths import ground_of
+from passgate.tasks.formats.evals.raw import RawTest, id_of
 
 
 @dataclass(frozen=True)

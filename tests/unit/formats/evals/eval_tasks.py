@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from passgate.tasks.formats.evals.map.reader import EvalReader
-from passgate.tasks.formats.evals.read.node import Complaints
+from passgate.tasks.formats.evals.node import Complaints
+from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import EvalTask
 from tests.builders import SHIPPED

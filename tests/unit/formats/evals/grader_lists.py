@@ -8,11 +8,11 @@ from typing import Any
 import yaml
 
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.map.graders import read_graders
-from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.read.documents import Documents
-from passgate.tasks.formats.evals.read.node import Complaints, Node
-from passgate.tasks.formats.evals.read.paths import Ground
+from passgate.tasks.formats.evals.documents import Documents
+from passgate.tasks.formats.evals.graders import read_graders
+from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.model.graders import Grader
 from tests.unit.formats.evals.eval_files import Told, write
 

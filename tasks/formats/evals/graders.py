@@ -1,0 +1,352 @@
+"""Lists of graders of eval files, in every spelling of every dialect, and graders that contain such lists."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from passgate.tasks.formats.evals.computed_forms import ANSWER_FORMS, TRIAL_FORMS
+from passgate.tasks.formats.evals.forms import LIST, MAPPING, MODELS, NUMBER, TEXT, TRUTH, Form, Options, build
+from passgate.tasks.formats.evals.judges import JUDGE_FORMS, prompt_parts, rubric_of
+from passgate.tasks.formats.evals.messages import Variables
+from passgate.tasks.formats.evals.native import NATIVE_FORMS
+from passgate.tasks.formats.evals.node import Key, Keys, Node, Parts, agreed, as_items, snake_case, take_apart
+from passgate.tasks.formats.evals.paths import first_of, upwards
+from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
+from passgate.tasks.formats.evals.sources import Sources, is_file, present
+from passgate.tasks.formats.grader_rules import NEEDED_BY_AGGREGATOR, is_required
+from passgate.tasks.formats.schema_check import Kind, is_kind, nearest
+from passgate.tasks.model.assertions import Rubrics
+from passgate.tasks.model.graders import Aggregator, Grader, TurnGraders
+
+BASE_KEYS: Keys = {
+    "type": Key(TEXT, needed=True, says="What grades."),
+    "name": Key(TEXT),
+    "metric": Key(TEXT, says="Its name, where it has no `name`."),
+    "id": Key(TEXT, says="Its name, where it has neither `name` nor `metric`."),
+    "weight": Key(NUMBER),
+    "required": Key((*TRUTH, *NUMBER), says="The trial fails without it. A number is the least score that passes too."),
+    "min_score": Key(NUMBER),
+    "negate": Key(TRUTH),
+}
+DESCRIPTION: Keys = {"description": Key(TEXT, says="What it is there for, for readers.")}
+# Other names of aggregators.
+AGGREGATOR_NAMES = {
+    **dict.fromkeys(("code_judge", "script"), "code_grader"),
+    **dict.fromkeys(("llm_judge", "llm_rubric"), "llm_grader"),
+}
+AGGREGATOR_KEYS: Keys = {
+    "type": Key(TEXT, needed=True),
+    "weights": Key(MAPPING, values=NUMBER),
+    "required": Key(LIST, items=TEXT),
+    "threshold": Key(NUMBER, says="For `all_or_nothing` and `threshold`."),
+    "command": Key((*TEXT, *LIST), spellings=("path", "script")),
+    "cwd": Key(TEXT, says="Where the program runs."),
+    "prompt": Key(TEXT),
+    "target": Key(TEXT, spellings=("model", "provider"), says="See `llm_grader`."),
+}
+COMPOSITE_KEYS: Keys = {
+    "assertions": Key(LIST, spellings=("assert", "evaluators"), needed=True, says="The members."),
+    "aggregator": Key(MAPPING, says="How their scores become one; their weighted average when not given."),
+    "threshold": Key(NUMBER),
+}
+# Types of assertions that other tools have and passgate does not.
+_FOREIGN = {
+    *("agent_rubric", "answer_relevance", "bleu", "classifier", "contains_html", "contains_json", "contains_sql"),
+    *("contains_xml", "context_faithfulness", "context_recall", "context_relevance", "conversation_relevance"),
+    *("factuality", "finish_reason", "g_eval", "gleu", "guardrails", "human", "inline_assert", "is_html"),
+    *("is_refusal", "is_sql", "is_valid_function_call", "is_valid_openai_function_call"),
+    *("is_valid_openai_tools_call", "is_xml", "levenshtein", "max_score", "meteor", "model_graded_closedqa"),
+    *("model_graded_factuality", "moderation", "perplexity", "perplexity_score", "pi", "rouge_l", "rouge_n"),
+    *("rouge_s", "search_rubric", "select_best", "similar", "tool_call_f1", "trace_error_spans"),
+    *("trace_span_count", "trace_span_duration", "webhook"),
+}
+# What does the same here, where it is not a program that gives a score.
+_IN_PLACE = {
+    **dict.fromkeys(("agent_rubric", "g_eval", "factuality", "answer_relevance", "similar"), "llm-rubric"),
+    **dict.fromkeys(("model_graded_closedqa", "model_graded_factuality"), "llm-rubric"),
+    **dict.fromkeys(("contains_json", "is_valid_openai_tools_call", "is_valid_function_call"), "javascript"),
+    "tool_call_f1": "trajectory:tool-sequence",
+    "trace_span_count": "trajectory:step-count",
+    "inline_assert": "javascript",
+}
+NO_TRANSFORM = "passgate transforms no answers: let a `script` grader read the answer as it is"
+_TRANSFORMS = frozenset({"transform", "postprocess", "preprocessors"})
+_FAMILIES = ("similar:", "promptfoo:")
+GRADER_LISTS = ("assert", "assertions", "evaluators")
+_NOT = "not_"
+MAX_TEMPLATE_DEPTH = 3  # AgentV reads templates inside templates as deep as this
+TEMPLATES_FOLDER = ".agentv/templates"
+_TEMPLATE_SUFFIXES = (".yaml", ".yml")
+_INCLUDE_KEYS: Keys = {"include": Key(TEXT, needed=True)}
+_TEMPLATE_KEYS: Keys = {
+    "assertions": Key(LIST, spellings=("assert", "evaluators"), needed=True),
+    **dict.fromkeys(("name", "description", "version"), Key()),
+}
+
+
+class Graders(NamedTuple):
+    """The graders of a test or a file."""
+
+    all: tuple[Grader, ...]
+    said: bool  # whether it lists any, right or wrong
+
+
+def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
+    """The graders of a test or a file. Lists under several names or in several places must be the same."""
+    rubrics = node.get("rubrics")
+    rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
+    places = present((node, node.get("execution")))
+    listed = agreed(present(place.get(name) for place in places for name in GRADER_LISTS), sources.complaints)
+    graders = () if listed is None else read_list(listed, variables, sources)
+    return Graders((*present([rubric]), *graders), said=rubrics is not None or bool(listed and listed.value))
+
+
+def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
+    """The graders of a list with the variables of a test filled in."""
+    return read_graders(variables.filled_in_graders(listed), replace(sources, one_judge=variables.is_template))
+
+
+def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
+    """The grader for a test's own `rubrics` list. `None` when the list is wrong; the complaints say why."""
+    return None if sources.refuses_kind(node, LIST) else rubric_of(list(node.items()), node, sources)
+
+
+def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
+    """The graders of a list (`assert`, `assertions`, `evaluators`) in its order, those of its templates among them. All
+    plain texts of a list are one grader: a rubric, or one judge. What is wrong goes to the complaints, and then graders
+    may be missing from the answer.
+    """
+    if sources.refuses_kind(node, LIST):
+        return ()
+    found = list(_entries(node, sources))
+    texts = [item for item, _ in found if isinstance(item.value, str)]
+    graders: list[Grader | None] = []
+    for item, inner in found:
+        if not isinstance(item.value, str):
+            graders.append(_read_one(item, inner))
+        elif item is texts[0] and inner.one_judge:
+            # In files with prompts, AgentV gives all texts to one judge, for one score.
+            criteria = "\n".join(text.value.strip() for text in texts)
+            graders.append(_made(item, {}, inner, type="llm_grader", criteria=criteria, weight=len(texts)))
+        elif item is texts[0]:
+            graders.append(rubric_of(texts, item, inner, weight=len(texts)))
+    return present(graders)
+
+
+def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
+    """The entries of a list, each with its sources. The entries of a template stand in the place of its include."""
+    for item in node.items():
+        if not isinstance(item.value, dict) or "include" not in item.value:
+            yield item, sources
+            continue
+        parts = take_apart(item, _INCLUDE_KEYS, sources.complaints)
+        if not parts.sound:
+            continue
+        before = len(sources.complaints.problems)
+        file = _template(parts.values["include"], sources)
+        if file is None:
+            # An include whose file is missing stays as it is. A complaint already says that the test cannot run.
+            if len(sources.complaints.problems) == before:
+                yield item, sources
+        elif message := _endless(file, sources.templates):
+            sources.refuse(item, message)
+        elif (root := sources.read_file(file)) and (listed := _list_of(root, sources)):
+            yield from _entries(listed, replace(sources, templates=(*sources.templates, file)))
+
+
+def _template(node: Node, sources: Sources) -> Path | None:
+    name = node.value
+    if "/" in name or "\\" in name or name.endswith(_TEMPLATE_SUFFIXES):
+        return sources.path(node, name)
+    folders = upwards(node.folder, sources.ground.repository)
+    candidates = (folder / TEMPLATES_FOLDER / f"{name}{suffix}" for folder in folders for suffix in _TEMPLATE_SUFFIXES)
+    file = first_of(candidates, sources.ground, is_file)
+    if file is None:
+        sources.cannot_run(node, f"no template {TEMPLATES_FOLDER}/{name}.yaml here or in a folder above")
+    return file
+
+
+def _endless(file: Path, opened: tuple[Path, ...]) -> str:
+    """Why a template cannot be opened inside the templates that are open; empty when it can."""
+    if file in opened:
+        chain = " -> ".join(part.name for part in (*opened[opened.index(file) :], file))
+        return f"the templates include each other: {chain}"
+    return f"templates are nested deeper than {MAX_TEMPLATE_DEPTH}" if len(opened) >= MAX_TEMPLATE_DEPTH else ""
+
+
+def _list_of(root: Node, sources: Sources) -> Node | None:
+    if sources.refuses_kind(root, (*LIST, *MAPPING), "a template holds 'assertions': "):
+        return None
+    if isinstance(root.value, list):
+        return root
+    parts = take_apart(root, _TEMPLATE_KEYS, sources.complaints)
+    return parts.get("assertions") if parts.sound else None
+
+
+def _read_one(node: Node, sources: Sources) -> Grader | None:
+    if sources.refuses_kind(node, (*MAPPING, *TEXT)):
+        return None
+    if "include" in node.value:
+        return _made(node, {}, sources, type="unavailable", kind="include", options=node.value)
+    kind = node.get("type")
+    if kind is None:
+        sources.refuse(node, "the key 'type' is missing")
+    if kind is None or sources.refuses_kind(kind, TEXT):
+        return None
+    form, negated = _form(kind, sources)
+    if form is None:
+        return _without_form(node, kind, negated, sources)
+    transforms = sorted(_TRANSFORMS & node.value.keys() - form.keys.keys())
+    for key in transforms:
+        sources.cannot_run(node.child(key), NO_TRANSFORM, at_key=True)
+    node = node.with_value({key: value for key, value in node.value.items() if key not in transforms})
+    keys = {**BASE_KEYS, **({} if form.further else DESCRIPTION), **form.keys}
+    parts = take_apart(node, keys, sources.complaints, further=form.further)
+    before = len(sources.complaints.problems)
+    options = {**form.options(parts, sources), **_base(parts, negated, sources)}
+    if not parts.sound or len(sources.complaints.problems) > before:
+        return None
+    return _made(node, options, sources)
+
+
+def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
+    # The values have no keys of their own in the file, so their problems are told at the node.
+    options |= {name: node.with_value(value) for name, value in values.items()}
+    return cast("Grader | None", build(MODELS[options["type"].value], options, node, sources))
+
+
+def _form(kind: Node, sources: Sources) -> tuple[Form | None, bool]:
+    """The form of a grader by its type, and whether the type begins with `not-`."""
+    written, name = kind.value, snake_case(kind.value)
+    negated = name.startswith(_NOT)
+    # A program of the repository cannot take the name of a known type.
+    known = _BY_NAME.get(name.removeprefix(_NOT))
+    if known is not None:
+        return known, negated
+    own = custom_assertion(kind, written, sources.ground)
+    if own is not None or not negated:
+        return own, False  # the program's own name may begin with `not-`
+    return custom_assertion(kind, written[len(_NOT) :], sources.ground), True
+
+
+def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Grader | None:
+    written = kind.value
+    name = snake_case(written).removeprefix(_NOT)
+    if name not in _FOREIGN and not name.startswith(_FAMILIES):
+        known = [*_BY_NAME] if "_" in written else [form.replace("_", "-") for form in _BY_NAME]
+        sources.refuse(kind, f"unknown evaluator {written!r}{nearest(written, known)}")
+        return None
+    instead = _IN_PLACE.get(name.partition(":")[0], "script")
+    sources.cannot_run(kind, f"passgate has no evaluator {written!r}; write `{instead}` instead")
+    own = {key: value for key, value in node.value.items() if snake_case(key) in BASE_KEYS}
+    parts = take_apart(node.with_value(own), BASE_KEYS, sources.complaints)
+    base = _base(parts, negated, sources)
+    if not parts.sound:
+        return None
+    further = {key: value for key, value in node.value.items() if key not in own}
+    return _made(node, base, sources, type="unavailable", kind=written, options=further)
+
+
+def _base(parts: Parts, negated: bool, sources: Sources) -> Options:
+    """The options that every grader has; `required: 0.7` and `not-` set some of them too."""
+    base = parts.only("weight", "min_score", "negate", "required")
+    name = parts.get("name") or parts.get("metric") or parts.get("id")
+    if name is not None:
+        base["name"] = name
+    if negated and parts.value("negate") is True:
+        sources.refuse(parts.values["negate"], "the type says 'not' already; keep one of them", at_key=True)
+    elif negated:
+        base["negate"] = parts.node.with_value(True)
+    required = base.get("required")
+    if required is not None and is_kind(required.value, Kind.NUMBER):
+        least = base.setdefault("min_score", required)
+        if least.value != required.value:
+            sources.refuse(required, "'required' as a number and 'min_score' differ; keep one of them", at_key=True)
+        base["required"] = required.with_value(True)
+    return base
+
+
+def _composite(parts: Parts, sources: Sources) -> Options:
+    options = parts.only("threshold")
+    type_name = snake_case(str(parts.value("type"))).removeprefix(_NOT)
+    if not options and type_name == "assert_set":  # without a threshold all its members must pass
+        options["threshold"] = parts.node.with_value(1.0)
+    members, aggregator = parts.get("assertions"), parts.get("aggregator")
+    graders: tuple[Grader, ...] = ()
+    if members is not None and isinstance(members.value, list):
+        graders = read_graders(members, sources)
+        options["assertions"] = members.with_value(graders)
+    if aggregator is not None and isinstance(aggregator.value, dict):
+        read = _aggregator(aggregator, graders, sources)
+        if read is not None:
+            options["aggregator"] = aggregator.with_value(read)
+    return options
+
+
+def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Aggregator | None:
+    parts = take_apart(node, AGGREGATOR_KEYS, sources.complaints)
+    if not parts.sound:
+        return None
+    kind = snake_case(parts.values["type"].value)
+    kind = AGGREGATOR_NAMES.get(kind, kind)
+    _check(kind, parts, members, sources)
+    options = {"type": parts.values["type"].with_value(kind), **parts.only("weights", "required", "threshold")}
+    command, prompt = parts.get("command"), parts.get("prompt")
+    if command is not None:
+        options |= command_parts(command, parts.get("cwd"), sources)
+    if prompt is not None:
+        options["prompt"] = prompt_parts(prompt, sources).get("prompt", prompt)
+    return build(Aggregator, options, node, sources)
+
+
+def _check(kind: str, parts: Parts, members: tuple[Grader, ...], sources: Sources) -> None:
+    needed = NEEDED_BY_AGGREGATOR.get(kind)
+    if needed is not None and parts.get(needed) is None:
+        sources.refuse(parts.node, f"the key {needed!r} is missing")
+    if kind == "safety_gate" and not parts.value("required") and not any(map(is_required, members)):
+        sources.refuse(parts.node, "this gate guards nothing: name its members under 'required'")
+    names = Counter(member.name for member in members if member.name is not None)
+    required, weights = as_items(parts.get("required")), parts.get("weights")
+    of_weights = ((name, weights.child(name)) for name in weights.value) if weights is not None else ()
+    for name, part in (*((item.value, item) for item in required), *of_weights):
+        if name not in names:
+            sources.refuse(part, f"{name!r} is the name of no member{nearest(name, list(names))}")
+        elif names[name] > 1:
+            sources.refuse(part, f"{name!r} is the name of {names[name]} members")
+
+
+def _turns(parts: Parts, sources: Sources) -> Options:
+    options = parts.only("aggregation", "on_turn_failure")
+    turns, conversation = parts.get("turns"), parts.get("conversation")
+    if turns is not None:
+        read: list[Any] = []
+        for item in as_items(turns):
+            # A turn of the wrong shape stays as it is: the model reports it.
+            if isinstance(item.value, dict) and not set(item.value) - {"assertions", "expected_output"}:
+                listed = item.get("assertions")
+                graders = () if listed is None else read_graders(listed, sources)
+                read.append(TurnGraders(assertions=graders, expected_output=item.value.get("expected_output")))
+            else:
+                read.append(item.value)
+        options["turns"] = turns.with_value(read)
+    if conversation is not None and isinstance(conversation.value, list):
+        options["conversation"] = conversation.with_value(read_graders(conversation, sources))
+    return options
+
+
+_TURNS_KEYS: Keys = {
+    "turns": Key(LIST, items=MAPPING, needed=True, says="Graders for each answer."),
+    "conversation": Key(LIST),
+    "aggregation": Key(says="mean, min or max of the turns."),
+    "on_turn_failure": Key(),
+}
+# The JSON Schemas list them in this order.
+FORMS: tuple[Form, ...] = (
+    *(*ANSWER_FORMS, *JUDGE_FORMS, *PROGRAM_FORMS),
+    Form(("composite", "assert_set"), COMPOSITE_KEYS, _composite, ("composite",), later=("assert_set",)),
+    *(*TRIAL_FORMS, *NATIVE_FORMS),
+    Form(("turns",), _TURNS_KEYS, _turns),
+)
+_BY_NAME: dict[str, Form] = {name: form for form in FORMS for name in form.names}

@@ -1,1 +1,0 @@
-"""From a test as its file writes it, with its graders, to a task."""

@@ -1,0 +1,353 @@
+"""Messages of eval files: what the agent is asked and expected to say, and the variables filled into it."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.formats.evals.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT
+from passgate.tasks.formats.evals.node import Key, Node, Parts, as_items, as_number, as_one_of, as_text, take_apart
+from passgate.tasks.formats.evals.paths import first_of
+from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.sources import Sources, present
+from passgate.tasks.formats.evals.variables import fill_variables, render_template
+from passgate.tasks.formats.rules import NO_FILES, Messages
+from passgate.tasks.formats.schema_check import nearest, shown
+from passgate.tasks.model.json_values import parse_json
+from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
+
+PROMPT_FILE = "PROMPT.md"
+_ROUNDS = 3  # how deep variables may refer to variables: one that refers to itself would never end
+# In the prompts of judges these names have a meaning of their own.
+JUDGES_NAMES = {
+    *("input", "output", "expected_output", "criteria", "question", "answer", "reference_answer", "note"),
+    *("metadata", "metadata_json", "rubrics", "rubrics_json", "file_changes", "tool_calls", "candidate_answer"),
+    *("input_messages", "output_messages", "expected_messages", "evaluator_results_json"),
+}
+_ANY, _TEXT, _NUMBER = Key(), Key(TEXT), Key(NUMBER)
+ROLES = ("system", "user", "assistant", "tool")
+MESSAGE_KEYS = {
+    "role": Key(TEXT, needed=True),
+    "content": _ANY,
+    # In the message of a tool: which tool, and the call that it answers.
+    **dict.fromkeys(("name", "tool_call_id"), _TEXT),
+    "tool_calls": Key(LIST, items=MAPPING),
+    # Recorded messages have these; a task does not need them.
+    **dict.fromkeys(("metadata", "duration_ms", "start_time", "end_time", "token_usage", "cost_usd"), _ANY),
+}
+OPENAI_CALL_KEYS = {**dict.fromkeys(("id", "type"), _TEXT), "function": Key(MAPPING, needed=True), "index": _NUMBER}
+FUNCTION_KEYS = {"name": Key(TEXT, needed=True), "arguments": Key((*TEXT, *MAPPING))}
+AGENTV_CALL_KEYS = {
+    "tool": Key(TEXT, spellings=("name",), needed=True),
+    "arguments": Key(spellings=("input", "args")),
+    "result": Key(spellings=("output",)),
+    "status": _TEXT,
+    "duration_ms": _NUMBER,
+    **dict.fromkeys(("id", "start_time", "end_time", "error", "metadata"), _ANY),
+}
+_TYPE = Key(TEXT, needed=True)
+BLOCK_KEYS = {
+    "text": {"type": _TYPE, "value": Key(spellings=("text",), needed=True)},
+    **{kind: {"type": _TYPE, "value": Key(TEXT, spellings=("path",), needed=True)} for kind in ("file", "image")},
+    "json": {"type": _TYPE, "value": Key(needed=True, null=True)},
+}
+# The types of images by the first bytes.
+_IMAGE_TYPES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
+_LONGEST_PATH = 1024  # a longer text that is base64 is meant as an image: macOS knows no longer paths
+Expected = tuple[Any, tuple[TaskMessage, ...]]  # a value or messages; at most one of them says something
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value is a message: a mapping with a role. A structured payload has no key of this name."""
+    return isinstance(value, dict) and "role" in value
+
+
+def are_messages(value: Any) -> bool:
+    """Whether a value is a list with a message in it: something with a role that says or does something."""
+    items = value if isinstance(value, list) else ()
+    return any(is_message(item) and ("content" in item or "tool_calls" in item) for item in items)
+
+
+def read_messages(node: Node, sources: Sources) -> tuple[TaskMessage, ...]:
+    """A text or a payload as the message of a user, a message, or a list of messages."""
+    value = node.value
+    if isinstance(value, str):
+        return (TaskMessage(role="user", content=value),) if value.strip() else ()
+    if is_message(value):
+        return present([_message(node, sources)])
+    if isinstance(value, dict):
+        return (TaskMessage(role="user", content=(ContentBlock(type="json", value=value),)),)
+    if isinstance(value, list):
+        return present(_message(item, sources) for item in node.items())
+    sources.refuse(node, f"expected a text, a message or messages, not {shown(value)}")
+    return ()
+
+
+def _message(node: Node, sources: Sources) -> TaskMessage | None:
+    if not is_message(node.value):
+        sources.refuse(node, f"expected a message with `role` and `content`, not {shown(node.value)}")
+        return None
+    role, content = node.value["role"], node.value.get("content")
+    if len(node.value) == 2 and role in ROLES and isinstance(content, str):
+        return TaskMessage(role=role, content=content)  # as most messages are: no need to take them apart
+    parts = take_apart(node, MESSAGE_KEYS, sources.complaints)
+    role = as_one_of(parts.get("role"), ROLES, sources.complaints)
+    if not parts.sound or role is None:
+        return None
+    if parts.get("content") is None and parts.get("tool_calls") is None:
+        sources.refuse(node, "a message needs `content` or `tool_calls`")
+    return TaskMessage(
+        role=role,
+        content=_content(parts.get("content"), sources),
+        name=as_text(parts.get("name")),
+        tool_call_id=as_text(parts.get("tool_call_id")),
+        tool_calls=present(_call(item, sources) for item in as_items(parts.get("tool_calls"))),
+    )
+
+
+def read_expected(short: Node | None, long: Node | None, sources: Sources) -> Expected:
+    """`expected_output` and `expected_messages` of a test; both have to say the same."""
+    if long is None:
+        return (None, ()) if short is None else _expected(short, sources)
+    if not isinstance(long.value, list) and not is_message(long.value):
+        what = f"expected messages with `role` and `content`, not {shown(long.value)}"
+        sources.refuse(long, f"{what}: write a text or a value as `expected_output`")
+        return None, ()
+    messages = read_messages(long, sources)
+    if short is not None and _answer(_expected(short, sources)) != _answer((None, messages)):
+        sources.refuse(long, "says something else than expected_output; keep one of them", at_key=True)
+    return None, messages
+
+
+def _expected(node: Node, sources: Sources) -> Expected:
+    # The expected value may itself have a key `role`, with another meaning.
+    if (is_message(node.value) and node.value["role"] in ROLES) or are_messages(node.value):
+        return None, read_messages(node, sources)
+    return node.value, ()
+
+
+def _answer(expected: Expected) -> str:
+    value, messages = expected
+    return messages[-1].text if messages else str(value)
+
+
+def _content(node: Node | None, sources: Sources) -> str | tuple[ContentBlock, ...]:
+    """A text or blocks; any other value as a JSON block; empty without a value."""
+    if node is None:
+        return ""
+    if isinstance(node.value, str):
+        return node.value
+    items = node.value if isinstance(node.value, list) else ()
+    if any(isinstance(item, str) or (isinstance(item, dict) and "type" in item) for item in items):
+        return present(_block(item, sources) for item in node.items())
+    return (ContentBlock(type="json", value=node.value),)
+
+
+def file_block(node: Node, name: str, sources: Sources) -> ContentBlock:
+    """The block of a file, with what it holds."""
+    path, text = sources.text(node, name)
+    return ContentBlock(type="file", value=path, text=text)
+
+
+def _block(node: Node, sources: Sources) -> ContentBlock | None:
+    if isinstance(node.value, str):
+        return ContentBlock(type="text", value=node.value)
+    kind = node.value.get("type") if isinstance(node.value, dict) else None
+    keys = BLOCK_KEYS.get(kind) if isinstance(kind, str) else None
+    if keys is None:
+        sources.refuse(node, f"{shown(kind or node.value)} is no kind of content{nearest(kind, list(BLOCK_KEYS))}")
+        return None
+    block = take_apart(node, keys, sources.complaints)
+    if not block.sound:
+        return None
+    value = block.values["value"]
+    if kind == "file":
+        return file_block(value, value.value, sources)
+    if kind == "image":
+        return ContentBlock(type="image", value=_image(value, value.value, sources))
+    # A variable in place of the text may have any value.
+    is_text = kind == "text" and isinstance(value.value, str)
+    return ContentBlock(type="text" if is_text else "json", value=value.value)
+
+
+def _image(node: Node, text: str, sources: Sources) -> str:
+    """The path or URL of an image; base64 in the file becomes a data URL."""
+    if text.startswith(NO_FILES):
+        return text
+    plain = "".join(text.split())  # base64 may have line breaks and no padding
+    try:
+        raw = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except ValueError:
+        raw = b""
+    kind = next((kind for begin, kind in _IMAGE_TYPES.items() if raw.startswith(begin)), None)
+    if kind is not None:
+        return f"data:image/{kind};base64,{plain}"
+    if raw and len(text) > _LONGEST_PATH:
+        known = ", ".join(_IMAGE_TYPES.values())
+        sources.refuse(node, f"base64 of no {known}: write its type, as in data:image/TYPE;base64,...")
+        return text
+    path = sources.path(node, text)
+    return text if path is None else sources.ground.relative(path)
+
+
+def _call(node: Node, sources: Sources) -> MessageCall | None:
+    if "function" in node.value:  # as OpenAI writes it
+        call = take_apart(node, OPENAI_CALL_KEYS, sources.complaints)
+        if not call.sound:
+            return None
+        function = take_apart(call.values["function"], FUNCTION_KEYS, sources.complaints)
+        tool, arguments = as_text(function.get("name")), _arguments(function.get("arguments"), sources)
+        return MessageCall(id=call.value("id", ""), tool=tool, arguments=arguments) if tool else None
+    call = take_apart(node, AGENTV_CALL_KEYS, sources.complaints)
+    tool = as_text(call.get("tool"))
+    if not call.sound or tool is None:
+        return None
+    return MessageCall(
+        id=str(call.value("id", "")),
+        tool=tool,
+        arguments=_arguments(call.get("arguments"), sources),
+        result=call.value("result"),
+        duration_ms=as_number(call.get("duration_ms"), sources.complaints),
+    )
+
+
+def _arguments(node: Node | None, sources: Sources) -> dict[str, Any]:
+    """Arguments by name; a value without a name is that of `input`."""
+    if node is None:
+        return {}
+    value, problem = node.value, ""
+    if isinstance(value, str) and node.path[-1] == "arguments":
+        try:
+            value = parse_json(value or "{}")
+        except ValueError as error:
+            problem = f": {error}"
+        if problem or not isinstance(value, dict):
+            sources.refuse(node, f"arguments are a mapping, also as a JSON text{problem}")
+            return {}
+    return value if isinstance(value, dict) else {"input": value}
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What `{{ name }}` stands for in one test."""
+
+    values: dict[str, Any]
+    # In a template a missing variable is empty; elsewhere its placeholder stays as it is.
+    is_template: bool = False
+
+    def filled(self, node: Node, sources: Sources) -> Node:
+        """A value with the variables filled in."""
+        if self.is_template:
+            return node.with_value(_rendered(node.value, {"vars": self.values, **self.values}, node, sources))
+        return node.with_value(fill_variables(node.value, self.values)) if self.values else node
+
+    def filled_at(self, said: Parts | Node, key: str, sources: Sources) -> Node | None:
+        """The same at a key; `None` where there is none."""
+        node = said.get(key)
+        return None if node is None else self.filled(node, sources)
+
+    def filled_in_graders(self, node: Node) -> Node:
+        """Graders with variables filled in when the test's texts are templates, but for the placeholders of judges."""
+        if not self.is_template:
+            return node
+        # A variable called `input` must not replace what the judge is told of the agent's input.
+        own = {name: value for name, value in self.values.items() if name not in JUDGES_NAMES}
+        return node.with_value(fill_variables(node.value, {**own, "vars": self.values}))
+
+
+def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
+    """The variables of a test. In the dialect with prompts they may refer to each other and to files."""
+    said = test.get("vars")
+    if said is None or not isinstance(said.value, dict):
+        return Variables({}, is_template=raw.prompt is not None)
+    if raw.prompt is None and ("input" not in said.value or test.get("input") is not None):
+        return Variables(said.value)
+    values: dict[str, Any] = {}
+    for key, value in said.value.items():
+        values[key] = value
+        if isinstance(value, str) and value.startswith(FILE_SCHEME):
+            values[key] = sources.text(said.child(key), value.removeprefix(FILE_SCHEME))[1] or ""
+    for _ in range(_ROUNDS):
+        names = {"vars": values, **values}
+        values = {key: _rendered(value, names, said.child(key), sources) for key, value in values.items()}
+    return Variables(values, is_template=True)
+
+
+def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, sources: Sources) -> Messages:
+    """The messages of a test itself; none where it has none. `alone`: what its file says of all tests is not for it."""
+    named = test.get("input_files") or (None if alone else raw.context.root.get("input_files"))
+    filled = None if named is None else variables.filled(named, sources)
+    items = (filled,) if filled is not None and isinstance(filled.value, str) else tuple(as_items(filled))
+    files = [item for item in items if not sources.refuses_kind(item, TEXT) and item.value]
+    said, own = test.get("input"), test.get("input_files")
+    if raw.prompt is not None:
+        values = variables.values if said is None else {"input": said.value, **variables.values}
+        filled = Variables(values, is_template=True).filled(raw.prompt.with_value(_chat(raw.prompt.value)), sources)
+        return read_messages(filled.with_value(_chat(filled.value)), sources)
+    if said is not None:
+        said = variables.filled(said, sources)
+        if isinstance(said.value, str):
+            return _with_files(said.value, files, sources)
+        if own is not None:
+            sources.refuse(own, "`input_files` are for a text as input; write them as content blocks", at_key=True)
+        return read_messages(said, sources)
+    if variables.is_template and test.get("vars") is not None:
+        value = _chat(variables.values.get("input"))
+        return read_messages(test.values["vars"].child("input").with_value(value), sources)
+    # A conversation has its input in its turns.
+    return () if test.get("turns") is not None else _of_prompt_file(files, raw, sources)
+
+
+def _with_files(text: str, files: Sequence[Node], sources: Sources) -> Messages:
+    if not text.strip():
+        return ()
+    blocks = [file_block(file, file.value, sources) for file in files]
+    content = (*blocks, ContentBlock(type="text", value=text)) if blocks else text
+    return (TaskMessage(role="user", content=content),)
+
+
+def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Messages:
+    """A test without input gets PROMPT.md: the one among its files, else the one beside it or beside its eval file."""
+    named = next((file for file in files if Path(file.value).name == PROMPT_FILE), None)
+    others = [file for file in files if file is not named]
+    if named is None:
+        folders = dict.fromkeys((raw.node.folder, raw.context.file.parent))
+        beside = first_of((folder / PROMPT_FILE for folder in folders), sources.ground, Path.is_file)
+        if beside is None:
+            return ()
+        named = Node(PROMPT_FILE, raw.node.places, beside.parent, raw.node.path)
+    return _with_files(sources.text(named, named.value)[1] or "", others, sources)
+
+
+def _chat(value: Any) -> Any:
+    """JSON text of messages as messages; any other list, number or truth value as JSON text."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            messages = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        return messages if are_messages(messages) else value
+    if isinstance(value, list) and not any(map(is_message, value)):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if isinstance(value, int | float | bool) else value
+
+
+def _rendered(value: Any, names: Mapping[str, Any], node: Node, sources: Sources) -> Any:
+    """A value with its texts rendered. A text that is only a placeholder becomes the value of any type."""
+    if isinstance(value, list):
+        return [_rendered(item, names, node, sources) for item in value]
+    if isinstance(value, dict):
+        return {key: _rendered(item, names, node, sources) for key, item in value.items()}
+    if not isinstance(value, str) or "{" not in value:
+        return value
+    whole = fill_variables(value, names) if value.strip().startswith("{{") else value
+    if not isinstance(whole, str):
+        return whole
+    try:
+        return render_template(value, names)
+    except ValueError as error:
+        sources.refuse(node, str(error))
+        return value

@@ -1,0 +1,155 @@
+"""Graders that run programs, also those in `.agentv/assertions/`, whose file names are types of graders."""
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT, Form, Options
+from passgate.tasks.formats.evals.node import Key, Keys, Node, Parts, as_items, as_text
+from passgate.tasks.formats.evals.paths import PROJECT_MARK, Ground, find_folder, first_of, upwards
+from passgate.tasks.formats.evals.sources import Sources, is_file
+
+_SCRIPT = re.compile(r"(?!-)[^\s$*?|&;<>()`]+\.([cm]?[jt]sx?|py|sh|bash|rb|pl|php|lua|jl|r)", re.IGNORECASE)
+_INLINE = frozenset({"-c", "-e", "--eval", "-m"})  # what comes after them is code or a module's name
+_RUN = ("bun", "run")  # what AgentV runs the programs of `.agentv` with
+_FOLDERS = (("assertions",), ("graders", "judges"))
+_SUFFIXES = (".ts", ".js", ".mts", ".mjs")
+_LONGEST_NAME = 100  # any text may be a type: no file is looked for by one that is too long to be a file's name
+_CODE_NAMES = ("code_grader", "code_judge", "script", "code")
+_CODE_KEYS: Keys = {
+    "command": Key((*TEXT, *LIST), spellings=("script",), needed=True),
+    "cwd": Key(TEXT),
+    "config": Key(MAPPING),
+    "target": Key(spellings=("provider",), says="Asks for a proxy of model calls, which passgate does not have."),
+    "timeout_seconds": Key(NUMBER, says="How long it may take."),
+}
+
+
+def _code(parts: Parts, sources: Sources) -> Options:
+    options = parts.only("timeout_seconds")
+    command, target, cwd = parts.get("command"), parts.get("target"), parts.get("cwd")
+    if target is not None and target.value is not False:
+        what = "a proxy for the model calls of a grader is not to be had"
+        sources.cannot_run(target, f"{what}; let it call the model itself, or write an `llm-rubric`")
+    if command is not None and isinstance(command.value, str | list):
+        options |= command_parts(command, cwd if as_text(cwd) else None, sources)
+    return options | _config(parts)
+
+
+def _config(parts: Parts) -> Options:
+    """The `config` that the program gets: the one in the file, and the keys that the table does not know."""
+    config = parts.value("config", {})
+    further = {name: part.value for name, part in parts.further.items() if part.value is not None}
+    if not isinstance(config, dict) or not (config or further):
+        return {}
+    return {"config": parts.node.with_value({**further, **config})}
+
+
+def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
+    """A command, a text or a list, as the options `command` and `cwd`. Without `cwd` it runs in the folder of its file,
+    or in the nearest one above where the scripts that it names are. A script that is nowhere is noted as what keeps the
+    test from running.
+    """
+    before = len(sources.complaints.problems)
+    if not node.value or (isinstance(node.value, str) and not node.value.strip()):
+        sources.refuse(node, "must not be empty")
+    for item in as_items(node):
+        sources.refuses_kind(item, TEXT)
+    if len(sources.complaints.problems) > before:
+        return {}
+    given = find_folder(cwd, cwd.value, sources.ground, sources.complaints) if cwd is not None else None
+    if cwd is not None and given is not None and not given.is_dir():
+        sources.cannot_run(cwd, f"{cwd.value!r} is not a folder")
+        given = None
+    command = _rooted(node.value, given or node.folder, sources.ground.repository)
+    scripts = list(_scripts(command))
+    folder = given or _nearest(node.folder, scripts, sources.ground)
+    if cwd is None or given is not None:  # in a missing folder every script is missing
+        _note_missing(node, folder, scripts, sources)
+    words = ["sh", "-c", command] if isinstance(command, str) else command
+    return {"command": node.with_value(words), "cwd": (cwd or node).with_value(sources.ground.relative(folder))}
+
+
+def _rooted(command: Any, folder: Path, repository: Path) -> Any:
+    """The words of a command. Absolute paths of scripts start at the repository; they become relative to a folder."""
+    if isinstance(command, str):
+        return command
+    scripts, words = set(_scripts(command)), []
+    for word in command:
+        place = repository / word.lstrip("/")
+        # A script that the machine has under its absolute path stays as it is.
+        is_rooted = word.startswith("/") and word in scripts and not is_file(folder / word) and is_file(place)
+        words.append(Path(os.path.relpath(place, folder)).as_posix() if is_rooted else word)
+    return words
+
+
+def _scripts(command: Any) -> Iterator[str]:
+    """The words of a command, a text or a list, that are the paths of scripts."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else command
+    except ValueError:  # quotes that do not close: no word can be told
+        return
+    for index, word in enumerate(words):
+        if index and words[index - 1] in _INLINE:
+            continue
+        if _SCRIPT.fullmatch(word) or (index == 0 and word.startswith(("./", "../"))):
+            yield word
+
+
+def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
+    """The folder itself or the nearest one above it that has all the scripts; the folder itself when none has."""
+    above = upwards(folder, ground.repository)
+    return next((each for each in above if all(_is_found(each / script, ground) for script in scripts)), folder)
+
+
+def _is_found(script: Path, ground: Ground) -> bool:
+    return first_of([Path(os.path.normpath(script))], ground, lambda _: is_file(script)) is not None
+
+
+def _note_missing(node: Node, folder: Path, scripts: Sequence[str], sources: Sources) -> None:
+    repository = sources.ground.repository
+    for script in scripts:
+        try:
+            inside = (folder / script).resolve().is_relative_to(repository.resolve())
+        except (OSError, ValueError, RuntimeError):
+            inside = False
+        if not script.startswith("/") and not inside:
+            sources.refuse(node, f"{script!r} leaves the repository")
+        elif not is_file(folder / script):
+            sources.cannot_run(node, f"no file {script!r} in {sources.ground.relative(folder)!r}")
+
+
+def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
+    """The form of a type that is the name of a program near its file; `None` where there is no such program."""
+    # As AgentV does it: first `.agentv/assertions` of the file's folder and of every folder above it, then
+    # `.agentv/graders` and `.agentv/judges`. The nearest counts, and `_` in a type stands for `-`.
+    if not name.replace("-", "").replace("_", "").isalnum() or len(name) > _LONGEST_NAME:
+        return None
+    above, stems = upwards(kind.folder, ground.repository), dict.fromkeys((name, name.replace("_", "-")))
+    candidates = (
+        parent / PROJECT_MARK / place / f"{stem}{suffix}"
+        for places in _FOLDERS
+        for parent, place, stem, suffix in product(above, places, stems, _SUFFIXES)
+    )
+    program = first_of(candidates, ground, Path.is_file)
+    if program is None:
+        return None
+    folder = program.parents[2]  # the one that its `.agentv` lies in
+
+    def read(parts: Parts, sources: Sources) -> Options:
+        return {
+            "name": kind,
+            "command": kind.with_value([*_RUN, program.relative_to(folder).as_posix()]),
+            "cwd": kind.with_value(sources.ground.relative(folder)),
+            **_config(parts),
+        }
+
+    keys = {"config": Key(MAPPING, says="Given to the program as `config`, with the keys beside it.")}
+    return Form((), keys, read, model_type="code_grader", further=True)
+
+
+PROGRAM_FORMS = (Form(_CODE_NAMES, _CODE_KEYS, _code, agentevals=("code_judge",), later=("script",), further=True),)

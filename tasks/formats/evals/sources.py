@@ -1,0 +1,105 @@
+"""Where the parts of a test are read from, and where complaints go."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from passgate.tasks.formats.evals.node import Complaints, Node, Parts
+from passgate.tasks.formats.evals.paths import Ground, find_folder, find_path
+from passgate.tasks.formats.findings import read_text
+from passgate.tasks.formats.left_out import left_out
+from passgate.tasks.formats.schema_check import Kind, wrong_kind
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The folders that paths are about, the files that were read before, and where complaints go."""
+
+    ground: Ground
+    complaints: Complaints
+    # Reads a YAML file and fills in its variables; complains and gives `None` when it cannot.
+    read_file: Callable[[Path], Node | None]
+    texts: dict[Path, str | ValueError] = field(default_factory=dict)
+    templates: tuple[Path, ...] = ()  # the templates of assertions that are being read, the outermost first
+    # Whether the plain texts in a list of graders go to one judge; else they are the items of a rubric.
+    one_judge: bool = False
+
+    def refuse(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        """Add a problem: something is wrong with the file."""
+        self.complaints.problems.append(node.problem(message, at_key=at_key))
+
+    def refuses_kind(self, node: Node, kinds: Sequence[Kind], context: str = "") -> bool:
+        """Whether a value is of none of the kinds; adds a problem if so."""
+        message = wrong_kind(node.value, kinds)
+        if message is not None:
+            self.refuse(node, f"{context}{message}")
+        return message is not None
+
+    def cannot_run(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        """Note that the test cannot run: it asks for something that is missing."""
+        self.complaints.cannot_run.append(node.problem(message, at_key=at_key))
+
+    def cannot_have(self, asked: Parts | Node, messages: Mapping[str, str]) -> None:
+        """The same for each of several keys that the file has."""
+        for key, message in messages.items():
+            if (part := asked.get(key)) is not None:
+                self.cannot_run(part, message, at_key=True)
+
+    def warn(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        self.complaints.warnings.append(node.problem(message, at_key=at_key))
+
+    def path(self, node: Node, name: str) -> Path | None:
+        """Where a path leads; complains and gives `None` when it leads nowhere."""
+        return self._whole(node, name, find_path(node, name, self.ground, self.complaints))
+
+    def folder(self, node: Node, name: str) -> str:
+        """A working folder as tasks hold it. A path that leads nowhere stays as the file writes it."""
+        path = self._whole(node, name, find_folder(node, name, self.ground, self.complaints))
+        return name if path is None else self.ground.relative(path)
+
+    def _whole(self, node: Node, name: str, path: Path | None) -> Path | None:
+        """The same path; notes that the test cannot run where the checkout lacks contents of it."""
+        if path is not None and (missing := left_out(path)):
+            self.cannot_run(node, f"{name!r} {missing}")
+        return path
+
+    def text(self, node: Node, name: str, called: str = "") -> tuple[str, str | None]:
+        """A path as tasks hold it, and what the file holds; without text where it cannot be read. `called` is how
+        complaints name the file, where it is not by the path.
+        """
+        path = self.path(node, name)
+        if path is None:
+            return name, None
+        if path not in self.texts:
+            try:
+                self.texts[path] = read_text(path)
+            except ValueError as error:
+                self.texts[path] = error  # every test that names the file is told
+        content = self.texts[path]
+        if isinstance(content, ValueError):
+            self.cannot_run(node, f"{called or name!r} {content}")
+            return self.ground.relative(path), None
+        return self.ground.relative(path), content
+
+
+def add_complaints(complaints: Complaints, others: Complaints) -> None:
+    """Append further complaints."""
+    complaints.problems.extend(others.problems)
+    complaints.warnings.extend(others.warnings)
+    complaints.cannot_run.extend(others.cannot_run)
+
+
+def present(values: Iterable[Value | None]) -> tuple[Value, ...]:
+    """The values that are not `None`."""
+    return tuple(value for value in values if value is not None)
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file exists; false for a text that is no valid path."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

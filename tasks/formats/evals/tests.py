@@ -1,0 +1,291 @@
+"""From a raw test to a task as four-suite files have it: what it asks and expects, its metadata, tags and suite."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from passgate.tasks.formats.discover import SUITES, suite_of
+from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE
+from passgate.tasks.formats.evals.graders import NO_TRANSFORM, Graders, read_list, read_own_graders
+from passgate.tasks.formats.evals.judges import prompt_parts, with_prompt
+from passgate.tasks.formats.evals.messages import Variables, read_expected, read_input, read_messages, variables_of
+from passgate.tasks.formats.evals.native import with_native
+from passgate.tasks.formats.evals.node import (
+    Complaints,
+    Key,
+    Keys,
+    Node,
+    Parts,
+    as_items,
+    as_mapping,
+    as_one_of,
+    as_text,
+    take_apart,
+)
+from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.runtime import RUN_KEYS, check_runtime, run_of
+from passgate.tasks.formats.evals.sources import Sources, add_complaints
+from passgate.tasks.formats.rules import Messages
+from passgate.tasks.model.assertions import LlmGrader
+from passgate.tasks.model.graders import Grader, TurnGraders, Turns
+from passgate.tasks.model.json_values import strictly_equal
+from passgate.tasks.model.messages import TaskMessage, as_prompt
+from passgate.tasks.model.task import Environment, SimulatedUser, Suite, TaskFile
+
+_DEFAULT = LlmGrader(type="llm_grader")  # grades a test that has criteria or an expected answer and no grader
+_OWN_SCORE = "the score is the mean by `weight`, against `threshold`; write a `script` grader, `required`, for another"
+NO_PREPROCESSORS = "passgate runs no preprocessors: let a `script` grader read the file"
+TEST_KEYS: Keys = {
+    "criteria": Key(TEXT, spellings=("expected_outcome",)),
+    "input": Key(spellings=("input_messages",)),
+    **dict.fromkeys(("input_files", "depends_on"), Key((*LIST, *TEXT), items=TEXT)),
+    "turns": Key(LIST, items=MAPPING),
+    "tags": Key((*LIST, *MAPPING, *TEXT)),
+    "repeat": Key((*WHOLE, *MAPPING)),
+    "window_size": Key(WHOLE),
+    **dict.fromkeys(("id", "conversation_id"), Key((*TEXT, *WHOLE))),
+    **dict.fromkeys(("description", "note", "suite", "category", "target", "mode", "aggregation"), Key(TEXT)),
+    **dict.fromkeys(("on_turn_failure", "on_dependency_failure"), Key(TEXT)),
+    **dict.fromkeys(("metadata", "governance", "execution", "run", "vars", "options", "passgate"), Key(MAPPING)),
+    **dict.fromkeys(("rubrics", "assert", "assertions", "evaluators", "targets", "extensions"), Key(LIST)),
+    **dict.fromkeys(("threshold", "timeout_seconds"), Key(NUMBER)),
+    **dict.fromkeys(("workspace", "environment"), Key((*MAPPING, *TEXT))),
+    **dict.fromkeys(("expected_output", "expected_messages"), Key()),
+    **dict.fromkeys(("provider", "providers", "prompts", "preprocessors"), Key()),
+    "assert_scoring_function": Key(instead=_OWN_SCORE),
+    "evaluator": Key(instead="write `assert`"),
+    "postprocess": Key(instead=NO_TRANSFORM),
+    "provider_output": Key(instead="play recorded answers with `--agent replay:FOLDER`; leave it out here"),
+}
+OPTIONS_KEYS: Keys = {
+    **dict.fromkeys(("provider", "transform", "transform_vars", "postprocess", "rubric_prompt"), Key()),
+    **dict.fromkeys(("prefix", "suffix", "store_output_as"), Key(TEXT)),
+    **dict.fromkeys(("disable_var_expansion", "disable_conversation_memory", "run_serially"), Key(TRUTH)),
+    "repeat": Key(WHOLE),
+}
+OPTIONS_NOT_HAD = {
+    "transform": NO_TRANSFORM,
+    "transform_vars": "passgate transforms no variables: write the finished ones into `vars`",
+    "postprocess": NO_TRANSFORM,
+    **dict.fromkeys(("prefix", "suffix"), "write it into the prompt, under `prompts`"),
+    "store_output_as": "every trial stands alone: no test gets the answer of another",
+}
+TURN_KEYS: Keys = {
+    "input": Key(needed=True),
+    "expected_output": Key(),
+    "assert": Key(LIST, spellings=("assertions", "evaluators")),
+    **dict.fromkeys(("name", "id"), Key(TEXT)),
+}
+_INTO_METADATA = ("governance", "category")
+TRACKED = ("tokens", "latency", "cost", "tool_use")
+
+
+class SuiteWide(NamedTuple):
+    """The parts of a file that apply to all its tests, and the complaints about them."""
+
+    messages: Messages
+    graders: Graders
+    has_places: bool  # whether a test's variables change it
+    complaints: Complaints
+
+
+WideFor = Callable[[Variables], SuiteWide]  # what the file says of all its tests, with the variables of one
+
+
+class ReadTest(NamedTuple):
+    """A test that has been read."""
+
+    task: TaskFile
+    messages: Messages  # what the agent is asked, where that is more than one text
+    suite_assumed: bool
+
+
+def read_test(raw: RawTest, wide_for: WideFor, sources: Sources) -> ReadTest | None:
+    """A test as a task. `None` when something is wrong with it or its file; the complaints say what."""
+    before = len(sources.complaints.problems)
+    test = take_apart(raw.node, TEST_KEYS, sources.complaints)
+    if _id(test, raw) is None:
+        sources.refuse(test.node, "the key 'id' is missing")
+    check_runtime(test.node, sources)
+    for said in raw.runs:
+        take_apart(said, RUN_KEYS, sources.complaints)
+    sources.cannot_have(test, {"preprocessors": NO_PREPROCESSORS})
+    if options := as_mapping(test.get("options")):
+        sources.cannot_have(take_apart(options, OPTIONS_KEYS, sources.complaints), OPTIONS_NOT_HAD)
+    told, messages, user = _told(test, raw, wide_for, sources)
+    run = run_of(test, raw, sources)
+    root = raw.context.root
+    metadata = merged(_metadata(root.value), _metadata({key: part.value for key, part in test.values.items()}))
+    tags = _tags_of(root.value.get("tags"), test.value("tags"), metadata.get("tags"))
+    suite = _belongs_to(test, raw, metadata, tags, sources)
+    if len(sources.complaints.problems) > before:
+        return None
+    names = (test.value("suite"), root.value.get("suite"))
+    other = next(({"suite": name} for name in names if isinstance(name, str) and name not in SUITES), {})
+    own = {"suite": suite or Suite.GOLDEN, "tags": tags, "metadata": {**other, **metadata}}
+    environment = Environment(**run.pop("environment"), user=user)
+    task = with_native(TaskFile(**told, **run, environment=environment, **own), test, sources)
+    return None if len(sources.complaints.problems) > before else ReadTest(task, messages, suite_assumed=suite is None)
+
+
+def _id(test: Parts, raw: RawTest) -> str | None:
+    said = test.value("id", raw.default_id)
+    return str(said) if said is not None and str(said).strip() else None
+
+
+def _told(
+    test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources
+) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
+    """What agent and judges are told, as fields of a task; the messages, unless one text does; the simulated user."""
+    variables = variables_of(test, raw, sources)
+    wide = wide_for(variables)
+    add_complaints(sources.complaints, wide.complaints)
+    execution, criteria = as_mapping(test.get("execution")), variables.filled_at(test, "criteria", sources)
+    alone = execution is not None and execution.value.get("skip_defaults") is True
+    opening, user, turns = _conversation(test, variables, sources)
+    own = read_input(test, raw, variables, alone=alone, sources=sources)
+    graders = read_own_graders(test.node, variables, sources)
+    of_turns = turns is not None and any(turn.assertions for turn in turns.turns)
+    is_graded = graders.said or of_turns or (wide.graders.said and not alone)
+    listed: tuple[Grader, ...] = (*graders.all, *(() if alone else wide.graders.all)) if is_graded else (_DEFAULT,)
+    if (prompt := (as_mapping(test.get("options")) or test.node).get("rubric_prompt")) is not None:
+        listed = with_prompt(listed, prompt_parts(variables.filled_in_graders(prompt), sources))
+    if turns is not None:
+        # The test's own graders grade the whole conversation and count as one more turn.
+        listed = (turns.model_copy(update={"conversation": listed}),)
+    messages = (*(() if alone else wide.messages), *own, *opening)
+    expected = _expected(test, variables, sources)
+    told = "" if criteria is None else str(criteria.value)
+    is_graded = is_graded or bool(told.strip()) or expected != (None, ())
+    _refuse_incomplete(test, asks=bool(own or opening), is_graded=is_graded, sources=sources)
+    fields = {"graders": listed, "criteria": told, "expected_output": expected[0], "expected_messages": expected[1]}
+    conversation_id = test.value("conversation_id")
+    fields |= {
+        "task_id": _id(test, raw) or "",
+        "description": as_text(test.get("description")) or "",
+        "tracked_metrics": TRACKED,
+        "note": as_text(test.get("note")) or "",
+        "conversation_id": str(conversation_id) if conversation_id is not None else None,
+    }
+    if len(messages) == 1 and messages[0].role == "user" and isinstance(messages[0].content, str):
+        return {**fields, "inputs": {"prompt": messages[0].content}}, (), user
+    return {**fields, "inputs": {"messages": [_as_written(message) for message in messages]}}, messages, user
+
+
+def _conversation(
+    test: Parts, variables: Variables, sources: Sources
+) -> tuple[Messages, SimulatedUser | None, Turns | None]:
+    """For a test with turns: what the user says first and what later, and one grader with the graders of all turns."""
+    mode = as_one_of(test.get("mode"), ("conversation",), sources.complaints)
+    if mode is not None and test.get("turns") is None:
+        sources.refuse(test.values["mode"], "a conversation needs `turns`")
+    window = test.get("window_size")
+    if window is not None:
+        sources.warn(window, "judges are shown the whole conversation", at_key=True)
+    turns = [_turn(item, variables, sources) for item in as_items(test.get("turns")) if isinstance(item.value, dict)]
+    if not turns:
+        return (), None, None
+    says = [as_prompt(messages) for messages, _ in turns[1:]]
+    aggregation: Any = as_one_of(test.get("aggregation"), ("mean", "min", "max"), sources.complaints)
+    on_failure: Any = as_one_of(test.get("on_turn_failure"), ("continue", "stop"), sources.complaints)
+    grader = Turns(
+        type="turns",
+        turns=tuple(graders for _, graders in turns),
+        aggregation=aggregation or "mean",
+        on_turn_failure=on_failure or "continue",
+    )
+    return turns[0][0], SimulatedUser(says=tuple(text for text in says if text)) if any(says) else None, grader
+
+
+def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[Messages, TurnGraders]:
+    turn = take_apart(node, TURN_KEYS, sources.complaints)
+    said = variables.filled_at(turn, "input", sources)
+    messages = read_messages(said, sources) if said else ()
+    if said is not None and not messages:
+        sources.refuse(said, "must not be empty")
+    value, as_messages = read_expected(variables.filled_at(turn, "expected_output", sources), None, sources)
+    listed = turn.get("assert")
+    graders = read_list(listed, variables, sources) if listed else ()
+    return messages, TurnGraders(assertions=graders, expected_output=as_messages[-1].text if as_messages else value)
+
+
+def _expected(test: Parts, variables: Variables, sources: Sources) -> tuple[Any, Messages]:
+    given = as_mapping(test.get("vars"))
+    of_vars = variables.is_template and given is not None and "expected_output" in given.value
+    if given is not None and of_vars and test.get("expected_output") is None:
+        of_given = given.child("expected_output").with_value(variables.values["expected_output"])
+        return read_expected(of_given, test.get("expected_messages"), sources)
+    short, long = (variables.filled_at(test, key, sources) for key in ("expected_output", "expected_messages"))
+    return read_expected(short, long, sources)
+
+
+def _refuse_incomplete(test: Parts, *, asks: bool, is_graded: bool, sources: Sources) -> None:
+    missing, criteria = [] if asks else ["`input`"], test.get("criteria")
+    if not is_graded and criteria is not None:
+        sources.cannot_run(criteria, "nothing tells a good answer: the criteria are empty")
+    elif not is_graded:
+        missing.append("something that tells a good answer (`criteria`, `expected_output` or `assert`)")
+    if missing:
+        sources.refuse(test.node, f"incomplete test: it needs {' and '.join(missing)}")
+
+
+def _as_written(message: TaskMessage) -> dict[str, Any]:
+    """A message as task files have it: without the contents of its files."""
+    if isinstance(message.content, str) and not message.tool_calls and message.role != "tool":
+        return {"role": message.role, "content": message.content}
+    written = message.model_dump(mode="json", exclude_defaults=True)
+    for block in written["content"] if isinstance(written.get("content"), list) else ():
+        block.pop("text", None)
+    return dict(written)
+
+
+def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
+    further = {key: value for key in _INTO_METADATA if (value := said.get(key)) is not None}
+    metadata = said.get("metadata")
+    return further | metadata if isinstance(metadata, dict) else further
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Two mappings as one: lists are joined without repeats, mappings are merged, otherwise `over` wins."""
+    both = {**under, **over}
+    for key in both:
+        if key not in under or key not in over:
+            continue
+        below, above = under[key], over[key]
+        if isinstance(below, Mapping) and isinstance(above, Mapping):
+            both[key] = merged(below, above)
+        elif isinstance(below, list) and isinstance(above, list):
+            items: list[Any] = []
+            for item in (*below, *above):
+                if not any(strictly_equal(item, known) for known in items):  # 1 is not true
+                    items.append(item)
+            both[key] = items
+    return both
+
+
+def _tags_of(*said: Any) -> tuple[str, ...]:
+    """The tags of several places in order, without repeats. A mapping gives tags as in `team=web`."""
+    tags: list[str] = []
+    for value in said:
+        if isinstance(value, Mapping):
+            tags += (f"{key}={item}" for key, item in value.items() if isinstance(item, str | int | float))
+        elif isinstance(value, str):
+            tags.append(value)
+        elif isinstance(value, list):
+            tags += (str(item) for item in value if isinstance(item, str | int | float))
+    return tuple(dict.fromkeys(tags))
+
+
+def _belongs_to(
+    test: Parts, raw: RawTest, metadata: Mapping[str, Any], tags: Sequence[str], sources: Sources
+) -> Suite | None:
+    """The suite that is named by `suite`, `metadata.suite`, a tag or else the folder of the file; `None` without any.
+
+    A `suite` of any other name is the other tool's.
+    """
+    folder = suite_of(raw.runtime.file)
+    roots = (raw.context.root.value, raw.runtime.root.value)
+    names = [test.value("suite"), metadata.get("suite"), *(root.get("suite") for root in roots), *tags]
+    named = next((SUITES[name] for name in names if isinstance(name, str) and name in SUITES), None)
+    if named is not None and folder is not None and named is not folder and raw.context is raw.runtime:
+        sources.refuse(test.node, f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`")
+    return named or folder

@@ -1,0 +1,296 @@
+"""Where tests are run, wherever an eval file says so: template, repositories, hooks and extensions."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from passgate.tasks.formats.evals.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE
+from passgate.tasks.formats.evals.node import (
+    Key,
+    Keys,
+    Node,
+    Parts,
+    as_count,
+    as_items,
+    as_mapping,
+    as_number,
+    as_one_of,
+    as_text,
+    as_texts,
+    take_apart,
+)
+from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.sources import Sources, present
+from passgate.tasks.formats.rules import HOOKS
+from passgate.tasks.formats.schema_check import shown
+from passgate.tasks.model.task import AgentRules, Extension, Hook, Repository, TargetHooks, Workspace
+
+_ANY, _TEXT, _NUMBER, _TRUTH = Key(), Key(TEXT), Key(NUMBER), Key(TRUTH)
+_TEXTS, _COMMAND = Key(LIST, items=TEXT), Key((*MAPPING, *TEXT, *LIST))
+WORKSPACE_KEYS: Keys = {
+    **dict.fromkeys(("template", "isolation", "mode", "path", "name", "description"), _TEXT),
+    "repos": Key(LIST, items=MAPPING),
+    **dict.fromkeys(("hooks", "env"), Key(MAPPING)),
+    "docker": _ANY,
+}
+REQUIREMENT_KEYS = dict.fromkeys(("required_commands", "required_python_modules"), _TEXTS)
+_OF_DOCKER = ("context", "dockerfile", "resources", "mounts", "secrets")
+ENVIRONMENT_KEYS: Keys = {
+    **dict.fromkeys(("type", "workdir", "name"), _TEXT),
+    "setup": _COMMAND,
+    "env": Key(MAPPING),
+    **dict.fromkeys(("image", "docker", *_OF_DOCKER), _ANY),
+}
+HOOKS_KEYS: Keys = {"enabled": _TRUTH, **dict.fromkeys(HOOKS, _COMMAND)}
+HOOK_KEYS: Keys = {
+    "command": Key((*TEXT, *LIST), spellings=("script",)),
+    **dict.fromkeys(("cwd", "reset"), _TEXT),
+    **dict.fromkeys(("timeout_ms", "timeout_seconds"), _NUMBER),
+}
+CHECKOUT_KEYS: Keys = {"commit": Key(TEXT, spellings=("base_commit", "ref")), "ancestor": Key(WHOLE)}
+REPOSITORY_KEYS: Keys = {
+    "repo": Key(TEXT, spellings=("url",), needed=True),
+    "path": _TEXT,
+    "sparse": _TEXTS,
+    "checkout": Key(MAPPING),
+    **CHECKOUT_KEYS,
+}
+EXTENSION_HOOKS: Final = ("beforeAll", "beforeEach", "afterEach", "afterAll")
+AGENT_RULES = "agentv:agent-rules"
+_PATHS = Key((*TEXT, *LIST), items=TEXT)
+_RULES_KEYS: Keys = dict.fromkeys(AgentRules.model_fields, _PATHS)
+EXTENSION_KEYS: Keys = {"id": _TEXT, "hook": _TEXT, "config": Key(MAPPING), **_RULES_KEYS}
+_MODULES = re.compile(r".+\.[cm]?[jt]sx?")
+_EXTENSION = f"expected `{FILE_SCHEME}PATH:HOOK` or `{AGENT_RULES}:HOOK`, with one of {', '.join(EXTENSION_HOOKS)}"
+_NO_MODULE = "is no JavaScript or TypeScript module; give any other program as `workspace: {hooks: {before_each: ...}}`"
+_OF_SETUP = (
+    "passgate copies it before `setup` runs; for a repository write `workspace: {repos: [{repo: URL, commit: SHA}]}`, "
+    'else leave `workdir` out and let `setup` write into "$WORKSPACE_PATH"'
+)
+_MOST_ANCESTORS = 100_000
+_NO_DOCKER = "passgate runs nothing in Docker"
+_OF_DOCKER_ALONE = "is for `type: docker`, which passgate does not run; leave it out, and limit trials by budgets"
+
+
+def workspace_of(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], sources: Sources) -> Workspace | None:
+    """The workspace of a test. Its own keys win over its file's. Without its own it takes the folder beside it."""
+    own = _workspaces_of(test.node, sources)
+    policies = present(raw.runtime.root.get(name) for name in ("experiment", "execution"))
+    modes = present(as_mapping(policy.get("workspace")) for policy in policies)
+    said = (*own, *_workspaces_of(raw.context.root, sources), *modes)
+    fields: dict[str, Any] = {}
+    for node in reversed(said):
+        read = _environment if "workdir" in node.value or "type" in node.value else _workspace
+        fields |= read(node, sources)
+    depends = test.get("depends_on")
+    if depends is not None and depends.value:
+        # Every trial stands alone, so a test cannot need what another one leaves behind.
+        if any(node.value.get("isolation") == "shared" for node in said):
+            sources.cannot_run(depends, "every trial has a workspace of its own: it cannot have that of another test")
+        else:
+            sources.warn(depends, "every trial stands alone: it is run whatever comes of other tests", at_key=True)
+    if raw.workspace is not None and not own:
+        fields["template"] = sources.ground.relative(raw.workspace)
+    listed = test.get("extensions") or raw.context.root.get("extensions")
+    if extensions := tuple(_extensions(listed, sources)) if listed is not None else ():
+        fields["extensions"] = extensions
+        described = [node.folder for node in said if not node.path]  # those of files of their own
+        fields |= {"folder": sources.ground.relative(described[0])} if described else {}
+    if of_targets:
+        fields["target_hooks"] = of_targets
+    return Workspace(**fields) if fields else None
+
+
+def _workspaces_of(node: Node, sources: Sources) -> list[Node]:
+    """The workspace mappings of a test or a file, written there or in a file that it names."""
+    found = []
+    for said in present(node.get(key) for key in ("workspace", "environment")):
+        mapping: Node | None = said
+        if isinstance(said.value, str):
+            path = sources.path(said, said.value.removeprefix(FILE_SCHEME))
+            mapping = sources.read_file(path) if path is not None else None
+        if mapping is not None and not sources.refuses_kind(mapping, MAPPING):
+            found.append(mapping)
+    return found
+
+
+def _workspace(node: Node, sources: Sources) -> dict[str, Any]:
+    parts = take_apart(node, WORKSPACE_KEYS, sources.complaints)
+    as_one_of(parts.get("isolation"), ("shared", "per_test", "per_case"), sources.complaints)
+    mode = as_one_of(parts.get("mode"), ("pooled", "temp", "static"), sources.complaints)
+    itself = parts.get("path") or (parts.get("mode") if mode == "static" else None)
+    if itself is not None:
+        sources.cannot_run(itself, "every trial has a copy: no folder can be worked in itself", at_key=True)
+    sources.cannot_have(parts, {"docker": _NO_DOCKER})
+    fields: dict[str, Any] = _template(parts.get("template"), sources)
+    if parts.get("repos") is not None:
+        repositories = (item for item in as_items(parts.get("repos")) if isinstance(item.value, dict))
+        fields["repos"] = present(_repository(item, sources) for item in repositories)
+    fields |= _hooks(as_mapping(parts.get("hooks")), sources)
+    if needs := as_mapping(parts.get("env")):
+        said = take_apart(needs, REQUIREMENT_KEYS, sources.complaints).values
+        fields |= {key: as_texts(part) for key, part in said.items()}
+    return fields
+
+
+def _template(node: Node | None, sources: Sources, hint: str = "") -> dict[str, Any]:
+    name = as_text(node)
+    if node is None or name is None:
+        return {}
+    before = len(sources.complaints.cannot_run)
+    folder = sources.folder(node, name)
+    if hint and len(sources.complaints.cannot_run) > before:
+        sources.complaints.cannot_run[before:] = [node.problem(f"no file {name!r}: {hint}")]
+    return {"template": folder}
+
+
+def _environment(node: Node, sources: Sources) -> dict[str, Any]:
+    parts = take_apart(node, ENVIRONMENT_KEYS, sources.complaints)
+    kind = as_one_of(parts.get("type"), ("host", "docker"), sources.complaints)
+    if kind == "docker" or parts.get("docker") is not None or parts.get("image") is not None:
+        sources.cannot_run(node, _NO_DOCKER, at_key=True)
+    else:
+        for asked in parts.only(*_OF_DOCKER).values():
+            sources.refuse(asked, _OF_DOCKER_ALONE, at_key=True)
+    setup = parts.get("setup")
+    fields = _template(parts.get("workdir"), sources, _OF_SETUP if setup is not None else "")
+    if setup is not None:
+        said = setup if isinstance(setup.value, dict) else setup.with_value({"command": setup.value})
+        hook = _command(take_apart(said, HOOK_KEYS, sources.complaints), sources)
+        fields |= {} if hook is None else {"before_all": hook}
+    if variables := as_mapping(parts.get("env")):
+        fields["environment"] = {}
+        for key, value in variables.value.items():
+            if isinstance(value, str | int | float) and not isinstance(value, bool):
+                fields["environment"][str(key)] = str(value)
+            else:
+                sources.refuse(variables.child(key), "expected a text or a number")
+    return fields
+
+
+def _hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
+    """The hooks by their names; each is `None` when hooks are not enabled."""
+    if node is None:
+        return {}
+    hooks = take_apart(node, HOOKS_KEYS, sources.complaints)
+    if hooks.value("enabled") is False:
+        return dict.fromkeys(HOOKS)
+    read: dict[str, Hook | None] = {}
+    for name, said in hooks.only(*HOOKS).items():
+        if not isinstance(said.value, dict):
+            read[name] = _command(Parts(said, {"command": said}, {}, sound=True), sources)
+            continue
+        hook = take_apart(said, HOOK_KEYS, sources.complaints)
+        as_one_of(hook.get("reset"), ("none", "fast", "strict"), sources.complaints)
+        # A hook that only resets has nothing to do: every trial begins with a fresh workspace.
+        if hook.get("command") is not None or hook.get("reset") is None:
+            read[name] = _command(hook, sources)
+    return {name: hook for name, hook in read.items() if hook is not None}
+
+
+def target_hooks(node: Node, name: str, sources: Sources) -> TargetHooks:
+    """The hooks of a target."""
+    hooks = _hooks(as_mapping(node.get("hooks")), sources)
+    return TargetHooks(target=name, **hooks)
+
+
+def _extensions(node: Node, sources: Sources) -> Iterator[Extension]:
+    if sources.refuses_kind(node, LIST):
+        return
+    for item in node.items():
+        if isinstance(item.value, dict):
+            extension = _described_extension(item, sources)
+        elif isinstance(item.value, str):
+            extension = _named_extension(item, item.value, sources)
+        else:
+            extension = None
+            sources.refuse(item, _EXTENSION)
+        if extension is not None:
+            yield extension
+
+
+def _named_extension(node: Node, text: str, sources: Sources) -> Extension | None:
+    if text == AGENT_RULES:
+        return Extension(hook="beforeAll", agent_rules=AgentRules())
+    name, _, said = text.rpartition(":")
+    hook = next((hook for hook in EXTENSION_HOOKS if hook == said), None)
+    module = name.removeprefix(FILE_SCHEME)
+    if hook is None or name not in {AGENT_RULES, f"{FILE_SCHEME}{module}"} or not module:
+        sources.refuse(node, _EXTENSION)
+        return None
+    if name == AGENT_RULES:
+        return Extension(hook=hook, agent_rules=AgentRules())
+    if not _MODULES.fullmatch(module):
+        sources.refuse(node, f"{module!r} {_NO_MODULE}")
+        return None
+    path = sources.path(node, module)
+    return Extension(hook=hook, module=module if path is None else sources.ground.relative(path))
+
+
+def _described_extension(node: Node, sources: Sources) -> Extension | None:
+    parts = take_apart(node, EXTENSION_KEYS, sources.complaints)
+    if parts.value("id") != AGENT_RULES:
+        sources.refuse(parts.get("id") or node, f"`id` must be {AGENT_RULES}; a module stands as a text")
+        return None
+    said = as_one_of(parts.get("hook"), EXTENSION_HOOKS, sources.complaints)
+    hook = next((hook for hook in EXTENSION_HOOKS if hook == said), "beforeAll")
+    config = as_mapping(parts.get("config"))
+    rules = parts if config is None else take_apart(config, _RULES_KEYS, sources.complaints)
+    paths = {kind: tuple(_rule_paths(part, sources)) for kind, part in rules.only(*_RULES_KEYS).items()}
+    return Extension(hook=hook, agent_rules=AgentRules(**paths))
+
+
+def _rule_paths(node: Node, sources: Sources) -> Iterator[str]:
+    for part in node.items() if isinstance(node.value, list) else (node,):
+        path = sources.path(part, part.value) if isinstance(part.value, str) else None
+        if path is not None:
+            yield sources.ground.relative(path)
+
+
+def _command(hook: Parts, sources: Sources) -> Hook | None:
+    command, cwd = hook.get("command"), hook.get("cwd")
+    if not hook.sound:
+        return None
+    if command is None:
+        sources.refuse(hook.node, "the key 'command' is missing")
+        return None
+    seconds = as_number(hook.get("timeout_seconds"), sources.complaints)
+    milliseconds = as_number(hook.get("timeout_ms"), sources.complaints)
+    limit = seconds or (milliseconds and milliseconds / 1000)
+    words = command.value
+    if isinstance(words, str) and words.strip():
+        words = ["sh", "-c", words]
+    elif not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
+        sources.refuse(command, f"expected a command, a text or a list of texts, not {shown(words)}")
+        words = []
+    folder = as_text(cwd)
+    where = sources.ground.relative(command.folder) if cwd is None or not folder else sources.folder(cwd, folder)
+    given: dict[str, Any] = {"timeout_seconds": limit} if limit else {}
+    return Hook(command=tuple(words), cwd=where, **given) if words else None
+
+
+def _repository(node: Node, sources: Sources) -> Repository | None:
+    parts = take_apart(node, REPOSITORY_KEYS, sources.complaints)
+    if not parts.sound:
+        return None
+    checkout = parts.get("checkout")
+    pin = parts if checkout is None else take_apart(checkout, CHECKOUT_KEYS, sources.complaints)
+    # The address is a URL or `owner/name`. A path, which begins with a dot or a slash, must exist.
+    address, path = as_text(parts.values["repo"]), as_text(parts.get("path")) or "."
+    if address is None:
+        sources.cannot_run(parts.values["repo"], "there is no repository without an address")
+    elif address.startswith((".", "/")):
+        address = sources.folder(parts.values["repo"], address)
+    if not pin.sound or address is None:
+        return None
+    if path.startswith("/") or ".." in path.split("/"):
+        sources.refuse(parts.values["path"], f"{path!r} is outside the workspace")
+        return None
+    return Repository(
+        path=path,
+        repo=address,
+        commit=as_text(pin.get("commit")),
+        ancestor=as_count(pin.get("ancestor"), sources.complaints, most=_MOST_ANCESTORS) or 0,
+        sparse=as_texts(parts.get("sparse")),
+    )
