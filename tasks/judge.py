@@ -1,4 +1,4 @@
-"""Judge: a context, its numbers and the history in, the verdict out."""
+"""Judge a run: apply a policy to its measurement and its baseline, and return the verdict."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,14 +24,14 @@ def judge(
     judge_name: str,
     drift: Sequence[str] = (),
 ) -> Verdict:
-    """The verdict of a gate on trials and what they come to, under a policy that need not be the run's own.
+    """Return the verdict of a gate on a run, under a policy that need not be the run's own.
 
-    `judge_name` is the model that has graded with rubrics, `drift` what the history tells of a drift, in words.
+    `judge_name` is the model that graded rubrics, `drift` the findings of drift in the history, as text.
     """
     ruling = rule_on(context, policy.gates[context.gate], measurement, baseline)
     alarms = alarms_of(policy.gates[context.gate], measurement.suites, trials, drift)
     notes = (*(f"alarm: {alarm.message}" for alarm in alarms), *ruling.notes)
-    asked = any(isinstance(grader, LlmRubric) for task in context.tasks for grader in task.graders)
+    has_rubrics = any(isinstance(grader, LlmRubric) for task in context.tasks for grader in task.graders)
     return Verdict(
         run_id=context.run_id,
         gate=context.gate,
@@ -41,16 +41,16 @@ def judge(
         alarms=alarms,
         measurement=measurement,
         agent=str(context.agent),
-        judge=judge_name if asked else "",
+        judge=judge_name if has_rubrics else "",
         revision=context.revision,
-        inputs=inputs_of(context, policy, trials, baseline),
+        inputs=verdict_inputs(context, policy, trials, baseline),
         started_at=context.created_at,
         judged_at=datetime.now(UTC),
     )
 
 
-def inputs_of(context: RunContext, policy: Policy, trials: Sequence[Trial], baseline: Baseline) -> Inputs:
-    """The digests of all that a verdict is made from."""
+def verdict_inputs(context: RunContext, policy: Policy, trials: Sequence[Trial], baseline: Baseline) -> Inputs:
+    """Return the digests of everything that a verdict depends on."""
     return Inputs(
         policy=digest_of(policy.model_dump(mode="json")),
         tasks=digest_of({task.task_id: task.task_digest for task in context.tasks}),

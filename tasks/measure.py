@@ -1,4 +1,4 @@
-"""Measure: the finished trials of a run in, the numbers of each task, each suite and the whole run out."""
+"""Measure a run: compute the figures of each task, each suite and the whole run from the trials."""
 
 from collections.abc import Sequence
 
@@ -9,5 +9,5 @@ from passgate.tasks.stats.measurement import measurement_of
 
 
 def measure(context: RunContext, trials: Sequence[Trial]) -> Measurement:
-    """The numbers of a run from its trials. Errors and trials that were not run are counted but enter no estimate."""
+    """Return the figures of a run. Errors and trials that did not run are counted but enter no estimate."""
     return measurement_of(context.tasks, trials)

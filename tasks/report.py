@@ -1,4 +1,4 @@
-"""Report: a run that has ended in, its files out: verdict.json and the views of it."""
+"""Report a run: write verdict.json and the reports that show it."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from passgate.tasks.reports.page.build import Going
 
 TRIALS_BESIDE: Final = 100
-"""Trials beside those on the page that every run writes: to write all of a large run takes longer than to judge it."""
+"""Trials that every run writes beside its page. Writing all trials of a large run takes longer than judging it."""
 LARGE_RUN: Final = 1000
-"""A run of more trials writes none beside its page."""
+"""A run with more trials writes none beside its page."""
 
 
 def view_of(
@@ -34,15 +34,12 @@ def view_of(
     earlier: Mapping[str, tuple[EarlierRun, ...]] | None = None,
     plan: Plan | None = None,
 ) -> RunView:
-    """The view that reports get of a run whose trials are in its store. `history` has the baseline of each task."""
+    """Return the view of a run for reports. `history` has the baseline of each task."""
     return RunView(verdict, tuple(trials), JournalTranscripts(store), history or {}, earlier or {}, plan)
 
 
 def report(view: RunView, store: RunStore, masker: Masker) -> None:
-    """Write the verdict and every report into the run's folder, and the summary where CI shows it.
-
-    Raises `StorageError`.
-    """
+    """Write the verdict and every report into the run's folder, and the summary for CI. Raise `StorageError`."""
     texts = {name: masker.text(make(view)) for name, make in RUN_FILES.items()}
     store.write_reports(view.verdict, texts)
     append_step_summary(texts["summary.md"])
@@ -50,7 +47,7 @@ def report(view: RunView, store: RunStore, masker: Masker) -> None:
 
 
 def append_step_summary(text: str) -> None:
-    """Add to the file that GitHub shows on the page of the job, where it names one. Steps share it."""
+    """Append to the file that GitHub shows on the job's page, if it names one. Steps share the file."""
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         try:

@@ -80,11 +80,11 @@ def _tasks(named: list[str], gates: str, *, as_json: bool) -> str:
 
 def _task_named(name: str, policy: "Policy") -> "EvalTask":
     """Find a task by its name. Raise `UsageError` for a name that no task has."""
-    from passgate.tasks.commands.try_task import task_of_suites
+    from passgate.tasks.commands.try_task import task_in_suites
     from passgate.tasks.errors import UsageError
 
     try:
-        return task_of_suites(name, _SUITES, policy)
+        return task_in_suites(name, _SUITES, policy)
     except UsageError:
         _refuse_run(name)
         raise

@@ -1,4 +1,4 @@
-"""Doctor: find what keeps a run from working in the machine, the files, the LLM judge and the agents."""
+"""Diagnose the machine, the files, the LLM judge and the agents before a run."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ from passgate.tasks.planning.diagnosis import diagnose, price_symptom
 from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_agents
 from passgate.tasks.sandboxes.isolation import ISOLATION_REMEDY, UNISOLATED, ProcessGroup, best_isolation
 
-JUDGE_SECONDS = 30.0  # How long the judge may take to reply: some models think before they do
+JUDGE_SECONDS = 30.0  # For the judge to reply, because some models think first
 _QUESTION = JudgeRequest(messages=(JudgeMessage(role="user", content="Reply with: ok"),), fingerprint="doctor")
 _Content = TypeVar("_Content")
 
@@ -43,7 +43,7 @@ class _Setup:
 
     gates: Path
     suites: Path
-    policy: Policy | None  # `None` when the gates file cannot be used
+    policy: Policy | None  # `None` if the gates file is invalid
     prices: PriceTable
     named: NamedAgents
 
@@ -51,7 +51,7 @@ class _Setup:
 async def examine_and_try(
     names: Sequence[str], gates: Path, suites: Path, *, tries: bool
 ) -> tuple[list[Symptom], list[FinishedTrial]]:
-    """The symptoms that `examine` finds. With `tries`, also a trial of each agent that has no failed symptom."""
+    """Return the symptoms of `examine`. With `tries`, also run a trial of each agent without a failed symptom."""
     symptoms = list(await examine(names, gates, suites))
     failed = {symptom.subject for symptom in symptoms if symptom.state is State.FAILED}
     trials: list[FinishedTrial] = []
@@ -69,22 +69,22 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
     No symptom contains a key. All endpoints are asked at the same time.
     """
     files, setup = _files(gates, suites)
-    subjects = [_found(name, setup, State.FAILED) for name in names] or [
-        # AgentV's targets may be no agents of ours and still be right for AgentV.
-        _found(name, setup, State.WARNING)
+    subjects = [_find_subject(name, setup, State.FAILED) for name in names] or [
+        # A target may be valid for AgentV although passgate cannot run it as an agent.
+        _find_subject(name, setup, State.WARNING)
         for name in (*setup.named.agents, *setup.named.target_names)
     ]
     agents = [subject for subject in subjects if isinstance(subject, AgentSpec)]
     needs_price = _needs_price(setup.policy) if setup.policy else None
 
-    async def diagnosed(subject: AgentSpec | list[Symptom]) -> list[Symptom]:
+    async def diagnose_subject(subject: AgentSpec | list[Symptom]) -> list[Symptom]:
         if isinstance(subject, list):
             return subject
         return await diagnose(subject, setup.suites, setup.prices, needs_price)
 
-    # The agents first: what they import is there before anything is waited for.
+    # Agents first, so that their modules are imported before anything waits.
     *groups, judge, machine = await asyncio.gather(
-        *map(diagnosed, subjects), _judge(setup), asyncio.to_thread(_machine)
+        *map(diagnose_subject, subjects), _judge(setup), asyncio.to_thread(_machine)
     )
     # A broken agents.yaml has names too, so "none" would be wrong.
     files_are_right = all(symptom.what != "agents" or symptom.state is State.OK for symptom in files)
@@ -92,7 +92,7 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
         remedy = f"name agents in {gates.parent / AGENTS_FILE}, or give one to this command: {FORMS}"
         groups.append([_symptom("agents", "names", State.OK, "no agent has a name", remedy)])
     machine.append(_secrets(setup.policy, agents))
-    # Answers of endpoints can quote the key that they got.
+    # Replies of endpoints can contain the key that they received.
     masker = masker_for(setup.policy, *agents)
     return tuple(
         symptom.model_copy(update={key: masker.text(getattr(symptom, key)) for key in ("subject", "found", "remedy")})
@@ -106,7 +106,7 @@ def _needs_price(policy: Policy) -> str | None:
     return f"there is a cost limit in {', '.join(limited)}" if limited else None
 
 
-def _found(name: str, setup: _Setup, failure: State) -> AgentSpec | list[Symptom]:
+def _find_subject(name: str, setup: _Setup, failure: State) -> AgentSpec | list[Symptom]:
     try:
         return find_agent(name, setup.gates, setup.suites)
     except PassgateError as error:
@@ -177,7 +177,7 @@ def _failures(subject: str, what: str, error: PassgateError, state: State = Stat
 
 def _secrets(policy: Policy | None, agents: Sequence[AgentSpec]) -> Symptom:
     names = secret_variables(os.environ, policy, agents)
-    found = f"masked are the values of {', '.join(names)}" if names else "no variable that is set holds a secret"
+    found = f"masked are the values of {', '.join(names)}" if names else "no variable that is set contains a secret"
     return _symptom("machine", "secrets", State.OK, found)
 
 
@@ -193,7 +193,7 @@ async def _judge(setup: _Setup) -> list[Symptom]:
         return [_symptom("judge", "settings", State.WARNING, found, f"set one with {SETTINGS}")]
     if isinstance(judge, RecordedJudge):
         return [_symptom("judge", "settings", State.OK, f"{judge.name}; no model is asked")]
-    # One word from the model shows what no setting does: that the address, the key and the model's name are right.
+    # Only a reply of the model proves that the address, the key and the model's name are right.
     reply = _symptom("judge", "reply", State.OK, f"{judge.name} replies")
     try:
         async with asyncio.timeout(JUDGE_SECONDS):
@@ -207,8 +207,8 @@ async def _judge(setup: _Setup) -> list[Symptom]:
 
 
 async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[list[Symptom], FinishedTrial | None]:
-    """Run one trial of an agent and record nothing. Gives `None` for the trial when it cannot be begun."""
-    # Running trials imports pandas, which the other checks need not wait for.
+    """Run one trial of an agent without recording it. Return `None` for the trial if it cannot start."""
+    # Imported late, because running trials imports pandas.
     from passgate.tasks.commands.try_task import one_trial
 
     try:
@@ -218,27 +218,27 @@ async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[list[Symptom
         if not runnable:
             raise UsageError("there is no task that can be run: name the folder of the suites with --suites")
         task = min(runnable, key=lambda task: list(Suite).index(task.suite))  # `Suite` begins with golden
-        # A model that a run could not pay for is found here, before anybody pays for it.
+        # Find a model without a price before anybody pays for it.
         finished = await one_trial(task, agent, gates, suites, policy, _needs_price(policy))
     except PassgateError as error:
         return [_symptom(f"agent {name}", "trial", State.FAILED, str(error))], None
-    symptoms = [_of_trial(name, finished), *_of_models(name, finished, load_prices(gates))]
+    symptoms = [_trial_symptom(name, finished), *_price_symptoms(name, finished, load_prices(gates))]
     if finished.trial.status in MEASURED and not finished.transcript.complete:
         remedy = "have its client take OPENAI_BASE_URL or ANTHROPIC_BASE_URL, or have it write a transcript"
         symptoms.append(_symptom(f"agent {name}", "meter", State.WARNING, BLIND.removeprefix("warning: "), remedy))
     return symptoms, finished
 
 
-def _of_models(name: str, finished: FinishedTrial, prices: PriceTable) -> list[Symptom]:
-    """Whether the models that answered have prices. What has a cost limit was refused before."""
+def _price_symptoms(name: str, finished: FinishedTrial, prices: PriceTable) -> list[Symptom]:
+    """Return whether the models that answered have prices. With a cost limit, the trial itself refused them."""
     unknown = finished.trial.metrics.cost is None
     models = single_models(finished.trial.model) if unknown else ()
     return [price_symptom(f"agent {name}", model, prices, None) for model in models]
 
 
-def _of_trial(name: str, finished: FinishedTrial) -> Symptom:
+def _trial_symptom(name: str, finished: FinishedTrial) -> Symptom:
     trial = finished.trial
-    # A trial that fails its graders is well: it shows that the agent can be run and measured.
+    # A trial that fails its graders is fine: it proves that the agent can be run and measured.
     state, remedy = State.OK, ""
     if finished.has_not_started:
         state, remedy = State.FAILED, START_REMEDY
@@ -247,7 +247,7 @@ def _of_trial(name: str, finished: FinishedTrial) -> Symptom:
     elif finished.transcript.end is EndReason.UNREADABLE:
         state, remedy = (
             State.FAILED,
-            "write messages as docs/agents.md says, or as OpenAI's or Anthropic's API has them",
+            "write messages as docs/agents.md says, or in the form of OpenAI's or Anthropic's API",
         )
     elif finished.transcript.end is EndReason.CRASHED:
         state, remedy = State.WARNING, "the agent started and then crashed: see the trial below"

@@ -1,4 +1,4 @@
-"""Schema: the published JSON Schemas of passgate's files, by their names."""
+"""Find the published JSON Schemas of passgate's files."""
 
 import json
 from importlib.resources import files
@@ -11,18 +11,18 @@ _SUFFIX: Final = ".schema.json"
 
 
 def schema_names() -> tuple[str, ...]:
-    """The names of all schemas, in their order."""
+    """Return the names of all schemas, sorted."""
     folder = files("passgate").joinpath("schema")
     return tuple(sorted(entry.name.removesuffix(_SUFFIX) for entry in folder.iterdir() if entry.name.endswith(_SUFFIX)))
 
 
 def schema_titles() -> dict[str, str]:
-    """What each schema is of, by its name."""
+    """Return the title of each schema by its name."""
     return {name: _title(json.loads(schema_text(name))) for name in schema_names()}
 
 
 def schema_text(name: str) -> str:
-    """A schema as it is published. Raises `UsageError` for a name that none has."""
+    """Return the text of a schema. Raise `UsageError` for an unknown name."""
     names = schema_names()
     if name not in names:
         raise UsageError(f"there is no schema {name!r}{nearest(name, names)}")

@@ -1,4 +1,4 @@
-"""Sign-off: record what a person decides about a run that waits for it, and give the verdict that now holds."""
+"""Sign off a run: record a person's decision, and return the verdict that results."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.recorded_trials import recorded_trials
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.judge import inputs_of
+from passgate.tasks.judge import verdict_inputs
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import trials_digest
 from passgate.tasks.model.run import Plan
@@ -25,14 +25,13 @@ _NAMED_TASKS = 3
 
 
 def sign_off(run_id: str, *, by: str, decision: Literal["approve", "reject"], reason: str) -> Verdict:
-    """Decide on a verdict that waits for it, and write it again with its reports.
+    """Decide a verdict that awaits a sign-off, and write it and its reports again.
 
-    Raises `UsageError` for a verdict that waits for nothing or whose inputs have changed since. Then nothing is
-    written.
+    Raise `UsageError`, and write nothing, if the verdict awaits no sign-off or its inputs have changed since.
     """
     store = RunStore.of(run_id)
     with store.held():
-        verdict, plan = _awaiting(store), store.read_plan()
+        verdict, plan = _read_awaiting_verdict(store), store.read_plan()
         _refuse_changed_inputs(plan, verdict, store)
         masker = masker_of(plan)
         decided = SignOff(
@@ -53,17 +52,17 @@ def sign_off(run_id: str, *, by: str, decision: Literal["approve", "reject"], re
 def _text(option: str, text: str, longest: int) -> str:
     text = text.strip()
     if not text:
-        raise UsageError(f"{option} is empty: a sign-off says who has decided, and why")
+        raise UsageError(f"{option} is empty: a sign-off records who decided, and why")
     if len(text) > longest:
         raise UsageError(f"{option} is longer than {longest} characters")
     try:
-        text.encode("utf-8")  # the command line can hold bytes that are no UTF-8, which Python reads as surrogates
+        text.encode("utf-8")  # Python reads other bytes of the command line as surrogates
     except UnicodeEncodeError as error:
         raise UsageError(f"{option} is not UTF-8 text") from error
     return text
 
 
-def _awaiting(store: RunStore) -> Verdict:
+def _read_awaiting_verdict(store: RunStore) -> Verdict:
     verdict, run_id = store.judged(), store.name
     if (signed := verdict.sign_off) is not None:
         when = f"{signed.at:%Y-%m-%d %H:%M:%S %Z}"
@@ -88,14 +87,14 @@ def _refuse_changed_inputs(plan: Plan, verdict: Verdict, store: RunStore) -> Non
     if changed:
         raise UsageError(
             f"the inputs of {verdict.run_id} have changed since it was judged: {', '.join(dict.fromkeys(changed))}. "
-            "Bring them back, or run the gate again"
+            "Restore them, or run the gate again"
         )
 
 
 def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]:
-    """The files that have changed, and passgate if its version has."""
+    """Yield the files that have changed, and passgate if its version has."""
     if plan.base.judged_by == "base":
-        # The files of the merge base have judged and are in the plan. Those that lie here are in the change's plan.
+        # The plan has the files of the merge base, which judged. The plan of the change has those of the checkout.
         yield from _differences(inputs, plan, plan)
         plan = store.change.read_plan()
         inputs = _inputs(plan)
@@ -104,7 +103,7 @@ def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]
     except (InputError, UsageError) as error:
         yield f"the files, which cannot be read any more ({error})"
         return
-    # The stored plan was masked and went through JSON, so this one must too.
+    # Mask this plan and convert it through JSON, as the stored plan was.
     present = Plan.model_validate_json(masker_of(plan).json(now.model_dump_json(exclude_unset=True)))
     yield from _differences(inputs, plan, present)
     if present.agent_digest != plan.agent_digest and present.agent == plan.agent:
@@ -114,8 +113,8 @@ def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]
 
 
 def _inputs(plan: Plan) -> Inputs:
-    """The digests of a plan's files, whatever its trials and its baseline are."""
-    return inputs_of(plan, plan.policy, (), Baseline(branch=""))
+    """Return the digests of a plan's files, without those of its trials and its baseline."""
+    return verdict_inputs(plan, plan.policy, (), Baseline(branch=""))
 
 
 def _differences(inputs: Inputs, plan: Plan, present: Plan) -> Iterator[str]:
@@ -123,10 +122,10 @@ def _differences(inputs: Inputs, plan: Plan, present: Plan) -> Iterator[str]:
     # The trials are compared with the journal, and the baseline of a run does not change with the files.
     for name, before in inputs.model_dump(exclude={"trials", "baseline", "baseline_runs"}).items():
         if now[name] != before:
-            yield _changed(name, plan, present)
+            yield _describe_change(name, plan, present)
 
 
-def _changed(name: str, plan: Plan, present: Plan) -> str:
+def _describe_change(name: str, plan: Plan, present: Plan) -> str:
     if name == "passgate_version":
         return f"passgate (it was {plan.passgate_version}, now it is {present.passgate_version})"
     if name == "agent":

@@ -28,19 +28,19 @@ _NS: Final = 10**9
 
 
 class TraceExportError(PassgateError):
-    """Traces could not be sent; nothing is known of what the endpoint has kept."""
+    """The endpoint did not accept all traces. It may have stored some of them."""
 
     exit_code = ExitCode.INCONCLUSIVE
 
 
 class TrialIds(IdGenerator):
-    """Ids that follow from the trial, so that an endpoint that gets it twice knows it again."""
+    """Generate ids from the trial, so that an endpoint recognises a trial that it receives twice."""
 
     def __init__(self) -> None:
         self._trial, self._spans = "", 0
 
     def begin(self, trial: str) -> None:
-        """Take the name of the trial whose spans come next."""
+        """Set the name of the trial whose spans follow."""
         self._trial, self._spans = trial, 0
 
     def generate_trace_id(self) -> int:
@@ -55,7 +55,7 @@ class TrialIds(IdGenerator):
 
 
 class SpanBatches(SpanProcessor):
-    """Sends spans in batches as they end; `send` sends the rest. Raises `TraceExportError`."""
+    """Send spans in batches as they end; `send` sends the rest. Raise `TraceExportError`."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -70,13 +70,13 @@ class SpanBatches(SpanProcessor):
     def send(self) -> None:
         batch, self._ended = self._ended, []
         if batch and self._exporter.export(batch) is not SpanExportResult.SUCCESS:
-            raise TraceExportError("the endpoint did not take the traces: see the lines before this one")
+            raise TraceExportError("the endpoint did not accept the traces: see the lines before this one")
         self.sent += len(batch)
 
 
 @dataclass(frozen=True)
 class TrialTrace:
-    """The spans of one trial: the agent's, and below it one per model call and per tool call."""
+    """Send the spans of one trial: the agent's, and below it one per model call and per tool call."""
 
     tracer: Tracer
     plan: Plan
@@ -112,8 +112,8 @@ class TrialTrace:
         root.end(end_time=max(end, begin + round(transcript.wall_time_seconds * _NS)))
 
     def _steps(self, transcript: Transcript, parent: Context, begin: int) -> int:
-        """The steps one after the other: a transcript says how long each has taken, not when it began."""
-        said: list[Message] = []
+        """Start the spans of the steps in sequence, because a transcript has durations and no start times."""
+        earlier: list[Message] = []
         for message in transcript.messages:
             if message.role == "assistant":
                 end = begin + round((message.latency_ms or 0.0) * 1e6)
@@ -126,7 +126,7 @@ class TrialTrace:
                         "gen_ai.operation.name": "chat",
                         **({"gen_ai.response.model": message.model} if message.model else {}),
                         **_usage(message.usage.model_dump()),
-                        **self._content("gen_ai.input.messages", _messages(said)),
+                        **self._content("gen_ai.input.messages", _messages(earlier)),
                         **self._content("gen_ai.output.messages", _messages([message])),
                     },
                 )
@@ -134,7 +134,7 @@ class TrialTrace:
                 begin = end
                 for call in message.tool_calls:
                     begin = self._tool(call, parent, begin)
-            said.append(message)
+            earlier.append(message)
         return begin
 
     def _tool(self, call: ToolCall, parent: Context, begin: int) -> int:

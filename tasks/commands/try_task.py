@@ -1,4 +1,4 @@
-"""Try: a task by its file or its name and an agent in, one trial out. Nothing is recorded."""
+"""Run one trial of a task, given by its file or its name, and record nothing."""
 
 from collections.abc import Coroutine
 from pathlib import Path
@@ -22,26 +22,26 @@ from passgate.tasks.planning.named_agents import find_agent
 def try_task(
     named: Path, task_id: str | None, agent: str, gates: Path, suites: Path
 ) -> Coroutine[Any, Any, FinishedTrial]:
-    """One trial, to be awaited, of a task. `named` is the task's file or the task's name as reports print it.
+    """Return a coroutine that runs one trial. `named` is the task's file, or its name as reports print it.
 
-    Raises `InputError` or `UsageError`.
+    Raise `InputError` or `UsageError`.
     """
     policy = policy_or_default(gates)
     if named.is_file():
-        suites, task = suites_folder_of(named), _task_of_file(named, task_id, policy)
+        suites, task = suites_folder_of(named), _task_in_file(named, task_id, policy)
     else:
-        task = task_of_suites(str(named), suites, policy)
+        task = task_in_suites(str(named), suites, policy)
     return one_trial(task, find_agent(agent, gates, suites), gates, suites, policy)
 
 
 async def one_trial(
     task: EvalTask, agent: AgentSpec, gates: Path, suites: Path, policy: Policy, needs_price: str | None = None
 ) -> FinishedTrial:
-    """One trial of a task; `needs_price` says what makes an unknown price an error. Raises `InputError` or
+    """Run one trial of a task. `needs_price` says why an unknown price is an error. Raise `InputError`,
     `UsageError`.
     """
     prices = load_prices(gates)
-    # Whoever tries a task wants to see the first error at once, so no error is retried.
+    # No retries, so that the user sees the first error at once.
     opened = open_resources(
         agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0, needs_price=needs_price
     )
@@ -49,8 +49,8 @@ async def one_trial(
         return await run_trial(task, 0, resources)
 
 
-def _task_of_file(file: Path, task_id: str | None, policy: Policy) -> EvalTask:
-    """The task of an id or of the end of an id; without an id, the only task of the file."""
+def _task_in_file(file: Path, task_id: str | None, policy: Policy) -> EvalTask:
+    """Return the task with an id or with the end of an id; without an id, the only task of the file."""
     loaded = load_paths([file], policy)
     if loaded.problems:
         raise InputError(loaded.problems)
@@ -66,8 +66,8 @@ def _task_of_file(file: Path, task_id: str | None, policy: Policy) -> EvalTask:
     return found[0]
 
 
-def task_of_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
-    """The task of a name. Problems of other tasks do not matter: their authors may be at work on them."""
+def task_in_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
+    """Return the task with a name. Ignore problems of other tasks, because their authors may be editing them."""
     if not suites.is_dir():
         raise UsageError(f"no task file {name}, and no suites folder {suites} with a task of this name")
     loaded = load_paths([suites], policy)

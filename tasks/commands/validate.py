@@ -1,4 +1,4 @@
-"""Validate: files in, their tasks and all their problems out. Nothing is run."""
+"""Validate files: return their tasks, or raise all their problems. Run nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,10 +17,10 @@ from passgate.tasks.planning.preflight import problems_at_gates, warnings_of
 
 
 def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None]) -> Loaded:
-    """The tasks and warnings of files and folders. Settings files count as files too.
+    """Return the tasks and warnings of files and folders. Settings files count as files too.
 
-    `tell` is called with them before any problem is raised. Raises `InputError` with all problems, `UsageError` for a
-    path that does not exist, for paths without tasks, and for gates that cannot be used.
+    Call `tell` with them before raising a problem. Raise `InputError` with all problems, `UsageError` for a path that
+    does not exist, for paths without tasks, and for invalid gates.
     """
     for path in paths:
         if not path.exists():
@@ -59,5 +59,5 @@ def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None])
 
 
 def readers_of_settings(gates: str) -> Mapping[str, Callable[[Path], object]]:
-    """The reader of each settings file by the file's name. A reader raises `InputError` or `UsageError`."""
+    """Return the reader of each settings file by the file's name. A reader raises `InputError` or `UsageError`."""
     return {gates: load_policy, AGENTS_FILE: load_agents, PRICES_FILE: load_price_table, PINS_FILE: load_pins_file}
