@@ -163,7 +163,7 @@ class UnknownPriceError(MeasurementError):
 
 
 def first_known(error: BaseException) -> PassgateError | None:
-    """The first error of ours among errors that came together; `None` where there is none."""
+    """Return the first error of passgate in an exception group, or `None`."""
     if isinstance(error, BaseExceptionGroup):
         return next(filter(None, map(first_known, error.exceptions)), None)
     return error if isinstance(error, PassgateError) else None

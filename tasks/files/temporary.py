@@ -49,7 +49,7 @@ class TemporaryFolder:
 
 @contextmanager
 def temporary_folder(label: str, *, place: Path | None = None) -> Iterator[Path]:
-    """A temporary folder for as long as the context lasts. Raises `UsageError` when it cannot be made."""
+    """Make a temporary folder and remove it after the `with` block. Raise `UsageError` if it cannot be made."""
     folder = TemporaryFolder(label, place=place)
     try:
         yield folder.path
@@ -59,7 +59,7 @@ def temporary_folder(label: str, *, place: Path | None = None) -> Iterator[Path]
 
 @asynccontextmanager
 async def new_folder(parent: Path, prefix: str = "") -> AsyncIterator[Path]:
-    """A new folder in a folder of a trial; its removal raises nothing, whatever is in it. Raises `OSError`."""
+    """Make a folder in a trial's folder and remove it after the `with` block. Raise `OSError` only for the making."""
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
         yield folder
@@ -68,7 +68,7 @@ async def new_folder(parent: Path, prefix: str = "") -> AsyncIterator[Path]:
 
 
 def private_roots() -> tuple[Path, ...]:
-    """The private folders of this user that are there, in every place that is usual for temporary files."""
+    """Return the existing private folders of this user, in every usual place for temporary files."""
     places = dict.fromkeys([_temporary_place(), *_OFTEN_TEMPORARY])
     roots = dict.fromkeys(_root_in(place) for place in places)
     return tuple(root for root in roots if root.is_dir() and not root.is_symlink())
@@ -118,7 +118,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _private_root(place: Path) -> Path:
-    """The private folder of this user in a place, made where it is not there yet. Raises `UsageError`."""
+    """Return the private folder of this user in a place, and make it if it is missing. Raise `UsageError`."""
     root = _root_in(place)
     try:
         root.mkdir(mode=stat.S_IRWXU, exist_ok=True)

@@ -209,7 +209,7 @@ def judging_agent(change: AgentChange) -> str:
 
 
 def own_agent(change: AgentChange) -> str:
-    """What of an agent is the change's own, in a line."""
+    """Return one line that says which parts of an agent the change defines."""
     differ = "differ" if len(change.own) > 1 else "differs"
     return f"the agent {change.name!r} is run as this change defines it: its {', '.join(change.own)} {differ}"
 
@@ -222,7 +222,7 @@ _CHANGES_PROGRAMS: Final = re.compile(
 
 
 def agent_change(name: str, before: AgentSpec, now: AgentSpec) -> AgentChange | None:
-    """The differences of two definitions of what `--agent` calls `name`; `None` where they are the same."""
+    """Return the differences between two definitions of the agent `name`, or `None` if they are equal."""
     if before == now:
         return None
     judging = tuple(_judging(before, now))
@@ -234,7 +234,7 @@ def agent_change(name: str, before: AgentSpec, now: AgentSpec) -> AgentChange | 
 
 
 def _judging(before: AgentSpec, now: AgentSpec) -> Iterator[str]:
-    """What decides who is measured, by whom and under which name; no value that could be a key is repeated."""
+    """Return the settings that decide who is measured, by whom and under which name, without possible keys."""
     if before.kind is not now.kind:
         yield f"kind ({before.kind} at the merge base, {now.kind} here)"
     if str(before) != str(now):  # by which its history goes

@@ -26,7 +26,7 @@ FiguresOfRuns = dict[str, tuple[float, ...]]
 
 
 def pooled(figures: FiguresOfRuns) -> tuple[float, ...]:
-    """The figures of all runs."""
+    """Return the figures of all runs in one sequence."""
     return tuple(value for of_run in figures.values() for value in of_run)
 
 
@@ -105,7 +105,7 @@ class Baseline(Frozen):
     """Of every task of the plan."""
 
     def of(self, name: str) -> BaselineTask:
-        """What is known of a task by its `suite/task_id`."""
+        """Return the baseline of a task by its `suite/task_id`."""
         return self.tasks.get(name) or BaselineTask(state=BaselineState.NEW)
 
     @property

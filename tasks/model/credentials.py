@@ -26,17 +26,17 @@ CREDENTIAL_PATTERNS: Final[dict[str, re.Pattern[str]]] = {
 
 
 def credentials_in(text: str) -> Iterator[tuple[str, str]]:
-    """The kind and the value of every credential in a text, kind by kind."""
+    """Yield the kind and the value of every credential in a text, kind by kind."""
     return ((kind, match[0]) for kind, pattern in CREDENTIAL_PATTERNS.items() for match in pattern.finditer(text))
 
 
 def mask(value: str) -> str:
-    """A secret such that it can be recognised and not used: its first 4 characters."""
+    """Return the first 4 characters of a secret, by which it can be recognised but not used."""
     return f"{value[:4]}****"
 
 
 def masked(text: str) -> str:
-    """A text with every credential in it masked."""
+    """Mask every credential in a text."""
     for pattern in CREDENTIAL_PATTERNS.values():
         text = pattern.sub(lambda match: mask(match[0]), text)
     return text

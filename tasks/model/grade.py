@@ -99,7 +99,7 @@ class LlmJudge(Protocol):
         """How often it is asked about the same thing."""
 
     async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """The judge's answer. Raises `MeasurementError` when there is none to be had."""
+        """Return the judge's reply. Raise `MeasurementError` if the judge is unavailable."""
 
     async def close(self) -> None:
         """Give back what it holds. Nobody asks it any more."""

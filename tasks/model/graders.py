@@ -309,7 +309,7 @@ Turns.model_rebuild()
 
 
 def vetoes_of(graders: Iterable[Grader]) -> frozenset[ViolationRule]:
-    """The rules whose violations, which no other result buys back, these graders or members at any depth can find."""
+    """Return the vetoes that these graders can find, at any depth. No other result offsets one."""
     found: set[ViolationRule] = set()
     for grader in graders:
         match grader:

@@ -10,7 +10,7 @@ ENGINE_FLAGS: Final = frozenset("imsuv")
 
 
 def regex_problem(pattern: str, flags: str = "") -> str | None:
-    """What is wrong with a regular expression; `None` when JavaScript takes it (ECMA-262, `new RegExp`)."""
+    """Return the problem of a regular expression, or `None` if JavaScript accepts it (ECMA-262, `new RegExp`)."""
     unknown = sorted(set(flags) - set(FLAGS))
     if unknown:
         problem = f"unknown flag {unknown[0]!r}, expected some of {FLAGS!r}"
@@ -24,7 +24,7 @@ def regex_problem(pattern: str, flags: str = "") -> str | None:
 
 
 def engine_flags(flags: str) -> str:
-    """The flags that change what a pattern matches."""
+    """Return the flags that change what a pattern matches."""
     return "".join(flag for flag in flags if flag in ENGINE_FLAGS)
 
 

@@ -10,7 +10,7 @@ MISSING: Final = object()
 
 
 def parse_json(text: str) -> Any:
-    """The JSON document in a text.
+    """Parse the JSON document in a text.
 
     Raises `ValueError` when there is none, when it is nested too deep, or says NaN or a name twice.
     """
@@ -32,7 +32,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def at_path(document: Any, path: str) -> Any:
-    """The value at keys and list indices joined with dots; the document itself for an empty path."""
+    """Return the value at keys and list indices joined with dots, or the document for an empty path."""
     for part in path.split(".") if path else ():
         if isinstance(document, Mapping):
             document = document.get(part, MISSING)
@@ -65,5 +65,5 @@ def digest_of(value: Any) -> str:
 
 
 def trials_digest(trials: Iterable[Mapping[str, Any]]) -> str:
-    """The digest of trials in any order, each as its line of the journal has it: with the digest of its transcript."""
+    """Return the digest of trials in any order, each in the form of its journal line, with its transcript's digest."""
     return digest_of(sorted(trials, key=lambda trial: (str(trial["task_id"]), int(trial["trial"]))))

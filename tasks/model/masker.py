@@ -35,7 +35,7 @@ class Masker:
         self._in_json = sorted({written for form in self._forms for written in _as_json(form)})
 
     def render(self, message: Raw, limit: int = LONGEST_MESSAGE) -> MaskedText:
-        """A message without secrets and known credentials, at most `limit` characters and a note long."""
+        """Return a message without secrets and known credentials, of at most `limit` characters and a note."""
         parts = message.parts if isinstance(message, RawText) else (message,)
         return MaskedText(cut(self._without_credentials("".join(map(self._rendered, parts))), limit))
 
@@ -62,14 +62,14 @@ class Masker:
         return credentials.masked(self.text(text))
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
+        """Return the text without secrets."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
         return text
 
     def json(self, text: str) -> str:
-        """A JSON document whose texts and keys hold no secrets."""
+        """Return a JSON document without secrets in its texts and keys."""
         if not any(written in text for written in self._in_json):
             return text
         # Replaced in the text itself, a secret could take half of an escape with it.
@@ -86,7 +86,7 @@ UNMASKED: Final = Masker(())
 
 
 def _parts(value: str) -> Iterator[str]:
-    """A secret and, where it has several lines, each of them: texts are read and shown line by line."""
+    """Return a secret, and each of its lines if it has several, because texts are shown line by line."""
     lines = value.splitlines()
     wholes = (value, value.strip()) if len(value.strip()) >= LEAST_LENGTH else ()
     yield from wholes
@@ -95,7 +95,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """A secret as it is, and as JSON, Python's `repr`, URLs, HTML and base64 write it; each of these also in JSON, as
+    """Return a secret as it is, and in the forms of JSON, Python's `repr`, URLs, HTML and base64; each also in JSON, as
     where a program is given a transcript and prints it.
     """
     for form in (value, *_as_json(value), *_reprs(value), *_in_urls(value), *_in_html(value)):
@@ -132,7 +132,7 @@ def _lower_escapes(text: str) -> str:
 
 
 def _base64(content: bytes) -> Iterator[str]:
-    """The characters that stand in base64 for a content wherever it begins there, as in `user:secret`."""
+    """Return the base64 characters of a content for every offset at which it can begin, as in `user:secret`."""
     for before in range(3):
         padded = bytes(before) + content
         # The first and the last character may hold bits of what is beside it.
@@ -141,7 +141,7 @@ def _base64(content: bytes) -> Iterator[str]:
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value with every text and every name in it changed."""
+    """Apply a function to every text and every key of a JSON value."""
     match value:
         case str():
             return change(value)

@@ -48,7 +48,7 @@ class TaskMessage(Frozen):
 
 
 def block_text(block: ContentBlock) -> str:
-    """A block as a text; an image only by its name."""
+    """Return a block as text; an image only by its name."""
     match block.type:
         case "text":
             return str(block.value)

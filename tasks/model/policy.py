@@ -33,7 +33,7 @@ def is_branch_name(name: str) -> bool:
 
 
 def _day(value: Any) -> Any:
-    """A text as the day that it names; other values as they are. Raises `ValueError` for a text that names none."""
+    """Convert a text to the day that it names, and return other values unchanged. Raise `ValueError`."""
     if not isinstance(value, str):
         return value
     # pydantic alone would also take a text of seconds since 1970 for a day, and Python 20261231.
@@ -202,7 +202,7 @@ class GatePolicy(Frozen):
     """Whose files judge a change that edits suites, graders, policy, prices, quarantine or pins."""
 
     def most_confirming(self, planned: int) -> int:
-        """The most confirming trials of a run of so many planned ones. A small run gets enough to decide one task."""
+        """Return the most confirming trials of a run with this many planned ones. A small run gets enough for one."""
         if self.regression.mode == "strict" or not self.blocks_on or not self.regression.max_confirming:
             return 0
         return max(int(self.regression.max_confirming * planned), _LEAST_CONFIRMING)
@@ -272,7 +272,7 @@ class Policy(Frozen):
     """Folder or URL (`s3://...`) of the history."""
 
     def into(self, branch: str) -> "Policy":
-        """The policy of a repository whose default branch is this one, which `baseline.branch` is unless it is set."""
+        """Return the policy with this default branch as `baseline.branch`, unless that is set."""
         if not branch or "branch" in self.baseline.model_fields_set:
             return self
         return self.model_copy(update={"baseline": self.baseline.model_copy(update={"branch": branch})})

@@ -53,7 +53,7 @@ class Price(Rates):
 
 
 def price_remedy(model: str) -> str:
-    """What to do about a model whose price is unknown: the line to add, with the dollars left to fill in."""
+    """Return the remedy for an unknown price: the line to add, with the dollars left to fill in."""
     line = f"{json.dumps(model, ensure_ascii=False)}: {{input: DOLLARS, output: DOLLARS}}"
     return f"add a line under `models:` of prices.yaml, beside gates.yaml: {line} (US dollars per million tokens)"
 
@@ -65,9 +65,9 @@ class PriceTable(Frozen):
     models: dict[str, Price] = {}
 
     def price_of(self, model: str) -> Price | None:
-        """The price of a model; `None` when no pattern matches its name."""
+        """Return the price of a model, or `None` if no pattern matches its name."""
         return next((price for pattern, price in self.models.items() if fnmatchcase(model, pattern)), None)
 
     def over(self, others: "PriceTable") -> "PriceTable":
-        """These prices before the others."""
+        """Return these prices and, for other models, the `others`."""
         return PriceTable(models={**self.models, **{k: v for k, v in others.models.items() if k not in self.models}})

@@ -22,34 +22,34 @@ def raw_join(separator: str, parts: Iterable[Raw]) -> RawText:
 
 
 def quote(text: str, limit: int = EXCERPT) -> Quote:
-    """The beginning of a text, in a message."""
+    """Quote the beginning of a text in a message."""
     return Quote(text, limit)
 
 
 def quote_end(text: str, limit: int = EXCERPT) -> Quote:
-    """The end of a text, where programs say what went wrong, in a message. Blanks around it are dropped."""
+    """Quote the end of a text in a message, where programs say what went wrong, without surrounding blanks."""
     return Quote(text.strip(), limit, keep="end")
 
 
 def quote_repr(text: str, limit: int) -> Quote:
-    """The beginning of a text in quotation marks, in a message."""
+    """Quote the beginning of a text in a message, in quotation marks."""
     return Quote(text, limit, "repr")
 
 
 def quote_json(value: Any, limit: int = 500) -> Quote:
-    """A value as JSON, in a message."""
+    """Quote a value as JSON in a message."""
     return Quote(value, limit, "json")
 
 
 def cut(text: str, limit: int) -> str:
-    """The beginning of a text as it is, secrets included, with a note of how much was left out."""
+    """Return the beginning of a raw text, secrets included, with a note of how much is left out."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text) - limit} characters more)"
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """The beginning and the end of a text as it is: a title, and where programs say what went wrong."""
+    """Return the beginning and the end of a raw text: its title, and where programs say what went wrong."""
     if len(text) <= limit:
         return text
     head = limit // 20
@@ -57,7 +57,7 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def beginning(text: str, limit: int) -> str:
-    """The beginning of a text, where nobody knows the secrets yet: it ends with a word, so that it has no half of a
+    """Return the beginning of a text before its secrets are known: it ends with a word, so that it has no half of a
     secret.
     """
     if len(text) <= limit:
@@ -67,7 +67,7 @@ def beginning(text: str, limit: int) -> str:
 
 
 def end(text: str, limit: int) -> str:
-    """The end of a text, where nobody knows the secrets yet: it begins with a word, as `beginning` ends with one."""
+    """Return the end of a text before its secrets are known: it begins with a word, as `beginning` ends with one."""
     if len(text) <= limit:
         return text
     words = text[-limit - 1 :].split(maxsplit=1)
@@ -75,7 +75,7 @@ def end(text: str, limit: int) -> str:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON, whole and as it is."""
+    """Return a raw value as JSON, whole."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except RecursionError:

@@ -226,7 +226,7 @@ class Plan(RunContext):
         return None
 
     def folder_of(self, suite: Suite) -> Path:
-        """The suites folder that the tasks of a suite are from."""
+        """Return the suites folder of a suite's tasks."""
         return Path(self.request.suites).absolute() if suite in self.brought else Path(self.suites_folder)
 
 

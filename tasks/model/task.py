@@ -136,7 +136,7 @@ class Budgets(Frozen):
     max_seconds: Seconds | None = None
 
     def over(self, defaults: "Budgets") -> "Budgets":
-        """These limits where they say something, the defaults elsewhere."""
+        """Return these limits, with the defaults for those that are not set."""
         return defaults.model_copy(update=self.model_dump(exclude_none=True))
 
 

@@ -40,7 +40,7 @@ class Usage(Frozen):
 
 
 def total_usage(usages: Sequence[Usage]) -> Usage:
-    """The sum of what was used, at most what one may say; of what one does not say, the sum is not known."""
+    """Return the sum of the usages. A figure that one of them lacks is unknown in the sum."""
 
     def total(name: str) -> Any:
         amounts = [getattr(usage, name) for usage in usages]

@@ -72,7 +72,7 @@ class MeanMetrics(_Metrics[float]):
 
 
 def metric_columns(name: str) -> tuple[str, ...]:
-    """The metrics of a name: those of a group, or the one itself, however its words are put together, as in
+    """Return the metrics of a name: those of a group, or the one itself, however its words are joined, as in
     `Tool-call accuracy`; none for a name that passgate does not know.
     """
     column = re.sub(r"[\W_]+", "_", name.lower()).strip("_")
@@ -80,12 +80,12 @@ def metric_columns(name: str) -> tuple[str, ...]:
 
 
 def joined_models(names: Iterable[str]) -> str:
-    """The models that answered a trial as one text, each once; empty names are left out."""
+    """Join the names of the models that answered a trial, each once, without empty ones."""
     return _BETWEEN_MODELS.join(sorted({name for name in names if name}))
 
 
 def single_models(joined: str) -> list[str]:
-    """The models of such a text."""
+    """Return the models of a text from `joined_models`."""
     return [name for name in joined.split(_BETWEEN_MODELS) if name]
 
 

@@ -308,7 +308,7 @@ def verdict_digest(verdict: Verdict) -> str:
 
 
 def signed_off(verdict: Verdict, sign_off: SignOff) -> Verdict:
-    """The verdict after the sign-off that it has awaited: PASS where it is approved, FAIL where it is rejected."""
+    """Return the verdict after its sign-off: PASS if it is approved, FAIL if it is rejected."""
     reasons = tuple(reason for reason in verdict.reasons if reason.rule is not Rule.SIGN_OFF)
     decision = Decision.PASS
     if sign_off.decision == "reject":
