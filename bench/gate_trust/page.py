@@ -12,6 +12,8 @@ from bench.gate_trust.worlds import RUN_EFFECT, worlds
 
 BEGIN, END = "<!-- gate-trust: begin -->", "<!-- gate-trust: end -->"
 _WITH_RUN_EFFECTS = ", with run effects"
+_NOT_SHOWN = ("standard errors between", "forecast off by", "confirming trials, by the forecast")
+"""Parts of the labels of figures that the results have and the page leaves out."""
 _SUITE = "all tasks fall"
 
 
@@ -34,7 +36,7 @@ def write_page(page: Path, result: Mapping[str, Any]) -> None:
 
 def _tables(result: Mapping[str, Any]) -> str:
     blocks = {block["title"]: [_figure(one) for one in block["figures"]] for block in result["blocks"]}
-    head = f"{result['trust_gates']:,} gates of each agent, seed {result['seed']}; 95 % intervals in brackets."
+    head = f"{result['trust_gates']:,} gates of each agent, seed {result['seed']}."
     return "\n".join([head, "", *_of_agents(blocks), "", *_of_bounds(blocks)])
 
 
@@ -51,7 +53,7 @@ def _of_agents(blocks: Mapping[str, Sequence[Figure]]) -> Iterator[str]:
                 rows.setdefault(figure.label + suffix, {})[plain.name] = figure
     yield f"| | {' | '.join(agent.name for agent in agents)} | asked |"
     yield "|---" * (len(agents) + 2) + "|"
-    for label in sorted(rows, key=_place):
+    for label in sorted((label for label in rows if not any(part in label for part in _NOT_SHOWN)), key=_place):
         figures = rows[label]
         cells = [_cell(figures.get(agent.name)) for agent in agents]
         yield f"| {label} | {' | '.join(cells)} | {_asked(figures)} |"
@@ -76,11 +78,7 @@ def _place(label: str) -> tuple[int, bool, str]:
 
 
 def _cell(figure: Figure | None) -> str:
-    if figure is None:
-        return ""
-    if not figure.gates and figure.low == figure.high:
-        return figure.text(figure.simulated)
-    return f"{figure.text(figure.simulated)} ({figure.text(figure.low)} to {figure.text(figure.high)})"
+    return "" if figure is None else figure.text(figure.simulated)
 
 
 def _of_bounds(blocks: Mapping[str, Sequence[Figure]]) -> Iterator[str]:
