@@ -26,7 +26,8 @@ from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.report import TRIALS_BESIDE
-from passgate.tasks.reports.page.build import Key, articles_on_page, files_beside, page
+from passgate.tasks.reports.page.build import articles_on_page, files_beside, page
+from passgate.tasks.reports.page.run import Key
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 STARTED = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

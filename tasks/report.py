@@ -65,7 +65,8 @@ def write_page(
 
     Raises `StorageError`.
     """
-    from passgate.tasks.reports.page.build import PAGE, Key, articles_on_page, files_beside, page
+    from passgate.tasks.reports.page.build import PAGE, articles_on_page, files_beside, page
+    from passgate.tasks.reports.page.run import Key
 
     on_page, places = articles_on_page(view), dict[Key, str]()
     for file in files_beside(view, on_page, places, beside):

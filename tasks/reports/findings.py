@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run import Edit
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import (
     Confirmation,
@@ -25,9 +24,6 @@ from passgate.tasks.reports import figures
 
 TASK_LIMIT = 50
 REASON_LIMIT = 50
-WITHHELD_LIMIT = 10  # The number of tasks that are named of those not admitted, and of those in quarantine
-EDIT_LIMIT = 10  # Of those that decide nothing; the others are all shown
-OTHER_REASON_LIMIT = 5  # The number of reasons that are shown of the verdict by the change's own files
 VIOLATION_LIMIT = 10
 HOW_TO_SIGN_OFF = "a person decides with one of these commands"
 _ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
@@ -242,10 +238,9 @@ def confirmations(verdict: Verdict) -> tuple[Confirmation, ...]:
 
 
 def withheld(verdict: Verdict, tasks: Iterable[Exemption]) -> tuple[tuple[Exemption, bool], ...]:
-    """Each exemption with whether its task did not pass now, these first; at most `WITHHELD_LIMIT`."""
+    """Each exemption with whether its task did not pass now, these first."""
     open_or_red = {task.name for task in verdict.measurement.tasks if task.state is not TaskState.PASSED}
-    pairs = sorted(((one, one.task in open_or_red) for one in tasks), key=lambda pair: not pair[1])
-    return tuple(pairs[:WITHHELD_LIMIT])
+    return tuple(sorted(((one, one.task in open_or_red) for one in tasks), key=lambda pair: not pair[1]))
 
 
 def withheld_title(tasks: Sequence[Exemption]) -> str:
@@ -278,18 +273,6 @@ def notes(verdict: Verdict) -> tuple[str, ...]:
 def models(verdict: Verdict) -> str:
     """The names of the models that answered, as in `a, b, c and 2 more`; empty when none is known."""
     return figures.listed(sorted({name for task in verdict.measurement.tasks for name in task.models}), 3)
-
-
-def edits(integrity: Integrity, limit: int) -> tuple[Edit, ...]:
-    """Those of graders, policy, agents, prices and such, all of them; then so many of the others."""
-    deciding = [edit for edit in integrity.edits if edit.decides]
-    return (*deciding, *[edit for edit in integrity.edits if not edit.decides][:limit])
-
-
-def more_edits(integrity: Integrity, shown: int) -> str:
-    """What is to say of the edits behind the first so many: whether any of them may change the verdict."""
-    deciding = sum(edit.decides for edit in integrity.edits) - shown
-    return f"more, {deciding} of them of graders, policy, agents or prices," if deciding > 0 else "more"
 
 
 def sign_off_commands(verdict: Verdict) -> tuple[str, ...]:

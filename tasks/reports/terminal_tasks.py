@@ -7,14 +7,13 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from passgate.tasks.model.policy import VETOES
 from passgate.tasks.model.trial import trial_numbers
-from passgate.tasks.model.verdict import Reason
 from passgate.tasks.reports import console, figures, findings
 from passgate.tasks.reports.console import NAME, SHORT_MESSAGE, Marked
 from passgate.tasks.reports.escape import printable, printable_lines
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.shell_commands import command_lines, show_command, try_command
+from passgate.tasks.reports.verdict_document import task_explanations, task_messages
 
 _FAILURE_LINES = 4
 _VIOLATIONS = 3
@@ -90,11 +89,14 @@ def _in_full(finding: TaskFinding, page: Sheet) -> Iterator[RenderableType]:
         yield _quiet(f"not run again: reused from {printable(task.reused_from, NAME)}")
     if why := printable(finding.why_not_blocking, page.width * 2):
         yield _quiet(f"does not block: {why}", "yellow")
-    for text in _verdict_texts(finding):
+    for text in task_messages(finding):
         yield _quiet(printable(text, page.width * 3))
     yield from _violations(finding)
     trial = _first_trial(finding)
-    for label, text in _failures(finding):
+    violations = {violation.message for violation in task.violations}
+    for label, text in task_explanations(finding):
+        if text in violations:
+            continue
         # One long line may fill as many lines as several short ones do.
         limit = page.width * (2 if "\n" in text.strip() else _FAILURE_LINES)
         first, *others = printable_lines(text, lines=_FAILURE_LINES, limit=limit) or ("",)
@@ -121,22 +123,6 @@ def _in_short(finding: TaskFinding, width: int, *, most: int) -> Iterator[Render
         yield Marked(line_mark, line, style=line_style)
 
 
-def _verdict_texts(finding: TaskFinding) -> list[str]:
-    """What the verdict says of the task, without the failure that stands below, or else its figures."""
-    texts = [_without_failure(reason, finding) for reason in finding.reasons if reason.rule not in VETOES]
-    excused = bool(finding.compared) and finding.why_not_blocking == finding.compared
-    shown = [text for text in dict.fromkeys(texts) if text and not excused]
-    return shown or [figures.task_summary(finding.task)]
-
-
-def _without_failure(reason: Reason, finding: TaskFinding) -> str:
-    text = reason.message
-    for repeated in (finding.task.failure, finding.task.error):
-        if repeated:
-            text = text.removesuffix(repeated)
-    return text.rstrip(" :;")
-
-
 def _violations(finding: TaskFinding) -> Iterator[RenderableType]:
     groups = findings.violation_groups(finding.task)
     for group in groups[:_VIOLATIONS]:
@@ -144,18 +130,6 @@ def _violations(finding: TaskFinding) -> Iterator[RenderableType]:
         yield Marked("│ !", Text.assemble((rule, "bold red"), printable(group.message, SHORT_MESSAGE)), style="red")
     if len(groups) > _VIOLATIONS:
         yield _quiet(f"... and {len(groups) - _VIOLATIONS} more violations")
-
-
-def _failures(finding: TaskFinding) -> list[tuple[str, str]]:
-    """The text on the first trial that failed, and on the first that could not be measured, each with its label."""
-    task = finding.task
-    told = {violation.message for violation in task.violations}
-    kinds = ((task.failed_trials, task.failure), (task.error_trials, task.error))
-    return [
-        finding.told_once(f"trial {trials[0]}:" if trials else "", text)
-        for trials, text in kinds
-        if text and text not in told
-    ]
 
 
 def _first_trial(finding: TaskFinding) -> int | None:

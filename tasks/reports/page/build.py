@@ -1,6 +1,6 @@
 """The pages of a run: a view in, HTML out, each file within its size."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -9,16 +9,7 @@ from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.reports import findings
 from passgate.tasks.reports.page.environment import templates
-from passgate.tasks.reports.page.run import (
-    Articles,
-    Links,
-    TaskSection,
-    by_task,
-    planned_tasks,
-    run_page,
-    task_section,
-    worst_first,
-)
+from passgate.tasks.reports.page.run import Key, by_task, failed_and_passed, run_page
 from passgate.tasks.reports.page.texts import anchor
 from passgate.tasks.reports.trial import trial_document
 
@@ -28,11 +19,10 @@ BESIDE: Final = "report"
 """The folder of the files beside it."""
 _TRANSCRIPTS_LIMIT = 1_000_000  # Characters of transcripts on the page itself, so that it is below 2 MB
 _FILE_LIMIT = 1_500_000  # Characters after which a further file begins
-_MOST_SECTIONS = 200  # Beyond them only tasks whose trials the page shows have a section
 _UNMEASURED = frozenset({TrialStatus.NOT_RUN})
 
 
-class Bounds(NamedTuple):
+class _Bounds(NamedTuple):
     """How much of a trial is shown."""
 
     text: int
@@ -40,11 +30,8 @@ class Bounds(NamedTuple):
     messages: int
 
 
-_ON_PAGE = Bounds(text=8_000, messages=60)
-_IN_FILE = Bounds(text=40_000, messages=1_000)
-
-Key = tuple[str, int]
-"""A trial: `suite/task_id` and its number."""
+_ON_PAGE = _Bounds(text=8_000, messages=60)
+_IN_FILE = _Bounds(text=40_000, messages=1_000)
 
 
 class FileBeside(NamedTuple):
@@ -67,60 +54,36 @@ class _Trials:
     def __init__(self, view: RunView) -> None:
         self._template = templates().get_template("trial.html.j2")
         self._view = view
-        self._planned = planned_tasks(view)
+        self._planned = {task.name: task for task in view.plan.tasks} if view.plan else {}
 
-    def html(self, trial: Trial, bounds: Bounds) -> str:
+    def html(self, trial: Trial, bounds: _Bounds) -> str:
         name = f"{trial.suite}/{trial.task_id}"
-        planned = self._planned.get(name)
         transcript = self._view.transcript(trial.transcript_digest) if trial.transcript_digest else None
-        one = trial_document(trial, transcript, planned.task if planned else None, messages=bounds.messages)
+        one = trial_document(trial, transcript, self._planned.get(name), messages=bounds.messages)
         return self._template.render(one=one, id=anchor(name, trial.trial), limit=bounds.text).strip()
 
 
-def page(view: RunView, beside: dict[Key, str], here: dict[Key, str], going: Going | None = None) -> str:
-    """The page of a run: one HTML file that needs nothing from elsewhere.
+def page(view: RunView, beside: Mapping[Key, str], here: Mapping[Key, str], going: Going | None = None) -> str:
+    """Render the page of a run: one HTML file that needs nothing from elsewhere.
 
     `beside` says which file shows a trial that the page does not, `here` has the trials that it shows. `going` says how
     far a run is that has no verdict yet.
     """
-    links, trials = Links(here, beside), by_task(view.trials)
-    run = run_page(view, links)
-    rows, planned = {row.anchor: row for row in run.rows}, planned_tasks(view)
-    sections: list[TaskSection] = []
-    for finding in worst_first(view.verdict):
-        shown = [trial for trial in trials.get(finding.name, ()) if (finding.name, trial.trial) in here]
-        if not shown and (len(sections) >= _MOST_SECTIONS or not finding.reasons):
-            continue
-        pair = _pair(shown)
-        articles = Articles(
-            tuple(here[finding.name, trial.trial] for trial in pair),
-            tuple(here[finding.name, trial.trial] for trial in shown if trial not in pair),
-        )
-        row = rows[anchor(finding.name)]
-        sections.append(
-            task_section(row, finding, planned.get(finding.name), trials.get(finding.name, ()), links, articles)
-        )
-    detailed, missing = {one.row.anchor for one in sections}, _left(view, here | beside)
+    run = run_page(view, here, beside)
+    detailed, missing = {one.row.anchor for one in run.sections}, _left(view, {**here, **beside})
     template = templates().get_template("run.html.j2")
-    return template.render(run=run, sections=sections, detailed=detailed, not_written=len(missing), going=going)
-
-
-def _pair(trials: Sequence[Trial]) -> list[Trial]:
-    """The first failed trial and the first passed one."""
-    failed = next((trial for trial in trials if trial.status is not TrialStatus.PASSED), None)
-    passed = next((trial for trial in trials if trial.status is TrialStatus.PASSED), None)
-    return [trial for trial in (failed, passed) if trial is not None]
+    return template.render(run=run, verdict=view.verdict, detailed=detailed, not_written=len(missing), going=going)
 
 
 def articles_on_page(view: RunView) -> dict[Key, str]:
-    """The trials that the page shows, as HTML: of every task to look at those that did not pass and one that did, as
-    far as there is room. The first of each task come first. Raises `StorageError`.
+    """Render the trials that the page shows: of every task to look at those that did not pass and one that did, as far
+    as there is room. The first of each task come first. Raise `StorageError`.
     """
     trials, make = by_task(view.trials), _Trials(view)
     wanted = []
     for finding in findings.findings(view.verdict):
         measured = [trial for trial in trials.get(finding.name, ()) if trial.status not in _UNMEASURED]
-        pair = _pair(measured)
+        pair = failed_and_passed(measured)
         wanted.append([*pair, *(one for one in measured if one.status is not TrialStatus.PASSED and one not in pair)])
     room, articles = _TRANSCRIPTS_LIMIT, dict[Key, str]()
     for trial in (one for turn in zip_longest(*wanted) for one in turn if one is not None):
@@ -135,30 +98,34 @@ def articles_on_page(view: RunView) -> dict[Key, str]:
 def files_beside(
     view: RunView, here: Mapping[Key, str], places: dict[Key, str], most: int | None = None
 ) -> Iterator[FileBeside]:
-    """The files with the trials that are not `here`, several tasks a file; at most `most` trials in all where given.
+    """Render the files with the trials that are not `here`, several tasks a file; at most `most` trials in all where
+    given. Each file links to the one before it and to the next.
 
-    `places` gets the file of each trial. Raises `StorageError`.
+    `places` gets the file of each trial. Raise `StorageError`.
     """
     make = _Trials(view)
     render = partial(templates().get_template("beside.html.j2").render, run_id=view.verdict.run_id, back=f"../{PAGE}")
     tasks: dict[str, list[str]] = {}
     number, size = 1, 0
     for trial in _left(view, here)[:most]:
+        if size > _FILE_LIMIT:
+            yield FileBeside(_file(number), render(tasks=list(tasks.items()), number=number, is_last=False))
+            tasks, number, size = {}, number + 1, 0
         name = f"{trial.suite}/{trial.task_id}"
-        file = f"{BESIDE}/trials-{number}.html"
         html = make.html(trial, _IN_FILE)
         tasks.setdefault(anchor(name), []).append(html)
-        places[name, trial.trial] = file
+        places[name, trial.trial] = _file(number)
         size += len(html)
-        if size > _FILE_LIMIT:
-            yield FileBeside(file, render(tasks=list(tasks.items())))
-            tasks, number, size = {}, number + 1, 0
     if tasks:
-        yield FileBeside(f"{BESIDE}/trials-{number}.html", render(tasks=list(tasks.items())))
+        yield FileBeside(_file(number), render(tasks=list(tasks.items()), number=number, is_last=True))
+
+
+def _file(number: int) -> str:
+    return f"{BESIDE}/trials-{number}.html"
 
 
 def _left(view: RunView, here: Mapping[Key, str]) -> list[Trial]:
-    """The trials that are not here and were measured or tried, those that did not pass first, then by task."""
+    """Return the trials that are not here and were measured or tried, those that did not pass first, then by task."""
     left = [
         trial
         for name, of_task in by_task(view.trials).items()

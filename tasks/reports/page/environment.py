@@ -2,12 +2,13 @@
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from passgate.tasks.reports import figures
-from passgate.tasks.reports.page.texts import compared, diff_lines, shown
+from passgate.tasks.reports import figures, findings
+from passgate.tasks.reports.page.texts import compared, diff_lines, line, shown
 from passgate.tasks.reports.timeline import milliseconds
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ def templates() -> "Environment":
         "policy": content_policy(style, script),
         "quantity": _quantity,
         "milliseconds": milliseconds,
-        "size": figures.size,
         "compared": compared,
         "diff_lines": diff_lines,
-        "dollars": figures.dollars,
-        "duration": figures.duration,
-        "comparison_header": figures.COMPARISON_HEADER,
+        "figures": figures,
+        "mean": _mean,
+        "subject": findings.reason_subject,
+        "weight": findings.weight,
     }
-    environment.filters["shown"] = shown
+    environment.filters |= {"shown": shown, "line": line}
     return environment
 
 
@@ -51,6 +52,10 @@ def page_style() -> str:
 
 def _quantity(number: float, unit: str) -> str:
     return figures.quantity(number * 1000, "ms") if unit == "s" and number < 1 else figures.quantity(number, unit)
+
+
+def _mean(numbers: Sequence[float]) -> float | None:
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _source(name: str) -> str:

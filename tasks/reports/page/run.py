@@ -1,134 +1,94 @@
-"""A run as its page shows it: the verdict with its reasons, the suites, the tasks, what they cost and took."""
+"""A run as its page shows it: the document on its verdict, with links to its tasks and trials, and with charts."""
 
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from passgate.tasks.model.baseline import BaselineState, BaselineTask, FiguresOfRuns, pooled
-from passgate.tasks.model.measurement import Interval, SuiteMeasurement, TaskState
+from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run import Plan
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus, trial_numbers
 from passgate.tasks.model.verdict import Decision, Reason, Verdict
 from passgate.tasks.reports import figures, findings
-from passgate.tasks.reports.escape import readable
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.page.charts import Histogram, Spark, histogram, spark
-from passgate.tasks.reports.page.texts import Shown, anchor, shown
+from passgate.tasks.reports.page.texts import anchor
 from passgate.tasks.reports.shell_commands import try_command, try_options
 from passgate.tasks.reports.trial import MARKS
+from passgate.tasks.reports.verdict_document import VerdictDocument, verdict_document
 
-_NAME, _TEXT = 300, 4000
+Key = tuple[str, int]
+"""A trial: `suite/task_id` and its number."""
+DECISION_MARKS: Final = {Decision.PASS: "✓", Decision.FAIL: "✗", Decision.INCONCLUSIVE: "?"}
 _MOST_DOTS = 30
 _MOST_REASONS = 100
 _REASONS_OPEN = 8
 """Blocking reasons that stand open, so that the suites and the tasks are not far below them."""
 _REASONS_FOLDED = 3  # Fewer are not worth a click
-DECISION_MARKS = {Decision.PASS: "✓", Decision.FAIL: "✗", Decision.INCONCLUSIVE: "?"}
-_STATE_MARKS = {TaskState.PASSED: "✓", TaskState.FAILED: "✗", TaskState.UNDECIDED: "?"}
+_MOST_SECTIONS = 200  # Beyond them only tasks whose trials the page shows have a section
 _DOT_ORDER = (TrialStatus.FAILED, TrialStatus.ERROR, TrialStatus.PASSED, TrialStatus.NOT_RUN)
-
-
-def line(text: str, limit: int = _NAME) -> str:
-    """A name or a short text from outside."""
-    return readable(text, limit)[0]
 
 
 class Dot(NamedTuple):
     """A trial of a task in the table, or several in a row that look the same and are shown nowhere."""
 
-    status: str
+    status: TrialStatus
     marks: str
     link: str
     """Empty where no file shows the trial."""
     label: str
-    is_confirming: bool = False
+    is_confirming: bool
 
 
-class ReasonShown(NamedTuple):
-    """One reason, as a sentence."""
+class LinkedReason(NamedTuple):
+    """A reason with the dots of its trials."""
 
-    blocks: bool
+    reason: Reason
     sign: str
-    weight: str
-    rule: str
-    subject: str
     link: str
-    message: Shown
-    trials: tuple[Dot, ...]
-    place: str
-
-
-class SuiteRow(NamedTuple):
-    """A suite in the table."""
-
-    cells: tuple[str, ...]
-    value: float | None
-    interval: Interval | None
-    history: Spark | None
+    dots: tuple[Dot, ...]
 
 
 class TaskRow(NamedTuple):
-    """A task in the table, and what its section says."""
+    """A task in the table."""
 
+    finding: TaskFinding
     anchor: str
-    suite: str
-    task_id: str
-    state: str
-    mark: str
-    blocks: bool
     rank: int
-    passed: int
-    measured: int
-    trials: str
     dots: tuple[Dot, ...]
     more_dots: int
-    value: str
-    sort_value: float
+    more_link: str
+    """The link to the first trial without a dot; the others follow it."""
     history: Spark | None
-    baseline: str
-    baseline_sort: int
-    changed: str
-    """`worse` or `better` than at the baseline, or nothing."""
-    cost: float | None
-    seconds: float | None
+    before: BaselineTask | None
 
+    @property
+    def before_rank(self) -> int:
+        return list(BaselineState).index(self.before.state) if self.before else -1
 
-class PlannedTask(NamedTuple):
-    """A task of a plan."""
-
-    plan: Plan
-    task: EvalTask
-
-
-class Articles(NamedTuple):
-    """The trials of a task that the page shows, as HTML."""
-
-    beside: tuple[str, ...]
-    """A failed and a passed trial, which stand side by side."""
-    others: tuple[str, ...]
+    @property
+    def changed(self) -> str:
+        """Return `worse` or `better` than at the baseline, or nothing."""
+        state, before = self.finding.task.state, self.before.state if self.before else None
+        if state is TaskState.FAILED and before is BaselineState.GREEN:
+            return "worse"
+        return "better" if state is TaskState.PASSED and before is BaselineState.RED else ""
 
 
 class TaskSection(NamedTuple):
     """A task with the trials that the page shows."""
 
     row: TaskRow
-    place: str
-    summary: str
-    description: Shown | None
-    prompt: Shown | None
-    reasons: tuple[ReasonShown, ...]
-    why_not_blocking: str
-    compared: str
+    planned: EvalTask | None
+    reasons: tuple[LinkedReason, ...]
     command: str
-    articles: Articles
-    elsewhere: int
-    """Trials that other files show, or none."""
+    pair: tuple[str, ...]
+    """The first failed and the first passed trial as HTML; they stand side by side."""
+    others: tuple[str, ...]
 
 
 class Distribution(NamedTuple):
@@ -140,84 +100,146 @@ class Distribution(NamedTuple):
 
 
 class RunPage(NamedTuple):
-    """Everything that the page of a run shows, but for the trials."""
+    """What the page of a run shows."""
 
-    verdict: Verdict
+    document: VerdictDocument
     mark: str
     headline: str
     facts: tuple[tuple[str, str], ...]
-    sign_off: str
-    commands: tuple[str, ...]
-    reasons: tuple[ReasonShown, ...]
+    reasons: tuple[LinkedReason, ...]
     reasons_open: int
     """So many blocking reasons stand open; the others are folded."""
     more_reasons: int
-    suites: tuple[SuiteRow, ...]
-    comparisons: tuple[tuple[str, ...], ...]
-    comparisons_explained: str
+    suites: tuple[tuple[SuiteMeasurement, Spark | None], ...]
     distributions: tuple[Distribution, ...]
     rows: tuple[TaskRow, ...]
-    notes: tuple[str, ...]
-    provenance: tuple[tuple[str, str], ...]
+    sections: tuple[TaskSection, ...]
 
 
-class Links:
-    """Where each trial is shown: on the page itself, in a file beside it, or nowhere."""
-
-    def __init__(self, here: Iterable[tuple[str, int]], elsewhere: Mapping[tuple[str, int], str]) -> None:
-        self._here = frozenset(here)
-        self._elsewhere = elsewhere
-
-    def of(self, name: str, number: int) -> str:
-        """The link to a trial of `suite/task_id`; empty where it is shown nowhere."""
-        key = name, number
-        if key in self._here:
-            return f"#{anchor(name, number)}"
-        return f"{self._elsewhere[key]}#{anchor(name, number)}" if key in self._elsewhere else ""
+def run_page(view: RunView, here: Mapping[Key, str], beside: Mapping[Key, str]) -> RunPage:
+    """Return what the page of a run shows. `here` has the trials on the page as HTML, `beside` the files of others."""
+    verdict, links = view.verdict, _Links(view, here, beside)
+    reasons = findings.ordered_reasons(verdict)
+    blocking = sum(reason.blocking for reason in reasons[:_MOST_REASONS])
+    found = findings.findings(verdict)
+    names = {finding.name for finding in found}
+    # Those to look at, the worst first, then the others in the measurement's order.
+    ordered = [*found, *(finding for finding in findings.every_task(verdict) if finding.name not in names)]
+    rows = tuple(links.row(finding, rank) for rank, finding in enumerate(ordered))
+    return RunPage(
+        document=verdict_document(verdict),
+        mark=DECISION_MARKS[verdict.decision],
+        headline=verdict.headline.removeprefix(f"{verdict.gate} {verdict.decision}").removeprefix(": "),
+        facts=tuple((name, value) for name, value in _facts(verdict) if value),
+        reasons=tuple(map(links.reason, reasons[:_MOST_REASONS])),
+        reasons_open=_REASONS_OPEN if blocking >= _REASONS_OPEN + _REASONS_FOLDED else blocking,
+        more_reasons=max(0, len(reasons) - _MOST_REASONS),
+        suites=tuple((one, spark(view.earlier.get(str(one.suite), ()))) for one in verdict.measurement.suites),
+        distributions=tuple(_distributions(view)),
+        rows=rows,
+        sections=tuple(_sections(view, rows, here, links)),
+    )
 
 
 def by_task(trials: Iterable[Trial]) -> Mapping[str, Sequence[Trial]]:
-    """The trials of each `suite/task_id`, in their order."""
+    """Return the trials of each `suite/task_id`, in their order."""
     groups: dict[str, list[Trial]] = defaultdict(list)
-    for trial in sorted(trials, key=lambda one: one.trial):
+    for trial in sorted(trials, key=_number):
         groups[f"{trial.suite}/{trial.task_id}"].append(trial)
     return groups
 
 
-def run_page(view: RunView, links: Links) -> RunPage:
-    """What the page of a run shows of it."""
-    verdict, trials = view.verdict, by_task(view.trials)
-    reasons = findings.ordered_reasons(verdict)
-    blocking = sum(reason.blocking for reason in reasons[:_MOST_REASONS])
-    rows = [
-        task_row(finding, rank, trials.get(finding.name, ()), view, links)
-        for rank, finding in enumerate(worst_first(verdict))
-    ]
-    return RunPage(
-        verdict=verdict,
-        mark=DECISION_MARKS[verdict.decision],
-        headline=line(verdict.headline.removeprefix(f"{verdict.gate} {verdict.decision}").removeprefix(": ")),
-        facts=tuple((name, line(value)) for name, value in _facts(verdict) if value),
-        sign_off=line(findings.signed(verdict.sign_off), _TEXT) if verdict.sign_off else "",
-        commands=findings.sign_off_commands(verdict) if verdict.awaiting_sign_off else (),
-        reasons=tuple(reason_shown(reason, trials, links) for reason in reasons[:_MOST_REASONS]),
-        reasons_open=_REASONS_OPEN if blocking >= _REASONS_OPEN + _REASONS_FOLDED else blocking,
-        more_reasons=max(0, len(reasons) - _MOST_REASONS),
-        suites=tuple(_suite(suite, view) for suite in verdict.measurement.suites),
-        comparisons=tuple(figures.comparison_cells(one, line) for one in verdict.comparisons),
-        comparisons_explained=figures.paired_ratio_explained(verdict.comparisons) if verdict.comparisons else "",
-        distributions=tuple(_distributions(view)),
-        rows=tuple(rows),
-        notes=tuple(line(note, _TEXT) for note in findings.notes(verdict)),
-        provenance=tuple((name, line(value)) for name, value in _provenance(verdict) if value),
-    )
+def failed_and_passed(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the first failed trial and the first passed one."""
+    failed = next((trial for trial in trials if trial.status is not TrialStatus.PASSED), None)
+    passed = next((trial for trial in trials if trial.status is TrialStatus.PASSED), None)
+    return [trial for trial in (failed, passed) if trial is not None]
 
 
-def worst_first(verdict: Verdict) -> Sequence[TaskFinding]:
-    """Every task: those to look at first, the worst first, then the others in the measurement's order."""
-    found = findings.findings(verdict)
-    names = {finding.name for finding in found}
-    return [*found, *(finding for finding in findings.every_task(verdict) if finding.name not in names)]
+class _Links:
+    """The links to the trials of a run: on the page itself, in a file beside it, or none."""
+
+    def __init__(self, view: RunView, here: Mapping[Key, str], beside: Mapping[Key, str]) -> None:
+        self._view, self._here, self._beside = view, here, beside
+        self._trials = by_task(view.trials)
+
+    def of(self, trial: Trial) -> str:
+        """Return the link to a trial; empty where it is shown nowhere."""
+        key = f"{trial.suite}/{trial.task_id}", trial.trial
+        if key in self._here:
+            return f"#{anchor(*key)}"
+        return f"{self._beside[key]}#{anchor(*key)}" if key in self._beside else ""
+
+    def reason(self, reason: Reason) -> LinkedReason:
+        """Return a reason with links to its task and its trials."""
+        name = findings.reason_subject(reason) if reason.task_id else ""
+        of_task = {trial.trial: trial for trial in self._trials.get(name, ())}
+        return LinkedReason(
+            reason,
+            sign=("?" if reason.rule is Rule.MISSING_EVIDENCE else "✗") if reason.blocking else "i",
+            link=f"#{anchor(name)}" if name else "",
+            dots=self._dots(of_task[number] for number in reason.trials[:_MOST_DOTS] if number in of_task),
+        )
+
+    def row(self, finding: TaskFinding, rank: int) -> TaskRow:
+        """Return the row of a task. Of very many trials only some have a dot, those that failed first."""
+        trials = dotted = self._trials.get(finding.name, ())
+        if len(trials) > _MOST_DOTS:
+            worst = sorted(trials, key=lambda one: _DOT_ORDER.index(one.status))
+            dotted = sorted(worst[:_MOST_DOTS], key=_number)
+        numbers = {trial.trial for trial in dotted}
+        others = (self.of(trial) for trial in trials if trial.trial not in numbers)
+        return TaskRow(
+            finding,
+            anchor(finding.name),
+            rank,
+            self._dots(dotted),
+            len(trials) - len(dotted),
+            next(filter(None, others), ""),
+            spark(self._view.earlier.get(finding.name, ())),
+            self._view.history.get(finding.name),
+        )
+
+    def _dots(self, trials: Iterable[Trial]) -> tuple[Dot, ...]:
+        """Return a dot for each trial that is shown somewhere. The others are one dot where they follow each other."""
+        dots = []
+        for (status, link, is_confirming, _), group in groupby(trials, self._look):
+            numbers = [trial.trial for trial in group]
+            kind = "confirming " if is_confirming else ""
+            label = f"{kind}{trial_numbers(numbers)}: {status.replace('_', ' ')}"
+            dots.append(Dot(status, MARKS[status] * len(numbers), link, label, is_confirming))
+        return tuple(dots)
+
+    def _look(self, trial: Trial) -> tuple[TrialStatus, str, bool, int]:
+        link = self.of(trial)
+        return trial.status, link, trial.trial >= trial.k, trial.trial if link else -1
+
+
+def _number(trial: Trial) -> int:
+    return trial.trial
+
+
+def _sections(view: RunView, rows: Sequence[TaskRow], here: Mapping[Key, str], links: _Links) -> Iterator[TaskSection]:
+    """Yield the sections of the tasks to look at, and of those whose trials the page shows."""
+    trials, plan, count = by_task(view.trials), view.plan, 0
+    planned = {task.name: task for task in plan.tasks} if plan else {}
+    for row in rows:
+        name, task = row.finding.name, planned.get(row.finding.name)
+        shown = [trial for trial in trials.get(name, ()) if (name, trial.trial) in here]
+        if not shown and (count >= _MOST_SECTIONS or not row.finding.reasons):
+            continue
+        count += 1
+        pair, command = failed_and_passed(shown), ""
+        if plan is not None and task is not None:
+            command = shlex.join(try_command(name, plan.request.agent, try_options(plan.request)))
+        yield TaskSection(
+            row,
+            task,
+            tuple(map(links.reason, row.finding.reasons)),
+            command,
+            tuple(here[name, trial.trial] for trial in pair),
+            tuple(here[name, trial.trial] for trial in shown if trial not in pair),
+        )
 
 
 def _facts(verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -236,152 +258,8 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "started", f"{verdict.started_at:%Y-%m-%d %H:%M} UTC"
 
 
-def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    inputs, integrity = verdict.inputs, verdict.integrity
-    yield "run", verdict.run_id
-    yield "LLM judge", verdict.judge
-    yield "isolation", ", ".join(verdict.measurement.isolation)
-    yield "judged", verdict.judged_at.isoformat(timespec="seconds")
-    yield "judged by the files of", integrity.judging if integrity and integrity.by_base else ""
-    yield (
-        "edits of what judges",
-        ", ".join(f"{edit.kind} {edit.path}" for edit in findings.edits(integrity, len(integrity.edits)))
-        if integrity
-        else "",
-    )
-    for name in ("policy", "tasks", "graders", "trials", "agent", "prices", "baseline", "quarantine"):
-        yield f"digest of {name}", getattr(inputs, name)
-    yield "baseline runs", ", ".join(inputs.baseline_runs[:20])
-    yield "passgate", inputs.passgate_version
-
-
-def reason_shown(reason: Reason, trials: Mapping[str, Sequence[Trial]], links: Links) -> ReasonShown:
-    """A reason with links to its task and its trials."""
-    name = findings.reason_subject(reason) if reason.task_id else ""
-    of_task = {trial.trial: trial for trial in trials.get(name, ())}
-    dots = _dots((of_task[number] for number in reason.trials[:_MOST_DOTS] if number in of_task), links)
-    return ReasonShown(
-        blocks=reason.blocking,
-        sign=("?" if reason.rule is Rule.MISSING_EVIDENCE else "✗") if reason.blocking else "i",
-        weight=findings.weight(reason),
-        rule=str(reason.rule).replace("_", " "),
-        subject=line(findings.reason_subject(reason)),
-        link=f"#{anchor(name)}" if name else "",
-        message=shown(reason.message, _TEXT),
-        trials=dots,
-        place=line(f"{reason.file}:{reason.line or 1}") if reason.file else "",
-    )
-
-
-def _dots(trials: Iterable[Trial], links: Links) -> tuple[Dot, ...]:
-    """A dot for each trial that is shown somewhere. The others are one dot where they follow each other."""
-    dots = []
-    for (status, link, is_confirming, _), group in groupby(trials, partial(_dot_key, links)):
-        of_group = list(group)
-        kind = "confirming " if is_confirming else ""
-        label = f"{kind}{trial_numbers([trial.trial for trial in of_group])}: {status.replace('_', ' ')}"
-        dots.append(Dot(status, MARKS[TrialStatus(status)] * len(of_group), link, label, is_confirming))
-    return tuple(dots)
-
-
-def _dot_key(links: Links, trial: Trial) -> tuple[str, str, bool, int]:
-    link = links.of(f"{trial.suite}/{trial.task_id}", trial.trial)
-    return trial.status.value, link, trial.trial >= trial.k, trial.trial if link else -1
-
-
-def _suite(suite: SuiteMeasurement, view: RunView) -> SuiteRow:
-    return SuiteRow(
-        figures.suite_cells(suite), suite.value, suite.interval, spark(view.earlier.get(str(suite.suite), ()))
-    )
-
-
-def task_row(finding: TaskFinding, rank: int, trials: Sequence[Trial], view: RunView, links: Links) -> TaskRow:
-    """The row of a task. Of very many trials only some have a dot, those that failed first."""
-    task, before = finding.task, view.history.get(finding.name)
-    dotted = trials
-    if len(trials) > _MOST_DOTS:
-        dotted = sorted(sorted(trials, key=lambda one: _DOT_ORDER.index(one.status))[:_MOST_DOTS], key=_number)
-    value = task.value
-    return TaskRow(
-        anchor=anchor(finding.name),
-        suite=task.suite.value,
-        task_id=line(task.task_id),
-        state=task.state.value,
-        mark=_STATE_MARKS[task.state],
-        blocks=finding.blocks,
-        rank=rank,
-        passed=task.passed,
-        measured=task.n,
-        trials=figures.trials(task.passed, task.n, task.errors, task.not_run),
-        dots=_dots(dotted, links),
-        more_dots=len(trials) - len(dotted),
-        value=f"{figures.metric_name(task.metric, task.k)} {figures.percent(value)}",
-        sort_value=-1.0 if value is None else value,
-        history=spark(view.earlier.get(finding.name, ())),
-        baseline=_baseline(before),
-        baseline_sort=list(BaselineState).index(before.state) if before else -1,
-        changed=_changed(task.state, before),
-        cost=sum(task.costs) / len(task.costs) if task.costs else None,
-        seconds=sum(task.wall_times) / len(task.wall_times) if task.wall_times else None,
-    )
-
-
-def _number(trial: Trial) -> int:
-    return trial.trial
-
-
-def _baseline(before: BaselineTask | None) -> str:
-    if before is None:
-        return figures.UNKNOWN
-    return f"{before.state}{f', {before.passed}/{before.n}' if before.n else ''}"
-
-
-def _changed(state: TaskState, before: BaselineTask | None) -> str:
-    if before is None:
-        return ""
-    if state is TaskState.FAILED and before.state is BaselineState.GREEN:
-        return "worse"
-    return "better" if state is TaskState.PASSED and before.state is BaselineState.RED else ""
-
-
-def task_section(
-    row: TaskRow,
-    finding: TaskFinding,
-    plan: PlannedTask | None,
-    trials: Sequence[Trial],
-    links: Links,
-    articles: Articles,
-) -> TaskSection:
-    """What the page says of a task whose trials it shows."""
-    task, planned = finding.task, plan.task if plan else None
-    return TaskSection(
-        row=row,
-        place=line(f"{task.file}:{task.line}"),
-        summary=figures.task_summary(task),
-        description=shown(planned.description, _TEXT) if planned and planned.description else None,
-        prompt=shown(planned.prompt, _TEXT) if planned and planned.prompt else None,
-        reasons=tuple(reason_shown(reason, {finding.name: trials}, links) for reason in finding.reasons),
-        why_not_blocking=line(finding.why_not_blocking, _TEXT),
-        compared=line(finding.compared, _TEXT),
-        command=_command(plan) if plan else "",
-        articles=articles,
-        elsewhere=len(trials) - len(articles.beside) - len(articles.others),
-    )
-
-
-def _command(plan: PlannedTask) -> str:
-    """Return the shell command that runs a trial of a task again, from the folder of the run."""
-    request = plan.plan.request
-    return shlex.join(try_command(plan.task.name, request.agent, try_options(request)))
-
-
-def planned_tasks(view: RunView) -> Mapping[str, PlannedTask]:
-    """The tasks of the plan by `suite/task_id`."""
-    return {task.name: PlannedTask(view.plan, task) for task in view.plan.tasks} if view.plan else {}
-
-
 def _distributions(view: RunView) -> Iterator[Distribution]:
-    """Of the tasks that have figures on both sides, where there is a baseline; else of all."""
+    """Yield the figures of the tasks that have them on both sides, where there is a baseline; else of all tasks."""
     tasks = view.verdict.measurement.tasks
 
     def before_of(name: str, kind: str) -> FiguresOfRuns:

@@ -10,7 +10,8 @@ from passgate.tasks.model.verdict import Decision
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.page.charts import Spark, spark
 from passgate.tasks.reports.page.environment import templates
-from passgate.tasks.reports.page.run import DECISION_MARKS, line
+from passgate.tasks.reports.page.run import DECISION_MARKS
+from passgate.tasks.reports.page.texts import line
 
 _RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-(\w+)-")
 _SPARK_RUNS = 20

@@ -39,6 +39,11 @@ def shown(value: Any, limit: int) -> Shown:
     return Shown(text, text.count("\n") + 1, left_out)
 
 
+def line(text: str, limit: int = 300) -> str:
+    """Return a name or a short text from outside, with every invisible character as its escape."""
+    return readable(text, limit)[0]
+
+
 def anchor(name: str, number: int | None = None) -> str:
     """Return the id of a task or a trial on a page: `golden/say-yes`, `golden/say-yes/2`."""
     plain = "".join(mark if mark.isalnum() or mark in "-_./" else f"~{ord(mark):x}" for mark in name)

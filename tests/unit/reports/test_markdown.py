@@ -18,6 +18,7 @@ from passgate.tasks.model.verdict import Comparison, Decision, Exemption, OtherV
 from passgate.tasks.reports.markdown import LIMIT, evidence_sections
 from passgate.tasks.reports.run_files import RUN_FILES
 from passgate.tasks.reports.terminal import terminal
+from passgate.tasks.reports.verdict_document import verdict_document
 
 
 def markdown(verdict: Verdict) -> str:
@@ -130,7 +131,7 @@ def test_edits_of_a_change_that_has_judged_itself_are_shown() -> None:
 @pytest.mark.parametrize("limit", [-5, 0, 1_000, 1_600, 4_000, 20_000])
 @pytest.mark.parametrize("filler", ["x", "|", "@"])
 def test_sections_hold_their_limit(limit: int, filler: str) -> None:
-    shown = evidence_sections(a_verdict_that_says(filler * 3000, times=300), limit)
+    shown = evidence_sections(verdict_document(a_verdict_that_says(filler * 3000, times=300)), limit)
     assert len(shown) <= max(limit, 0)
     assert bool(shown) == (limit > 1_500)
 

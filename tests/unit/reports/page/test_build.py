@@ -17,7 +17,8 @@ from tests.unit.reports.verdicts import VERDICTS
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.transcript import ToolCall
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.reports.page.build import Key, articles_on_page, files_beside, page
+from passgate.tasks.reports.page.build import articles_on_page, files_beside, page
+from passgate.tasks.reports.page.run import Key
 
 _NEVER_CLOSED = {"meta", "input", "br", "link"}
 
@@ -226,10 +227,21 @@ def test_a_trial_says_where_it_is_from_what_is_not_kept_and_how_it_was_graded() 
 
 
 def test_of_very_many_trials_those_that_failed_have_dots_first() -> None:
-    html, _ = rendered(a_view(a_run(a_task(k=200), "p" * 190 + "f" * 10)))
-    row = html.rpartition('<span class="dim">+170</span>')[0].rpartition("<tr")[2]
+    html, files = rendered(a_view(a_run(a_task(k=200), "p" * 190 + "f" * 10)))
+    row = html.rpartition(">+170</a>")[0].rpartition("<tr")[2]
     titles = re.findall(r'title="trial (\d+): (\w+)"', row)
     assert titles == [(str(n), "passed") for n in range(20)] + [(str(n), "failed") for n in range(190, 200)]
+    assert row.rpartition('href="')[2].startswith("report/trials-1.html#golden/say-yes/20")
+    assert 'id="golden/say-yes/189"' in files["report/trials-1.html"]
+
+
+def test_files_beside_the_page_link_to_each_other() -> None:
+    text = "a long answer " * 3000
+    task, pairs = a_run(a_task(k=40), "p" * 40)
+    _, files = rendered(a_view((task, [(trial, a_transcript(text)) for trial, _ in pairs])))
+    links = [re.findall(r'href="trials-(\d+)\.html"', html) for html in files.values()]
+    assert list(files) == [f"report/trials-{number}.html" for number in (1, 2, 3)]
+    assert links == [["2"], ["1", "3"], ["2"]]
 
 
 def test_confirming_trials_look_different_and_say_what_they_are() -> None:

@@ -26,7 +26,8 @@ from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.task import Budgets, EvalTask, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
-from passgate.tasks.reports.page.build import PAGE, Key, articles_on_page, files_beside, page
+from passgate.tasks.reports.page.build import PAGE, articles_on_page, files_beside, page
+from passgate.tasks.reports.page.run import Key
 
 
 def a_transcript(answer: str = "yes", *calls: ToolCall) -> Transcript:

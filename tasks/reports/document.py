@@ -1,0 +1,96 @@
+"""The parts of a document: what a report says, for every renderer.
+
+A bare `str` holds passgate's own words. A text from outside is a `Span`, which a renderer escapes and cuts.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Tone(StrEnum):
+    """What a text means to its reader; a renderer has a style for each."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    BAD = "bad"
+    OPEN = "open"
+    """Nobody knows yet, or somebody has to look."""
+
+
+class Kind(StrEnum):
+    """What a span is."""
+
+    TEXT = "text"
+    STRONG = "strong"
+    NAME = "name"
+    """A path, a task, a digest."""
+
+
+class Span(NamedTuple):
+    """A text from outside, or one that stands out."""
+
+    text: str
+    kind: Kind = Kind.TEXT
+    tone: Tone = Tone.PLAIN
+
+
+Words = tuple[str | Span, ...]
+
+
+def name(text: str) -> Span:
+    """Return a name from outside."""
+    return Span(text, Kind.NAME)
+
+
+def strong(text: str, tone: Tone = Tone.PLAIN) -> Span:
+    """Return a text that stands out."""
+    return Span(text, Kind.STRONG, tone)
+
+
+class Item(NamedTuple):
+    """One item of a list."""
+
+    words: Words
+    tone: Tone = Tone.PLAIN
+    is_decisive: bool = False
+    """Whether a renderer shows it before it shows any other item."""
+
+
+class Items(NamedTuple):
+    """A list, with the decisive items first."""
+
+    items: tuple[Item, ...]
+    most: int
+    """The number of items that a summary shows."""
+    most_on_screen: int
+
+    def more(self, shown: int) -> str:
+        """Return the words on the items after the first `shown`; empty if there are none."""
+        rest = self.items[shown:]
+        decisive = sum(item.is_decisive for item in rest)
+        kinds = f", {decisive} of them of graders, policy, agents or prices," if decisive else ""
+        return f"... and {len(rest)} more{kinds}" if rest else ""
+
+
+class Table(NamedTuple):
+    """A table whose first columns are texts and whose others are figures."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | Span, ...], ...]
+    texts: int = 1
+    """The number of columns with texts."""
+    note: str = ""
+
+
+class Commands(NamedTuple):
+    """The lines of shell commands."""
+
+    lines: tuple[str, ...]
+
+
+class Section(NamedTuple):
+    """A part of a document under a title."""
+
+    title: Words
+    blocks: tuple[Words | Items | Table | Commands, ...] = ()
+    tone: Tone = Tone.PLAIN
