@@ -23,15 +23,16 @@ _ADDRESSES: Final = ("http://", "https://")
 
 
 def agent_class(kind: AgentKind) -> type[Agent]:
-    """The class of a kind of agents."""
+    """Return the class of a kind of agents."""
     module, _, name = _CLASSES[kind].partition(".")
     found: type[Agent] = getattr(import_module(f"{__name__}.{module}"), name)
     return found
 
 
 def parse_agent(text: str) -> AgentSpec:
-    """The agent that `--agent` names; an address by itself is an `http` agent. Raises `UsageError` with the forms
-    there are.
+    """Return the agent that `--agent` names; an address by itself is an `http` agent.
+
+    Raises `UsageError` with the known forms.
     """
     if text.startswith(_ADDRESSES):
         return AgentSpec(kind=AgentKind.HTTP, target=text.strip())
@@ -40,14 +41,14 @@ def parse_agent(text: str) -> AgentSpec:
         raise UsageError(f"unknown agent {text!r}; known: {FORMS}")
     kind, target = AgentKind(name), after.strip()
     if not target and not KINDS[kind].stands_alone:
-        raise UsageError(f"the agent {text!r} says nothing after the colon; known: {FORMS}")
+        raise UsageError(f"the agent {text!r} lacks a value after the colon; known: {FORMS}")
     if target and not KINDS[kind].takes_target:
         raise UsageError(f"the agent {kind} takes nothing after a colon")
     return AgentSpec(kind=kind, target=target)
 
 
 def make_agent(spec: AgentSpec, suites_folder: Path) -> Agent:
-    """The agent itself, checked as far as is possible without running it; close it. Raises `UsageError`."""
+    """Return the agent, checked as far as possible without running it. Close it. Raises `UsageError`."""
     return agent_class(spec.kind).from_spec(spec, suites_folder)
 
 

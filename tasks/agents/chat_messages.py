@@ -24,7 +24,7 @@ _ADDRESSES: Final = ("data:", "http://", "https://")
 
 
 def request_base(model: str, tools: Sequence[Tool], output_schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What every request of a trial says beside its messages."""
+    """Return what every request of a trial holds beside its messages."""
     request: dict[str, Any] = {"model": model}
     if tools:
         functions = [
@@ -53,12 +53,12 @@ def _message(message: Message, number: int) -> Iterator[ChatMessage]:
 
 
 def tool_message(call_id: str, result: Any) -> ChatMessage:
-    """What came of a tool call."""
+    """Return the message that tells the result of a tool call."""
     return {"role": "tool", "tool_call_id": call_id, "content": as_text(result)}
 
 
 def reply_message(document: Mapping[str, Any]) -> ChatMessage:
-    """The message of a reply as the next request repeats it: with everything that the provider put into it."""
+    """Return the message of a reply as the next request repeats it, with everything that the provider added."""
     message: Mapping[str, Any] = document["choices"][0]["message"]
     said = {key: value for key, value in message.items() if value is not None}
     return {"content": None, **said, "role": "assistant"}
@@ -91,7 +91,7 @@ def _with_ids(calls: Sequence[MessageCall], own_id: str) -> dict[str, MessageCal
 
 
 def _answer(message: TaskMessage, waiting: dict[str, MessageCall], own_id: str) -> Iterator[ChatMessage]:
-    """What a tool has said, to the call that it names, else to the first one that waits for it."""
+    """Answer the call that a tool's message names, else the first one that waits for an answer."""
     by_name = [key for key, call in waiting.items() if call.tool == message.name]
     by_id = [key for key in waiting if key == message.tool_call_id]
     key = next(iter([*by_id, *by_name, *waiting]), None)
@@ -129,7 +129,7 @@ def _part(block: ContentBlock, files: Mapping[str, Path]) -> dict[str, Any]:
 
 
 def _image(name: str, files: Mapping[str, Path]) -> str:
-    """An image as a data URL, where it is not one or an address already."""
+    """Return an image as a data URL, unless it is one or an address already."""
     if name.startswith(_ADDRESSES):
         return name
     kind = _KINDS.get(Path(name).suffix.lower())
@@ -144,7 +144,7 @@ def _image(name: str, files: Mapping[str, Path]) -> str:
 
 
 def _beginning(file: Path | None) -> bytes | None:
-    """A little more of a file than an image may have; `None` when there is no regular file."""
+    """Return a little more of a file than an image may have; `None` if there is no regular file."""
     if file is None or file.is_symlink() or not file.is_file():
         return None
     try:

@@ -71,13 +71,13 @@ class CliAgent(Agent):
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
-        """Raises `UsageError` for a command that cannot be started."""
+        """Return the agent. Raises `UsageError` for a command that cannot be started."""
         places = Places.of(spec.cwd, suites_folder)
         return cls(read_command(spec.target, spec.files_format, places), places)
 
     @classmethod
     def describe(cls, spec: AgentSpec) -> Symptom:
-        """What the first word of the command stands for: nobody has checked lines for a shell."""
+        """Say what the first word of the command stands for: nobody has checked lines for a shell."""
         first = spec.target.split(maxsplit=1)[0]
         if not _PROGRAM.fullmatch(first):
             return super().describe(spec)
@@ -137,7 +137,7 @@ def _refuse_long_words(words: Sequence[str]) -> None:
 
 
 def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
-    """Write down what the agent is told, in a folder that no turn before had."""
+    """Write what the agent gets to files, in a folder that no turn before had."""
     folder = Path(tempfile.mkdtemp(prefix="turn-", dir=sandbox.scratch))
     files = {
         "prompt_file": folder / "prompt.txt",
@@ -165,7 +165,7 @@ def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
 
 
 def _files(attempt: Attempt, workspace: Path) -> tuple[Path, ...]:
-    """The files of `inputs.files` and those of the task's messages; images are not among them."""
+    """Return the files of `inputs.files` and those of the task's messages, without images."""
     listed = attempt.inputs.get("files")
     names = listed if isinstance(listed, list | tuple) else ()
     blocks = [block for message in attempt.messages for block in message.content if not isinstance(block, str)]

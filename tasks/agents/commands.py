@@ -60,11 +60,11 @@ class Words:
     words: tuple[str, ...]
 
     def fill(self, given: Given) -> list[str]:
-        """The words that are run."""
+        """Return the words to run."""
         return [_PLACEHOLDER.sub(lambda match: given.values[match[1]], word) for word in self.words]
 
     def answer(self, printed: str, given: Given) -> Transcript:
-        """The transcript of an agent that left none of passgate's shape. Raises `MeasurementError`."""
+        """Return the transcript of an agent that wrote none in passgate's shape. Raises `MeasurementError`."""
         return read_transcript(printed.strip())
 
 
@@ -97,7 +97,7 @@ Command = Words | AgentVLine
 
 
 def enclosing_repository(folder: Path) -> Path:
-    """The repository that a folder lies in; outside of one the folder itself."""
+    """Return the repository that a folder lies in; outside of one the folder itself."""
     return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), folder)
 
 
@@ -112,21 +112,21 @@ class Places:
 
     @classmethod
     def of(cls, cwd: str | None, suites_folder: Path | None = None) -> Self:
-        """The places of a command that starts in `cwd`, a folder relative to the repository.
+        """Return the places of a command that starts in `cwd`, a folder relative to the repository.
 
-        Raises `UsageError` when there is no such folder.
+        Raises `UsageError` if there is no such folder.
         """
         working_folder = Path.cwd()
         project = enclosing_repository(working_folder)
         start = None if cwd is None else project / cwd
         if start is not None and not start.is_dir():
-            raise UsageError(f"the agent's `cwd` is no folder: {start}; name one relative to {project}")
+            raise UsageError(f"the agent's `cwd` is not a folder: {start}; name one relative to {project}")
         sandboxes = tuple(sorted(suites_folder.glob(_SANDBOX_FILES))) if suites_folder else ()
         return cls(working_folder, project, start, sandboxes)
 
     def refuse_misplaced(self, text: str, words: Sequence[str]) -> None:
-        """Raise `UsageError` when a command names files of the repository by paths that start in the workspace, where
-        no sandbox puts such a file. The error holds the command with the right paths.
+        """Raise `UsageError` if a command names files of the repository by paths that start in the workspace, where no
+        sandbox puts such a file. The error holds the command with the right paths.
         """
         found: dict[str, str] = {}
         for word in filter(_is_relative_file_name, words):
@@ -149,7 +149,7 @@ class Places:
 
 
 def _is_relative_file_name(word: str) -> bool:
-    """Whether a word is plainly the path of a file: a bare one, as in `run`, may be anything."""
+    """Return whether a word is clearly the path of a file: a bare word, as in `run`, may be anything."""
     is_plain = word == word.strip() and not word.startswith(("-", "/", "~")) and "{" not in word
     return is_plain and ".." not in Path(word).parts and ("/" in word or bool(Path(word).suffix))
 
@@ -162,7 +162,7 @@ def _has(folder: Path, name: str) -> bool:
 
 
 def read_command(text: str, files_format: str, places: Places) -> Command:
-    """A command as it is written. Raises `UsageError` for one that cannot be started."""
+    """Parse a command. Raises `UsageError` for one that cannot be started."""
     names = {match[1] for match in _PLACEHOLDER.finditer(text)}
     is_agentv = any(name.isupper() for name in names)
     known = [*PLACEHOLDERS, *AGENTV_PLACEHOLDERS]
@@ -186,7 +186,9 @@ def read_command(text: str, files_format: str, places: Places) -> Command:
 
 
 def _refuse_missing(program: str, places: Places) -> None:
-    """A program of the machine or of the repository must be there; a relative path may come with the sandbox."""
+    """Raise `UsageError` for a missing program of the machine or the repository. A relative path may come with the
+    sandbox.
+    """
     place = program.replace("{project}", str(places.project))
     if "{" in place:
         return
@@ -245,10 +247,10 @@ class _Answer(BaseModel):
 
 
 def agentv_transcript(content: str) -> Transcript:
-    """A transcript from what an agent wrote. JSON without messages (`output`, `output_messages`) and without `text` is
-    the answer itself, as everything else is.
+    """Return a transcript from what an agent wrote for AgentV. JSON without messages (`output`, `output_messages`) and
+    without `text` is the answer itself, as everything else is.
 
-    An agent that reports an `error` has crashed. Raises `MeasurementError` for messages that are none.
+    An agent that reports an `error` has crashed. Raises `MeasurementError` for invalid messages.
     """
     try:
         document = read_json(content)

@@ -63,7 +63,7 @@ class ScriptedUser:
         self._says = says
 
     async def next(self, turns: Sequence[Turn]) -> Message | None:
-        """What the user says after these turns; `None` when the conversation is over."""
+        """Return what the user says after these turns; `None` if the conversation is over."""
         said = len(turns) - 1
         return Message(role="user", content=self._says[said]) if said < len(self._says) else None
 
@@ -77,7 +77,10 @@ class PlayedUser:
         self._max_turns = max_turns
 
     async def next(self, turns: Sequence[Turn]) -> Message | None:
-        """An agent that answers nothing has ended the conversation. Raises `MeasurementError` for an unusable reply."""
+        """Return what the user says after these turns; `None` if the conversation is over.
+
+        An agent that answers nothing ends it. Raises `MeasurementError` for an unusable reply.
+        """
         if len(turns) >= self._max_turns or not turns[-1].transcript.output.strip():
             return None
         reply = await self._judge.reply(player_request(self._persona, turns))
@@ -105,13 +108,12 @@ async def converse(
     seconds: float,
     grace: float = 5.0,
 ) -> TrialTranscript:
-    """Let the agent do its part of a trial; its transcript, with the seconds that the agent took, without those in
-    which its calls waited.
+    """Let the agent do its part of a trial. Return its transcript, with the seconds that the agent took, without those
+    in which its calls waited.
 
-    Its turns take at most `seconds` together; the time of a played user is not the agent's. Once the meter says that
-    the trial is over the agent has `grace` seconds more, then it is ended. `user` plays the user of a task that asks
-    for one. The error is that of the meter, else that of the agent or the user. Raises `MeasurementError` when nobody
-    can play the user.
+    Its turns take at most `seconds` together; the time of a played user does not count. Once the meter ends the trial,
+    the agent has `grace` seconds more, then it is stopped. `user` plays the user of a task that asks for one. The error
+    is that of the meter, else that of the agent or the user. Raises `MeasurementError` if nobody can play the user.
     """
     person = make_user(task, user) if agent.has_conversations else ScriptedUser(())
     context = _TrialContext(task, trial, sandbox, access, secrets.token_hex(16), agent.uses_workspace)
@@ -140,7 +142,7 @@ class _TrialContext:
     uses_workspace: bool
 
     def attempt(self, said: Message, turns: Sequence[Turn]) -> Attempt:
-        """The next turn as the agent is asked for it."""
+        """Return the next turn as the agent is asked for it."""
         return Attempt(
             task_id=self.task.task_id,
             test_id=self.task.own_id,
@@ -208,7 +210,7 @@ async def _one_turn(
 
 
 async def _watched(running: Coroutine[Any, Any, Transcript], limits: _Limits) -> Transcript | None:
-    """The agent's transcript; `None` when it had to be ended because the trial is over."""
+    """Return the agent's transcript; `None` if it had to be stopped because the trial is over."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(None) as limit:
@@ -229,7 +231,7 @@ async def _watched(running: Coroutine[Any, Any, Transcript], limits: _Limits) ->
 
 
 def all_messages(turns: Sequence[Turn]) -> tuple[Message, ...]:
-    """Both sides' messages in order, each once, whether or not the agent reports what it was told."""
+    """Return both sides' messages in order, each once, whether or not the agent reports its prompts."""
     messages: tuple[Message, ...] = ()
     for turn in turns:
         new = turn.transcript.messages
@@ -247,7 +249,7 @@ def all_messages(turns: Sequence[Turn]) -> tuple[Message, ...]:
 
 
 def whole_transcript(turns: Sequence[Turn]) -> Transcript:
-    """The transcript of the whole conversation: its output and end are those of the last turn."""
+    """Return the transcript of the whole conversation: its output and end are those of the last turn."""
     transcripts = [turn.transcript for turn in turns]
     # Where no turn says what it used for itself, the messages say it.
     says_usage = any(transcript.usage != Usage() for transcript in transcripts)
@@ -262,7 +264,7 @@ def whole_transcript(turns: Sequence[Turn]) -> Transcript:
 
 
 def make_user(task: EvalTask, judge: LlmJudge | None) -> User:
-    """Raises `MeasurementError` when nobody can play the user."""
+    """Return the user of a task. Raises `MeasurementError` if nobody can play it."""
     if task.user is None:
         return ScriptedUser(())
     if task.user.persona is None:
@@ -273,7 +275,7 @@ def make_user(task: EvalTask, judge: LlmJudge | None) -> User:
 
 
 def player_request(persona: str, turns: Sequence[Turn]) -> JudgeRequest:
-    """What the player is asked. The same persona and conversation give the same fingerprint.
+    """Return what the player is asked. The same persona and conversation have the same fingerprint.
 
     Raises `MeasurementError` for a conversation that is too long.
     """

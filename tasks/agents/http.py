@@ -71,10 +71,10 @@ class AgentEndpoint:
         self._uses_proxies = proxy_of(url) is not None
 
     async def ask(self, content: bytes, headers: Mapping[str, str], *, seconds: float) -> Reply:
-        """The reply to one request, in at most `seconds`.
+        """Return the reply to one request, in at most `seconds`.
 
-        Raises `TimeoutError` when the agent took longer or was silent for too long, `ReplyTooLargeError`, and
-        `MeasurementError` when it could not be reached or the connection broke.
+        Raises `TimeoutError` if the agent took longer or was silent for too long, `ReplyTooLargeError`, and
+        `MeasurementError` if it could not be reached or the connection broke.
         """
         deadline = time.monotonic() + seconds
         for attempt in range(1, self._retry_policy.attempts + 1):
@@ -93,7 +93,7 @@ class AgentEndpoint:
     async def _once(
         self, content: bytes, headers: Mapping[str, str], *, seconds: float
     ) -> Reply | httpx.TransportError:
-        """The reply, or why no connection came about."""
+        """Return the reply, or why there was no connection."""
         try:
             async with asyncio.timeout(seconds):
                 # A connection that takes half of the time is not the agent's slowness.
@@ -104,7 +104,7 @@ class AgentEndpoint:
         except httpx.ReadTimeout as error:
             raise TimeoutError(f"{self.url} was silent for {self._silence:g} s") from error
         except TimeoutError as error:
-            raise TimeoutError(f"{self.url} gave no answer in time") from error
+            raise TimeoutError(f"{self.url} did not answer in time") from error
         except httpx.HTTPError as error:
             self._breaker.record_failure(repr(error))
             why = f"{error!r}{via_proxy(self.url)}"
@@ -126,7 +126,7 @@ class AgentEndpoint:
             return Reply(response.status_code, bytes(body), dict(response.headers))
 
     def _pause(self, outcome: Reply | httpx.TransportError, attempt: int) -> float | None:
-        """Seconds until the request may be sent again; `None` when it may not."""
+        """Return the seconds until the request may be sent again; `None` if it may not."""
         if attempt == self._retry_policy.attempts:
             return None
         pause = self._retry_policy.pause(attempt, random.random())  # noqa: S311 - no secret
@@ -148,7 +148,7 @@ class HttpAgent(Agent):
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
-        """Raises `UsageError` for an address, a template or a header that cannot be used."""
+        """Return the agent. Raises `UsageError` for an address, a template or a header that cannot be used."""
         options = spec.http
         check_template(options.request, "http.request")
         if options.complete and options.tool_calls is None:
@@ -167,7 +167,7 @@ class HttpAgent(Agent):
 
     @classmethod
     async def probe(cls, spec: AgentSpec) -> list[Symptom]:
-        """Whether anything answers where the agent lives. What it answers to a GET is its own matter."""
+        """Find out whether anything answers at the agent's address. Any answer to a GET will do."""
         address = spec.target
         try:
             async with httpx.AsyncClient(timeout=PROBE_SECONDS) as client, client.stream("GET", address) as answer:
@@ -180,8 +180,8 @@ class HttpAgent(Agent):
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        """Raises `MeasurementError` when the endpoint cannot be reached, is overloaded or broken, or
-        does not let passgate in.
+        """Raise `MeasurementError` if the endpoint cannot be reached, is overloaded or broken, or does not let passgate
+        in.
         """
         values = placeholder_values(attempt, access)
         body = json.dumps(fill(self.options.request, values), default=str).encode()
@@ -204,7 +204,7 @@ class HttpAgent(Agent):
 
 
 def read_reply(content: bytes, options: HttpOptions) -> Transcript:
-    """One turn of the agent. Raises `ValueError`, which says what is wrong, for a reply of another shape."""
+    """Return one turn of the agent. Raises `ValueError`, which says what is wrong, for a reply of another shape."""
     document = read_json(content)
     output = at_path(document, options.output)
     if output is MISSING or output is None:
@@ -214,7 +214,7 @@ def read_reply(content: bytes, options: HttpOptions) -> Transcript:
     if listed is None or listed is MISSING:
         listed = []
     if not isinstance(listed, list):
-        raise ValueError(f"`{path}` is no list")  # noqa: TRY004 - the type of a document, not of an argument
+        raise ValueError(f"`{path}` is not a list")  # noqa: TRY004 - the type of a document, not of an argument
     calls = tuple(_call(item, f"{path}.{index}") for index, item in enumerate(listed))
     working = (Message(role="assistant", tool_calls=calls),) if calls else ()
     return Transcript(
@@ -227,7 +227,7 @@ def read_reply(content: bytes, options: HttpOptions) -> Transcript:
 
 def _call(item: Any, where: str) -> ToolCall:
     if not isinstance(item, dict):
-        raise ValueError(f"`{where}` is no object")  # noqa: TRY004
+        raise ValueError(f"`{where}` is not an object")  # noqa: TRY004
     arguments = item.get("arguments", item.get("input")) or {}
     call = {
         "tool": item.get("tool", item.get("name")),

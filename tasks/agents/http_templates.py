@@ -28,7 +28,7 @@ _IN_HEADER: Final = re.compile(r"(\$?)\{\{\s*([^{}]*?)\s*\}\}")
 
 
 def check_template(template: Any, where: str) -> None:
-    """Raises `UsageError` for a placeholder that is not known, anywhere in a JSON value."""
+    """Raise `UsageError` for an unknown placeholder anywhere in a JSON value."""
     if isinstance(template, Mapping):
         for key, value in template.items():
             check_template(value, f"{where}.{key}")
@@ -42,7 +42,7 @@ def check_template(template: Any, where: str) -> None:
 
 
 def check_name(name: str, where: str, known: Collection[str]) -> None:
-    """Raises `UsageError` for a placeholder that is not known."""
+    """Raise `UsageError` for an unknown placeholder."""
     if name not in known:
         close = get_close_matches(name, known, n=1)
         hint = f"; did you mean {{{{ {close[0]} }}}}?" if close else "."
@@ -50,10 +50,10 @@ def check_name(name: str, where: str, known: Collection[str]) -> None:
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """The template with every placeholder replaced.
+    """Return the template with every placeholder replaced.
 
-    A text that is one placeholder becomes its value; inside a longer text what is no text is written as JSON. Raises
-    `MeasurementError` for an input that the task does not have.
+    A text that is one placeholder becomes its value; inside a longer text, values that are not text are written as
+    JSON. Raises `MeasurementError` for an input that the task does not have.
     """
     if isinstance(template, Mapping):
         return {key: fill(value, values) for key, value in template.items()}
@@ -74,7 +74,7 @@ def _value(name: str, values: Mapping[str, Any]) -> Any:
 
 
 def placeholder_values(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
-    """What the placeholders stand for in one turn of a trial; a function gives its value when it is asked for."""
+    """Return the values of the placeholders in one turn; a function returns its value when it is called."""
     return {
         "prompt": attempt.prompt,
         # Images are read only for agents that ask for the messages.
@@ -91,7 +91,7 @@ def placeholder_values(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
 
 
 def _messages(attempt: Attempt) -> list[dict[str, Any]]:
-    """The whole conversation, with what the user says now."""
+    """Return the whole conversation, with the user's new message."""
     asked = task_chat(attempt.messages, attempt.files)
     before = attempt.history_since_messages if asked else attempt.history
     said = [{"role": message.role, "content": message.content} for message in before if message.content]
@@ -108,7 +108,7 @@ class HeaderTemplates:
 
     @classmethod
     def from_templates(cls, templates: Mapping[str, str]) -> Self:
-        """Raises `UsageError` for a variable that is not set, an unknown placeholder and what is no header."""
+        """Raise `UsageError` for a variable that is not set, an unknown placeholder and an invalid header."""
         variables: dict[str, str] = {}
         for name, template in templates.items():
             where = f"http.headers.{name}"
@@ -126,7 +126,7 @@ class HeaderTemplates:
         return cls(dict(templates), variables)
 
     def fill(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """The headers of one turn."""
+        """Return the headers of one turn."""
 
         def replaced(match: re.Match[str]) -> str:
             return self.variables[match[2]] if match[1] else str(values[match[2]])

@@ -67,7 +67,7 @@ class Attempt:
 
 
 def symptom(spec: AgentSpec, what: str, state: State, found: str, remedy: str = "") -> Symptom:
-    """What `doctor` says of one thing about an agent."""
+    """Return what `doctor` says of one thing about an agent."""
     return Symptom(subject=f"agent {spec}", what=what, state=state, found=found, remedy=remedy)
 
 
@@ -83,18 +83,18 @@ class Agent(Protocol):
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
-        """The agent, checked as far as is possible without running it. Raises `UsageError`."""
+        """Return the agent, checked as far as possible without running it. Raises `UsageError`."""
         return cls()
 
     @classmethod
     def describe(cls, spec: AgentSpec) -> Symptom:
-        """What `doctor` says of the agent itself, which can be made."""
+        """Return what `doctor` says of an agent that can be made."""
         found = f"{spec.kind}:{spec.target}" if spec.target else f"{spec.kind} needs nothing"
         return symptom(spec, spec.kind, State.OK, found)
 
     @classmethod
     async def probe(cls, spec: AgentSpec) -> list[Symptom]:
-        """What `doctor` finds out over the network, beside the endpoints of models. No model is called."""
+        """Find out what `doctor` says over the network, beside the endpoints of models. No model is called."""
         return []
 
     async def run(
@@ -102,8 +102,8 @@ class Agent(Protocol):
     ) -> Transcript:
         """Answer one turn of a trial in at most `seconds`.
 
-        Gives what happened in this turn. What the agent does wrong is in the transcript (`end`); raises
-        `MeasurementError` when it is not the agent's fault.
+        Returns what happened in this turn. What the agent does wrong is in the transcript (`end`); raises
+        `MeasurementError` if the agent is not at fault.
         """
 
     async def end_session(self, session: str) -> None:
@@ -116,9 +116,9 @@ class Agent(Protocol):
 
 
 def model_environment(environment: Mapping[str, str], access: ModelAccess) -> dict[str, str]:
-    """What an agent that has these variables needs beside or instead of them: empty where there is no meter.
+    """Return the variables that lead an agent with this environment to its models; empty without a meter.
 
-    The meter is on this machine, so a proxy that the variables name must not be asked for it.
+    The meter is on this machine, so no proxy of the environment may be asked for it.
     """
     if not access.variables:
         return {}

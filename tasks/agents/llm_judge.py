@@ -33,19 +33,19 @@ _CONTROL_TOKEN: Final = re.compile(
 
 
 def judge_model(policy: JudgePolicy) -> str:
-    """The model that is asked and paid for; empty without one."""
+    """Return the model that is asked and paid for; empty without one."""
     return os.environ.get("PASSGATE_JUDGE_MODEL") or policy.model or ""
 
 
 def judge_name(policy: JudgePolicy) -> str:
-    """What reports call the judge that is configured; empty without one."""
+    """Return the name of the configured judge in reports; empty without one."""
     return judge_model(policy) or (RecordedJudge.name if policy.recorded else "")
 
 
 def make_llm_judge(policy: JudgePolicy, suites_folder: Path) -> LlmJudge | None:
-    """The judge that is configured; `None` when there is none. Nothing is asked or connected yet.
+    """Return the configured judge; `None` without one. Nothing is asked or connected yet.
 
-    Raises `UsageError` for half a configuration, and for an address or a key that cannot be used.
+    Raises `UsageError` for half a configuration, and for an unusable address or key.
     """
     base_url = os.environ.get("PASSGATE_JUDGE_BASE_URL") or policy.base_url
     model = judge_model(policy)
@@ -63,7 +63,7 @@ class HttpJudge:
     """A chat model at `POST {base_url}/chat/completions`."""
 
     def __init__(self, upstream: Upstream, model: str, policy: JudgePolicy) -> None:
-        """The upstream is closed with the judge; `policy` says how often and how it is asked."""
+        """Take over the upstream, which is closed with the judge; `policy` says how often and how it is asked."""
         self._upstream = upstream
         self.name = model
         self.votes = policy.votes
@@ -72,7 +72,7 @@ class HttpJudge:
         self._refused = frozenset[str]()  # Keys of requests that the endpoint does not take
 
     async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """An endpoint that refuses a key of the request that can be left out, the schema of the reply or the
+        """Ask the model. An endpoint that refuses an optional key of the request, the schema of the reply or the
         temperature, is asked once more without it, and never again with it.
         """
         left_out = set(self._refused)
@@ -97,7 +97,7 @@ class HttpJudge:
         await self._upstream.close()
 
     def _optional(self, request: JudgeRequest) -> dict[str, Any]:
-        """The keys of a request that an endpoint may not know, in the order in which they are left out."""
+        """Return the keys of a request that an endpoint may not know, in the order in which they are left out."""
         form = {"name": "reply", "strict": True, "schema": request.reply_schema}
         keys = {
             "response_format": request.reply_schema and {"type": "json_schema", "json_schema": form},
@@ -113,7 +113,7 @@ class HttpJudge:
 
 
 def disarm(text: str) -> str:
-    """A text that no chat template reads as more than a text: a blank stands in every control token."""
+    """Return a text that no chat template reads as more than text: with a blank in every control token."""
     return _CONTROL_TOKEN.sub(lambda match: f"{match[0]} ", text)
 
 
@@ -133,7 +133,7 @@ class RecordedJudge:
 
     @classmethod
     def from_folder(cls, folder: Path) -> "RecordedJudge":
-        """Every `replies:` entry of the folder's YAML files. Raises `UsageError` for a file of another shape."""
+        """Read every `replies:` entry of the folder's YAML files. Raises `UsageError` for an invalid file."""
         replies: dict[str, str] = {}
         for file in sorted(folder.glob("*.yaml")):
             try:
@@ -154,4 +154,4 @@ class RecordedJudge:
         return JudgeReply(text=self._replies[request.fingerprint], usage=usage)
 
     async def close(self) -> None:
-        """See `Judge.close`."""
+        """Do nothing."""

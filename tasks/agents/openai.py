@@ -52,7 +52,7 @@ class OpenAiAgent(Agent):
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
-        """Raises `UsageError` without a model, and for a parameter that passgate sets itself."""
+        """Return the agent. Raises `UsageError` without a model, and for a parameter that passgate sets itself."""
         if not spec.target:
             raise UsageError("the agent openai needs a model: openai:MODEL")
         for key in OWN_KEYS:
@@ -63,7 +63,7 @@ class OpenAiAgent(Agent):
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        """A refusal of the meter ends the turn: the meter knows what it means for the trial."""
+        """Run the loop. A refusal of the meter ends the turn: the meter knows what it means for the trial."""
         toolbox = make_toolbox(task, sandbox, self._suites_folder, attempt.history)
         opening = make_opening(self._spec.completion.system, attempt)
         request = request_base(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
@@ -86,7 +86,7 @@ class _Turn:
         self.steps: list[Message] = []
 
     async def within(self, seconds: float, access: ModelAccess) -> tuple[EndReason, str]:
-        """Go on to the end or until the time is up; how it ended."""
+        """Run to the end or until the time is up. Return how the turn ended."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._loop(access)
@@ -164,7 +164,7 @@ class Opening:
 
 
 def make_opening(system: str | None, attempt: Attempt) -> Opening:
-    """The system message, once and first, and what the user says; `system` is what the agent itself wants to be said.
+    """Return the system message, once and first, and what the user says; `system` is the agent's own.
 
     Raises `MeasurementError` for an image that cannot be sent.
     """

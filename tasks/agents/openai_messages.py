@@ -24,10 +24,10 @@ def has_api_messages(messages: object) -> bool:
 
 
 def transcript_messages(messages: Sequence[Any]) -> list[Any]:
-    """Return the messages of a transcript, where the answer of a tool is the result of the call that it names.
+    """Return the messages of a transcript, in which the answer of a tool is the result of the call that it names.
 
-    What is no message stays as it is, for the reader of transcripts to refuse. Raise `ValueError` for an answer to no
-    call, and for a call of no tool.
+    What is not a message stays as it is, for the reader of transcripts to refuse. Raises `ValueError` for an answer to
+    no call, and for a call of no tool.
     """
     made: list[Any] = []
     waiting: dict[str, dict[str, Any]] = {}
@@ -76,7 +76,7 @@ def _call(call: Document) -> dict[str, Any]:
 
 
 def _answers(message: Document) -> Iterator[tuple[str, Any, bool | None]]:
-    """The calls that a message answers, each with its result and whether that is an error, where it says so."""
+    """Yield the calls that a message answers, each with its result and whether that is an error, if known."""
     if message["role"] in _ANSWERS:
         yield str(message.get("tool_call_id") or message.get("name")), _text(message.get("content")), None
     for block in _blocks(message):
@@ -90,7 +90,7 @@ def _blocks(message: Document) -> list[Document]:
 
 
 def _text(content: Any) -> Any:
-    """The text of a content: a text, nothing, or blocks of which some are texts."""
+    """Return the text of a content, which is a text, nothing, or blocks of which some are texts."""
     if not isinstance(content, list):
         return "" if content is None else content
     parts = [block.get(key) for block in _blocks({"content": content}) for key in _TEXTS]

@@ -106,7 +106,7 @@ def _asked(task: EvalTask) -> Message:
 
 
 def _said(messages: Sequence[TaskMessage]) -> tuple[Message, ...]:
-    """The messages of a transcript, where what a tool says is the result of its call."""
+    """Return the messages of a transcript, in which what a tool says is the result of its call."""
     said = []
     for number, message in enumerate(messages, start=1):
         if message.role != "tool":
@@ -117,7 +117,7 @@ def _said(messages: Sequence[TaskMessage]) -> tuple[Message, ...]:
 
 
 def _made(call: MessageCall, position: int, answers: Sequence[TaskMessage]) -> ToolCall:
-    """An expected call as one that was made; `answers` are what tools say after its message."""
+    """Return an expected call as a call of a transcript; `answers` are what tools say after its message."""
     named = [answer for answer in answers if call.id and answer.tool_call_id == call.id]
     text = next((answer.text for answer in named or answers[position : position + 1]), None)
     duration = call.duration_ms if call.duration_ms is not None and call.duration_ms >= 0 else None

@@ -27,16 +27,16 @@ class ReplayAgent(Agent):
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
-        """Raises `UsageError` for a folder that is not there."""
+        """Return the agent. Raises `UsageError` if the folder does not exist."""
         target = spec.target
         if target and not Path(target).is_dir():
-            raise UsageError(f"the agent replay:{target} needs a folder of transcripts, and {target} is none")
+            raise UsageError(f"the agent replay:{target} needs a folder of transcripts, and {target} is not a folder")
         return cls(Path(target).absolute() if target else None, suites_folder)
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        """Raises `MeasurementError` when there is no recording that can be played."""
+        """Play the recording. Raises `MeasurementError` if there is none that can be played."""
         if self.folder is not None:
             played = _from_folder(self.folder, attempt)
         elif task.replay is not None:

@@ -28,11 +28,11 @@ class Starts:
         self._unpriced: list[str] = []
 
     def resume(self, before: Iterable[FinishedTrial]) -> None:
-        """The run has these trials already; those of other runs say nothing of this machine."""
+        """Take in the trials that the run has already; those of other runs say nothing of this machine."""
         self._started = _one_has_started(one for one in before if not one.trial.reused_from)
 
     def add(self, finished: FinishedTrial) -> None:
-        """A trial has finished. Raises `UsageError` when enough of them show that the agent cannot be run."""
+        """Take in a finished trial. Raises `UsageError` once enough trials show that the agent cannot be run."""
         failures = (finished.transcript.detail,) if finished.has_not_started else ()
         self._add(failures, started=finished.trial.status in MEASURED and not failures)
         if len(self._failures) >= ENOUGH:
@@ -40,7 +40,7 @@ class Starts:
         self._refuse_without_price([finished.trial])
 
     def add_outcome(self, outcome: BatchOutcome) -> None:
-        """A batch has ended, maybe in another process. Raises `UsageError` as `add` does for want of a price."""
+        """Take in a batch, maybe of another process. Raises `UsageError` once enough trials lack a price."""
         measured = sum(trial.status in MEASURED for trial in outcome.trials)
         self._add(outcome.not_started, started=measured > len(outcome.not_started))
         self._refuse_without_price(outcome.trials)
@@ -55,7 +55,7 @@ class Starts:
             raise UsageError(f"{self._unpriced[0]}; the run stops after {ENOUGH} such trials")
 
     def refuse_wrong_command(self) -> None:
-        """Raise `UsageError` when no trial could be started; nothing where there was none."""
+        """Raise `UsageError` if no trial could be started; return if there was none."""
         if self._failures and not self._started:
             count = len(self._failures)
             trials = f"any of {count} trials" if count > 1 else "the one trial"

@@ -87,9 +87,7 @@ class SandboxTools:
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """What comes of a call; what goes wrong with it is an outcome too. Raises `MeasurementError` when the sandbox
-        is broken.
-        """
+        """Return what comes of a call, errors included. Raises `MeasurementError` if the sandbox is broken."""
         known = self._tools.get(tool)
         if known is None:
             return ToolOutcome(
@@ -165,7 +163,7 @@ def _outcome(tool: Tool, result: ProcessResult) -> ToolOutcome:
 
 
 def read_recording(replay: Replay, suites_folder: Path) -> Transcript:
-    """The recording that a task names. Raises `MeasurementError` when it cannot be read."""
+    """Return the recording that a task names. Raises `MeasurementError` if it cannot be read."""
     recording = read_transcript_file(suites_folder / replay.transcript)
     if recording is None:
         raise MeasurementError(f"no recorded transcript {replay.transcript} in the suites folder")
@@ -195,7 +193,7 @@ class RecordedTools:
         return ToolOutcome(recorded.result, bool(recorded.is_error))
 
     def take(self, tool: str, arguments: Mapping[str, Any]) -> ToolCall | None:
-        """The recorded call that agrees with this one, which is used up by it; `None` for an unexpected call."""
+        """Use up and return the recorded call that agrees with this one; `None` for an unexpected call."""
         actual = ToolCall(tool=tool, arguments=dict(arguments))
         candidates = [] if self._differs else self._left[: 1 if self._match == "strict" else None]
         for number, recorded in enumerate(candidates):
@@ -237,7 +235,7 @@ Toolbox = SandboxTools | RecordedTools
 def make_toolbox(
     task: EvalTask, sandbox: AgentSandbox, suites_folder: Path, history: Sequence[Message] = ()
 ) -> Toolbox:
-    """The recording of the task where it has one, which goes on after the calls of `history`; else its own tools.
+    """Return the recording of the task, which continues after the calls of `history`; without one its own tools.
 
     Raises `MeasurementError` for a recording that cannot be read.
     """
@@ -248,10 +246,10 @@ def make_toolbox(
 
 
 def side_by_side(rows: Sequence[Row]) -> str:
-    """A line per row, numbered from 1, with a `!` where expected and actual differ.
+    """Return a line per row, numbered from 1, with a `!` where expected and actual differ.
 
-    Long calls are cut, where they differ around the first difference; of many rows those around the first difference
-    are shown.
+    Long calls are cut, around the first difference if they differ; of many rows those around the first difference are
+    shown.
     """
     first = next((index for index, (_, _, agree) in enumerate(rows) if not agree), 0)
     start = max(0, first - _ROWS_BEFORE_DIFFERENCE)

@@ -27,7 +27,7 @@ _MISSING_KEY: Final = re.compile(
 
 
 def read_transcript_file(file: Path) -> Transcript | None:
-    """The transcript of a file; `None` when there is no file. Raises `MeasurementError` for one that is unusable."""
+    """Return the transcript of a file; `None` if there is no file. Raises `MeasurementError` for an unusable one."""
     content = read_agent_file(file)
     if content is None:
         return None
@@ -46,7 +46,9 @@ def refuse_endless(content: str | bytes) -> None:
 
 
 def read_agent_file(file: Path) -> bytes | None:
-    """What an agent wrote to a file; `None` when there is no regular file. Raises `MeasurementError` for too much."""
+    """Return what an agent wrote to a file; `None` if there is no regular file. Raises `MeasurementError` for a large
+    one.
+    """
     if file.is_symlink() or not file.is_file():
         return None
     try:
@@ -60,7 +62,7 @@ def read_agent_file(file: Path) -> bytes | None:
 
 
 def read_transcript(value: Any) -> Transcript:
-    """A transcript from what an agent gave: a `Transcript`, its JSON, or the answer as text.
+    """Return a transcript from what an agent returned: a `Transcript`, its JSON, or the answer as text.
 
     Raises `MeasurementError` for anything else, and for a transcript that cannot be recorded.
     """
@@ -72,7 +74,7 @@ def read_transcript(value: Any) -> Transcript:
     if isinstance(value, list) and value and all(isinstance(one, dict) and "role" in one for one in value):
         value = {"messages": value}
     if not isinstance(value, dict):
-        raise MeasurementError(f"the agent gave {type(value).__name__}, not a text or a transcript")
+        raise MeasurementError(f"the agent returned {type(value).__name__}, not a text or a transcript")
     try:
         if has_api_messages(value.get("messages")):
             value = {**value, "messages": transcript_messages(value["messages"])}
@@ -89,7 +91,7 @@ def read_transcript(value: Any) -> Transcript:
 
 
 def _recordable(transcript: Transcript) -> Transcript:
-    """The same transcript, once it is sure that JSON can hold it: no half characters, no endless nesting."""
+    """Return the same transcript, checked to be JSON: no half characters, no endless nesting."""
     try:
         # The journal nests it deeper.
         from_json(f"[[{transcript.model_dump_json()}]]")
@@ -99,15 +101,15 @@ def _recordable(transcript: Transcript) -> Transcript:
 
 
 def no_answer(end: EndReason, detail: str = "", said: tuple[Message, ...] = ()) -> Transcript:
-    """The transcript of a turn that gave no answer; `said` is what is known of it all the same."""
+    """Return the transcript of a turn without an answer; `said` is what is known of it."""
     return Transcript(messages=said, complete=False, end=end, detail=detail)
 
 
 def read_json(content: str | bytes) -> Any:
-    """The value of a JSON document.
+    """Return the value of a JSON document.
 
-    Raises `ValueError` when there is none, and when it holds what could not be written down again: NaN and numbers
-    without a value, half characters, endless nesting.
+    Raises `ValueError` if there is none, and if it holds what could not be written again: NaN and numbers without a
+    value, half characters, endless nesting.
     """
     refuse_endless(content)
     value = from_json(content, allow_inf_nan=False)
@@ -116,25 +118,25 @@ def read_json(content: str | bytes) -> Any:
 
 
 def excerpt(content: str | bytes) -> str:
-    """The beginning of a text, for the detail of a transcript."""
+    """Return the beginning of a text, for the detail of a transcript."""
     text = content if isinstance(content, str) else content[: LONGEST_DETAIL * 4].decode("utf-8", "replace")
     return sendable(text).strip()[:LONGEST_DETAIL]
 
 
 def sendable(text: str) -> str:
-    """A text without halves of surrogate pairs, which can be neither sent nor written down."""
+    """Replace the halves of surrogate pairs in a text, which can be neither sent nor written."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def first_problem(error: ValidationError) -> str:
-    """What is wrong with a document that is not as a model wants it: the first place and why."""
+    """Return the first place at which a document does not fit its model, and why."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg']}"
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, anything else as JSON."""
+    """Return a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

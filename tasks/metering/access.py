@@ -21,7 +21,7 @@ class TrialTranscript:
     error: MeasurementError | None = None  # Why it could not be measured
 
     def result(self) -> Transcript:
-        """The transcript of a trial that could be measured. Raises the error."""
+        """Return the transcript of a trial that could be measured. Raises the error of one that could not."""
         if self.error is not None:
             raise self.error
         return self.transcript
@@ -67,7 +67,7 @@ class ModelAccess(Protocol):
         """How long calls waited for a turn, for another attempt or for money: time that is not the agent's."""
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
-        """The transcript of the trial: what the meter saw, completed by what the agent reports.
+        """Return the transcript of the trial: what the meter saw, completed by what the agent reports.
 
         It has an error when the provider, a missing price or the run's cost cap kept the agent from working.
         """

@@ -27,7 +27,7 @@ class ChargedLlmJudge:
         return self._judge.votes
 
     async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """See `LlmJudge.reply`. Raises `CostCapError` when there is no money left to ask."""
+        """Ask the judge and pay for it. Raises `CostCapError` if there is no money left."""
         reply = await (self._judge.reply(request) if self._cost_cap is None else self._bought(request, self._cost_cap))
         self.paid += reply.usage.cost_usd or 0.0
         return reply

@@ -26,16 +26,16 @@ class Account:
         return None if self.limit is None else self.limit - self.used - self.reserved
 
     def can_pay(self, least: float) -> bool:
-        """Whether a call that uses at least this can still fit, once the calls in flight have ended without use."""
+        """Return whether a call that uses at least this still fits, once calls in flight have ended without use."""
         return self.limit is None or self.used + least <= self.limit * (1 + _ROUNDING)
 
     def has_room(self, amount: float) -> bool:
-        """Whether an amount fits beside what is reserved. A call that is alone has room: what it is given is cut."""
+        """Return whether an amount fits beside what is reserved. A single call has room: its reservation is cut."""
         free = self.free
         return free is None or not self.in_flight or amount <= free + (self.limit or 0.0) * _ROUNDING
 
     def reserve(self, amount: float) -> float:
-        """Reserve for one call; gives how much, which is less than asked for where less is free."""
+        """Reserve for one call. Return how much, which is less than asked for if less is free."""
         free = self.free
         taken = amount if free is None else max(0.0, min(amount, free))
         self.reserved += taken
@@ -43,7 +43,7 @@ class Account:
         return taken
 
     def settle(self, reserved: float, used: float) -> None:
-        """The call has ended and used this, which may be 0 and may be more than was reserved."""
+        """End a call that used this, which may be 0 and may be more than was reserved."""
         self.in_flight -= 1
         self.reserved = self.reserved - reserved if self.in_flight else 0.0
         self.used += used
@@ -57,8 +57,8 @@ class AdmissionQueue:
         self._change = asyncio.Event()
 
     async def admit(self, admit: Callable[[], Found | None]) -> Found:
-        """What `admit` gives. While it gives `None` the call waits, and all that ask after it; what it raises ends the
-        wait.
+        """Return what `admit` returns. While that is `None` the call waits, and all that ask after it; what it raises
+        ends the wait.
         """
         async with self._turn:
             while (found := admit()) is None:
@@ -66,7 +66,7 @@ class AdmissionQueue:
             return found
 
     def notify(self) -> None:
-        """Something has ended: whoever waits looks again."""
+        """Let waiting calls look again, because something has ended."""
         self._change.set()
         self._change.clear()
 
@@ -117,12 +117,12 @@ class CostCap:
         return self._paid / self._calls if self._calls else 0.0
 
     async def reserve(self, at_least: float, at_most: float) -> Reservation | None:
-        """Put money aside for a call, once there is room for it; `None` when there is not enough."""
+        """Put money aside for a call, once there is room for it. Return `None` if there is not enough."""
         found: Reservation | Spent = await self._queue.admit(partial(self.reserve_now, at_least, at_most))
         return None if isinstance(found, Spent) else found
 
     def reserve_now(self, at_least: float, at_most: float) -> Reservation | Spent | None:
-        """As `reserve`; `None` where the call has to wait for others to end."""
+        """Do as `reserve`, but return `None` if the call has to wait for others to end."""
         expected = max(at_least, self.call_cost)
         if self.exhausted or not self._account.can_pay(expected):
             self.exhausted = True
@@ -133,7 +133,7 @@ class CostCap:
         return Reservation(self._account.reserve(amount), expected)
 
     def settle(self, reservation: Reservation, cost: float | None) -> float:
-        """A call is over; gives what it is taken to have cost, which without a known cost is what was expected."""
+        """End a call. Return its cost; without a known cost, what was expected."""
         paid = reservation.expected if cost is None else cost
         self._paid += paid
         self._calls += 1
@@ -144,13 +144,13 @@ class CostCap:
         return paid
 
     def give_back(self, part: float) -> float:
-        """Lower the limit by a part, from 0 to 1, of what is free; gives how much that is. Without a cap it is 0."""
+        """Lower the limit by a part, from 0 to 1, of what is free. Return by how much. Without a cap it is 0."""
         amount = max(0.0, (self._account.free or 0.0) * part)
         if self._account.limit is not None:
             self._account.limit -= amount
         return amount
 
     def release(self, reservation: Reservation) -> None:
-        """A call was not made after all."""
+        """Cancel a call that was not made."""
         self._account.settle(reservation.amount, 0.0)
         self._queue.notify()

@@ -23,19 +23,21 @@ class Sizes:
     longest_reply: int = 0  # In tokens
 
     def after(self, characters: int, usage: Usage) -> "Sizes":
-        """With one more call that was answered."""
+        """Return the sizes after one more answered call."""
         if usage.tokens_in is None or usage.tokens_out is None:
             return self
         return Sizes(characters, usage.tokens_in, max(self.longest_reply, usage.tokens_out))
 
     def least_in(self, characters: int) -> int:
-        """The fewest tokens that a request of so many characters has: one that has grown has those of before."""
+        """Return the fewest tokens that a request of so many characters has: one that grew has at least those of
+        before.
+        """
         before = self.tokens_in if characters >= self.characters else 0
         per_token = max(CHARACTERS_PER_TOKEN, self.characters / self.tokens_in if self.tokens_in else 0.0)
         return max(before, int(characters / per_token))
 
     def likely_in(self, characters: int) -> int:
-        """A number of tokens that a request of so many characters rarely exceeds: one for each new character."""
+        """Return a number of tokens that a request of so many characters rarely exceeds: one for each new character."""
         if not self.characters:
             return characters + UNSEEN_TOKENS
         if characters < self.characters:
@@ -53,7 +55,7 @@ class Estimate:
 
     @classmethod
     def of(cls, characters: int, max_tokens_out: int | None, sizes: Sizes) -> "Estimate":
-        """Of a request with so many characters, whose reply may have `max_tokens_out` tokens."""
+        """Return the estimate of a request with so many characters, whose reply may have `max_tokens_out` tokens."""
         least = sizes.least_in(characters)
         out = max(UNLIMITED_REPLY, sizes.longest_reply) if max_tokens_out is None else max_tokens_out
         return cls(least, max(least, sizes.likely_in(characters)), out)
@@ -63,11 +65,11 @@ class Estimate:
         return self.likely_in + self.out
 
     def least_cost(self, price: Price | None) -> float:
-        """US dollars of the input alone, as if all of it came from the provider's cache; 0 without a price."""
+        """Return the US dollars of the input alone, all of it from the provider's cache; 0 without a price."""
         usage = Usage(tokens_in=self.least_in, tokens_cached=self.least_in, tokens_out=0)
         return (price.cost(usage) or 0.0) if price else 0.0
 
     def cost(self, price: Price | None) -> float:
-        """US dollars of the whole call; 0 without a price."""
+        """Return the US dollars of the whole call; 0 without a price."""
         usage = Usage(tokens_in=self.likely_in, tokens_out=self.out)
         return (price.cost(usage) or 0.0) if price else 0.0

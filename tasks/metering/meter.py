@@ -53,7 +53,7 @@ class Meter:
 
     @contextmanager
     def trial(self, budgets: Budgets, forbidden: Forbidden) -> Iterator[TrialMeter]:
-        """The meter of one trial. With the trial its addresses are gone."""
+        """Open the meter of one trial. Its addresses end with the context."""
         ledger = Ledger(budgets, self._price_of, self._cost_cap, needs_price=self._needs_price)
         token = ""
         if self.bridge is None:
@@ -92,10 +92,10 @@ async def open_meter(
     environment: Mapping[str, str] = os.environ,
     retry_policy: RetryPolicy = RETRY_POLICY,
 ) -> AsyncIterator[Meter]:
-    """A meter for agents of this process while the context lasts, on the event loop that it is opened on.
+    """Open a meter for agents of this process while the context lasts, on the running event loop.
 
-    `needs_price` says what makes an unknown price an error for every task. Raises `UsageError` for an endpoint that
-    cannot be used.
+    `needs_price` says what makes an unknown price an error for every task. Raises `UsageError` for an unusable
+    endpoint.
     """
     endpoints = resolve_endpoints(spec.upstreams, environment)
     async with AsyncExitStack() as stack:

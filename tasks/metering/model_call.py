@@ -57,13 +57,13 @@ class AdmittedRequest:
 
 
 async def complete(route: Route, content: bytes, headers: Mapping[str, str]) -> ModelAnswer:
-    """Answer a request for a whole reply, with `headers` those of whoever asks."""
+    """Answer a request for a whole reply; `headers` are those of the caller."""
     admitted = await admit(route, content)
     return admitted if isinstance(admitted, ModelAnswer) else await whole_reply(route, admitted, headers)
 
 
 async def admit(route: Route, content: bytes) -> AdmittedRequest | ModelAnswer:
-    """Let a call pass once there is room for it; where it cannot, what the agent is answered."""
+    """Admit a call once there is room for it. Return the answer for the agent if it cannot be admitted."""
     try:
         body = parse_object(content)
         asked = route.api.read_request(body)
@@ -87,7 +87,7 @@ async def admit(route: Route, content: bytes) -> AdmittedRequest | ModelAnswer:
 
 
 async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[str, str]) -> ModelAnswer:
-    """The reply to a call that is not streamed, without the tool calls that the trial may not make."""
+    """Return the reply to a call that is not streamed, without the tool calls that the trial may not make."""
     call = admitted.call
     try:
         answer = await route.upstream.send(
@@ -109,7 +109,7 @@ async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[
 
 
 def refuse_unreadable(route: Route, error: ApiFormatError) -> ModelAnswer:
-    """What an agent is told whose request cannot be read."""
+    """Return the answer to a request that cannot be read."""
     route.trial.was_asked = True
     if isinstance(error, UnknownEncodingError):
         route.trial.ledger.unanswered(MeasurementError(str(error)))
@@ -120,9 +120,7 @@ def refuse_unreadable(route: Route, error: ApiFormatError) -> ModelAnswer:
 
 
 def answer_failure(route: Route, admitted: AdmittedRequest, error: UpstreamError | ApiFormatError) -> ModelAnswer:
-    """What the agent is told when the provider does not answer, with an error inside a reply, or with something that
-    cannot be read.
-    """
+    """Return the answer to a call whose provider is unavailable, or replies with an error or something unreadable."""
     if isinstance(error, ReplyError):
         message = broken_reply(route, admitted, error)
         if error.refusal.blames_request(admitted.text):
@@ -139,7 +137,7 @@ def answer_failure(route: Route, admitted: AdmittedRequest, error: UpstreamError
 
 
 def refused_by_provider(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> None:
-    """Note that a provider has refused a call; what it says tells whether that is the agent's fault."""
+    """Record that a provider refused a call, and whether that is the agent's fault."""
     if refusal.status == _UNAUTHORISED and route.upstream.missing_key:
         admitted.call.fail(MeasurementError(f"{route.upstream.missing_key} is not set"))
         return
@@ -148,13 +146,13 @@ def refused_by_provider(route: Route, admitted: AdmittedRequest, refusal: Refusa
 
 
 def note_refusal(call: MeteredCall, upstream: Upstream, refusal: Refusal, *, is_the_agents: bool) -> None:
-    """Note that a provider has refused a call, and whether that is the agent's fault."""
+    """Record that a provider refused a call; the caller says whether that is the agent's fault."""
     what = f"{upstream.name} answered {refusal.status}: "
     call.fail(f"{what}{refusal.text}" if is_the_agents else MeasurementError(raw(what, quote(refusal.text, _EXCERPT))))
 
 
 def broken_reply(route: Route, admitted: AdmittedRequest, error: ReplyError) -> str:
-    """Note that a reply holds an error; gives what the agent is told."""
+    """Record that a reply holds an error. Return the message for the agent."""
     message = f"{route.upstream.name} answered with an error in its reply: {error}"
     if _is_the_agents_doing(route, admitted, error.refusal):
         admitted.call.fail(message)
@@ -165,8 +163,8 @@ def broken_reply(route: Route, admitted: AdmittedRequest, error: ReplyError) -> 
 
 
 def _is_the_agents_doing(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> bool:
-    """Whether the agent's own request provokes a refusal, and not the account, a filter, a key that passgate changed, a
-    model that the user names, or an address that is wrong for every request.
+    """Return whether the agent's own request provokes a refusal, and not the account, a filter, a key that passgate
+    changed, a model that the user names, or an address that is wrong for every request.
     """
     if not refusal.blames_request(admitted.text) or refusal.names(admitted.changed - {"model"}):
         return False
@@ -176,26 +174,26 @@ def _is_the_agents_doing(route: Route, admitted: AdmittedRequest, refusal: Refus
 
 
 def error_answer(api: Api | None, status: int, code: str, message: str) -> ModelAnswer:
-    """An error of the meter's own, which no client library tries again.
+    """Return an error of the meter's own, which no client library retries.
 
-    Without an API it has the shape that OpenAI's and Anthropic's client libraries both find a message in.
+    Without an API it has a shape in which OpenAI's and Anthropic's client libraries both find a message.
     """
     anyones = {"type": "error", "error": {"type": code, "code": code, "message": message}}
     return ModelAnswer(status, json_bytes(api.error_body(status, code, message) if api else anyones), _OWN_HEADERS)
 
 
 def passed_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Of a provider's headers those that the agent gets."""
+    """Return those of a provider's headers that the agent gets."""
     return {name: headers[name] for name in _PASSED_HEADERS if name in headers}
 
 
 def json_bytes(document: Mapping[str, Any]) -> bytes:
-    """JSON in which whatever JSON may hold stays as it was: numbers of any size, halves of characters."""
+    """Return JSON that keeps everything JSON may hold: numbers of any size, halves of characters."""
     return json.dumps(document, separators=(",", ":")).encode("ascii")
 
 
 def parse_object(content: bytes) -> dict[str, Any]:
-    """The JSON object of a body. Raises `ApiFormatError`."""
+    """Parse the JSON object of a body. Raises `ApiFormatError`."""
     try:
         body = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -67,12 +67,12 @@ async def relay(request: Request, route: Route) -> Response:
 
 
 def response_of(answer: ModelAnswer) -> Response:
-    """An answer as the server gives it."""
+    """Return an answer as the server sends it."""
     return Response(answer.content, answer.status, dict(answer.headers))
 
 
 async def _streamed(route: Route, admitted: AdmittedRequest, headers: Mapping[str, str]) -> Response:
-    """The reply as it comes. A task of its own takes it from the provider to its end, also when the agent leaves."""
+    """Return the reply as it comes. A task reads it from the provider to its end, even if the agent leaves."""
     first: asyncio.Future[Response | StreamedReply] = asyncio.get_running_loop().create_future()
     outlet, call = Outlet(), admitted.call
 
@@ -131,7 +131,7 @@ class Outlet:
         self._queue.put_nowait(None)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """What the agent gets."""
+        """Yield what the agent gets."""
         try:
             while (piece := await self._queue.get()) is not None:
                 self._room.release()
@@ -268,7 +268,7 @@ def _plain(answer: ProviderReply) -> Response:
 
 
 async def _read_body(request: Request) -> bytes:
-    """The body of a request as it was before it was packed. Raises `ApiFormatError`."""
+    """Read the body of a request and unpack it. Raises `ApiFormatError`."""
     parts = bytearray()
     async for part in request.stream():
         parts += part
@@ -278,7 +278,9 @@ async def _read_body(request: Request) -> bytes:
 
 
 def _sent_headers(request: Request) -> dict[str, str]:
-    """The agent's headers for the provider, which gets the body unpack. What was sent twice is one list."""
+    """Return the agent's headers for the provider, which gets the body unpacked. A header that was sent twice is one
+    list.
+    """
     headers: dict[str, str] = {}
     for name, value in request.headers.items():
         if name != "content-encoding":

@@ -152,6 +152,6 @@ def _listening(family: socket.AddressFamily, address: str | tuple[str, int], pro
 
 
 def _short_place(label: str) -> Path | None:
-    """`None`, the usual place of temporary folders; where a path in it is too long for a socket, `/tmp`."""
+    """Return `/tmp` if a path in the usual place of temporary folders is too long for a socket, else `None`."""
     longest = len(os.fsencode(tempfile.gettempdir())) + len(os.fsencode(label)) + _REST_OF_PATH
     return None if longest <= _LONGEST_SOCKET else SHORT_PLACE

@@ -46,7 +46,7 @@ class TrialMeter:
     _waits: list[Span] = field(default_factory=list)
 
     def over(self) -> asyncio.Future[None]:
-        """See `ModelAccess.over`."""
+        """Return the future of `ModelAccess.over`."""
         return self.ledger.over()
 
     @property
@@ -66,7 +66,8 @@ class TrialMeter:
         return _length([*self._waits, *under_way])
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
-        """See `ModelAccess.transcript`. When the agent has come to its end, a call that is under way is waited for.
+        """Return the transcript as `ModelAccess.transcript` does. If the agent has come to its end, wait for a call
+        under way.
 
         What is certain goes first: a trial whose agent overran a budget has failed, whatever else went wrong.
         """
@@ -88,8 +89,8 @@ class TrialMeter:
         return TrialTranscript(transcript.model_copy(update={"end": end, "detail": detail}))
 
     def _note_trouble(self, end: EndReason) -> None:
-        """An agent that ends while it waits for a provider in trouble, or for money of the run, has not failed by
-        itself.
+        """Record that an agent that ends while it waits for a provider in trouble, or for money of the run, has not
+        failed by itself.
         """
         if self.ledger.waits_for_cap:
             self.ledger.trouble(CostCapError("what is left of the run's cost cap was reserved by other trials"))
@@ -109,7 +110,7 @@ class TrialMeter:
             self.ledger.trouble(MeasurementError(f"{message} or another attempt", transient=True))
 
     async def complete(self, content: bytes) -> ModelAnswer:
-        """See `ModelAccess.complete`."""
+        """Answer as `ModelAccess.complete` does."""
         task = asyncio.ensure_future(self.ask(self, content))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
@@ -117,7 +118,7 @@ class TrialMeter:
         return await asyncio.shield(task)
 
     async def until_closed(self, answering: Coroutine[Any, Any, Found]) -> Found | None:
-        """What answers a request of the agent; `None` when the trial is closed before."""
+        """Return the answer to a request of the agent; `None` if the trial is closed before."""
         task = asyncio.create_task(answering)
         self._answering.add(task)
         try:
@@ -128,7 +129,7 @@ class TrialMeter:
         return None if task.cancelled() else task.result()
 
     def close(self) -> list[asyncio.Task[Any]]:
-        """End what is still under way; gives the tasks that come to their end by themselves now."""
+        """End what is still under way. Return the tasks that now come to their end by themselves."""
         ending = [*self._answering, *(task for task in self._open.values() if task is not None)]
         for call in list(self._open):
             call.abandon()
@@ -137,7 +138,7 @@ class TrialMeter:
         return ending
 
     async def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "MeteredCall":
-        """Let a call pass, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
+        """Admit a call, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
         self.was_asked = True
         asked_at = time.monotonic()
         if is_step:
@@ -153,7 +154,7 @@ class TrialMeter:
         self._open[call] = task
 
     def end(self, call: "MeteredCall", *, in_vain: bool = False) -> bool:
-        """Whether the call was still open; it is not any more. What was waited for a call in vain is nobody's time."""
+        """End a call. Return whether it was still open. What was waited for a call in vain is nobody's time."""
         if call not in self._open:
             return False
         del self._open[call]
@@ -161,7 +162,7 @@ class TrialMeter:
         return True
 
     def withhold(self, call: AskedCall) -> bool:
-        """Whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
+        """Return whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
         asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
         if self.forbidden(asked):
             self.ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {call.tool}")
@@ -186,18 +187,18 @@ class MeteredCall:
         return max(self.asked_at, self.progress.asked_at or 0.0)
 
     def start_writing(self) -> None:
-        """The model has begun to write."""
+        """Record that the model has begun to write."""
         self.first_token_at = self.first_token_at or time.monotonic()
 
     def withhold(self, call: AskedCall) -> bool:
-        """Whether a tool call of the reply is taken out of it."""
+        """Return whether a tool call of the reply is taken out of it."""
         refused = self._trial.withhold(call)
         if refused:
             self._refused.add(call.call_id)
         return refused
 
     def answer(self, reply: ModelReply) -> None:
-        """The model has answered."""
+        """Record the model's answer."""
         if not self._trial.end(self):
             return
         self._trial.was_answered = True
@@ -208,8 +209,8 @@ class MeteredCall:
             self._trial.recorder.use(usage)
 
     def cut(self, reply: ModelReply) -> None:
-        """A budget's limit was reached in the middle of a reply. What it used is known only from below, so that is what
-        counts and not what is written down.
+        """Record a reply that was cut because a budget's limit was reached. Its usage is known only from below, so that
+        counts and is not written down.
         """
         if not self._trial.end(self):
             return
@@ -221,14 +222,14 @@ class MeteredCall:
         self._write_down(reply, reply.usage)
 
     def fail(self, why: str | MeasurementError) -> None:
-        """There was no answer; an error is no fault of the agent."""
+        """Record that there was no answer; an error is not the agent's fault."""
         if not self._trial.end(self, in_vain=isinstance(why, MeasurementError)):
             return
         self._trial.ledger.release(self.admission)
         self._trial.ledger.unanswered(why)
 
     def abandon(self) -> None:
-        """The trial ends before the answer is there: a step of which nothing is known."""
+        """End a call before its answer is there: a step of which nothing is known."""
         if self._trial.end(self, in_vain=not self.progress.is_healthy):
             self._trial.ledger.abandon(self.admission)
             if self.admission.is_step:
@@ -247,7 +248,7 @@ class MeteredCall:
 
 
 def _length(spans: Iterable[Span]) -> float:
-    """How long at least one of some spans lasted."""
+    """Return how long at least one of some spans lasted."""
     total, until = 0.0, 0.0
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))
@@ -256,7 +257,7 @@ def _length(spans: Iterable[Span]) -> float:
 
 
 def _as_made(reported: Transcript) -> Transcript:
-    """What an agent reports, with every call as one that was made: which are refused only the meter knows."""
+    """Return what an agent reports, with no call refused: which calls were refused only the meter knows."""
     if not any(call.refused for call in reported.tool_calls):
         return reported
     messages = []

@@ -17,7 +17,7 @@ class UnknownEncodingError(ApiFormatError):
 
 
 def unpack(content: bytes, encodings: str) -> bytes:
-    """The body of a request by its `Content-Encoding`. Raises `ApiFormatError`."""
+    """Return the body of a request, unpacked by its `Content-Encoding`. Raises `ApiFormatError`."""
     for encoding in reversed([name.strip().lower() for name in encodings.split(",")]):
         if encoding not in {"", "identity"}:
             content = _unpacked(content, encoding)
@@ -44,7 +44,7 @@ def _unpacked(content: bytes, encoding: str) -> bytes:
 
 
 def _streamed(content: bytes, codec: str) -> tuple[bytes, bool]:
-    """What is packed, and whether it is more than may be."""
+    """Return what is packed, and whether it is too large."""
     import pyarrow as pa  # 50 ms, which only agents that pack their requests pay for
 
     whole = bytearray()

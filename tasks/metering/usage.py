@@ -17,7 +17,7 @@ _LEAST_DOLLARS: Final = 1e-9
 
 
 def trial_metrics(transcript: Transcript) -> TrialMetrics:
-    """Every metric that the transcript allows; `None` for what an incomplete one does not show."""
+    """Return every metric that the transcript allows; `None` for what an incomplete one does not show."""
     steps = transcript.steps
     calls = tuple(call for call in transcript.tool_calls if not call.refused)
     used = transcript.whole_usage
@@ -55,7 +55,7 @@ def _repeated(calls: tuple[ToolCall, ...]) -> int:
 
 
 def _retried(calls: tuple[ToolCall, ...]) -> int:
-    """Calls whose last predecessor with the same tool and arguments had failed."""
+    """Count the calls whose last predecessor with the same tool and arguments had failed."""
     failed: set[tuple[str, str]] = set()
     retried = 0
     for call in calls:
@@ -73,10 +73,9 @@ def _identity(call: ToolCall) -> tuple[str, str]:
 
 
 def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) -> tuple[str, ...]:
-    """A line for every budget that was overrun.
+    """Return a line for every budget that was overrun.
 
-    Raises `MeasurementError` when none is certain, there is a cost budget and the cost is not known: unknown is
-    not free.
+    Raises `MeasurementError` if none is certain, there is a cost budget and the cost is unknown: unknown is not free.
     """
     used = {
         "max_steps": (metrics.steps, budgets.max_steps),
@@ -108,7 +107,7 @@ class TrialRecord:
     is_late_error: bool = False  # Whether the agent could know how the trial goes before it became an error
 
     def said(self, transcript: Transcript, metrics: TrialMetrics, isolation: str) -> None:
-        """The agent has done its part."""
+        """Add the agent's part."""
         self.transcript = transcript
         played = [message.usage.cost_usd for message in transcript.messages if message.role == "user"]
         costs = [cost for cost in played if cost is not None]
@@ -121,7 +120,7 @@ class TrialRecord:
         self.trial = self.trial.model_copy(update=update)
 
     def ended(self) -> Trial:
-        """The trial with what was paid beside what it says itself."""
+        """Return the trial with what was paid beyond what it states itself."""
         trial = self.trial
         of_agent = max(0.0, self.agent_paid - (trial.metrics.cost or 0.0))
         of_judge = max(0.0, (self.judge.paid if self.judge else 0.0) - (trial.judge_cost or 0.0))

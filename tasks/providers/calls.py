@@ -77,14 +77,14 @@ class CallProgress:
         return self.stage is Stage.REST or (self.stage is Stage.ANSWER and not self.last_fault)
 
     def message(self, what: Raw) -> Raw:
-        """A message that says which provider cannot be had, why, and how often it was asked."""
+        """Return a message that says which provider is unavailable, why, and how often it was asked."""
         attempts = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
-        return raw(f"the provider at {self.url}{via_proxy(self.url)} cannot be had: ", what, f" ({attempts})")
+        return raw(f"the provider at {self.url}{via_proxy(self.url)} is unavailable: ", what, f" ({attempts})")
 
     def message_at(self, moment: str) -> Raw:
-        """As `in_words`, of a call that was still waiting at some moment, as in `2 s were over`."""
+        """Return the message of a call that was still waiting at some moment, as in `2 s were over`."""
         before = raw("; before, ", self.last_fault) if self.last_fault else ""
-        return self.message(raw(f"{moment} while it was waited for {self.stage}", before))
+        return self.message(raw(f"{moment} while waiting for {self.stage}", before))
 
 
 @dataclass(slots=True)
@@ -127,9 +127,9 @@ class Calls:
         seconds: float | None,
         progress: CallProgress | None = None,
     ) -> ProviderCall:
-        """A POST of a path below the base URL, its query included; without a body a GET.
+        """Return a POST of a path below the base URL, its query included; without a body a GET.
 
-        `headers` are those of whoever asks for it.
+        `headers` are those of the caller.
         """
         path = path.lstrip("/")
         target = self._base_path + b"/" + quote(path, safe=_SAFE_IN_PATHS).encode("ascii")
@@ -151,9 +151,9 @@ class Calls:
 def headers_out(
     fixed: RawHeaders, passed: Mapping[str, str], *, length: int | None, has_key: bool
 ) -> list[tuple[bytes, bytes]]:
-    """The headers of a request: the endpoint's own, then those that were passed and may go on.
+    """Return the headers of a request: the endpoint's own, then those of the caller that may go on.
 
-    A configured key takes the place of any that was passed. `length` is that of the body, `None` without one.
+    A configured key replaces the caller's. `length` is that of the body, `None` without one.
     """
     given = {name.lower(): value.strip() for name, value in passed.items()}
     dropped = {name.strip().lower() for name in given.get("connection", "").split(",")}
@@ -179,7 +179,7 @@ def _may_go_on(name: str) -> bool:
 
 
 def headers_back(raw: RawHeaders) -> dict[str, str]:
-    """The headers of an answer by lower-case name, without those that concern one connection only, and cookies."""
+    """Return the headers of an answer by lower-case name, without cookies and those of one connection only."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in raw:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -189,7 +189,7 @@ def headers_back(raw: RawHeaders) -> dict[str, str]:
 
 
 def mask_secrets(text: str, sent: Iterable[tuple[bytes, bytes]]) -> str:
-    """A text without the keys that a request carried."""
+    """Mask the keys that a request carried in a text."""
     for name, value in sent:
         if _SECRET_NAME.search(name.decode("ascii")):
             secret = value.decode("latin-1").removeprefix("Bearer ").strip()
@@ -199,5 +199,5 @@ def mask_secrets(text: str, sent: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def mask_body(body: bytes, sent: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """A body without the keys that a request carried."""
+    """Mask the keys that a request carried in a body."""
     return mask_secrets(body.decode("latin-1"), sent).encode("latin-1")

@@ -42,7 +42,7 @@ _LONGEST_FAULT: Final = 400  # Characters of what a failed attempt came to
 
 
 class UpstreamError(MeasurementError):
-    """A provider cannot be had: nobody's fault but its own. The text says which, what happened and how often."""
+    """A provider is unavailable, which is its own fault. The text says which, what happened and how often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ProviderReply:
     status: int
     headers: Mapping[str, str]  # By lower-case name, without those that concern one connection only
     body: bytes
-    document: Any  # The JSON document of the body; `None` when it is none, which only happens from 400 on
+    document: Any  # The JSON document of the body; `None` if it is none, which only happens from 400 on
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Upstream:
     async def get(
         self, path_and_query: str, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float | None
     ) -> ProviderReply:
-        """As `send`, without a body."""
+        """Do as `send`, without a body."""
         return await self._insist(self._calls.new(path_and_query, None, headers, seconds), self._whole)
 
     @asynccontextmanager
@@ -183,7 +183,7 @@ class Upstream:
                 raise self._refusal(call)
 
     def _pause_after(self, call: ProviderCall, fault: AttemptError) -> float:
-        """Seconds until the next attempt. Raises `UpstreamError` when there is to be none."""
+        """Return the seconds until the next attempt. Raises `UpstreamError` if there is to be none."""
         pause = fault.asked_pause or self._policy.pause(call.progress.attempts, random.random())  # noqa: S311 - no secret
         if fault.overload:
             self._limiter.hold(min(pause, self._policy.longest_pause))
@@ -213,7 +213,7 @@ class Upstream:
 
     @asynccontextmanager
     async def _exchange(self, call: ProviderCall) -> AsyncIterator[_BegunReply]:
-        """One attempt: a turn, a connection and the beginning of an answer that does not ask for another attempt."""
+        """Make one attempt: a turn, a connection and the beginning of an answer that needs no other attempt."""
         call.progress.stage = Stage.TURN
         while not await self._limiter.enter(call.age):
             if self._breaker.is_open:

@@ -18,14 +18,14 @@ class Window:
     epoch: int = 0  # How often it was made smaller
 
     def grow(self, in_flight: int) -> None:
-        """After a success: by one for every round trip of a window that is in use; unused it stays as it is."""
+        """Grow after a success: by one for every round trip of a window that is in use."""
         if 2 * in_flight >= self.size:
             self.size = min(MOST, self.size + 1 / self.size)
 
     def shrink(self, in_flight: int, epoch: int) -> None:
-        """After an overload: to half of what is really under way.
+        """Shrink after an overload: to half of what is really under way.
 
-        A call that began in an earlier epoch met the overload that was answered already, so nothing happens.
+        A call that began in an earlier epoch met an overload that was answered already, so nothing happens.
         """
         if epoch == self.epoch:
             self.size = max(LEAST, min(self.size, in_flight) / 2)
@@ -43,7 +43,7 @@ class ConcurrencyLimiter:
     _held: asyncio.TimerHandle | None = None
 
     async def enter(self, age: int) -> bool:
-        """Wait for a turn, the lowest `age` first; whether it was got. Whoever has got it must `leave`."""
+        """Wait for a turn, the lowest `age` first. Return whether it was granted; then the caller must `leave`."""
         if not self._waiting and self._free:
             self.in_flight += 1
             return True
@@ -63,7 +63,7 @@ class ConcurrencyLimiter:
         self._admit()
 
     def hold(self, seconds: float) -> None:
-        """Let nobody in for so long."""
+        """Let nobody in for some seconds."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         if self._held is not None:
@@ -73,7 +73,7 @@ class ConcurrencyLimiter:
         self._held = loop.call_at(until, self._go_on)
 
     def send_away(self) -> None:
-        """Everyone who waits gets no turn, and nobody is held any longer."""
+        """Refuse everyone who waits, and stop holding."""
         waiting, self._waiting = self._waiting, []
         for _, _, turn in waiting:
             if not turn.done():

@@ -67,7 +67,7 @@ class ResolvedEndpoint:
 
 
 def resolve_endpoint(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
-    """Where a provider's APIs are: as the endpoint says, else OPENAI_BASE_URL and OPENAI_API_KEY or
+    """Return where a provider's APIs are: as the endpoint says, else OPENAI_BASE_URL and OPENAI_API_KEY or
     ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, else the provider itself. Raises `UsageError`.
     """
     known, prefix = PROVIDERS[provider], provider.upper()
@@ -77,7 +77,7 @@ def resolve_endpoint(provider: str, endpoint: Endpoint, environment: Mapping[str
 
 
 def resolve_endpoints(upstreams: Upstreams, environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:
-    """Where the calls of each provider's API go. Raises `UsageError`."""
+    """Return where the calls of each provider's API go. Raises `UsageError`."""
     return {
         "openai": resolve_endpoint("openai", upstreams.openai, environment),
         "anthropic": resolve_endpoint("anthropic", upstreams.anthropic, environment),

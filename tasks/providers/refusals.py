@@ -90,8 +90,8 @@ class Refusal:
         return bool((_MODEL if self.is_not_found else _NO_MODEL).search(self.text))
 
     def blames_account(self, request: str) -> bool:
-        """Whether the account, a filter or the region is the reason. Words that the request itself says, which a
-        provider may repeat, are no reason.
+        """Return whether the account, a filter or the region is the reason. Words of the request, which a provider may
+        repeat, are no reason.
         """
         if self.status in _UNAUTHORISED:
             return True
@@ -100,21 +100,21 @@ class Refusal:
         return any(words not in said for words in found)
 
     def blames_request(self, request: str) -> bool:
-        """Whether the request provokes it, whoever sends it."""
+        """Return whether the request provokes it, whoever sends it."""
         told = self.status in _OF_REQUESTS or not self.codes.isdisjoint(_REQUEST_CODES)
         return told and not self.blames_account(request)
 
     def names(self, keys: Collection[str]) -> bool:
-        """Whether it is about one of these keys of a request."""
+        """Return whether the refusal names one of these keys of a request."""
         return any(re.search(rf"\b{re.escape(key)}\b", self.text) for key in keys)
 
     def may_blame_option(self, keys: Collection[str]) -> bool:
-        """Whether a key of the request may be one that the provider does not know, one of these."""
+        """Return whether the provider may not know a key of the request, one of these."""
         return bool(self.status in _OF_REQUESTS and keys and (self.names(keys) or _OPTION.search(self.text)))
 
 
 def _codes(document: Any) -> list[str]:
-    """Every text or number that stands as a code in a document."""
+    """Return every text or number that is a code in a document."""
     found, waiting = [], [document]
     while waiting:
         one = waiting.pop()

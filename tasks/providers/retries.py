@@ -42,7 +42,9 @@ class RetryPolicy:
     probe_every: float = 5.0  # How often a dead provider is asked again, by one call
 
     def pause(self, attempt: int, chance: float) -> float:
-        """Seconds to wait after an attempt, counted from 1: from half of the doubled pause on; `chance` is 0 to 1."""
+        """Return the seconds to wait after an attempt, counted from 1: at least half of the doubled pause. `chance` is
+        0 to 1.
+        """
         whole = min(self.first_pause * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS), self.longest_pause)
         return whole * (1 + chance) / 2
 
@@ -51,10 +53,10 @@ RETRY_POLICY: Final = RetryPolicy()  # The one that holds where nothing else is 
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The seconds that a reply asks to wait; `None` when it does not say, or not in a way that can be read.
+    """Return the seconds that a reply asks to wait; `None` if it does not say, or not readably.
 
-    `retry-after-ms` goes before `Retry-After` (RFC 9110, section 10.2.3), a date is held against the reply's own
-    `Date` where it has one.
+    `retry-after-ms` goes before `Retry-After` (RFC 9110, section 10.2.3); a date is compared with the reply's own
+    `Date` if it has one.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -110,7 +112,7 @@ class AttemptError(Exception):
 
 
 def check_refusal(status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Raises `AttemptError` for an answer whose status may be gone at the next attempt."""
+    """Raise `AttemptError` for an answer whose status may be gone at the next attempt."""
     if status in TRY_AGAIN or (status >= _SERVER_ERROR and status not in _NEVER_BETTER):
         pause = retry_after(headers, datetime.now(UTC))
         final = pause is None and status == TOO_MANY and Refusal.from_reply(status, body).lacks_money
@@ -118,7 +120,7 @@ def check_refusal(status: int, headers: Mapping[str, str], body: bytes) -> None:
 
 
 def check_head(status: int, headers: Mapping[str, str], media_type: str) -> None:
-    """Raises `AttemptError` for a redirection, and for a success whose content is not what was asked for."""
+    """Raise `AttemptError` for a redirection, and for a success whose content is not what was asked for."""
     if status >= _CLIENT_ERROR:
         return
     if status not in _SUCCESS:
@@ -132,16 +134,16 @@ def check_head(status: int, headers: Mapping[str, str], media_type: str) -> None
 
 
 def parse_reply(status: int, body: bytes) -> Any:
-    """The JSON document of an answer; `None` where an error has none.
+    """Return the JSON document of an answer; `None` if an error has none.
 
-    Raises `AttemptError` where a success has no JSON object.
+    Raises `AttemptError` if a success has no JSON object.
     """
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
         document = None
     if status < _CLIENT_ERROR and not isinstance(document, dict):
-        raise AttemptError(f"it answered {status} with what is no JSON object{_excerpt(body)}")
+        raise AttemptError(f"it answered {status} without a JSON object{_excerpt(body)}")
     return document
 
 
@@ -174,7 +176,7 @@ class Breaker:
         return self._opened.is_set()
 
     def admits(self) -> bool:
-        """Whether a call may go out now. Of an open breaker: whether this call is the next probe."""
+        """Return whether a call may go out now. Of an open breaker: whether this call is the next probe."""
         if not self.is_open:
             return True
         now = self._clock()
@@ -184,14 +186,14 @@ class Breaker:
         return True
 
     def record_success(self) -> None:
-        """The provider answered."""
+        """Record that the provider answered."""
         self._failures = 0
         self._opened.clear()
 
     def record_failure(self, what: Raw, silence: float = 0.0) -> bool:
-        """The provider did not answer, or with nothing usable; whether this opens the breaker.
+        """Record that the provider did not answer, or not usably. Return whether this opens the breaker.
 
-        `silence` is how many seconds it had said nothing before: so long it has been failing already.
+        `silence` is for how many seconds it had said nothing before: so long it has been failing already.
         """
         now = self._clock()
         if not self._failures:
@@ -206,7 +208,7 @@ class Breaker:
         return True
 
     async def opens_within(self, seconds: float) -> bool:
-        """Wait, but not on when the breaker opens; whether it is open."""
+        """Wait, but no longer than until the breaker opens. Return whether it is open."""
         try:
             async with asyncio.timeout(seconds):
                 await self._opened.wait()

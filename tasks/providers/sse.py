@@ -36,11 +36,11 @@ class EventParser:
         self._is_first = True
 
     def feed(self, piece: bytes) -> list[Event]:
-        """The events that are whole with this piece, in order; together their `raw` is all that came so far, less what
-        is no whole event yet.
+        """Return the events that are complete with this piece, in order; together their `raw` is all that came so far,
+        without an incomplete last event.
 
-        Raises `ApiFormatError` for an event that is larger than the most that is held. An event that the stream's end
-        cuts short never becomes whole; `feed(b"\\n\\n")` ends it.
+        Raises `ApiFormatError` for an event that is too large. An event that the stream's end cuts short never becomes
+        complete; `feed(b"\\n\\n")` ends it.
         """
         self._waiting += piece
         events, begin = [], 0
@@ -67,7 +67,7 @@ class EventParser:
 
 
 def event_bytes(document: Any, name: str | None = None) -> bytes:
-    """An event with a JSON document as its data."""
+    """Return an event with a JSON document as its data."""
     # Without characters beyond ASCII: half of a surrogate pair, which JSON may hold as an escape, has no UTF-8.
     data = b"data: " + json.dumps(document, separators=(",", ":")).encode("ascii") + b"\n\n"
     return data if name is None else b"event: " + name.encode() + b"\n" + data

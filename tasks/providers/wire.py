@@ -42,7 +42,7 @@ class Wire:
         self._closed = False
 
     async def ask(self, request: httpcore.Request) -> tuple[httpcore.AsyncConnectionInterface, httpcore.Response]:
-        """Send a request; its connection and the answer, of which status and headers have come.
+        """Send a request. Return its connection and the answer, of which status and headers have come.
 
         A kept connection that the server has closed meanwhile is replaced by a new one.
         """
@@ -90,7 +90,7 @@ class Wire:
 
 
 def _proxy(endpoint: ResolvedEndpoint) -> httpcore.Proxy | None:
-    """The proxy that the environment names for an address, as curl and httpx read it."""
+    """Return the proxy that the environment names for an address, as curl and httpx read it."""
     named = proxy_of(endpoint.base_url)
     if not named:
         return None
@@ -100,7 +100,7 @@ def _proxy(endpoint: ResolvedEndpoint) -> httpcore.Proxy | None:
 
 @contextmanager
 def breakdowns(silence: float) -> Iterator[None]:
-    """Turns what goes wrong on a connection into an `AttemptError`; `silence` is the longest one that was allowed."""
+    """Turn what goes wrong on a connection into an `AttemptError`; `silence` is the longest one that was allowed."""
     try:
         yield
     except _BREAKDOWNS as error:
@@ -121,7 +121,7 @@ def _in_words(error: Exception, silence: float) -> str:
 
 
 async def pieces(response: httpcore.Response, silence: float) -> AsyncGenerator[bytes, None]:
-    """The body of an answer as it comes, unpacked. Raises `AttemptError` when it breaks off or is larger than
+    """Yield the body of an answer as it comes, unpacked. Raises `AttemptError` if it breaks off or is larger than
     `MOST_BYTES`.
     """
     size = 0
@@ -141,7 +141,7 @@ async def pieces(response: httpcore.Response, silence: float) -> AsyncGenerator[
 
 
 def _unpacking(response: httpcore.Response) -> Callable[[bytes], bytes]:
-    """What makes the body's bytes of those that come. An encoding that nobody reads is left as it is."""
+    """Return the function that unpacks the body's bytes. An unknown encoding is left as it is."""
     encodings = {value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"}
     if not encodings & {b"gzip", b"x-gzip", b"deflate"}:
         return lambda piece: piece

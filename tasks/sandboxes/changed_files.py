@@ -49,7 +49,7 @@ class WorkspaceFiles:
     """Whether the workspace has few enough files and folders to list them all."""
 
     def may_hold(self, path: str) -> bool:
-        """Whether there may be a file of this path: it is listed, or its folder could not be."""
+        """Return whether there may be a file of this path: it is listed, or its folder could not be."""
         return path in self.entries or any(path.startswith(folder) for folder in self.unreadable)
 
 
@@ -91,7 +91,7 @@ def list_files(workspace: Path) -> WorkspaceFiles:
 
 
 def changes_since(before: WorkspaceFiles, workspace: Path, template: Path | None) -> FileChanges:
-    """What differs between a workspace and its earlier files, by path, with diffs of small texts.
+    """Compare a workspace with its earlier files. Return what differs by path, with diffs of small texts.
 
     `template` is the folder that the workspace was copied from: the earlier content is read from there.
     """
@@ -115,7 +115,7 @@ def changes_since(before: WorkspaceFiles, workspace: Path, template: Path | None
 
 
 def _walk(workspace: Path, unreadable: list[str]) -> Iterator[tuple[str, _Entry | None]]:
-    """Every file with its entry, every folder without one. Folders that cannot be listed go to `unreadable`."""
+    """Yield every file with its entry, every folder without one. Folders that cannot be listed go to `unreadable`."""
     folders = [""]
     while folders:
         folder = folders.pop()
@@ -137,7 +137,7 @@ def _entry(found: os.stat_result) -> _Entry:
 
 
 def _changed_paths(before: WorkspaceFiles, after: WorkspaceFiles) -> list[str]:
-    """The paths whose entries differ. What is in a folder that one side could not list is no change."""
+    """Return the paths whose entries differ. What is in a folder that one side could not list is no change."""
     paths = sorted(before.entries.keys() | after.entries.keys())
     return [
         path
@@ -158,7 +158,7 @@ def _compared(
 
 
 def _earlier(template: Path | None, path: str, old: _Entry) -> bytes | None:
-    """The content that a file had; `None` where it is not known."""
+    """Return the content that a file had; `None` where it is not known."""
     if template is None:
         return None
     try:
@@ -171,7 +171,7 @@ def _earlier(template: Path | None, path: str, old: _Entry) -> bytes | None:
 
 
 def _content(file: Path) -> bytes | None:
-    """The content of a small regular file; `None` for any other."""
+    """Return the content of a small regular file; `None` for any other."""
     try:
         # The agent may have left a pipe, which would block, or a link to a file outside.
         number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -188,7 +188,7 @@ def _content(file: Path) -> bytes | None:
 
 
 def _diff(compared: _Compared, room: int) -> str | None:
-    """A unified diff of at most `room` characters, as git writes it; `None` if there is none of small texts."""
+    """Return a unified diff of at most `room` characters, as git writes it; `None` if there is none of small texts."""
     old, new = _lines(compared.earlier), _lines(compared.later)
     if old is None or new is None or _lines_to_compare(old, new) > MOST_LINES:
         return None
@@ -200,7 +200,7 @@ def _diff(compared: _Compared, room: int) -> str | None:
 
 
 def _lines_to_compare(old: Sequence[str], new: Sequence[str]) -> int:
-    """The number of lines of the shorter text between the lines that both texts begin and end with."""
+    """Count the lines of the shorter text between the lines that both texts begin and end with."""
     shorter = min(len(old), len(new))
     begin = next((place for place in range(shorter) if old[place] != new[place]), shorter)
     end = next((place for place in range(shorter - begin) if old[-1 - place] != new[-1 - place]), shorter - begin)
@@ -219,5 +219,5 @@ def _lines(content: bytes | None) -> list[str] | None:
 
 
 def _as_text(path: str) -> str:
-    """A path in which bytes that are no UTF-8 are replaced."""
+    """Replace the bytes of a path that are not UTF-8."""
     return path.encode("utf-8", "replace").decode("utf-8")

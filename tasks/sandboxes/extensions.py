@@ -59,7 +59,7 @@ _USUAL: Final = {
     "rules": ("AGENTS.md", "CLAUDE.md", "rules"),
 }
 _RETURNED: Final = {"provider_context": dict, "metadata": dict, "output": str}
-_CALLED: Final = {dict: "object", str: "text"}
+_CALLED: Final = {dict: "an object", str: "a text"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ExtensionState:
         return {"provider_context": self.provider_context, **{key: value for key, value in said.items() if value}}
 
     def then(self, returned: Mapping[str, Any]) -> "ExtensionState":
-        """The state after one more extension."""
+        """Return the state after one more extension."""
         context, metadata = ({**(returned.get(key) or {})} for key in ("provider_context", "metadata"))
         paths, known = {**context, **returned}.get(_PATHS), self.provider_context.get(_PATHS)
         if isinstance(paths, dict) and isinstance(known, dict):
@@ -91,7 +91,7 @@ class ExtensionState:
         )
 
     def moved(self, workspace: Path, copy: Path) -> "ExtensionState":
-        """The same about a copy of the workspace: the paths in it lead into the copy."""
+        """Return the same about a copy of the workspace: the paths in it lead into the copy."""
         inside = json.dumps(str(workspace))[1:-1], json.dumps(str(copy))[1:-1]
         said = (self.provider_context, self.metadata, self.output)
         return ExtensionState(*json.loads(json.dumps(said).replace(*inside)))
@@ -109,8 +109,8 @@ async def run_extension(
     context: Mapping[str, Any],
     environment: Mapping[str, str],
 ) -> Mapping[str, Any]:
-    """What an extension returns; `context` is what its function is given. Raises `MeasurementError` if it throws,
-    takes too long, or returns no result.
+    """Return what an extension returns; `context` is the argument of its function. Raises `MeasurementError` if it
+    throws, takes too long, or returns no result.
     """
     if extension.module is not None:
         file = (suites_folder / extension.module).resolve()
@@ -139,5 +139,5 @@ async def run_extension(
         raise MeasurementError(what) from None
     for key, kind in _RETURNED.items() if isinstance(returned, dict) else ():
         if not isinstance(returned.get(key), kind | None):
-            raise MeasurementError(f"the extension {name} returned a `{key}` that is no {_CALLED[kind]}")
+            raise MeasurementError(f"the extension {name} returned a `{key}` that is not {_CALLED[kind]}")
     return returned if isinstance(returned, dict) else {}

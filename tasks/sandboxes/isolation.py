@@ -82,13 +82,13 @@ class ProcessGroup:
         network: bool,
         bridge: Bridge | None,
     ) -> Launch:
-        """What runs a command with these variables apart. Of a run it sees what is `writable` or `readable` for it.
-        Without network it can reach nothing but the `bridge`.
+        """Return what runs a command with these variables apart. Of a run it sees what is `writable` or `readable` for
+        it. Without network it can reach nothing but the `bridge`.
         """
         return Launch([*_LIMITED, *command], environment, working_folder)
 
     def showing(self, folders: Sequence[Path]) -> "ProcessGroup":
-        """The same, but what lies in these folders can be read."""
+        """Return the same isolation that lets these folders be read."""
         return self
 
 
@@ -176,7 +176,7 @@ class _ProbeError(Exception):
 
 
 def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge | None = None) -> Isolation:
-    """The strongest isolation that works on this machine, tried with a harmless command. No command may see the
+    """Return the strongest isolation that works on this machine, tried with a harmless command. No command may see the
     `hidden` folders; trials lie in `run_folder`. Raises `MeasurementError` if only the `bridge`, whose server must run,
     does not work.
 
@@ -213,7 +213,7 @@ def refuse_unisolated(isolation: Isolation) -> None:
 
 
 def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> str | None:
-    """What a harmless command complains of; `None` when it works."""
+    """Return what a harmless command complains of; `None` if it works."""
     of_run = {run_folder, *([bridge.socket.parent.resolve()] if bridge else [])}
     lasting = isolation.executable, frozenset(isolation.hidden) - of_run, bridge is not None
     launch = isolation.wrap(["true"], {}, working_folder=run_folder, network=False, bridge=bridge)
@@ -243,7 +243,7 @@ def _succeed(probe: _Probe) -> None:
 
 
 def _kept_entries(run_folder: Path) -> tuple[Path, ...]:
-    """What lies in /tmp now, where agents and whole checkouts may live: readable beside a writable /tmp."""
+    """Return what lies in /tmp now, where agents and whole checkouts may live: readable beside a writable /tmp."""
     try:
         entries = sorted(_TEMPORARY.iterdir())
     except OSError:
@@ -257,6 +257,6 @@ def _kept_entries(run_folder: Path) -> tuple[Path, ...]:
 
 
 def _needed() -> list[Path]:
-    """Where passgate itself, its Python and the active environment lie."""
+    """Return where passgate itself, its Python and the active environment lie."""
     active = active_environment()
     return [Path.cwd(), Path(sys.prefix), Path(sys.base_prefix), *([active] if active is not None else [])]

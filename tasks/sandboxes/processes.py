@@ -88,7 +88,7 @@ async def _start(
 
 @contextmanager
 def _readable(options: Sequence[str]) -> Iterator[int]:
-    """A descriptor from which a process reads options, each ended by a NUL."""
+    """Open a descriptor from which a process reads options, each ended by a NUL."""
     with os.fdopen(os.memfd_create("options"), "w+b", buffering=0) as file:
         file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
         file.seek(0)
@@ -96,7 +96,7 @@ def _readable(options: Sequence[str]) -> Iterator[int]:
 
 
 async def finish(task: "asyncio.Future[_Result]") -> _Result:
-    """The result of a task that has to come to its end, however often the one that waits for it is called off."""
+    """Return the result of a task that must run to its end, however often the caller is cancelled."""
     called_off = None
     while not task.done():
         try:

@@ -119,7 +119,7 @@ class TrialSandbox:
         network: bool = False,
         folder: Path | None = None,
     ) -> ProcessResult:
-        """See `passgate.tasks.model.sandbox.Sandbox.run`."""
+        """Run a command as `passgate.tasks.model.sandbox.Sandbox.run` says."""
         place = self.workspace if folder is None else _existing(folder, command)
         given = {**(self.variables if self._is_agents else {}), **(environment or {})}
         if self._of_grader:
@@ -137,7 +137,7 @@ class TrialSandbox:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
     ) -> ProcessResult:
-        """See `passgate.tasks.model.sandbox.Sandbox.run_for_authors`."""
+        """Run a command as `passgate.tasks.model.sandbox.Sandbox.run_for_authors` says."""
         launch = self._launch(self._around.of_authors, command, environment or {}, _existing(folder, command))
         return await self._run(launch(network=True, bridge=None), seconds, stdin)
 
@@ -195,7 +195,7 @@ def _existing(folder: Path, command: Sequence[str]) -> Path:
 
 
 def make_sandbox(folder: Path, template: Path | None, around: Surroundings, *, network: bool) -> TrialSandbox:
-    """A sandbox in a folder that is not there yet; its workspace is a copy of the template."""
+    """Make a sandbox in a new folder; its workspace is a copy of the template."""
     sandbox = TrialSandbox(network=network, template=template, _folder=TrialFolder(folder), _around=around)
     if template is not None:
         shutil.copytree(template, sandbox.workspace, symlinks=True, dirs_exist_ok=True)
@@ -210,7 +210,7 @@ async def run_all(sandbox: TrialSandbox, commands: Sequence[str], seconds: float
 
 
 def refuse_failure(result: ProcessResult, seconds: float, what: str, command: str) -> None:
-    """Raises `MeasurementError` unless the command has done its work in time."""
+    """Raise `MeasurementError` unless the command succeeded in time."""
     if result.timed_out:
         raise MeasurementError(f"{what} took longer than {seconds:g} s: {command}")
     if result.output_limit_hit:
@@ -221,8 +221,8 @@ def refuse_failure(result: ProcessResult, seconds: float, what: str, command: st
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
-    """What every command gets, the agent's, set-ups and graders alike: no secret of ours, the programs of the user's
-    shell, the job's time zone and locale.
+    """Return what every command gets, of agents, set-ups and graders alike: no secret of ours, the programs of the
+    user's shell, the job's time zone and locale.
     """
     return {
         **{name: value for name, value in os.environ.items() if _OF_TIME_AND_PLACE.fullmatch(name)},

@@ -88,7 +88,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
 
     @asynccontextmanager
     async def sandbox(self, task: EvalTask) -> AsyncIterator[TrialSandbox]:
-        """A fresh sandbox for one trial of a task. Raises `MeasurementError` when it cannot be brought about."""
+        """Open a fresh sandbox for one trial of a task. Raises `MeasurementError` if that fails."""
         folder = self._folder / "trials" / secrets.token_hex(8)
         try:
             sandbox = await self._fresh(task, folder)
@@ -142,7 +142,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
 
 
 def read_sandbox_file(folder: Path) -> SandboxFile:
-    """The description of a named sandbox; a folder without one needs no set-up. Raises `UsageError`."""
+    """Return the description of a named sandbox; a folder without one needs no set-up. Raises `UsageError`."""
     file = folder / "sandbox.yaml"
     if not file.is_file():
         return SandboxFile()
@@ -153,7 +153,7 @@ def read_sandbox_file(folder: Path) -> SandboxFile:
 
 
 def copy_inputs(messages: Sequence[TaskMessage], suites_folder: Path, folder: Path) -> dict[str, Path]:
-    """Copy the files and images that messages name into a folder; where each lies. Raises `MeasurementError`."""
+    """Copy the files and images that messages name into a folder. Return where each lies. Raises `MeasurementError`."""
     placed: dict[str, Path] = {}
     blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
     named = [str(block.value) for block in blocks if block.type in {"file", "image"}]

@@ -76,14 +76,14 @@ class Once(Generic[_Result]):
         self._begun: dict[str, asyncio.Future[_Result]] = {}
 
     async def get(self, key: str, prepare: Callable[[], Awaitable[_Result]]) -> _Result:
-        """What was prepared for a key; its error, for everyone who asks, where that failed."""
+        """Return what was prepared for a key. If that failed, every caller gets its error."""
         if key not in self._begun:
             self._begun[key] = asyncio.ensure_future(prepare())
         # A trial that is called off while it waits must not stop what others wait for.
         return await asyncio.shield(self._begun[key])
 
     async def cancel_unfinished(self) -> list[_Result | BaseException]:
-        """Stop what is still being prepared; what the others came to."""
+        """Stop what is still being prepared. Return the results and errors of all."""
         for begun in self._begun.values():
             begun.cancel()
         # Errors were told to the trials that waited, if any did.
@@ -103,7 +103,7 @@ class Repositories:
         self._mirrors = Once[Path]()
 
     async def check_out(self, repository: Repository, workspace: Path) -> None:
-        """Bring a repository into a workspace at the commit that it says. Raises `MeasurementError`."""
+        """Check a repository out into a workspace at the commit that it names. Raises `MeasurementError`."""
         place = _place_in(workspace, repository.path)
         address = git_address(repository.repo, self._suites_folder)
         mirror = await self._mirrors.get(address, partial(self._clone, address))
@@ -130,7 +130,7 @@ class Repositories:
         return mirror
 
     async def _commit(self, repository: Repository, mirror: Path, name: str) -> str:
-        """The hash of the commit that is wanted; one that no branch and no tag has is asked for by itself."""
+        """Return the hash of the commit; one that no branch and no tag has is fetched by itself."""
         wanted = repository.commit or "HEAD"
         if wanted.startswith("-"):  # git would take it for an option
             raise MeasurementError(f"the repository {name} has no commit {wanted}")
@@ -149,7 +149,7 @@ class Repositories:
         return result.stdout.strip() if result.exit_code == 0 else None
 
     async def _branch(self, repository: Repository, mirror: Path) -> str | None:
-        """The branch that the checkout is on: the default one, or the one that is named instead of a commit."""
+        """Return the branch of the checkout: the default one, or the one that is named instead of a commit."""
         if repository.commit is None:
             result = await self._run(["symbolic-ref", "--quiet", "--short", "HEAD"], mirror)
             return result.stdout.strip() or None
@@ -173,7 +173,9 @@ class Repositories:
 
 
 def git_address(repo: str, suites_folder: Path) -> str:
-    """What git is given: a URL as it is, the path of a folder, `owner/name` of GitHub. Raises `MeasurementError`."""
+    """Return the address for git: a URL as it is, the path of a folder, `owner/name` of GitHub. Raises
+    `MeasurementError`.
+    """
     if _REMOTE.match(repo):
         return repo
     folder = (suites_folder / repo).resolve()
@@ -181,11 +183,11 @@ def git_address(repo: str, suites_folder: Path) -> str:
         return str(folder)
     if _OF_GITHUB.fullmatch(repo):
         return f"https://github.com/{repo.removesuffix('.git')}.git"
-    raise MeasurementError(f"the repository {repo!r} is no URL, no folder and no OWNER/NAME of GitHub")
+    raise MeasurementError(f"the repository {repo!r} is neither a URL nor a folder nor an OWNER/NAME of GitHub")
 
 
 def hide_credentials(address: str) -> str:
-    """An address without the name and the password that may stand in it."""
+    """Return an address without the name and the password that it may hold."""
     return _CREDENTIALS.sub(r"\1", address)
 
 
@@ -213,7 +215,7 @@ class Workspaces:
         self.warnings: list[Raw] = []  # what went wrong after trials, and changes nothing of them
 
     async def prepared(self, workspace: Workspace, task: EvalTask) -> Prepared:
-        """The prepared copy of a workspace. Raises `MeasurementError` when it cannot be brought about."""
+        """Return the prepared copy of a workspace. Raises `MeasurementError` if it cannot be prepared."""
         key = digest_of(workspace.model_dump(mode="json", exclude={"before_each", "after_each"}))
         prepare = partial(self._prepare, workspace, task, self._folder / key[:16])
         return await self._prepared.get(key, prepare)
@@ -223,7 +225,7 @@ class Workspaces:
         if workspace.template is not None:
             template = (self._suites_folder / workspace.template).resolve()
         if template is not None and not template.is_dir():
-            raise MeasurementError(f"the workspace's template {workspace.template} is no folder")
+            raise MeasurementError(f"the workspace's template {workspace.template} is not a folder")
         sandbox = await asyncio.to_thread(make_sandbox, folder, template, self._around, network=True)
         await _refuse_missing(workspace, sandbox)  # first: the clone of a repository may take minutes
         for repository in workspace.repos:
@@ -245,7 +247,7 @@ class Workspaces:
             await self._run_last_hooks("after_each", Prepared(task.workspace, sandbox, task, state))
 
     async def after_all(self) -> None:
-        """Run the last hook of every workspace that was prepared; what is still being prepared is given up."""
+        """Run the last hook of every prepared workspace; cancel what is still being prepared."""
         for prepared in await self._prepared.cancel_unfinished():
             if not isinstance(prepared, BaseException):
                 await self._run_last_hooks("after_all", prepared)
@@ -267,8 +269,8 @@ class Workspaces:
         return state
 
     def _steps(self, name: str, workspace: Workspace) -> list[Extension | Hook]:
-        """What runs under the name of a hook: extensions, the workspace's hook, the agent's; an agent's goes first
-        after a trial.
+        """Return what runs under the name of a hook: extensions, the workspace's hook, the agent's; after a trial the
+        agent's goes first.
         """
         extensions = [each for each in workspace.extensions if each.hook == _EXTENSION_HOOKS[name]]
         named = [hooks for hooks in workspace.target_hooks if hooks.target == self._agent]
@@ -312,7 +314,7 @@ class Workspaces:
         refuse_failure(result, hook.timeout_seconds, f"the hook {name}", shlex.join(command))
 
     def _told(self, name: str, workspace: Path, task: EvalTask) -> dict[str, Any]:
-        """What a hook reads, with AgentV's keys. For hooks of the whole run `task` is the first that asked."""
+        """Return the input of a hook, with AgentV's keys. For hooks of the whole run `task` is the first that asked."""
         each = name.endswith("_each")
         return {
             "workspace_path": str(workspace),
@@ -326,7 +328,7 @@ class Workspaces:
 
 
 async def _refuse_missing(workspace: Workspace, sandbox: TrialSandbox) -> None:
-    """Raises `MeasurementError` that names everything which the machine lacks."""
+    """Raise `MeasurementError` that names everything the machine lacks."""
     path = minimal_environment(sandbox.workspace)["PATH"]
     needed = dict.fromkeys([*workspace.required_commands, *(BUN for each in workspace.extensions if each.module)])
     commands = [name for name in needed if shutil.which(name, path=path) is None]

@@ -180,7 +180,7 @@ def test_an_endpoint_that_answers_500_has_completed_nothing(gate_here: Here) -> 
             "raise LookupError('no order 17')",
             ("transcript crashed, ", "the agent crashed: LookupError: no order 17", "line 2, in agent"),
         ),
-        ("return 3", ("transcript unreadable", "the agent gave int, not a text or a transcript")),
+        ("return 3", ("transcript unreadable", "the agent returned int, not a text or a transcript")),
     ],
     ids=["crash", "answer of a wrong type"],
 )

@@ -32,7 +32,7 @@ def transcripts(project: Project) -> list[dict[str, Any]]:
 
 
 ENDS = {
-    "os._exit(0)": "exited with code 0 before it gave an answer",
+    "os._exit(0)": "exited with code 0 before it answered",
     "sys.exit(0)": "SystemExit(0)",
     "ctypes.string_at(0)": "ended by SIGSEGV",
     "os.kill(os.getppid(), 9)": "its process was ended",

@@ -106,7 +106,7 @@ def _check_file(name: str, read: Callable[[Path, str], object], kind: type) -> C
 
 check_gates = _check_file("gates.yaml", read_policy, Policy)
 check_prices = _check_file("prices.yaml", read_prices, PriceTable)
-MISSING_HERE = ("is not on this machine", "environment variable", "`cwd` is no folder")
+MISSING_HERE = ("is not on this machine", "environment variable", "`cwd` is not a folder")
 
 
 def check_agents(document: dict[str, Any], folder: Path) -> None:

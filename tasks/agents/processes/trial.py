@@ -159,18 +159,18 @@ class TrialProcess:
             await self._writer.drain()
             line = await self._reader.readuntil()
         except asyncio.LimitOverrunError:
-            return no_answer(EndReason.OUTPUT_LIMIT, f"it gave more than {MAX_TRANSCRIPT_BYTES // 2**20} MiB", said)
+            return no_answer(EndReason.OUTPUT_LIMIT, f"it returned more than {MAX_TRANSCRIPT_BYTES // 2**20} MiB", said)
         except (asyncio.IncompleteReadError, OSError):
             await asyncio.wait({self._ended})
             if self._printed.is_too_much:
                 return no_answer(EndReason.OUTPUT_LIMIT, said=said)
-            return no_answer(EndReason.CRASHED, f"{process_end(self._ended.result())} before it gave an answer", said)
+            return no_answer(EndReason.CRASHED, f"{process_end(self._ended.result())} before it answered", said)
         try:
             refuse_endless(line)
             return TurnReply.model_validate_json(line)
         except ValueError as error:
             problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
-            return no_answer(EndReason.CRASHED, f"what it gave cannot be read: {problem}", said)
+            return no_answer(EndReason.CRASHED, f"its reply cannot be read: {problem}", said)
 
     def kill(self) -> None:
         """End the process and all that it started; `end` waits until none is left."""

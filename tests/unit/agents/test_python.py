@@ -98,7 +98,7 @@ async def test_the_last_frames_of_a_crash_are_kept(attempt, python_agent, tmp_pa
 
 
 ENDS = {
-    "os._exit(0)": "its process exited with code 0 before it gave an answer",
+    "os._exit(0)": "its process exited with code 0 before it answered",
     "os._exit(7)": "its process exited with code 7",
     "ctypes.string_at(0)": "its process was ended by SIGSEGV",
     "os.abort()": "its process was ended by SIGABRT",
@@ -262,8 +262,8 @@ async def test_a_process_has_no_descriptor_of_passgate(run_code, tmp_path: Path)
         ('os.write(turns, b\'{"message": "x"}\\n\')', EndReason.CRASHED, "cannot be read"),
         ("os.write(turns, b'[' * 50_000 + b'\\n')", EndReason.CRASHED, "cannot be read"),
         ("os.write(turns, b'[' + b'[],' * 500_000 + b']\\n')", EndReason.CRASHED, "more than 500000 lists and objects"),
-        ("while True: os.write(turns, b'x' * 100_000)", EndReason.OUTPUT_LIMIT, "it gave more than 32 MiB"),
-        ("return 'x' * 40_000_000", EndReason.OUTPUT_LIMIT, "it gave more than 32 MiB"),
+        ("while True: os.write(turns, b'x' * 100_000)", EndReason.OUTPUT_LIMIT, "it returned more than 32 MiB"),
+        ("return 'x' * 40_000_000", EndReason.OUTPUT_LIMIT, "it returned more than 32 MiB"),
         ("while True: print('x' * 100_000)", EndReason.OUTPUT_LIMIT, ""),
         (f"os.write(turns, {FORGED!r})", EndReason.COMPLETED, ""),
         ("os.close(turns)", EndReason.CRASHED, "exited with code"),

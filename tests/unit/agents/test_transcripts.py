@@ -99,7 +99,7 @@ ODD = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        *((value, f"the agent gave {type(value).__name__}") for value in (None, 3, 2.5, b"yes", ["yes"], object())),
+        *((value, f"the agent returned {type(value).__name__}") for value in (None, 3, 2.5, b"yes", ["yes"], object())),
         ({"messages": [{"role": "user"}, {"role": "robot"}]}, r"not a transcript: messages\.1\.role: "),
         ([{"role": "tool", "tool_call_id": "c9", "content": "x"}], "a tool answers 'c9', which is the id of no call"),
         ([ASKED, {"role": "assistant", "tool_calls": [{"id": "c", "function": 3}]}], "a tool call names no tool"),

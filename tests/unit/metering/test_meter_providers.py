@@ -128,7 +128,7 @@ async def test_a_call_that_is_being_tried_again_when_the_agent_ends_is_the_provi
     async with metered() as agent:
         call = await under_way(agent, upstream, False)
         await until(lambda: agent.stages == [Stage.PAUSE])
-        with pytest.raises(MeasurementError, match=r"waited for the next attempt; before, it answered 429") as caught:
+        with pytest.raises(MeasurementError, match=r"waiting for the next attempt; before, it answered 429") as caught:
             await agent.transcript(Transcript(end=end))
         call.cancel()
     assert caught.value.transient

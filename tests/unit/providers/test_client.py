@@ -107,7 +107,7 @@ async def test_what_may_pass_is_tried_again(fault: Reply, provider, connect) -> 
     [
         (Down(), "the connection broke"),
         (ResetMidBody(), "the connection broke"),
-        (MalformedJson(), "no JSON object"),
+        (MalformedJson(), "without a JSON object"),
         (HTML, "the content type 'text/html', which is not json"),
         (Status(503), 'answered 503: {"type": "error", "error": {"message": "Scripted error 503"'),
         (Status(429), "answered 429"),
@@ -175,11 +175,11 @@ async def test_all_attempts_together_have_so_many_seconds(provider, connect, clo
     progress, upstream = CallProgress(), connect(silence=100 * LONG)
     call = failure(upstream, seconds=LONG, progress=progress)
     error = await clock.run_out(call, lambda: progress.stage is Stage.REST)
-    assert "3600 s were over while it was waited for the rest of the answer (1 attempt)" in str(error)
+    assert "3600 s were over while waiting for the rest of the answer (1 attempt)" in str(error)
     assert error.transient
     provider.says(Silent(LONG))
     error = await clock.run_out(failure(upstream, seconds=LONG), lambda: provider.count == 2)
-    assert "3600 s were over while it was waited for an answer (1 attempt)" in str(error)
+    assert "3600 s were over while waiting for an answer (1 attempt)" in str(error)
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -30,7 +30,7 @@ async def test_64_calls_are_under_way_at_first_and_time_in_the_queue_counts(prov
     calls = [asyncio.create_task(send(upstream)) for _ in range(100)]
     await until(lambda: provider.count >= 64)
     error = await failure(upstream, seconds=0.2)
-    assert "0.2 s were over while it was waited for its turn (0 attempts)" in str(error)
+    assert "0.2 s were over while waiting for its turn (0 attempts)" in str(error)
     assert (upstream._limiter.in_flight, provider.count) == (64, 64)
     for call in calls:
         call.cancel()

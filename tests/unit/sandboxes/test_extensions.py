@@ -82,7 +82,7 @@ FAULTS = {
     "it returns nonsense": (
         "beforeAll",
         "export const beforeAll = () => ({metadata: 3})",
-        "`metadata` that is no obje",
+        "`metadata` that is not an obje",
     ),
 }
 

@@ -175,7 +175,10 @@ async def test_no_program_of_the_user_runs_and_no_other_repository_is_touched(
         ({"ancestor": 9}, "the repository app has no commit 9 before its last one"),
         ({"repo": "golden"}, r"git clone exited 128: .*golden"),
         ({"repo": "file:///nowhere/at-all"}, r"the repository file:///nowhere/at-all: git clone exited 128: .*nowhere"),
-        ({"repo": "neither this nor that"}, "'neither this nor that' is no URL, no folder and no OWNER/NAME of GitHub"),
+        (
+            {"repo": "neither this nor that"},
+            "'neither this nor that' is neither a URL nor a folder nor an OWNER/NAME of GitHub",
+        ),
         ({"path": "../outside"}, r"the repository's path '\.\./outside' is outside the workspace"),
         ({"path": "/outside"}, "the repository's path '/outside' is outside the workspace"),
         ({"path": "leaves"}, "the repository's path 'leaves' is outside the workspace"),

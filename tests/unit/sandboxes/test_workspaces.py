@@ -28,7 +28,7 @@ async def test_a_template_may_lie_beside_the_suites_or_be_none(sandbox_of, suite
 @pytest.mark.parametrize("name", ["gone", "file"])
 async def test_a_template_that_is_gone_is_an_error(cannot_begin, suites: Path, name: str) -> None:
     (suites / "file").touch()
-    await cannot_begin(task_in(template=name), f"the workspace's template {name} is no folder")
+    await cannot_begin(task_in(template=name), f"the workspace's template {name} is not a folder")
 
 
 async def test_the_tasks_reset_comes_after_the_hooks(sandbox_of) -> None:

@@ -200,7 +200,7 @@ async def test_a_command_starts_in_its_cwd(repository: Path, attempt) -> None:
 
 
 GONE = r"is not on this machine: there is no file /.*"
-NO_FOLDER = r"`cwd` is no folder: .*; name one relative to "
+NO_FOLDER = r"`cwd` is not a folder: .*; name one relative to "
 
 
 @pytest.mark.usefixtures("repository")

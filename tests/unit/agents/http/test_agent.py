@@ -234,8 +234,8 @@ async def test_an_answer_that_is_no_text_is_its_json(turn, server: AgentServer, 
         ([], "it has no `output`"),
         ({"answer": "yes"}, "it has no `output`. It said: {"),
         ({"output": None}, "it has no `output`"),
-        ({"output": "a", "calls": {}}, "`calls` is no list"),
-        ({"output": "a", "calls": ["look"]}, "`calls.0` is no object"),
+        ({"output": "a", "calls": {}}, "`calls` is not a list"),
+        ({"output": "a", "calls": ["look"]}, "`calls.0` is not an object"),
         ({"output": "a", "calls": [{"tool": "a"}, {"result": 1}]}, "`calls.1` cannot be used: tool"),
         ({"output": "a", "calls": [{"tool": "a", "arguments": [1]}]}, "`calls.0` cannot be used: arguments"),
         ({"output": "a", "calls": [{"tool": "a", "arguments": "{"}]}, "cannot be used"),
@@ -273,7 +273,7 @@ async def test_what_is_the_agents_fault(turn, server, says: Says, end: EndReason
 
 @pytest.mark.parametrize(
     ("seconds", "silence", "detail"),
-    [(LONG, 10 * LONG, "gave no answer in time"), (10 * LONG, LONG, "silent for 3600 s")],
+    [(LONG, 10 * LONG, "did not answer in time"), (10 * LONG, LONG, "silent for 3600 s")],
 )
 async def test_an_agent_that_does_not_answer_is_timed_out(
     turn, server, clock: LoopClock, seconds: float, silence: float, detail: str

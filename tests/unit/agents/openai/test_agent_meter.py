@@ -85,7 +85,7 @@ async def test_a_forbidden_tool_is_never_run(through_the_meter, upstream, left_b
     ("reply", "limits", "error", "what"),
     [
         *(
-            (reply, {}, MeasurementError, "answered|cannot be had|not set")
+            (reply, {}, MeasurementError, "answered|is unavailable|not set")
             for reply in (Down(), Status(401), MalformedJson())
         ),
         (LOOKS, {"cost_cap": 0.025}, CostCapError, "cap"),
