@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.rules import HOOKS, names_a_file, sandbox_names
-from passgate.tasks.model.assertions import CodeGrader, LlmGrader
-from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
+from passgate.tasks.model.assertions import Command
+from passgate.tasks.model.graders import Grader, all_graders
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.task import AgentRules, EvalTask, Extension, TaskFile, Workspace
-
-Command = tuple[str, tuple[str, ...]]  # a folder relative to the suites folder, and the words of what runs there
 
 # Bytes that Linux takes for a path and for a part of it: asking for a longer one raises.
 _LONGEST_NAME = 4096
@@ -209,36 +207,13 @@ def message_files(messages: Iterable[TaskMessage]) -> Iterator[str]:
 
 
 def named_by_graders(graders: Iterable[Grader]) -> set[str]:
-    """The files and folders that graders name, relative to the suites folder."""
-    names: set[str] = set()
-    for grader in all_graders(graders):
-        if isinstance(grader, DeterministicTests):
-            names.update(grader.tests)
-        elif isinstance(grader, StaticAnalysis):
-            names.update(grader.configuration.values())
-        elif isinstance(grader, LlmRubric) and grader.rubric.endswith((".md", ".txt")):
-            names.add(grader.rubric)
-    return names
-
-
-def all_graders(graders: Iterable[Grader]) -> Iterator[Grader]:
-    """Graders with those that they are made of."""
-    for grader in graders:
-        yield grader
-        if isinstance(grader, Composite):
-            yield from all_graders(grader.assertions)
-        elif isinstance(grader, Turns):
-            yield from all_graders(member for turn in grader.turns for member in turn.assertions)
-            yield from all_graders(grader.conversation)
+    """Return the files and folders that graders use, relative to the suites folder; their prompts are options."""
+    return {path.name for one in all_graders(graders) for path in one.named_paths() if path.kind in {"file", "tests"}}
 
 
 def grader_commands(graders: Iterable[Grader]) -> Iterator[Command]:
-    """The commands that graders run."""
-    for grader in all_graders(graders):
-        if isinstance(grader, CodeGrader):
-            yield grader.cwd, grader.command
-        elif isinstance(grader, Composite) and grader.aggregator.command:
-            yield grader.aggregator.cwd, grader.aggregator.command
+    """Yield the commands that graders run."""
+    return (command for grader in all_graders(graders) for command in grader.commands())
 
 
 def hook_commands(workspace: Workspace | None) -> list[Command]:
@@ -266,13 +241,13 @@ def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:
     Whether they are there does not matter. The folders that the agent works on are not among them, and neither is what
     hooks copy.
     """
-    graders = [grader for task in tasks for grader in all_graders(task.graders)]
+    graders = [grader for task in tasks for grader in task.graders]
     named = {name for command in {*grader_commands(graders)} for name in named_outside(command)}
     hooks = {command for task in tasks for command in hook_commands(task.workspace)}
     run = {name for command in hooks for name in run_outside(command, suites_folder)}
     messages = {name for task in tasks for name in message_files((*task.messages, *task.expected_messages))}
-    prompts = {grader.prompt_file for grader in graders if isinstance(grader, LlmGrader) and grader.prompt_file}
-    return {name for name in {*prompts, *named_by_graders(graders), *named, *run, *messages} if is_outside(name)}
+    read = {path.name for grader in all_graders(graders) for path in grader.named_paths() if path.kind != "folder"}
+    return {name for name in {*read, *named, *run, *messages} if is_outside(name)}
 
 
 def given_to_agents(tasks: Iterable[EvalTask], suites_folder: Path) -> set[str]:

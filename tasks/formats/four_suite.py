@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.digests import FileDigests, all_graders
+from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.document import Document, DocumentPath, SourceTexts, format_path, read_document
 from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.normalise import Origin, normalised
@@ -28,7 +28,7 @@ from passgate.tasks.formats.schema_check import (
     surely_valid,
 )
 from passgate.tasks.model.assertions import LlmGrader, Unavailable
-from passgate.tasks.model.graders import Composite, Grader, Turns
+from passgate.tasks.model.graders import Composite, Grader, Turns, all_graders
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.task import EvalTask, TaskFile, UnknownPart

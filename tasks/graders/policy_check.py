@@ -1,6 +1,6 @@
 """Safety rules. Every hit is a violation."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from passgate.tasks.errors import Raw
 from passgate.tasks.graders.checks import graded
@@ -10,7 +10,7 @@ from passgate.tasks.graders.searches import found
 from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, leaves, shown
 from passgate.tasks.model.credentials import credentials_in, mask
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
-from passgate.tasks.model.graders import ArgumentRule, Composite, Grader, PolicyCheck, ToolCalls, Turns
+from passgate.tasks.model.graders import ArgumentRule, PolicyCheck, all_graders
 from passgate.tasks.model.quotes import raw
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import ToolCall, Transcript
@@ -74,12 +74,13 @@ def _argument_hits(rule: ArgumentRule, calls: Sequence[ToolCall]) -> Iterator[Ra
 
 
 def forbidden_by(task: EvalTask) -> Callable[[ToolCall], bool]:
-    """A function: whether any grader of the task, members included, forbids a call by its tool and arguments."""
-    graders = list(_of_every_call(task.graders))
-    policies = [grader for grader in graders if isinstance(grader, PolicyCheck)]
-    patterns = [pattern for grader in graders if isinstance(grader, ToolCalls) for pattern in grader.forbidden]
-    patterns += [name for policy in policies for name in policy.deny_tools]
-    rules = [rule for policy in policies for rule in policy.arguments]
+    """Return a function: whether any grader of the task, members included, forbids a call by its tool and arguments.
+
+    Graders of a single turn are left out: in another turn the call may be right.
+    """
+    graders = list(all_graders(task.graders, of_one_turn=False))
+    patterns = [pattern for grader in graders for pattern in grader.forbidden_calls]
+    rules = [rule for grader in graders for rule in grader.argument_rules]
 
     def forbidden(call: ToolCall) -> bool:
         return any(is_forbidden(call, pattern) for pattern in patterns) or any(
@@ -87,23 +88,3 @@ def forbidden_by(task: EvalTask) -> Callable[[ToolCall], bool]:
         )
 
     return forbidden
-
-
-def finds_violations(task: EvalTask) -> bool:
-    """Whether a grader of the task, or a member of one, can find a violation in any call."""
-    return any(
-        isinstance(grader, PolicyCheck) or (isinstance(grader, ToolCalls) and bool(grader.forbidden))
-        for grader in _of_every_call(task.graders)
-    )
-
-
-def _of_every_call(graders: Iterable[Grader]) -> Iterator[Grader]:
-    """Graders and their members at any depth. Those of a single turn are not among them: they see the calls of that
-    turn alone, and in another one the call may be right.
-    """
-    for grader in graders:
-        yield grader
-        if isinstance(grader, Composite):
-            yield from _of_every_call(grader.assertions)
-        elif isinstance(grader, Turns):
-            yield from _of_every_call(grader.conversation)

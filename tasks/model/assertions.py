@@ -4,23 +4,96 @@ Each gives a score from 0 to 1 and passes from 0.8 on, or from its own `min_scor
 folder.
 """
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
+from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.javascript_regex import regex_problem
 
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | tuple[Text, ...]
 """How arguments are compared: equal, at least the expected, none but the expected, not at all, or only these fields."""
 
 
+OptionPath = tuple[str | int, ...]
+"""Keys and indices that lead from a grader to one of its options."""
+Problem = tuple[OptionPath, str]
+Command = tuple[str, tuple[str, ...]]
+"""A folder relative to the suites folder, and the words of what runs there."""
+
+
+class NamedPath(NamedTuple):
+    """A file or folder of the suites folder that a grader names."""
+
+    option: OptionPath
+    name: str
+    kind: Literal[
+        "file", "tests", "prompt", "folder"
+    ]  # A prompt is read with the task, a folder is where something runs
+
+
 class GraderOptions(Frozen):
-    """What every grader has."""
+    """What every grader has.
+
+    A type of grader says here all that is special about it; nothing else lists types of graders but `GRADERS`, which
+    has their functions.
+    """
+
+    needs_one_of: ClassVar[tuple[str, ...]] = ()
+    """Options of which a grader has one at least: without any it cannot fail."""
+    judges_tool_calls: ClassVar[bool] = False
+    """Whether its score is one of the metric `tool_call_accuracy`."""
+    finds: ClassVar[ViolationRule | None] = None
+    """The rule that it finds violations of."""
 
     name: Text | None = None
     """What reports call this grader; its type when not given."""
     weight: Amount = 1
     """Its part in the trial's score, where the task's `scoring` asks for one."""
+
+    @property
+    def evidence(self) -> Literal["transcript", "state", "program", "judge"]:
+        """What it goes by: the transcript, only the state that the agent left, or what a program or a judge says."""
+        return "transcript"
+
+    @property
+    def veto(self) -> ViolationRule | None:
+        """The rule whose violations, which no other result offsets, it finds with these options."""
+        return self.finds
+
+    @property
+    def forbidden_calls(self) -> tuple[Any, ...]:
+        """The calls that are violations: patterns of tool names, or of names and arguments."""
+        return ()
+
+    @property
+    def argument_rules(self) -> tuple[Any, ...]:
+        """What arguments of calls may be, and must not be."""
+        return ()
+
+    def named_paths(self) -> Iterator[NamedPath]:
+        """Yield the files and folders that it names."""
+        yield from ()
+
+    def commands(self) -> Iterator[Command]:
+        """Yield the programs of the suites' authors that it runs."""
+        yield from ()
+
+    def json_schemas(self) -> Iterator[tuple[OptionPath, dict[str, Any]]]:
+        """Yield its JSON Schemas."""
+        yield from ()
+
+    def members(self) -> Iterator[tuple[OptionPath, Any]]:
+        """Yield the graders that it is made of."""
+        yield from ()
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with the options that a JSON Schema cannot say and that no file is needed for."""
+        fields = type(self).model_fields
+        if self.needs_one_of and all(getattr(self, key) == fields[key].default for key in self.needs_one_of):
+            yield (), f"this grader cannot fail: give at least one of {', '.join(self.needs_one_of)}"
 
     @property
     def type_name(self) -> str:
@@ -81,6 +154,11 @@ class Regex(AssertionOptions):
     value: Text
     flags: Annotated[str, Field(pattern="^[dgimsuvy]*$")] = ""
 
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        if problem := regex_problem(self.value, self.flags):
+            yield ("value",), problem
+
 
 class IsJson(AssertionOptions):
     """The final answer is a JSON document."""
@@ -88,6 +166,10 @@ class IsJson(AssertionOptions):
     type: Literal["is_json"]
     value: dict[str, Any] | None = None
     """A JSON Schema that the document must satisfy."""
+
+    def json_schemas(self) -> Iterator[tuple[OptionPath, dict[str, Any]]]:
+        """See `GraderOptions`."""
+        yield ("value",), self.value or {}
 
 
 class CodeGrader(AssertionOptions):
@@ -102,6 +184,19 @@ class CodeGrader(AssertionOptions):
     """Given to the program as `config`."""
     timeout_seconds: Seconds = 120
 
+    @property
+    def evidence(self) -> Literal["program"]:
+        """See `GraderOptions`."""
+        return "program"
+
+    def named_paths(self) -> Iterator[NamedPath]:
+        """See `GraderOptions`."""
+        yield NamedPath(("cwd",), self.cwd, "folder")
+
+    def commands(self) -> Iterator[Command]:
+        """See `GraderOptions`."""
+        yield self.cwd, self.command
+
 
 class ScriptAssertion(AssertionOptions):
     """An expression, or the body of a function with `return`, of `output` and `context`: a truth value or a score."""
@@ -112,6 +207,15 @@ class ScriptAssertion(AssertionOptions):
     """Where it runs."""
     threshold: Share | None = None
     """The least score that passes, before `min_score`."""
+
+    @property
+    def evidence(self) -> Literal["program"]:
+        """See `GraderOptions`."""
+        return "program"
+
+    def named_paths(self) -> Iterator[NamedPath]:
+        """See `GraderOptions`."""
+        yield NamedPath(("cwd",), self.cwd, "folder")
 
 
 class LlmGrader(AssertionOptions):
@@ -127,6 +231,16 @@ class LlmGrader(AssertionOptions):
     target: Text | None = None
     """The judge's name in the tool that the file was written for. passgate's judge is that of gates.yaml."""
     config: dict[str, Any] = {}
+
+    @property
+    def evidence(self) -> Literal["judge"]:
+        """See `GraderOptions`."""
+        return "judge"
+
+    def named_paths(self) -> Iterator[NamedPath]:
+        """See `GraderOptions`."""
+        if self.prompt_file is not None:
+            yield NamedPath(("prompt_file",), self.prompt_file, "prompt")
 
 
 class ScoreRange(Frozen):
@@ -170,6 +284,11 @@ class Rubrics(AssertionOptions):
     target: Text | None = None
     """See `llm_grader`."""
 
+    @property
+    def evidence(self) -> Literal["judge"]:
+        """See `GraderOptions`."""
+        return "judge"
+
 
 class ExpectedCall(Frozen):
     """A tool call that is expected."""
@@ -185,6 +304,9 @@ class ExpectedCall(Frozen):
 class ToolTrajectory(AssertionOptions):
     """The tool calls of the trial against those that are expected."""
 
+    needs_one_of = ("expected", "minimums")
+    judges_tool_calls = True
+
     type: Literal["tool_trajectory"]
     mode: Literal["any_order", "in_order", "exact", "superset", "subset"] = "any_order"
     """`any_order`: each is called; `in_order`: others may come between; `exact`: these and no others; `superset`: each
@@ -194,9 +316,16 @@ class ToolTrajectory(AssertionOptions):
     """How often a tool must be called at least, with `any_order`."""
     args_match: ArgsMatch = "exact"
 
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`. No calls at all can be what is expected."""
+        if self.mode not in {"exact", "subset"}:
+            yield from super().problems()
+
 
 class ToolUsed(AssertionOptions):
     """Tools were called, as often as said. Names are patterns, case aside."""
+
+    judges_tool_calls = True
 
     type: Literal["tool_used"]
     tools: Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -207,6 +336,8 @@ class ToolUsed(AssertionOptions):
 class ToolSequence(AssertionOptions):
     """Tools were called in this order."""
 
+    judges_tool_calls = True
+
     type: Literal["tool_sequence"]
     steps: Annotated[tuple[Text, ...], Field(min_length=1)]
     mode: Literal["in_order", "exact"] = "in_order"
@@ -215,6 +346,8 @@ class ToolSequence(AssertionOptions):
 
 class ToolArguments(AssertionOptions):
     """A tool was called with these arguments."""
+
+    judges_tool_calls = True
 
     type: Literal["tool_arguments"]
     tool: Text
@@ -228,6 +361,8 @@ class ToolArguments(AssertionOptions):
 
 class StepCount(AssertionOptions):
     """How many steps of a kind the trial had."""
+
+    needs_one_of = ("min", "max")
 
     type: Literal["step_count"]
     kind: Literal["any", "tool", "command", "message"] = "any"
@@ -264,6 +399,11 @@ class FieldAccuracy(AssertionOptions):
 class ExecutionMetrics(AssertionOptions):
     """Limits on how the agent went about it; each binds."""
 
+    needs_one_of = (
+        *("max_tool_calls", "max_llm_calls", "max_tokens", "max_input_tokens", "max_output_tokens"),
+        *("max_cost_usd", "max_duration_ms", "target_exploration_ratio"),
+    )
+
     type: Literal["execution_metrics"]
     max_tool_calls: Count | None = None
     max_llm_calls: Count | None = None
@@ -297,6 +437,8 @@ class Cost(AssertionOptions):
 class TokenUsage(AssertionOptions):
     """The trial used at most so many tokens."""
 
+    needs_one_of = ("max_total", "max_input", "max_output")
+
     type: Literal["token_usage"]
     max_total: Count | None = None
     """In, out and from the provider's cache."""
@@ -321,6 +463,11 @@ class Unavailable(AssertionOptions):
     kind: Text
     """Its type in that tool."""
     options: dict[str, Any] = {}
+
+    @property
+    def evidence(self) -> Literal["program"]:
+        """See `GraderOptions`."""
+        return "program"
 
 
 AnswerAssertion = TextAssertion | Equals | Regex | IsJson | CodeGrader | ScriptAssertion | LlmGrader | Rubrics

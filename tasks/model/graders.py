@@ -4,20 +4,41 @@
 Every path is relative to the suites folder.
 """
 
-from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
 from passgate.tasks.model.assertions import (
     AnswerAssertion,
     AssertionOptions,
+    Command,
     GraderOptions,
+    NamedPath,
+    OptionPath,
+    Problem,
     TrajectoryAssertion,
     Unavailable,
 )
 from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
 from passgate.tasks.model.grade import ViolationRule
+
+AGGREGATOR_NEEDS = {"threshold": "threshold", "code_grader": "command", "llm_grader": "prompt"}
+"""What a kind of aggregator cannot be without."""
+
+
+def _pattern_problem(path: OptionPath, pattern: str | None) -> Iterator[Problem]:
+    try:
+        re.compile(pattern or "")
+    except (re.error, OverflowError, RecursionError) as error:
+        yield path, f"not a regular expression: {error}"
+
+
+def _workspace_problem(path: OptionPath, name: str) -> Iterator[Problem]:
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        yield path, f"{name!r} is outside the workspace"
 
 
 class DeterministicTests(GraderOptions):
@@ -32,6 +53,15 @@ class DeterministicTests(GraderOptions):
     """pytest only: names of tests that must be among those that passed."""
     timeout_seconds: Seconds = 120
 
+    @property
+    def evidence(self) -> Literal["state"]:
+        """See `GraderOptions`."""
+        return "state"
+
+    def named_paths(self) -> Iterator[NamedPath]:
+        """See `GraderOptions`."""
+        yield from (NamedPath(("tests", index), name, "tests") for index, name in enumerate(self.tests))
+
 
 class StaticAnalysis(GraderOptions):
     """Static analysis of the agent's work: no tool may find anything."""
@@ -44,6 +74,15 @@ class StaticAnalysis(GraderOptions):
     configuration: dict[Literal["ruff", "mypy"], Text] = {}
     """Configuration file per tool. Configuration files in the workspace are ignored: the agent could edit them."""
     timeout_seconds: Seconds = 120
+
+    @property
+    def evidence(self) -> Literal["state"]:
+        """See `GraderOptions`."""
+        return "state"
+
+    def named_paths(self) -> Iterator[NamedPath]:
+        """See `GraderOptions`."""
+        yield from (NamedPath(("configuration", tool), name, "file") for tool, name in self.configuration.items())
 
 
 class FileCheck(Frozen):
@@ -63,6 +102,11 @@ class FileCheck(Frozen):
         demands = self.equals is not None or self.contains or self.matches is not None
         return not self.exists or bool(self.not_contains and not demands)
 
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        yield from _pattern_problem(("matches",), self.matches)
+        yield from _workspace_problem(("file",), self.file)
+
 
 class JsonCheck(Frozen):
     """One value of a JSON file of the workspace."""
@@ -79,6 +123,12 @@ class JsonCheck(Frozen):
     def is_prohibition(self) -> bool:
         """See `FileCheck`."""
         return self.absent
+
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        yield from _workspace_problem(("json_file",), self.json_file)
+        if not self.model_fields_set & {"equals", "one_of", "absent"}:
+            yield (), "this check cannot fail: give at least one of equals, one_of, absent"
 
 
 class SqliteCheck(Frozen):
@@ -99,6 +149,12 @@ class SqliteCheck(Frozen):
         others = self.rows is not None or "value" in self.model_fields_set or self.min_rows
         return self.max_rows is not None and not others
 
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        yield from _workspace_problem(("sqlite",), self.sqlite)
+        if not self.model_fields_set & {"rows", "value", "min_rows", "max_rows"}:
+            yield (), "this check cannot fail: give at least one of rows, value, min_rows, max_rows"
+
 
 class CommandCheck(Frozen):
     """One command for `sh -c`, run in the workspace."""
@@ -111,6 +167,10 @@ class CommandCheck(Frozen):
     timeout_seconds: Seconds = 60
     is_prohibition: ClassVar = False
 
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        yield from _pattern_problem(("stdout_matches",), self.stdout_matches)
+
 
 class StateCheck(GraderOptions):
     """The state that the agent left behind: files, JSON, SQLite, the output of commands."""
@@ -121,6 +181,16 @@ class StateCheck(GraderOptions):
     expect: Annotated[tuple[FileCheck | JsonCheck | SqliteCheck | CommandCheck, ...], Field(min_length=1)]
     timeout_seconds: Seconds = 60
     """Time for each command of `run`."""
+
+    @property
+    def evidence(self) -> Literal["state"]:
+        """See `GraderOptions`."""
+        return "state"
+
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        for index, check in enumerate(self.expect):
+            yield from ((("expect", index, *path), message) for path, message in check.problems())
 
 
 class ToolPattern(Frozen):
@@ -139,7 +209,11 @@ class RequiredTool(ToolPattern):
 
 
 class ToolCalls(GraderOptions):
-    """Which tools the agent called. A forbidden call is a violation: no other result buys it back."""
+    """Which tools the agent called. A forbidden call is a violation: no other result can offset it."""
+
+    needs_one_of = ("required", "forbidden")
+    judges_tool_calls = True
+    finds = ViolationRule.FORBIDDEN_TOOL
 
     type: Literal["tool_calls"]
     required: tuple[Text | RequiredTool, ...] = ()
@@ -152,9 +226,24 @@ class ToolCalls(GraderOptions):
         """What must be called, in the long form."""
         return tuple(RequiredTool(tool=one) if isinstance(one, str) else one for one in self.required)
 
+    @property
+    def veto(self) -> ViolationRule | None:
+        """See `GraderOptions`."""
+        return self.finds if self.forbidden else None
+
+    @property
+    def forbidden_calls(self) -> tuple[str | ToolPattern, ...]:
+        """See `GraderOptions`."""
+        return self.forbidden
+
 
 class TrajectoryMetrics(GraderOptions):
     """Limits on how the agent went about it. A metric that was not measured is an error, never a pass."""
+
+    needs_one_of = (
+        *("max_loop_rate", "max_p95_step_latency_ms", "max_retry_rate", "max_steps", "max_tool_calls"),
+        *("max_tool_error_rate", "max_total_tokens", "max_wall_time_seconds", "min_steps", "min_tool_calls"),
+    )
 
     type: Literal["trajectory_metrics"]
     max_steps: Count | None = None
@@ -179,7 +268,10 @@ class ArgumentRule(Frozen):
 
 
 class PolicyCheck(GraderOptions):
-    """Safety rules. Every hit is a safety violation: no other result buys it back."""
+    """Safety rules. Every hit is a safety violation: no other result can offset it."""
+
+    needs_one_of = ("deny_tools", "deny_output", "arguments", "secrets", "canaries")
+    finds = ViolationRule.SAFETY_VIOLATION
 
     type: Literal["policy_check"]
     deny_tools: tuple[Text, ...] = ()
@@ -192,11 +284,31 @@ class PolicyCheck(GraderOptions):
     canaries: tuple[Text, ...] = ()
     """Texts planted in the environment that must not leave it: not in messages, not in arguments."""
 
+    @property
+    def forbidden_calls(self) -> tuple[str, ...]:
+        """See `GraderOptions`."""
+        return self.deny_tools
+
+    @property
+    def argument_rules(self) -> tuple[ArgumentRule, ...]:
+        """See `GraderOptions`."""
+        return self.arguments
+
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        yield from super().problems()
+        for index, pattern in enumerate(self.deny_output):
+            yield from _pattern_problem(("deny_output", index), pattern)
+        for index, rule in enumerate(self.arguments):
+            if not rule.allow and not rule.deny:
+                yield ("arguments", index), "this rule cannot fail: give allow or deny"
+
 
 class OutputCheck(GraderOptions):
     """The agent's final answer."""
 
     model_config = ConfigDict(protected_namespaces=())
+    needs_one_of = ("equals", "contains", "not_contains", "matches", "json_schema")
 
     type: Literal["output_check"]
     equals: str | None = None
@@ -207,6 +319,15 @@ class OutputCheck(GraderOptions):
     ignore_case: bool = False
     json_schema: dict[str, Any] | None = None
     """The answer must be a JSON document that this JSON Schema accepts."""
+
+    def json_schemas(self) -> Iterator[tuple[OptionPath, dict[str, Any]]]:
+        """See `GraderOptions`."""
+        yield ("json_schema",), self.json_schema or {}
+
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        yield from super().problems()
+        yield from _pattern_problem(("matches",), self.matches)
 
 
 class MaxLength(GraderOptions):
@@ -227,6 +348,21 @@ class LlmRubric(GraderOptions):
     """Statements that the judge marks true or false; the score is the share of true ones."""
     threshold: Share = 0.8
     """The least score that passes."""
+
+    @property
+    def evidence(self) -> Literal["judge"]:
+        """See `GraderOptions`."""
+        return "judge"
+
+    def named_paths(self) -> Iterator[NamedPath]:
+        """See `GraderOptions`."""
+        if self.is_file:
+            yield NamedPath(("rubric",), self.rubric, "file")
+
+    @property
+    def is_file(self) -> bool:
+        """Whether `rubric` names a file, and is not the rubric itself."""
+        return self.rubric.endswith((".md", ".txt"))
 
 
 class Aggregator(Frozen):
@@ -265,6 +401,29 @@ class Composite(AssertionOptions):
     threshold: Share | None = None
     """The least score that passes."""
 
+    @property
+    def evidence(self) -> Literal["transcript", "program", "judge"]:
+        """See `GraderOptions`."""
+        match self.aggregator.type:
+            case "llm_grader":
+                return "judge"
+            case "code_grader":
+                return "program"
+        return "transcript"
+
+    def named_paths(self) -> Iterator[NamedPath]:
+        """See `GraderOptions`."""
+        yield NamedPath(("aggregator", "cwd"), self.aggregator.cwd, "folder")
+
+    def commands(self) -> Iterator[Command]:
+        """See `GraderOptions`."""
+        if self.aggregator.command:
+            yield self.aggregator.cwd, self.aggregator.command
+
+    def members(self) -> Iterator[tuple[OptionPath, "Grader"]]:
+        """See `GraderOptions`."""
+        yield from ((("assertions", index), member) for index, member in enumerate(self.assertions))
+
 
 class TurnGraders(Frozen):
     """What is asked of the answer to one message of the user."""
@@ -283,6 +442,17 @@ class Turns(AssertionOptions):
     aggregation: Literal["mean", "min", "max"] = "mean"
     on_turn_failure: Literal["continue", "stop"] = "continue"
     """`stop`: the turns after one that did not pass score 0."""
+
+    def members(self) -> Iterator[tuple[OptionPath, "Grader"]]:
+        """See `GraderOptions`."""
+        for number, turn in enumerate(self.turns):
+            yield from ((("turns", number, "assertions", index), one) for index, one in enumerate(turn.assertions))
+        yield from ((("conversation", index), member) for index, member in enumerate(self.conversation))
+
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        if not any(self.members()):
+            yield (), "this grader cannot fail: no turn has `assertions`"
 
 
 Grader = Annotated[
@@ -308,17 +478,22 @@ TurnGraders.model_rebuild()
 Turns.model_rebuild()
 
 
-def vetoes_of(graders: Iterable[Grader]) -> frozenset[ViolationRule]:
-    """Return the vetoes that these graders can find, at any depth. No other result offsets one."""
-    found: set[ViolationRule] = set()
+GRADER_TYPES: dict[str, type[GraderOptions]] = {
+    name: options
+    for options in get_args(get_args(Grader)[0])
+    for name in get_args(options.model_fields["type"].annotation)
+}
+"""The options of every type of grader."""
+
+
+def all_graders(graders: Iterable[Grader], *, of_one_turn: bool = True) -> Iterator[Grader]:
+    """Yield graders and their members at any depth; without `of_one_turn` not those that see a single turn alone."""
     for grader in graders:
-        match grader:
-            case PolicyCheck():
-                found.add(ViolationRule.SAFETY_VIOLATION)
-            case ToolCalls() if grader.forbidden:
-                found.add(ViolationRule.FORBIDDEN_TOOL)
-            case Composite():
-                found |= vetoes_of(grader.assertions)
-            case Turns():
-                found |= vetoes_of(grader.conversation).union(*(vetoes_of(turn.assertions) for turn in grader.turns))
-    return frozenset(found)
+        yield grader
+        members = (one for path, one in grader.members() if of_one_turn or path[0] != "turns")
+        yield from all_graders(members, of_one_turn=of_one_turn)
+
+
+def vetoes_of(graders: Iterable[Grader]) -> frozenset[ViolationRule]:
+    """Return the rules whose violations these graders, or members at any depth, can find."""
+    return frozenset(grader.veto for grader in all_graders(graders) if grader.veto is not None)

@@ -15,10 +15,10 @@ from passgate.tasks.formats.evals.node import Key, Keys, Node, Parts, agreed, as
 from passgate.tasks.formats.evals.paths import first_of, upwards
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
 from passgate.tasks.formats.evals.sources import Sources, is_file, present
-from passgate.tasks.formats.grader_rules import NEEDED_BY_AGGREGATOR, is_required
+from passgate.tasks.formats.grader_rules import is_required
 from passgate.tasks.formats.schema_check import Kind, is_kind, nearest
 from passgate.tasks.model.assertions import Rubrics
-from passgate.tasks.model.graders import Aggregator, Grader, TurnGraders
+from passgate.tasks.model.graders import AGGREGATOR_NEEDS, Aggregator, Grader, TurnGraders
 
 BASE_KEYS: Keys = {
     "type": Key(TEXT, needed=True, says="What grades."),
@@ -302,7 +302,7 @@ def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Ag
 
 
 def _check(kind: str, parts: Parts, members: tuple[Grader, ...], sources: Sources) -> None:
-    needed = NEEDED_BY_AGGREGATOR.get(kind)
+    needed = AGGREGATOR_NEEDS.get(kind)
     if needed is not None and parts.get(needed) is None:
         sources.refuse(parts.node, f"the key {needed!r} is missing")
     if kind == "safety_gate" and not parts.value("required") and not any(map(is_required, members)):

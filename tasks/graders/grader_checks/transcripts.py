@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
-from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.graders import Grader, all_graders
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
@@ -27,9 +27,6 @@ ENDLESS_MILLISECONDS: Final = 1e12
 ENDLESS_USAGE: Final = Usage(
     tokens_in=10**8, tokens_cached=10**8, tokens_cache_write=10**8, tokens_out=10**8, cost_usd=1e6
 )  # Of a step; the sum over the steps has to be one that a transcript can hold
-_STATE: Final = (native.DeterministicTests, native.StaticAnalysis, native.StateCheck)
-_JUDGES: Final = (native.LlmRubric, evals.LlmGrader, evals.Rubrics)
-_PROGRAMS: Final = (evals.CodeGrader, evals.ScriptAssertion, evals.Unavailable)
 _FORBIDS: Final = re.compile(r"\(\?<?!")  # An expression with one of these looks for what must not be there
 _LITERAL: Final = re.compile(r"(?:[\w\s,;:!'\"@#%&/<>=~`.-]|\\[^\w])+")
 _WILD: Final = frozenset("*?[")
@@ -108,31 +105,24 @@ def answer(prompt: str, text: str) -> Transcript:
 
 
 def leaf_graders(grader: Grader) -> Iterator[Grader]:
-    """Yield the graders that one is made of, at any depth; itself when it is made of none. A composite whose score a
-    program or a judge gives is among them.
+    """Yield the graders that one is made of, at any depth; itself when it is made of none, or when a program or a judge
+    gives its score.
     """
-    if isinstance(grader, native.Turns):
-        members = [*(member for turn in grader.turns for member in turn.assertions), *grader.conversation]
-    elif isinstance(grader, native.Composite):
-        members = list(grader.assertions)
-        if grader.aggregator.type in {"code_grader", "llm_grader"}:
-            yield grader
-    else:
+    members = [member for _, member in grader.members()]
+    if not members or grader.evidence != "transcript":
         yield grader
-        return
     for member in members:
         yield from leaf_graders(member)
 
 
 def is_regraded(grader: Grader, mutant: Mutant) -> bool:
-    """Return whether a grader is asked about a mutant; else it keeps the grade of the good one. Judges, which
-    cost money, are asked only where nothing was written: there they give 0 unasked.
+    """Return whether a grader is asked about a mutant; else it keeps the grade of the good one. Judges, which cost
+    money, are asked only where nothing was written: there they give 0 unasked.
     """
-    leaves = list(leaf_graders(grader))
+    sources = {leaf.evidence for leaf in leaf_graders(grader)}
     wrote = bool(mutant.transcript.output.strip() or mutant.transcript.tool_calls)
-    judged = any((isinstance(leaf, _JUDGES) and wrote) or isinstance(leaf, native.Composite) for leaf in leaves)
-    programs = any(isinstance(leaf, _PROGRAMS) for leaf in leaves) and not mutant.for_programs
-    return not judged and not programs and not all(isinstance(leaf, _STATE) for leaf in leaves)
+    kept = ("judge" in sources and wrote) or ("program" in sources and not mutant.for_programs)
+    return not kept and sources != {"state"}
 
 
 def checks_to_break(grader: Grader, number: int) -> Sequence[int]:
@@ -142,8 +132,7 @@ def checks_to_break(grader: Grader, number: int) -> Sequence[int]:
     """
     if isinstance(grader, native.StateCheck):
         return [place for place, check in enumerate(grader.expect) if check.is_prohibition]
-    others = (*_STATE, *_JUDGES, *_PROGRAMS, native.Composite, native.Turns)
-    return () if isinstance(grader, others) else range(number)
+    return range(number) if grader.evidence == "transcript" and not any(grader.members()) else ()
 
 
 def wants_an_answer(leaf: Grader) -> bool:
@@ -273,7 +262,7 @@ def refusals(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Itera
     """
     known = dict.fromkeys([*called_by_bad, *(tool.name for tool in task.tools), *called_by_good])
     meant: list[str] = []
-    for pattern in (name for grader in task.graders for leaf in leaf_graders(grader) for name in _forbidden(leaf)):
+    for pattern in (name for grader in all_graders(task.graders) for name in _forbidden_names(grader)):
         if set(pattern) <= {"*"}:
             continue  # whoever forbids every tool names none
         tools = [name for name in known if fnmatchcase(name, pattern)]
@@ -288,14 +277,9 @@ def refusals(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Itera
     return Refusals(names, answer(task.prompt, f"{plain}use {listed}."), answer(task.prompt, f"{plain}do it."))
 
 
-def _forbidden(leaf: Grader) -> Iterator[str]:
-    match leaf:
-        case native.ToolCalls():
-            for entry in leaf.forbidden:
-                name, given = (entry, {}) if isinstance(entry, str) else (entry.tool, entry.params)
-                command = given.get("command") if set(name) <= {"*"} else None
-                yield command if isinstance(command, str) else name
-        case native.PolicyCheck():
-            yield from leaf.deny_tools
-        case evals.ToolUsed(negate=True):
-            yield from leaf.tools
+def _forbidden_names(grader: Grader) -> Iterator[str]:
+    negated = grader.tools if isinstance(grader, evals.ToolUsed) and grader.negate else ()
+    for entry in (*grader.forbidden_calls, *negated):
+        name, given = (entry, {}) if isinstance(entry, str) else (entry.tool, entry.params)
+        command = given.get("command") if set(name) <= {"*"} else None
+        yield command if isinstance(command, str) else name

@@ -112,7 +112,7 @@ def judge_request(options: LlmRubric, evidence: Evidence) -> JudgeRequest:
 
 
 def _rubric(options: LlmRubric, suites_folder: Path) -> str:
-    if not options.rubric.endswith((".md", ".txt")):
+    if not options.is_file:
         return options.rubric.strip()
     try:
         text = read_text(suites_folder, options.rubric)
