@@ -184,10 +184,7 @@ class CodeGrader(AssertionOptions):
     """Given to the program as `config`."""
     timeout_seconds: Seconds = 120
 
-    @property
-    def evidence(self) -> Literal["program"]:
-        """See `GraderOptions`."""
-        return "program"
+    evidence: ClassVar = "program"
 
     def named_paths(self) -> Iterator[NamedPath]:
         """See `GraderOptions`."""
@@ -208,10 +205,7 @@ class ScriptAssertion(AssertionOptions):
     threshold: Share | None = None
     """The least score that passes, before `min_score`."""
 
-    @property
-    def evidence(self) -> Literal["program"]:
-        """See `GraderOptions`."""
-        return "program"
+    evidence: ClassVar = "program"
 
     def named_paths(self) -> Iterator[NamedPath]:
         """See `GraderOptions`."""
@@ -232,10 +226,7 @@ class LlmGrader(AssertionOptions):
     """The judge's name in the tool that the file was written for. passgate's judge is that of gates.yaml."""
     config: dict[str, Any] = {}
 
-    @property
-    def evidence(self) -> Literal["judge"]:
-        """See `GraderOptions`."""
-        return "judge"
+    evidence: ClassVar = "judge"
 
     def named_paths(self) -> Iterator[NamedPath]:
         """See `GraderOptions`."""
@@ -284,10 +275,7 @@ class Rubrics(AssertionOptions):
     target: Text | None = None
     """See `llm_grader`."""
 
-    @property
-    def evidence(self) -> Literal["judge"]:
-        """See `GraderOptions`."""
-        return "judge"
+    evidence: ClassVar = "judge"
 
 
 class ExpectedCall(Frozen):
@@ -464,10 +452,7 @@ class Unavailable(AssertionOptions):
     """Its type in that tool."""
     options: dict[str, Any] = {}
 
-    @property
-    def evidence(self) -> Literal["program"]:
-        """See `GraderOptions`."""
-        return "program"
+    evidence: ClassVar = "program"
 
 
 AnswerAssertion = TextAssertion | Equals | Regex | IsJson | CodeGrader | ScriptAssertion | LlmGrader | Rubrics

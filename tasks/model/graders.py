@@ -53,10 +53,7 @@ class DeterministicTests(GraderOptions):
     """pytest only: names of tests that must be among those that passed."""
     timeout_seconds: Seconds = 120
 
-    @property
-    def evidence(self) -> Literal["state"]:
-        """See `GraderOptions`."""
-        return "state"
+    evidence: ClassVar = "state"
 
     def named_paths(self) -> Iterator[NamedPath]:
         """See `GraderOptions`."""
@@ -75,10 +72,7 @@ class StaticAnalysis(GraderOptions):
     """Configuration file per tool. Configuration files in the workspace are ignored: the agent could edit them."""
     timeout_seconds: Seconds = 120
 
-    @property
-    def evidence(self) -> Literal["state"]:
-        """See `GraderOptions`."""
-        return "state"
+    evidence: ClassVar = "state"
 
     def named_paths(self) -> Iterator[NamedPath]:
         """See `GraderOptions`."""
@@ -182,10 +176,7 @@ class StateCheck(GraderOptions):
     timeout_seconds: Seconds = 60
     """Time for each command of `run`."""
 
-    @property
-    def evidence(self) -> Literal["state"]:
-        """See `GraderOptions`."""
-        return "state"
+    evidence: ClassVar = "state"
 
     def problems(self) -> Iterator[Problem]:
         """See `GraderOptions`."""
@@ -349,10 +340,7 @@ class LlmRubric(GraderOptions):
     threshold: Share = 0.8
     """The least score that passes."""
 
-    @property
-    def evidence(self) -> Literal["judge"]:
-        """See `GraderOptions`."""
-        return "judge"
+    evidence: ClassVar = "judge"
 
     def named_paths(self) -> Iterator[NamedPath]:
         """See `GraderOptions`."""
