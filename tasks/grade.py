@@ -1,7 +1,7 @@
 """Grade: what a trial said, did and left behind in; its grades, and the metrics that come of them, out."""
 
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.grading import GradedTrial, grade_trial, with_grades
-from passgate.tasks.graders.interface import Evidence
 
 
 async def grade(evidence: Evidence) -> GradedTrial:

@@ -21,11 +21,11 @@ from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.grade import grade as grade_evidence
 from passgate.tasks.graders import grade
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.grader_checks import transcripts
 from passgate.tasks.graders.grader_checks.faults import Proof, Tried, grader_check
 from passgate.tasks.graders.grader_checks.transcripts import Mutant
 from passgate.tasks.graders.grading import TrialResult, grade_trial, trial_result
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.usage import trial_metrics

@@ -8,7 +8,7 @@ from passgate.tasks.graders.answers import assertions, fields
 from passgate.tasks.graders.checks import rendered, settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
 from passgate.tasks.graders.composites.turns import grade_turns
-from passgate.tasks.graders.interface import Evidence, GradeFunction, UnreportedError, remedy_for
+from passgate.tasks.graders.evidence import Evidence, GradeFunction, UnreportedError, remedy_for
 from passgate.tasks.graders.judges.llm_grader import grade_by_judge, grade_rubrics
 from passgate.tasks.graders.judges.llm_rubric import grade_rubric, judge_request
 from passgate.tasks.graders.max_length import grade_max_length

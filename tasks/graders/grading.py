@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.metering.usage import overruns
 from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade, RawGrade

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from passgate.tasks.errors import Raw
+from passgate.tasks.graders.call_patterns import denied_values, is_forbidden
 from passgate.tasks.graders.checks import graded
-from passgate.tasks.graders.forbidden_calls import denied_values, is_forbidden, plain
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence, plain
 from passgate.tasks.graders.searches import found
 from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, leaves, shown
 from passgate.tasks.model.credentials import credentials_in, mask

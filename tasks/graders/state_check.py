@@ -11,7 +11,7 @@ from typing import Any, Final, assert_never
 
 from passgate.tasks.errors import Raw
 from passgate.tasks.graders.checks import graded, settle
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.look_alikes import look_alike
 from passgate.tasks.graders.searches import found
 from passgate.tasks.graders.workspace import (

@@ -17,7 +17,7 @@ from typing import Final
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.files.temporary import new_folder
 from passgate.tasks.graders.checks import graded, settle
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.workspace import (
     NOT_EXECUTABLE,
     NOT_FOUND,

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.call_patterns import call_matches
+from passgate.tasks.graders.call_patterns import call_matches, is_forbidden
 from passgate.tasks.graders.checks import graded
-from passgate.tasks.graders.forbidden_calls import is_forbidden
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
 from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
 from passgate.tasks.model.quotes import quote_json, raw, raw_join
@@ -44,7 +43,7 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> RawGrade:
     call, unless a forbidden one is already among those that it holds.
     """
     # What was refused does not count as required, but the agent has asked for what is forbidden.
-    calls, made = evidence.transcript.tool_calls, evidence.made_calls
+    calls, made = evidence.calls(refused=True), evidence.calls(refused=False)
     hits = [call for call in calls if any(is_forbidden(call, pattern) for pattern in options.forbidden)]
     evidence.require_every_call(unless=bool(hits))
     required = options.required_tools

@@ -17,7 +17,8 @@ from tests.unit.graders.conftest import LocalSandbox
 from passgate.tasks.graders import Evidence, grade
 from passgate.tasks.graders.answers.assertions import BLANKS
 from passgate.tasks.graders.answers.dates import DEFAULT_FORMATS, MONTHS, read_date
-from passgate.tasks.graders.answers.fields import answer_document, within
+from passgate.tasks.graders.answers.fields import within
+from passgate.tasks.graders.evidence import json_in
 from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade
@@ -180,7 +181,7 @@ def test_no_text_is_too_strange_for_a_date(text: str, formats: list[str]) -> Non
 @given(st.text(alphabet='{}[]":,`1a \n', max_size=60))
 def test_an_answer_holds_a_document_or_none(answer: str) -> None:
     try:
-        document = answer_document(answer)
+        document = json_in(answer)
     except ValueError:
         return
     assert isinstance(document, dict | list)

@@ -11,7 +11,7 @@ from referencing.exceptions import Unresolvable
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.checks import expectation, graded, scored
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.look_alikes import look_alike
 from passgate.tasks.graders.searches import found, javascript_found
 from passgate.tasks.model.assertions import Equals, IsJson, Regex, TextAssertion
@@ -44,7 +44,7 @@ async def grade_output(options: OutputCheck, evidence: Evidence) -> RawGrade:
     `equals` disregards blanks around both texts: programs end their output with a line end. Raises
     `MeasurementError` when the JSON Schema of the options cannot be used, and as `found` does.
     """
-    answer = evidence.transcript.output
+    answer = evidence.final_answer
     checks = list(output_checks(options, answer))
     if options.matches is not None:
         passed = await found(options.matches, answer, ignore_case=options.ignore_case)
@@ -115,13 +115,13 @@ async def grade_is_json(options: IsJson, evidence: Evidence) -> RawGrade:
 
     Raises `MeasurementError` when that schema cannot be used.
     """
-    check = json_check(options.value, evidence.transcript.output)
+    check = json_check(options.value, evidence.final_answer)
     return scored(options, float(check.passed), [check])
 
 
 async def grade_text(options: TextAssertion, evidence: Evidence) -> RawGrade:
     """1 when the final answer fits the text or the texts, else 0."""
-    checks = text_checks(options, evidence.transcript.output)
+    checks = text_checks(options, evidence.final_answer)
     return scored(options, float(all(check.passed for check in checks)), checks)
 
 
@@ -157,7 +157,7 @@ def text_checks(options: TextAssertion, answer: str) -> list[RawCheck]:
 
 async def grade_equals(options: Equals, evidence: Evidence) -> RawGrade:
     """1 when the final answer is the value, else 0: texts but for the blanks around them, anything else as JSON."""
-    answer = evidence.transcript.output.strip(BLANKS)
+    answer = evidence.final_answer.strip(BLANKS)
     try:
         if isinstance(options.value, str):
             passed = answer == options.value.strip(BLANKS)
@@ -176,7 +176,7 @@ async def grade_regex(options: Regex, evidence: Evidence) -> RawGrade:
 
     Raises `MeasurementError` as `javascript_found` does.
     """
-    is_found = await javascript_found(options.value, options.flags, evidence.transcript.output)
+    is_found = await javascript_found(options.value, options.flags, evidence.final_answer)
     verb, shown = "matches" if is_found else "does not match", quote(f"/{options.value}/{options.flags}", 500)
     message = raw(f"the answer {verb} ", shown, expectation(passed=is_found))
     return scored(options, float(is_found), [RawCheck(passed=is_found, message=message)])

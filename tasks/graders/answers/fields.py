@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.answers.dates import read_date
 from passgate.tasks.graders.checks import scored
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence, json_in
 from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck
 from passgate.tasks.model.grade import RawCheck, RawGrade
-from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
+from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.quotes import quote_json, quote_repr, raw
 from passgate.tasks.model.task import EvalTask
@@ -21,29 +21,6 @@ _PATH_SIGNS: Final = re.compile(r"[.\[\]]")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 ROUNDINGS: Final = 4
 """By how many units in the last place a difference may exceed the tolerance: 1.1 - 1 is a little more than 0.1."""
-
-
-def answer_document(answer: str) -> Any:
-    """The JSON object or list in an answer: all of it, else a code block, else from the first `{` to the last `}`.
-
-    Raises `ValueError` when there is none.
-    """
-    # The first line of a code block names the language.
-    blocks = (block.partition("\n")[2] for block in answer.split("```")[1::2])
-    for text in (answer, *blocks, _in_braces(answer)):
-        try:
-            document = parse_json(text)
-        except ValueError:
-            continue
-        if isinstance(document, dict | list):
-            return document
-    raise ValueError("the answer contains no JSON object or list")
-
-
-def _in_braces(text: str) -> str:
-    """From the first `{` to the last `}`; empty without them."""
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else ""
 
 
 def expected_document(task: EvalTask) -> Any:
@@ -56,7 +33,7 @@ def expected_document(task: EvalTask) -> Any:
         value = _message_content(said[-1]) if said else None
     if isinstance(value, str):
         try:
-            return answer_document(value)
+            return json_in(value)
         except ValueError:
             return None
     return value if isinstance(value, Mapping | list | tuple) else None
@@ -143,9 +120,9 @@ async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
     if missing:
         raise MeasurementError(f"there is nothing to compare: expected_output has no {', '.join(missing)}")
     try:
-        document = answer_document(evidence.transcript.output)
+        document = evidence.json_answer
     except ValueError as error:
-        message = raw(f"{error}: ", quote_repr(evidence.transcript.output, 200))
+        message = raw(f"{error}: ", quote_repr(evidence.final_answer, 200))
         return scored(options, 0.0, [RawCheck(passed=False, message=message)])
     results = []
     for field, value in pairs:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, scored, settled, unmeasured
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
 from passgate.tasks.graders.programs.code_grader import read_code_reply, run_program
 from passgate.tasks.graders.programs.grader_reply import grade_of

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import unmeasured
 from passgate.tasks.graders.composites.composite import Ask, GradedMember, combined, grade_composite, with_members
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns

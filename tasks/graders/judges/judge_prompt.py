@@ -7,7 +7,7 @@ from textwrap import indent
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.judges.asking import marker_of, request_fingerprint, sendable
 from passgate.tasks.graders.programs import code_input
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
@@ -39,7 +39,10 @@ def render(prompt: str, transcript: Transcript) -> str:
         if message.content or not message.tool_calls:
             parts.append((message.role, message.content))
         for call in message.tool_calls:
-            parts.append(("tool call", f"{call.tool} {cut(json_text(call.arguments), LONGEST_PART)}"))
+            asked = f"{call.tool} {cut(json_text(call.arguments), LONGEST_PART)}"
+            parts.append(("refused tool call" if call.refused else "tool call", asked))
+            if call.refused:
+                continue
             result = call.result if isinstance(call.result, str) else cut(json_text(call.result), LONGEST_PART)
             parts.append(("tool error" if call.is_error else "tool result", result))
     last = next((step.content for step in reversed(transcript.steps)), "")
@@ -107,10 +110,11 @@ def _json(value: Any) -> str:
 
 
 def tool_calls_text(evidence: Evidence) -> str:
-    """The tool calls, a line each: the tool, a colon, its arguments."""
+    """Return the tool calls, a line each: the tool, a colon, its arguments, and whether it failed or was refused."""
     return "\n".join(
-        f"{call.tool}: {cut(json_text(call.arguments), 2000)}{' (error)' if call.is_error else ''}"
-        for call in evidence.transcript.tool_calls
+        f"{call.tool}: {cut(json_text(call.arguments), 2000)}"
+        f"{' (refused)' if call.refused else ' (error)' if call.is_error else ''}"
+        for call in evidence.calls(refused=True)
     )
 
 
@@ -126,7 +130,7 @@ def asked_text(evidence: Evidence) -> str:
 
 _Texts = dict[str, Callable[[Evidence], str]]
 _WORK: Final[_Texts] = {
-    **dict.fromkeys(("answer", "candidate_answer", "output"), lambda evidence: evidence.transcript.output),
+    **dict.fromkeys(("answer", "candidate_answer", "output"), lambda evidence: evidence.final_answer),
     **dict.fromkeys(
         ("outputs", "output_messages"),
         lambda evidence: _json([*map(code_input.plain_message, evidence.transcript.steps)]),

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.checks import PASS_FROM, ROUNDING, scored
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.judges import asking
 from passgate.tasks.graders.judges.judge_prompt import Asked, judge_prompt, request_of
 from passgate.tasks.graders.programs import grader_reply

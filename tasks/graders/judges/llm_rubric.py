@@ -6,7 +6,7 @@ from typing import Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import ROUNDING, graded
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.judges import asking
 from passgate.tasks.graders.judges.judge_prompt import render
 from passgate.tasks.graders.programs.grader_reply import GraderReply, median_reply

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import passing_score
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.programs.code_input import code_input, encoded
 from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of, read_document, share
 from passgate.tasks.model.assertions import CodeGrader, ScriptAssertion
@@ -108,7 +108,7 @@ async def grade_code(options: CodeGrader, evidence: Evidence) -> RawGrade:
     Raises `MeasurementError` when the program cannot be run, does not end in its time, prints too much, or gives no
     usable reply: then nothing is known of the agent.
     """
-    answer = evidence.transcript.output.encode("utf-8", "replace")
+    answer = evidence.final_answer.encode("utf-8", "replace")
     folder = None
     if len(answer) > LONGEST_OUTPUT:
         folder = TemporaryDirectory(dir=evidence.sandbox.scratch, ignore_cleanup_errors=True)
@@ -150,7 +150,7 @@ async def grade_script(options: ScriptAssertion, evidence: Evidence) -> RawGrade
     `MeasurementError` for any other result, when the script raises or does not end in time, and when this machine has
     no Node.js.
     """
-    document = {"code": options.value, "output": evidence.transcript.output, "context": code_input(evidence, {}, None)}
+    document = {"code": options.value, "output": evidence.final_answer, "context": code_input(evidence, {}, None)}
     stdin = await asyncio.to_thread(encoded, document)
     command = [sys.executable, "-I", "-c", _PYTHON]
     if options.type == "javascript":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.model.messages import MessageCall, TaskMessage
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import FileChanges, Message, ToolCall, Transcript
@@ -36,7 +36,8 @@ def plain_message(message: Message) -> dict[str, Any]:
 
 
 def _with_status(call: ToolCall) -> dict[str, Any]:
-    return _plain(call) | {"status": {None: "unknown", True: "error", False: "ok"}[call.is_error]}
+    status = {None: "unknown", True: "error", False: "ok"}[True if call.refused else call.is_error]
+    return _plain(call) | {"status": status}
 
 
 def _plain(call: ToolCall | MessageCall) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def _agentevals(snake: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
         "note": evidence.task.note,
         "expectedMessages": snake["expected_output"],
         "referenceAnswer": evidence.task.reference_answer,
-        "candidateAnswer": evidence.transcript.output,
+        "candidateAnswer": evidence.final_answer,
         "outputMessages": [plain_message(step) for step in evidence.transcript.steps],
         "inputMessages": snake["input"],
         "inputFiles": snake["input_files"],
@@ -143,7 +144,7 @@ def messages_of(evidence: Evidence) -> list[dict[str, Any]]:
     messages = evidence.transcript.messages
     asked = any(message.role == "user" for message in messages)
     before = () if asked else input_messages(evidence.task)
-    said = messages or (Message(role="assistant", content=evidence.transcript.output),)
+    said = messages or (Message(role="assistant", content=evidence.final_answer),)
     return [*map(plain_task_message, before), *map(plain_message, said)]
 
 
@@ -182,7 +183,7 @@ def _summary(transcript: Transcript) -> dict[str, Any]:
     return {
         "event_count": len(calls),
         "tool_calls": dict(Counter(call.tool for call in calls)),
-        "error_count": sum(call.is_error is True for call in calls),
+        "error_count": sum(call.is_error is True or call.refused for call in calls),
         "tool_durations": dict(durations),
         "llm_call_count": len(transcript.steps),
     }

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import graded, scored, settle
-from passgate.tasks.graders.interface import Evidence, UnreportedError
+from passgate.tasks.graders.evidence import Evidence, UnreportedError
 from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import TrajectoryMetrics
@@ -122,7 +122,7 @@ async def _kept(limit: Limit) -> RawCheck:
 async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence) -> RawCheck:
     """Whether the share of read-only tool calls is near enough to the target; without calls it is not."""
     evidence.require_every_call()
-    calls = evidence.made_calls
+    calls = evidence.calls(refused=False)
     wanted = f"expected {target:g} ± {options.exploration_tolerance:g}"
     if not calls:
         missing = "there are no tool calls, so the share of read-only calls is undefined"

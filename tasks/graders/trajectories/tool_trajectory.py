@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, assert_never
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.graders.checks import scored
-from passgate.tasks.graders.interface import Evidence, UnreportedError
+from passgate.tasks.graders.evidence import Evidence, UnreportedError
 from passgate.tasks.graders.tool_calls import shown
 from passgate.tasks.model.assertions import ArgsMatch, ExpectedCall, ToolTrajectory
 from passgate.tasks.model.grade import RawCheck, RawGrade
@@ -92,7 +92,8 @@ async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> 
         raise MeasurementError(f"{options.label}: `minimums` works with mode any_order, not with {options.mode}")
     if not options.expected and not options.minimums and options.mode != "subset":
         raise MeasurementError(f"{options.label} has nothing to check: set `expected` or `minimums`")
-    calls = evidence.transcript.tool_calls
+    # A call that was refused was not made; what was tried is what counts where no others are allowed.
+    calls = evidence.calls(refused=options.mode in {"exact", "subset"})
     worst, best = (_read(options, calls, when_unknown=fits) for fits in (False, True))
     one_too_many = (options.mode == "subset" and best.score == 0) or (
         options.mode == "exact" and len(calls) > len(options.expected)
@@ -106,23 +107,21 @@ async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> 
 
 def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: bool) -> TrajectoryScore:
     """`when_unknown`: whether a call of unknown duration fits."""
-    # A call that was refused was not made; what was tried is what counts where no others are allowed.
-    considered = calls if options.mode in {"exact", "subset"} else [call for call in calls if not call.refused]
     fits = [
         [
             position
-            for position, call in enumerate(considered)
+            for position, call in enumerate(calls)
             if same_call(expected, options.args_match, call)
             and (when_unknown if (quick := in_time(expected, call)) is None else quick)
         ]
         for expected in options.expected
     ]
     if options.mode == "exact":
-        return _exact(options, considered, fits)
+        return _exact(options, calls, fits)
     if options.mode != "subset":
-        return _made(options, considered, fits)
+        return _made(options, calls, fits)
     allowed = {position for positions in fits for position in positions}
-    others = [call for position, call in enumerate(considered) if position not in allowed]
+    others = [call for position, call in enumerate(calls) if position not in allowed]
     checks = [RawCheck(passed=False, message=raw(shown(call), " is not expected")) for call in others[:MOST_SHOWN]]
     checks = checks or [RawCheck(passed=True, message="the agent made only expected calls")]
     return TrajectoryScore(float(not others), checks)

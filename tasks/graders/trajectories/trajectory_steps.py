@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.graders.checks import expectation, scored
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence, tool_matches
 from passgate.tasks.graders.tool_calls import call_range, shown
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model.grade import RawCheck, RawGrade
@@ -29,8 +29,8 @@ async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> RawGra
     Negated: 1 when none of them was; a call that was refused counts then, for it was tried. Raises `MeasurementError`
     when the transcript does not hold every call, unless the known ones are too many already.
     """
-    calls = _considered(options, evidence)
-    counts = [sum(named_like(call.tool, tool) for call in calls) for tool in options.tools]
+    calls = evidence.calls(refused=options.negate)
+    counts = [sum(_calls_tool(call, tool) for call in calls) for tool in options.tools]
     enough = [options.min <= count and (options.max is None or count <= options.max) for count in counts]
     holds = any(enough) if options.negate else all(enough)
     too_many = options.max is not None and max(counts) > options.max
@@ -50,16 +50,16 @@ async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -
 
     Raises `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
     """
-    calls = _considered(options, evidence)
+    calls = evidence.calls(refused=options.negate)
     exact = options.mode == "exact"
     if exact:
         holds = len(calls) == len(options.steps) and all(
-            named_like(call.tool, step) for call, step in zip(calls, options.steps, strict=True)
+            _calls_tool(call, step) for call, step in zip(calls, options.steps, strict=True)
         )
     else:
         remaining = iter(calls)
         # `any` takes from the iterator up to the first match, so each step goes on where the last one stopped.
-        holds = all(any(named_like(call.tool, step) for call in remaining) for step in options.steps)
+        holds = all(any(_calls_tool(call, step) for call in remaining) for step in options.steps)
     certain = holds and not exact if options.negate else exact and len(calls) > len(options.steps)
     made = ", ".join(call.tool for call in calls[:MOST_SHOWN]) or "none"
     more = f" and {len(calls) - MOST_SHOWN} more" if len(calls) > MOST_SHOWN else ""
@@ -84,7 +84,7 @@ async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence)
 
     Raises `MeasurementError` when the transcript does not hold every call, unless a negated one is found.
     """
-    calls = [call for call in _considered(options, evidence) if named_like(call.tool, options.tool)]
+    calls = [call for call in evidence.calls(refused=options.negate) if _calls_tool(call, options.tool)]
     holds = any(_called_with(options, call) for call in calls)
     made = raw_join("; ", [quote_json(call.arguments) for call in calls[:MOST_SHOWN]])
     called = raw(f"{options.tool} was called with ", made) if made else f"{options.tool} was not called"
@@ -104,9 +104,9 @@ def _decided(
     return scored(options, float(holds), [RawCheck(passed=holds is not options.negate, message=message)])
 
 
-def _considered(options: evals.AssertionOptions, evidence: Evidence) -> Sequence[ToolCall]:
-    """The calls that were made; with `negate`, for what must not be so, those that were tried."""
-    return evidence.transcript.tool_calls if options.negate else evidence.made_calls
+def _calls_tool(call: ToolCall, tool: str) -> bool:
+    """Return whether a call is of a tool, whose name may have `*` and `?`."""
+    return tool_matches(tool.replace("[", "[[]"), call.tool)
 
 
 def named_like(name: str, pattern: str) -> bool:
@@ -205,7 +205,7 @@ async def grade_skill_trigger(options: evals.SkillTrigger, evidence: Evidence) -
     `skill`, or of `Read` with the name in its `file_path`. Raises `MeasurementError` when the transcript does not hold
     every call, unless those that it holds settle it.
     """
-    calls = evidence.made_calls if options.any_call else evidence.made_calls[:1]
+    calls = evidence.calls(refused=False)[: None if options.any_call else 1]
     use = next((call for call in calls if _uses(call, options.skill)), None)
     evidence.require_every_call(unless=options.any_call and use is not None)
     name, where = repr(options.skill), "any call" if options.any_call else "the first call"

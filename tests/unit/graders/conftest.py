@@ -12,7 +12,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.model.grade import Check, Grade, LlmJudge
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.masker import UNMASKED

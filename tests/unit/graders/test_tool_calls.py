@@ -51,6 +51,12 @@ async def test_required_calls_may_have_an_order(required: list[Any], kept: bool,
     assert (await graded(options(required=required, in_order=True), transcript)).passed is kept
 
 
+@pytest.mark.parametrize("tool", ["crm.read", "mcp__crm__READ"])
+async def test_a_required_tool_is_found_with_its_server_before_it(tool: str, graded: Graded) -> None:
+    assert (await graded(options(required=["read"]), called(tool))).passed
+    assert not (await graded(options(required=["ead"]), called(tool))).passed
+
+
 async def test_a_forbidden_call_is_a_violation(graded: Graded) -> None:
     transcript = called("read", ("drop_table", {"name": "orders"}))
     result = await graded(options(required=["read"], forbidden=["drop_*"]), transcript)

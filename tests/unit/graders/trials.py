@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 

@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.answers.fields import answer_document, expected_document, field_at
+from passgate.tasks.graders.answers.fields import expected_document, field_at
+from passgate.tasks.graders.evidence import json_in
 from passgate.tasks.model.json_values import MISSING
 from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
 from tests.unit.graders.trials import Graded, MakeEvidence
@@ -156,7 +157,7 @@ async def test_a_message_shows_both_values_shortened(compared: Graded) -> None:
     ],
 )
 def test_the_document_of_an_answer(answer: str, document: Any) -> None:
-    assert answer_document(answer) == document
+    assert json_in(answer) == document
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_the_document_of_an_answer(answer: str, document: Any) -> None:
 )
 def test_answers_without_a_document(answer: str) -> None:
     with pytest.raises(ValueError, match="contains no JSON object or list"):
-        answer_document(answer)
+        json_in(answer)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,12 @@ def test_who_said_and_did_what() -> None:
     )
 
 
+def test_a_refused_call_does_not_look_made() -> None:
+    calls = (ToolCall(tool="rm", refused=True), ToolCall(tool="ls", result="a"))
+    text = render("Do it.", Transcript(messages=(Message(role="assistant", tool_calls=calls),)))
+    assert "refused tool call:\n    rm {}\ntool call:\n    ls {}\ntool result:\n    a" in text
+
+
 def test_a_transcript_without_messages_has_the_prompt_and_the_answer() -> None:
     assert render("Do it.", Transcript(output="Done.")) == "user:\n    Do it.\nfinal answer:\n    Done."
 

@@ -171,6 +171,13 @@ async def test_variables_of_both_vocabularies(template: str, part: str, shown: G
     assert part in user
 
 
+async def test_refused_and_failed_calls_are_told_from_others(shown: Graded) -> None:
+    calls = (ToolCall(tool="a", refused=True), ToolCall(tool="b", is_error=True), ToolCall(tool="c"))
+    answer = Transcript(messages=(Message(role="assistant", tool_calls=calls),), output="Paris")
+    _, user = await shown(answer, of_task={"criteria": "c"})
+    assert "    a: {} (refused)\n    b: {} (error)\n    c: {}\n" in user
+
+
 async def test_in_a_conversation_the_question_is_all_that_was_said_before(shown: Graded) -> None:
     talk = [("user", "One."), ("assistant", "Two."), ("user", "Three."), ("assistant", "Four.")]
     messages = tuple(Message(role=role, content=content) for role, content in talk)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import judge_request
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.judges.asking import reply_schema
 from passgate.tasks.graders.judges.llm_rubric import combined
 from passgate.tasks.graders.programs.grader_reply import GraderReply

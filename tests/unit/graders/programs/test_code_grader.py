@@ -201,6 +201,14 @@ async def test_messages_are_in_the_words_of_both(whole: dict[str, Any]) -> None:
     assert whole["outputMessages"] == [answered]
 
 
+async def test_a_refused_call_does_not_look_successful(given: Graded) -> None:
+    calls = (ToolCall(tool="rm", refused=True), ToolCall(tool="ls", is_error=None), ToolCall(tool="cat"))
+    document = await given(called(*calls, output="Done."))
+    made = document["messages"][-1]["tool_calls"]
+    assert [call["status"] for call in made] == ["error", "unknown", "ok"]
+    assert document["trace"]["error_count"] == 1
+
+
 async def test_the_trace_tells_what_happened(whole: dict[str, Any]) -> None:
     assert {name: whole["trace"][name] for name in SUMMARY} == SUMMARY
     assert [event["type"] for event in whole["trace"]["events"]] == ["message", "tool_call", "final_response"]

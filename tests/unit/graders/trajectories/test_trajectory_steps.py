@@ -70,6 +70,12 @@ async def test_tools_their_order_and_their_arguments(options: dict[str, Any], pa
     assert [check.passed for check in found.checks] == [passed]
 
 
+@pytest.mark.parametrize("tool", ["fs.rm", "mcp__fs__RM"])
+async def test_a_tool_is_found_with_its_server_before_it(tool: str, graded: Graded) -> None:
+    assert (await graded(used("rm"), called(tool))).passed
+    assert not (await graded(used("rm", negate=True), called(tool))).passed
+
+
 async def test_a_refused_call_of_a_forbidden_tool_counts(graded: Graded) -> None:
     refused = called(ToolCall(tool="rm", refused=True))
     assert not (await graded(used("rm", negate=True), refused)).passed
