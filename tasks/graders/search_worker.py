@@ -1,9 +1,9 @@
-"""A program of its own that looks for a regular expression in a text.
+"""Search texts for a regular expression, as a program of its own.
 
-The engines hold the interpreter's lock while they search and know no time limit, and some patterns take forever on some
-texts. So each search has a process that the system can end. The arguments are the folder of the engine for JavaScript
-and the seconds of CPU time. Standard input is JSON: pattern, language, flags, text, whether the match must begin the
-text. It prints `true` or `false`.
+The engines hold the interpreter's lock while they search and have no time limit, and some patterns take for ever on
+some texts. So a search has a process that the system can kill. The arguments are the folder of the engine for
+JavaScript and the seconds of CPU time. Standard input is JSON: pattern, language, flags, texts, whether a match must
+be at the beginning. It prints a JSON list of `true` and `false`, one for each text.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ OVERLAP = 10_000  # Characters that two neighbouring windows share, so that a ma
 
 
 def main(engine_folder: str, cpu_seconds: str) -> None:
-    """Do one search within the limits; the system kills the process that passes them."""
+    """Search within the limits. The system kills a process that exceeds them."""
     for limit, value in (
         (resource.RLIMIT_CPU, int(cpu_seconds)),
         (resource.RLIMIT_AS, MEMORY),
@@ -27,15 +27,16 @@ def main(engine_folder: str, cpu_seconds: str) -> None:
         # Some systems know a limit but take no value for it; then the time limit of the caller is left.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (value, value))
-    pattern, language, flags, text, at_start = json.load(sys.stdin.buffer)
+    pattern, language, flags, texts, at_start = json.load(sys.stdin.buffer)
     if language == "python":
-        found = matches_somewhere(re.compile(pattern, re.IGNORECASE if flags else 0), text)
+        expression = re.compile(pattern, re.IGNORECASE if flags else 0)
+        found = [matches_somewhere(expression, text) for text in texts]
     else:
         sys.path.append(engine_folder)
         import regress
 
-        match = regress.Regex(pattern, flags).find(text)
-        found = match is not None and not (at_start and match.range().start)
+        matches = [regress.Regex(pattern, flags).find(text) for text in texts]
+        found = [match is not None and not (at_start and match.range().start) for match in matches]
     sys.stdout.write(json.dumps(found))
 
 

@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -26,14 +27,22 @@ _MAY_TAKE_LONG: Final = re.compile(r"[*+?{(]")  # Without any of them a search t
 
 
 async def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
-    """Return whether a regular expression of Python matches somewhere in a text.
+    """Return whether a regular expression of Python matches somewhere in a text. Raise as `found_in`."""
+    return text in await found_in(pattern, [text], ignore_case=ignore_case)
 
-    Raises `MeasurementError` when the text is too long or the search takes too long.
+
+async def found_in(pattern: str, texts: Iterable[str], *, ignore_case: bool = False) -> frozenset[str]:
+    """Return the texts in which a regular expression of Python matches somewhere.
+
+    Raise `MeasurementError` if a text is too long or the search takes too long.
     """
     expression = _compiled(pattern, re.IGNORECASE if ignore_case else 0)
+    different = list(dict.fromkeys(texts))
     if not _MAY_TAKE_LONG.search(pattern):
-        return expression.search(text) is not None
-    return await _searched(pattern, text, ["python", "i" if ignore_case else "", text, False])
+        return frozenset(text for text in different if expression.search(text))
+    # One process for all texts: to start one takes longer than most searches.
+    matches = await _search(pattern, different, ["python", "i" if ignore_case else "", different, False])
+    return frozenset(text for text, is_match in zip(different, matches, strict=True) if is_match)
 
 
 # The cache of `re` holds 512 expressions, and a suite of a thousand tasks has more that each of its trials asks for.
@@ -49,22 +58,25 @@ async def javascript_found(pattern: str, flags: str, text: str) -> bool:
     if problem is not None:
         raise MeasurementError(raw(shown_pattern(pattern), f": {problem}"))
     whole = _HALF_CHARACTERS.sub("\ufffd", text)
-    return await _searched(pattern, text, ["javascript", engine_flags(flags), whole, "y" in flags])
+    return (await _search(pattern, [text], ["javascript", engine_flags(flags), [whole], "y" in flags]))[0]
 
 
-async def _searched(pattern: str, text: str, how: list[Any]) -> bool:
-    if len(text) > LONGEST_TEXT:
-        raise MeasurementError(f"a text of {len(text)} characters is too long for a regular expression")
+async def _search(pattern: str, texts: Sequence[str], how: list[Any]) -> list[bool]:
+    """Search texts in a process of its own. Return for each whether the pattern matches."""
+    longest, characters = max(map(len, texts), default=0), sum(map(len, texts))
+    if longest > LONGEST_TEXT:
+        raise MeasurementError(f"a text of {longest} characters is too long for a regular expression")
     folder = Path(regress.__file__).parent.parent
-    command = [sys.executable, "-I", "-S", search_worker.__file__, str(folder), str(CPU_SECONDS)]
+    seconds = CPU_SECONDS + characters // LONGEST_TEXT
+    command = [sys.executable, "-I", "-S", search_worker.__file__, str(folder), str(seconds)]
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={})
     answer = await _answer(process, json.dumps([pattern, *how]).encode())
     if process.returncode in _TOO_SLOW:
         slow = f" takes more than {CPU_SECONDS} s on this text: simplify it, and avoid a repetition inside another one"
         raise MeasurementError(raw(shown_pattern(pattern), slow))
-    if process.returncode != 0 or answer not in {b"true", b"false"}:
+    if process.returncode != 0:
         raise MeasurementError(raw("the search for ", shown_pattern(pattern), f" ended with {process.returncode}"))
-    return answer == b"true"
+    return list(json.loads(answer))
 
 
 def shown_pattern(pattern: str) -> RawText:

@@ -1,9 +1,11 @@
+import asyncio
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from passgate.tasks.graders.search_worker import OVERLAP, WINDOW
-from passgate.tasks.graders.searches import found
+from passgate.tasks.graders.searches import found, found_in
 from tests.unit.graders.trials import Files, Graded
 
 
@@ -52,3 +54,16 @@ async def test_an_expression_that_takes_for_ever_is_an_error_of_every_grader(
     result = await graded(options, WORDS)
     assert (result.score, NESTED[:20] in result.error) == (None, True)
     assert "takes more than 1 s on this text: simplify it" in result.error
+
+
+async def test_the_messages_of_a_long_trial_are_searched_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+
+    async def start(*command: object, **settings: Any) -> Any:
+        started.append(command)
+        return await asyncio.create_subprocess_exec(*command, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("passgate.tasks.graders.searches.asyncio", Mock(wraps=asyncio, create_subprocess_exec=start))
+    texts = [f"message {number}" for number in range(3000)]
+    assert await found_in("message [0-9]+9$", texts) == {text for text in texts if text.endswith("9")} - {"message 9"}
+    assert len(started) == 1
