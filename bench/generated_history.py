@@ -35,7 +35,7 @@ def write_generated(location: str, nights: int, seed: int, changes: tuple[Plante
     """
     history = History(location)
     for night, table in enumerate(tables(nights, seed, changes, copies)):
-        history.write_run(night_id(night), f"{BEGIN + timedelta(days=night):%Y-%m-%d}", table, {})
+        history.write_run(night_id(night), table, {})
 
 
 def tables(nights: int, seed: int, changes: tuple[Planted, ...] = (), copies: int = 1) -> Iterator[pa.Table]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.dataset import refuse_unwritable
+from passgate.tasks.history.dataset import History
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
@@ -40,7 +40,7 @@ def load(gate: GateName, request: RunRequest, run_id: str = "", *, by_hand: bool
     try:
         refuse_doubt(chosen.plan.base, checkout)
         _refuse_unrunnable(chosen, checkout)
-        refuse_unwritable(chosen.plan)
+        History(chosen.plan.history_location).refuse_unwritable()
         if chosen.change is not None:
             _written(chosen.change)
         return _written(chosen.plan)
@@ -78,8 +78,7 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
     if verdict is not None and verdict.sign_off is not None:
         raise UsageError(f"the run {verdict.run_id} is signed off, {verdict.sign_off.decided}: start a new run")
     refuse_doubt(plan.base, checkout)
-    open_history(plan.history_location, checkout)
-    refuse_unwritable(plan)
+    open_history(plan.history_location, checkout).refuse_unwritable()
     given = request.model_dump(include=set(ALSO_OF_RESUMED), exclude_none=True)
     if store.is_elsewhere:
         given["run_store"] = store.runs

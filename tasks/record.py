@@ -22,5 +22,5 @@ def record(context: RunContext, finished: Iterable[FinishedTrial]) -> History:
     while some := list(islice(own, _AT_ONCE)):
         tables.append(table_of(rows((one.trial for one in some), context)))
         transcripts |= {one.trial.transcript_digest: one.transcript.model_dump_json() for one in some}
-    history.write_run(context.run_id, context.day, pa.concat_tables(tables), transcripts)
+    history.write_run(context.run_id, pa.concat_tables(tables), transcripts)
     return history

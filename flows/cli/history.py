@@ -12,10 +12,6 @@ from passgate.flows.cli import options
 from passgate.flows.cli.completion import complete_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
     from passgate.tasks.history.dataset import History
     from passgate.tasks.model.recorded_run import PrunedRuns
 
@@ -29,9 +25,9 @@ class ShownFormat(StrEnum):
     JSON = "json"
 
 
-OtherRun = Annotated[
-    str | None,
-    typer.Argument(metavar="[RUN]", help="The other run. Default: the one before it, of the same gate and agent."),
+RunArgument = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run: its id, how its id begins, or `last`.", autocompletion=complete_runs),
 ]
 
 
@@ -39,29 +35,30 @@ OtherRun = Annotated[
 def list_(
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
+    since: options.SinceOption = None,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> int:
     """List the stored runs with their verdicts, the newest last."""
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.terminal import color, width
-    from passgate.tasks.commands.history import COLUMNS, stored_runs, with_verdict
+    from passgate.tasks.commands.history import add_verdict, stored_runs
+    from passgate.tasks.history.dataset import RunSelection
     from passgate.tasks.reports.stored_runs import stored_runs_table
 
-    runs = tuple(map(with_verdict, stored_runs(_read(gates, history, COLUMNS))))
+    summaries = _open(gates, history).summaries(RunSelection(since or ""))
+    runs = tuple(map(add_verdict, stored_runs(summaries)))
     answer(lambda: stored_runs_table(runs, width=width(), color=color()), lambda: runs, as_json=as_json, quiet=quiet)
     return 0
 
 
 @history.command()
 def compare(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="A run: its id, how its id begins, or `last`.", autocompletion=complete_runs
-        ),
-    ],
-    with_run: OtherRun = None,
+    run: RunArgument,
+    with_run: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="The other run. Default: the one before it, of the same gate and agent."),
+    ] = None,
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
     as_json: options.JsonOption = False,
@@ -70,15 +67,10 @@ def compare(
     """Compare a run with another one, task by task."""
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.terminal import color, width
-    from passgate.tasks.commands.history import COLUMNS, run_before, run_named, stored_runs, task_differences
+    from passgate.tasks.commands.history import compare_runs
     from passgate.tasks.reports.stored_runs import differences_table
 
-    summaries = _read(gates, history, COLUMNS)
-    runs = stored_runs(summaries)
-    after = run_named(runs, run)
-    before = run_before(runs, after) if with_run is None else run_named(runs, with_run)
-    before, after = sorted((before, after), key=lambda one: one.run_id)
-    differences = task_differences(summaries, before, after)
+    before, after, differences = compare_runs(_open(gates, history), run, with_run)
     answer(
         lambda: differences_table(before, after, differences, width=width(), color=color()),
         lambda: {"before": before, "after": after, "tasks": differences},
@@ -90,12 +82,7 @@ def compare(
 
 @history.command()
 def show(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="A run: its id, how its id begins, or `last`.", autocompletion=complete_runs
-        ),
-    ],
+    run: RunArgument,
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
     output_format: Annotated[ShownFormat, typer.Option("--format", help="The format.")] = ShownFormat.TABLE,
@@ -105,11 +92,10 @@ def show(
     """Show what the history says of a run, task by task."""
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.terminal import color, width
-    from passgate.tasks.commands.history import DETAIL_COLUMNS, run_details, run_named, stored_runs, with_verdict
+    from passgate.tasks.commands.history import run_details
     from passgate.tasks.reports.stored_runs import run_summary
 
-    summaries = _read(gates, history, DETAIL_COLUMNS)
-    details = run_details(summaries, with_verdict(run_named(stored_runs(summaries), run)))
+    details = run_details(_open(gates, history), run)
     as_json = as_json or output_format is ShownFormat.JSON
     answer(lambda: run_summary(details, width=width(), color=color()), lambda: details, as_json=as_json, quiet=quiet)
     return 0
@@ -135,9 +121,9 @@ def prune(
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.commands.history import stored_runs
-    from passgate.tasks.commands.prune import PRUNE_COLUMNS, needs_of, pruned_runs, runs_before, runs_beyond
+    from passgate.tasks.commands.prune import needs_of, pruned_runs, runs_before, runs_beyond
     from passgate.tasks.errors import UsageError
-    from passgate.tasks.history.housekeeping import prune as remove
+    from passgate.tasks.history.dataset import EVERY_RUN
     from passgate.tasks.reports import figures
     from passgate.tasks.reports.stored_runs import pruned_text
 
@@ -146,7 +132,7 @@ def prune(
     if (as_json or quiet) and not (dry_run or yes):
         raise UsageError("with --json or --quiet nobody sees what is to go: give --dry-run or --yes too")
     stored = _open(gates, history)
-    summaries = _read(gates, history, PRUNE_COLUMNS)
+    summaries = stored.summaries(EVERY_RUN)
     runs = stored_runs(summaries)
     chosen = runs_before(runs, before) if before is not None else runs_beyond(runs, keep or 1)
     pruned = pruned_runs(runs, chosen, summaries, needs_of(Path(gates), Path.cwd()))
@@ -158,7 +144,7 @@ def prune(
         say(told(done=False))
         if not _agreed():
             raise UsageError("nothing is removed: give --yes to remove these runs")
-    remove(stored, [run.run_id for run in pruned.gone])
+    stored.remove_runs({run.run_id for run in pruned.gone})
     text = told(done=True) if yes else f"{figures.count(len(pruned.gone), 'run')} removed"
     answer(lambda: text, partial(_removed, pruned, done=True), as_json=as_json, quiet=quiet)
     return 0
@@ -180,7 +166,3 @@ def _open(gates: str, history: str | None) -> "History":
     from passgate.tasks.integrity.earlier_runs import open_history
 
     return open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
-
-
-def _read(gates: str, history: str | None, columns: "Sequence[str]") -> "pa.Table":
-    return _open(gates, history).summaries(columns)

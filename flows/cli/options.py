@@ -124,11 +124,15 @@ PlotOption = Annotated[
     Path | None, typer.Option(rich_help_panel="Output", metavar="FILE.svg", help="Also write a plot.")
 ]
 OpenOption = Annotated[bool, typer.Option("--open", rich_help_panel="Output", help="Open the page in the browser.")]
-FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 SinceOption = Annotated[
-    str, typer.Option(metavar="DAY", parser=named_day, help="Only runs from this UTC day on, as in 2026-01-31.")
+    str | None,
+    typer.Option(
+        metavar="DAY",
+        parser=named_day,
+        help="All runs from this UTC day on, as in 2026-01-31. Default: the newest 400 runs.",
+    ),
 ]
-UntilOption = Annotated[str, typer.Option(metavar="DAY", parser=named_day, help="Only runs up to this UTC day.")]
+UntilOption = Annotated[str | None, typer.Option(metavar="DAY", parser=named_day, help="Only runs up to this UTC day.")]
 OnlySuiteOption = Annotated[Suite | None, typer.Option(help="Only this suite.")]
 JsonOption = Annotated[
     bool, typer.Option("--json", rich_help_panel="Output", help="Print one JSON document, and nothing else.")

@@ -49,8 +49,8 @@ def trend(
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks that this model answered.")] = None,
     suite: options.OnlySuiteOption = None,
     task: Annotated[str | None, typer.Option(metavar="TASK", help="Only this task, by its task_id.")] = None,
-    since: options.SinceOption = options.FIRST_DAY,
-    until: options.UntilOption = options.LAST_DAY,
+    since: options.SinceOption = None,
+    until: options.UntilOption = None,
     by: Annotated[
         Period | None, typer.Option(help="Also list the suites by this period. Default in files: week.")
     ] = None,
@@ -68,7 +68,7 @@ def trend(
     from passgate.flows.cli.output import put
     from passgate.tasks.commands.trend import By, TrendRequest, read_trend
     from passgate.tasks.formats.loading import policy_or_default
-    from passgate.tasks.history.dataset import Days
+    from passgate.tasks.history.dataset import RunSelection
     from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.integrity.earlier_runs import open_history
     from passgate.tasks.reports.messages import warn
@@ -76,7 +76,7 @@ def trend(
     chosen = TrendFormat.JSON if as_json else output_format or _format_of(output)
     opened = open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
     request = TrendRequest(gate, agent, model, task, By(by or Period.WEEK))
-    found = read_trend(opened, request, Days(since, until), None if suite is None else str(suite))
+    found = read_trend(opened, request, RunSelection(since or "", until or ""), None if suite is None else str(suite))
     if as_json or output is not None or not quiet:
         put(_rendered(found, chosen, periods=by is not None), output)
     if found.not_shown:

@@ -7,7 +7,6 @@ from pathlib import Path
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, write_pins
-from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
@@ -17,7 +16,7 @@ from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline, Pins
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.planning.baseline import pooled_baseline, read_telling_rows
+from passgate.tasks.planning.baseline import pooled_baseline, read_earlier_runs
 from passgate.tasks.planning.find_run import run_name
 
 
@@ -57,8 +56,8 @@ def pool(plan: Plan) -> Baseline:
     """
     location = plan.history_location
     history = open_history(location, Checkout(Path.cwd()))
-    earlier = read_telling_rows(plan, history, COLUMNS)
-    if earlier.trials.empty and not history.has_runs:
+    earlier = read_earlier_runs(plan, history)
+    if earlier.trials.empty and not history.run_ids():
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
     return pooled_baseline(plan, earlier)
 
@@ -79,7 +78,7 @@ def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
 
     Raises `UsageError` for names that no run has, `StorageError`.
     """
-    known = sorted(history.trials(columns=["run_id"])["run_id"].unique(), reverse=True)
+    known = history.run_ids()[::-1]
     if not known:
         raise UsageError(f"the history {history.location} has no runs yet: `passgate run` makes the first")
     names = [*map(run_name, names)]

@@ -26,7 +26,7 @@ from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
+from passgate.tasks.history.baseline import ErrorRates, error_rates_of
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.merge_base import pinned_base, request_base
@@ -37,7 +37,7 @@ from passgate.tasks.model.policy import VETOES, Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import BY_TRIALS, GateName, guards_safety
 from passgate.tasks.model.trial import MEASURED, TrialStatus
-from passgate.tasks.planning.baseline import pooled_baseline, read_telling_rows
+from passgate.tasks.planning.baseline import pooled_baseline, read_earlier_runs
 from passgate.tasks.planning.plan import new_plan
 from passgate.tasks.stats.measurement import measurement_of
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
@@ -79,9 +79,8 @@ def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
 
     Raises `UsageError` if a task's rate is neither given nor in the history, and `StorageError`.
     """
-    where = {"agent": str(plan.agent)}
     history = open_history(plan.history_location, Checkout(Path.cwd()))
-    earlier = read_telling_rows(plan, history, ERROR_RATE_COLUMNS, where)
+    earlier = read_earlier_runs(plan, history, str(plan.agent))
     rows = earlier.trials
     baseline = pooled_baseline(plan, earlier)
     rates = {**measured_rates(plan.tasks, baseline), **given}

@@ -1,33 +1,21 @@
-"""The stored runs of a history: which there are, and how two of them differ."""
+"""The stored runs of a history: which there are, what each says, and how two of them differ."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from passgate.tasks.errors import PassgateError, UsageError
-from passgate.tasks.history.dataset import refuse_foreign_rows
+from passgate.tasks.history.dataset import History, RunSelection, refuse_foreign_rows
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.recorded_run import RecordedRun, RecordedRunDetails, RecordedTask, TaskDifference
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import single_models
 from passgate.tasks.reports.findings import blocking, reason_subject
 
-COLUMNS: Final = (
-    *("run_id", "gate", "agent", "git_branch", "git_commit", "suite", "task_id", "passed", "failed", "errors"),
-    *("total_cost", "value"),
-)
-"""The columns of the summaries that runs are listed from."""
-
-_OF_DETAILS: Final = ("model", "git_dirty", "passgate_version")
-DETAIL_COLUMNS: Final = tuple(dict.fromkeys((*COLUMNS, *_OF_DETAILS, *RecordedTask.model_fields)))
-"""The columns of the summaries that one run is shown from."""
-
 
 @refuse_foreign_rows()
 def stored_runs(summaries: pa.Table) -> tuple[RecordedRun, ...]:
-    """The runs of these summaries, the oldest first."""
+    """Return the runs of these summaries, the oldest first."""
     runs = summaries.group_by("run_id", use_threads=False).aggregate(
         [
             *((name, "first") for name in ("gate", "agent", "git_branch", "git_commit")),
@@ -52,8 +40,8 @@ def stored_runs(summaries: pa.Table) -> tuple[RecordedRun, ...]:
     )
 
 
-def with_verdict(run: RecordedRun) -> RecordedRun:
-    """The run with its verdict, which the history has not: only the run's own folder does."""
+def add_verdict(run: RecordedRun) -> RecordedRun:
+    """Return the run with its verdict, which only the run's own folder has."""
     try:
         verdict = RunStore.of(run.run_id).read_verdict()
     except PassgateError:
@@ -67,28 +55,27 @@ def with_verdict(run: RecordedRun) -> RecordedRun:
     )
 
 
-def run_named(runs: Sequence[RecordedRun], name: str) -> RecordedRun:
-    """The run of an id, of the only id that begins so, or the `last`. Raises `UsageError`."""
-    if name == "last" and runs:
-        return runs[-1]
+def run_named(run_ids: Sequence[str], name: str) -> str:
+    """Return the id that is this name, the only one that begins so, or the `last`. Raises `UsageError`."""
+    if name == "last" and run_ids:
+        return run_ids[-1]
     # Every id begins with an empty name, which a script gives by mistake.
-    found = [run for run in runs if name and run.run_id.startswith(name)]
-    exact = [run for run in found if run.run_id == name]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
+    found = [run_id for run_id in run_ids if name and run_id.startswith(name)]
+    if name in found or len(found) == 1:
+        return name if name in found else found[0]
     what = f"{len(found)} runs whose ids begin with {name}" if found else f"no run {name!r}"
     raise UsageError(f"the history has {what}: `passgate history list` names them")
 
 
 @refuse_foreign_rows()
-def run_details(summaries: pa.Table, run: RecordedRun) -> RecordedRunDetails:
-    """A run with its tasks, from summaries with `DETAIL_COLUMNS`."""
-    rows = summaries.filter(pc.equal(summaries["run_id"], run.run_id))
-    rows = rows.sort_by([("suite", "ascending"), ("task_id", "ascending")]).to_pylist()
+def run_details(history: History, name: str) -> RecordedRunDetails:
+    """Return a run, by its name as of `run_named`, with its tasks. Raises `UsageError`, `StorageError`."""
+    summaries = _read_runs(history, run_named(history.run_ids(), name))
+    rows = summaries.sort_by([("suite", "ascending"), ("task_id", "ascending")]).to_pylist()
     order = {suite: number for number, suite in enumerate(Suite)}
     tasks = [RecordedTask.model_validate({name: row[name] for name in RecordedTask.model_fields}) for row in rows]
     return RecordedRunDetails(
-        run=run,
+        run=add_verdict(stored_runs(summaries)[0]),
         models=tuple(sorted({name for row in rows for name in single_models(row["model"] or "")})),
         git_dirty=any(row["git_dirty"] for row in rows),
         passgate_version=rows[0]["passgate_version"] or "",
@@ -96,25 +83,51 @@ def run_details(summaries: pa.Table, run: RecordedRun) -> RecordedRunDetails:
     )
 
 
-def run_before(runs: Sequence[RecordedRun], run: RecordedRun) -> RecordedRun:
-    """The newest earlier run of the same gate and agent. Raises `UsageError`."""
-    earlier = [one for one in runs if one.run_id < run.run_id and (one.gate, one.agent) == (run.gate, run.agent)]
-    if not earlier:
-        raise UsageError(f"the history has no run of {run.agent} at {run.gate} before {run.run_id}: name another one")
-    return earlier[-1]
+def compare_runs(
+    history: History, name: str, other: str | None
+) -> tuple[RecordedRun, RecordedRun, tuple[TaskDifference, ...]]:
+    """Return two runs by their names, the older first, and how their tasks differ, those that differ most first.
+
+    Without another one, the run is compared with the newest earlier run of its gate and agent. Raises `UsageError`,
+    `StorageError`.
+    """
+    run_ids = history.run_ids()
+    after = run_named(run_ids, name)
+    before = _run_before(history, after) if other is None else run_named(run_ids, other)
+    summaries = _read_runs(history, before, after)
+    runs = {run.run_id: run for run in stored_runs(summaries)}
+    first, last = (runs[run_id] for run_id in sorted((before, after)))
+    return first, last, task_differences(summaries, first.run_id, last.run_id)
 
 
-def task_differences(summaries: pa.Table, before: RecordedRun, after: RecordedRun) -> tuple[TaskDifference, ...]:
-    """The tasks of two runs with what each run says of them, those that differ most first."""
-    told = [_tasks_of(summaries, run) for run in (before, after)]
-    names = sorted(told[0].keys() | told[1].keys())
+def task_differences(summaries: pa.Table, before: str, after: str) -> tuple[TaskDifference, ...]:
+    """Return the tasks of two runs with what each run says of them, those that differ most first."""
+    counts: dict[str, dict[tuple[str, str], tuple[int, int]]] = {before: {}, after: {}}
+    for row in summaries.to_pylist():
+        if row["run_id"] in counts:
+            counts[row["run_id"]][row["suite"], row["task_id"]] = row["passed"], row["passed"] + row["failed"]
     differences = [
-        TaskDifference(suite=suite, task_id=task, before=told[0].get((suite, task)), after=told[1].get((suite, task)))
-        for suite, task in names
+        TaskDifference(
+            suite=suite, task_id=task, before=counts[before].get((suite, task)), after=counts[after].get((suite, task))
+        )
+        for suite, task in sorted(counts[before].keys() | counts[after].keys())
     ]
     return tuple(sorted(differences, key=lambda one: -abs(one.change)))
 
 
-def _tasks_of(summaries: pa.Table, run: RecordedRun) -> dict[tuple[str, str], tuple[int, int]]:
-    rows = summaries.filter(pc.equal(summaries["run_id"], run.run_id)).to_pylist()
-    return {(row["suite"], row["task_id"]): (row["passed"], row["passed"] + row["failed"]) for row in rows}
+def _run_before(history: History, run_id: str) -> str:
+    (run,) = stored_runs(_read_runs(history, run_id))
+    earlier = stored_runs(history.summaries(RunSelection(before=run_id, gate=run.gate)))
+    same = [one.run_id for one in earlier if one.agent == run.agent]
+    if not same:
+        raise UsageError(f"the history has no run of {run.agent} at {run.gate} before {run_id}: name another one")
+    return same[-1]
+
+
+def _read_runs(history: History, *run_ids: str) -> pa.Table:
+    """Return the summaries of these runs. Raises `UsageError` for one whose file is broken."""
+    summaries = history.summaries(RunSelection(ids=run_ids))
+    unread = set(run_ids).difference(summaries["run_id"].to_pylist())
+    if unread:
+        raise UsageError(f"the history {history.location} has no trials of {min(unread)} that can be read")
+    return summaries

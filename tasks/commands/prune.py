@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from passgate.tasks.commands.history import COLUMNS
 from passgate.tasks.formats.loading import load_pins, policy_or_default
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.merge_base import pinned_ancestors, request_base
@@ -20,8 +19,6 @@ from passgate.tasks.model.run import RunRequest
 _TASK: Final = ["agent", "suite", "task_id"]
 _VERSION: Final = ["task_digest", "grader_digest", "k", "metric"]
 _COLUMNS: Final = ("run_id", *_TASK, *_VERSION, "model", "git_branch", "git_commit", "git_dirty")
-PRUNE_COLUMNS: Final = tuple(dict.fromkeys((*COLUMNS, *_COLUMNS, "passed", "failed")))
-"""The columns of the summaries that say which runs there are and what baselines need."""
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,35 @@
-"""Trend: the summaries of the history in; what changed, and one point per run and suite, out."""
+"""Trend: the history in; what changed, and how each suite does over time, out."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean, median
-from typing import Final
+from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+import pandas as pd
 
-from passgate.tasks.commands import trend_changes
-from passgate.tasks.commands.trend_points import METRICS, POINT_COLUMNS, trend_points
+from passgate.tasks.commands.trend_changes import flaky_tasks, trend_changes
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.dataset import ALL_DAYS, Days, History, refuse_foreign_rows
-from passgate.tasks.history.encoding import Codes, codes_of, encoded
+from passgate.tasks.formats.loading import policy_or_default
+from passgate.tasks.history.dataset import NEWEST, History, RunSelection, refuse_foreign_rows
+from passgate.tasks.integrity.earlier_runs import open_history
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trend import RunStamp, Trend, TrendPeriod
 from passgate.tasks.model.trial import single_models
+from passgate.tasks.reports.trend_files import trend_html
 from passgate.tasks.stats.change_points import FALSE_ALARMS
-from passgate.tasks.stats.estimators import suite_interval
+from passgate.tasks.stats.estimators import percentile, suite_interval
 
-COLUMNS: Final = tuple(dict.fromkeys((*POINT_COLUMNS, *trend_changes.COLUMNS, "git_branch")))
-"""The columns of the summaries that a trend is read from."""
+_GATES: Final = "gates.yaml"
 _WEEK: Final = timedelta(days=7)
-_MEANS: Final = ("cost", "latency_p50_seconds", "latency_p95_seconds", *METRICS)
+_RATES: Final = ("tool_call_accuracy", "loop_rate", "retry_rate", "policy_adherence", "injection_success_rate")
+_MEANS: Final = ("cost", "latency_p50_seconds", "latency_p95_seconds", *_RATES)
 
 
 class By(StrEnum):
@@ -51,39 +53,50 @@ class TrendRequest:
     branch: str | None = None
 
 
-@dataclass(frozen=True)
-class TrendPart:
-    """What a trend needs of some runs, which takes little of the memory that their summaries do."""
+def trend_page(gate: GateName, agent: str, *, home: str, gates: Path | None = None) -> str:
+    """Return the trend of a gate with an agent as HTML. `home` is the link to all runs.
 
-    runs: frozenset[tuple[str, str]]
-    """The gates and agents that have runs, also of those that the request leaves out."""
-    points: tuple[TrendPoint, ...]
-    rows: pa.Table
-    """As of `trend_changes.change_rows`."""
-
-
-def trend_part(summaries: pa.Table, request: TrendRequest) -> TrendPart:
-    """The part of a trend that the summaries of some runs are, encoded or not, with `COLUMNS`."""
-    summaries = encoded(summaries)
-    kept = _asked_for(summaries, request)
-    pairs = summaries.group_by(["gate", "agent"]).aggregate([])
-    runs = frozenset(zip(pairs["gate"].to_pylist(), pairs["agent"].to_pylist(), strict=True))
-    return TrendPart(runs, tuple(trend_points(kept)), trend_changes.change_rows(kept))
+    Raises `PassgateError` if the history has no such run or cannot be read.
+    """
+    policy, checkout = policy_or_default(gates or Path(_GATES)), Checkout(Path.cwd())
+    history = open_history(policy.history, checkout)
+    branch = policy.into(checkout.baseline_branch).baseline.branch
+    # Runs of changes say how they fared, and not how the agent does.
+    try:
+        found = read_trend(history, TrendRequest(gate, agent, branch=branch))
+    except UsageError:
+        branch, found = "", read_trend(history, TrendRequest(gate, agent))
+    return trend_html(found, home=home, branch=branch)
 
 
-def trend_of(parts: Sequence[TrendPart], request: TrendRequest) -> Trend:
-    """What the history says of one gate and agent. Raises `UsageError` where no run is left, with what there is."""
-    runs = sorted({pair for part in parts for pair in part.runs})
-    found = sorted((point for part in parts for point in part.points), key=lambda point: (point.run_id, point.suite))
-    if not found:
-        raise UsageError(f"the history has no runs {_asked(request)}; {_known(runs)}")
-    gate, agent = found[-1].gate, found[-1].agent
-    points = [point for point in found if (point.gate, point.agent) == (gate, agent)]
-    rows = trend_changes.joined_rows([part.rows for part in parts], gate, agent)
+@refuse_foreign_rows()
+def read_trend(history: History, request: TrendRequest, runs: RunSelection = NEWEST, suite: str | None = None) -> Trend:
+    """Return the trend of some runs of a history, of the request's gate if it names one.
+
+    Raises `UsageError` if no run is left, `StorageError` if the history cannot be read.
+    """
+    summaries = history.summaries(replace(runs, gate=request.gate), suite).to_pandas()
+    if summaries.empty and request.gate is not None:
+        summaries = history.summaries(runs, suite).to_pandas()  # for a message that names what there is
+    if summaries.empty:
+        what = "that match --since, --until and --suite" if history.run_ids() else "yet: `passgate run` makes the first"
+        raise UsageError(f"the history {history.location} has no runs {what}")
+    return trend_of(summaries, request)
+
+
+def trend_of(summaries: pd.DataFrame, request: TrendRequest) -> Trend:
+    """Return what summaries say of one gate and agent. Raises `UsageError` if no run is left, with what there is."""
+    points = trend_points(_requested(summaries, request))
+    pairs = sorted(set(zip(summaries["gate"], summaries["agent"], strict=True)))
+    if not points:
+        raise UsageError(f"the history has no runs {_request_text(request)}; {_known_text(pairs)}")
+    gate, agent = points[-1].gate, points[-1].agent
+    points = [point for point in points if (point.gate, point.agent) == (gate, agent)]
+    rows = _requested(summaries, replace(request, gate=gate, agent=agent))
     days = {run_id: _began(run_id).date() for run_id in sorted({point.run_id for point in points})}
-    stamps = _stamps(points, days)
-    newest = max(days.values())
-    since = newest - _WEEK + timedelta(days=1)
+    commits = {point.run_id: point.git_commit for point in points}
+    stamps = [RunStamp(run_id=one, day=day.isoformat(), git_commit=commits[one]) for one, day in days.items()]
+    since = max(days.values()) - _WEEK + timedelta(days=1)
     week = [point for point in points if days[point.run_id] >= since]
     before = [point for point in points if since - _WEEK <= days[point.run_id] < since]
     return Trend(
@@ -92,69 +105,77 @@ def trend_of(parts: Sequence[TrendPart], request: TrendRequest) -> Trend:
         runs=len(days),
         first=stamps[0],
         last=stamps[-1],
-        changes=trend_changes.trend_changes(rows),
+        changes=trend_changes(rows),
         last_week=_periods(week, lambda _: "last 7 days"),
         week_before=_periods(before, lambda _: "7 days before"),
-        flaky=trend_changes.flaky_tasks(rows),
+        flaky=flaky_tasks(rows),
         seconds_per_verdict=_seconds_per_verdict(week),
         cost_per_verdict=_cost_per_verdict(week),
         periods=_periods(points, _labels(request.by, days)),
         points=tuple(points),
         since=since.isoformat(),
-        not_shown=tuple(f"{one} of {other}" for one, other in runs if (one, other) != (gate, agent)),
+        not_shown=tuple(f"{one} of {other}" for one, other in pairs if (one, other) != (gate, agent)),
         false_alarms=FALSE_ALARMS,
     )
 
 
-@refuse_foreign_rows()
-def read_trend(history: History, request: TrendRequest, days: Days = ALL_DAYS, suite: str | None = None) -> Trend:
-    """The trend of a history.
+def trend_points(summaries: pd.DataFrame) -> list[TrendPoint]:
+    """Return a point per run and suite, the oldest run first. Confirming trials count for their cost and nothing else.
 
-    Raises `UsageError` where no run is left, `StorageError` for a history that cannot be read.
+    A suite has no point in a run that only confirmed what it reused.
     """
-    portions = history.encoded_portions(COLUMNS, days, suite)
-    parts = [trend_part(portion, request) for portion in portions if len(portion)]
-    if not parts:
-        nothing = "no runs yet, or none of these days and this suite: `passgate run` makes the first"
-        raise UsageError(f"the history {history.location} has {nothing}")
-    return trend_of(parts, request)
+    groups = summaries.groupby(["run_id", "suite"], sort=True)
+    figures = groups.agg(
+        **{name: pd.NamedAgg(name, "first") for name in ("gate", "agent", "git_commit", "passgate_version")},
+        **{name: pd.NamedAgg(name, "mean") for name in ("value", *_RATES)},
+        tasks=pd.NamedAgg("task_id", "size"),
+        trials_passed=pd.NamedAgg("passed", "sum"),
+        trials_failed=pd.NamedAgg("failed", "sum"),
+        trials_error=pd.NamedAgg("errors", "sum"),
+        started_at=pd.NamedAgg("started_at", "min"),
+        ended_at=pd.NamedAgg("ended_at", "max"),
+    )
+    # A task without a value, as one with an error, leaves its suite without one.
+    figures["value"] = figures["value"].where(groups["value"].count() == figures["tasks"])
+    figures["cost"] = groups["total_cost"].sum(min_count=1)
+    figures["trials_measured"] = figures["trials_passed"] + figures.pop("trials_failed")
+    figures[["git_commit", "passgate_version"]] = figures[["git_commit", "passgate_version"]].fillna("")
+    times = defaultdict[tuple[str, str], list[float]](list)
+    for run_id, suite, of_task in zip(summaries["run_id"], summaries["suite"], summaries["wall_times"], strict=True):
+        times[run_id, suite] += of_task.tolist()
+    points = list[TrendPoint]()
+    for row in figures[figures["started_at"].notna()].reset_index().to_dict("records"):
+        known: dict[str, Any] = {str(name): None if pd.isna(value) else value for name, value in row.items()}
+        of_suite = times[known["run_id"], known["suite"]]
+        p50, p95 = (percentile(of_suite, percent) for percent in (50, 95))
+        low, high = (None, None) if known["value"] is None else suite_interval(known["value"], known["tasks"])
+        points.append(TrendPoint(**known, low=low, high=high, latency_p50_seconds=p50, latency_p95_seconds=p95))
+    return points
 
 
-def _asked_for(summaries: pa.Table, request: TrendRequest) -> pa.Table:
-    kept = np.ones(len(summaries), dtype=bool)
-    texts = {"gate": request.gate, "agent": request.agent, "task_id": request.task, "git_branch": request.branch}
-    for column, value in texts.items():
+def _requested(summaries: pd.DataFrame, request: TrendRequest) -> pd.DataFrame:
+    wanted = {"gate": request.gate, "agent": request.agent, "task_id": request.task, "git_branch": request.branch}
+    for column, value in wanted.items():
         if value is not None:
-            kept &= _is(codes_of(summaries[column]), str(value).__eq__)
+            summaries = summaries[summaries[column] == str(value)]
     if request.model is not None:
-        kept &= _is(codes_of(summaries["model"]), lambda names: request.model in single_models(names))
-    return summaries if kept.all() else summaries.filter(pa.array(kept))
+        summaries = summaries[summaries["model"].map(lambda names: request.model in single_models(names or ""))]
+    return summaries
 
 
-def _is(codes: Codes, fits: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
-    """Which rows have a text that fits."""
-    of_names = np.array([*map(fits, codes.names), False])
-    return of_names[codes.numbers]
-
-
-def _asked(request: TrendRequest) -> str:
-    """`of the agent oracle and of the task fix-1`."""
+def _request_text(request: TrendRequest) -> str:
+    """Return `of the agent oracle and of the task fix-1`."""
     named = {"gate": request.gate, "agent": request.agent, "model": request.model, "task": request.task}
     return " and ".join(f"of the {what} {name}" for what, name in named.items() if name is not None)
 
 
-def _known(runs: Iterable[tuple[str, str]]) -> str:
-    gates, agents = (", ".join(dict.fromkeys(names)) for names in zip(*runs, strict=True))
+def _known_text(pairs: Iterable[tuple[str, str]]) -> str:
+    gates, agents = (", ".join(dict.fromkeys(names)) for names in zip(*pairs, strict=True))
     return f"it has runs of {agents} at {gates}"
 
 
 def _began(run_id: str) -> datetime:
     return datetime.strptime(run_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-
-
-def _stamps(points: Sequence[TrendPoint], days: dict[str, date]) -> list[RunStamp]:
-    commits = {point.run_id: point.git_commit for point in points}
-    return [RunStamp(run_id=run_id, day=day.isoformat(), git_commit=commits[run_id]) for run_id, day in days.items()]
 
 
 def _labels(by: By, days: dict[str, date]) -> Callable[[TrendPoint], str]:

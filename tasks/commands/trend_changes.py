@@ -1,15 +1,14 @@
 """Summaries of runs in, lasting changes out: when, by which tasks, between which commits."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+import pandas as pd
 
-from passgate.tasks.history.encoding import Codes, codes_of, encoded
+from passgate.tasks.history.dataset import MOST_RUNS
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, TrendChange
 from passgate.tasks.stats.change_points import ChangePoint, change_points
@@ -17,22 +16,15 @@ from passgate.tasks.stats.change_series import Floats
 from passgate.tasks.stats.levels import Levels
 from passgate.tasks.stats.pass_counts import PassCounts
 
-Integers = npt.NDArray[np.int64]
-_SAME_TASK: Final = ("suite", "task_id", "task_digest", "grader_digest", "k", "metric")
+_SAME_TASK: Final = ["suite", "task_id", "task_digest", "grader_digest", "k", "metric"]
 _ALSO: Final = {
     "model": "model",
     "agent_digest": "agent",
     "policy_digest": "policy",
     "passgate_version": "passgate",
 }
-_PLAIN: Final = (*_SAME_TASK, "gate", "run_id", "day", "git_commit", "passed", "failed", "cost", "agent", *_ALSO)
-COLUMNS: Final = (*_PLAIN, "wall_times")
-"""The columns of the summaries that changes are read from."""
-MOST_RUNS: Final = 400
-"""Changes are looked for in so many of the newest runs."""
-LEAST_RATIO: Final = 1.1
-"""A latency or cost that changes by less is not told."""
-_LARGEST: Final = 2**62
+_LEAST_RATIO: Final = 1.1  # A smaller change of latency or cost is not reported
+_LEAST_SECONDS: Final = 1e-6
 _NEAR: Final = 5  # Runs by which tasks may differ that change together
 _FLAKY_RUNS: Final = 30
 _LEAST_FLAKY: Final = 0.05
@@ -43,156 +35,107 @@ _MOST_FLAKY: Final = 5
 class _Grid:
     """The runs of a history as columns, its tasks as rows."""
 
-    run: Integers
-    """Of each row of the summaries the column."""
-    task: Integers
-    """Of each row of the summaries the row."""
-    also: Mapping[str, Codes]
-    """What of an agent and its setting each row of the summaries has."""
+    summaries: pd.DataFrame
+    run: npt.NDArray[np.integer]
+    """The column of each row of the summaries."""
+    task: npt.NDArray[np.integer]
+    """The row of each row of the summaries."""
     runs: tuple[RunStamp, ...]
     tasks: tuple[tuple[Suite, str], ...]
     suites: tuple[Suite, ...]
 
-    def matrix(self, values: Floats, empty: float) -> Floats:
-        """A column of the summaries as a row per task and a column per run."""
+    def matrix(self, values: npt.ArrayLike, empty: float) -> Floats:
+        """Return a column of the summaries as a row per task and a column per run."""
         filled = np.full((len(self.tasks), len(self.runs)), empty)
         filled[self.task, self.run] = values
         return filled
 
     @property
     def members(self) -> Floats:
-        """A row per suite with 1 for its tasks."""
+        """Return a row per suite with 1 for its tasks."""
         return np.array([[float(suite is of) for suite, _ in self.tasks] for of in self.suites])
 
 
-def change_rows(summaries: pa.Table) -> pa.Table:
-    """What changes are found in: summaries, encoded or not, with `COLUMNS`, and a mean in place of their times."""
-    seconds = pa.array(_geometric_means(summaries["wall_times"]))
-    return encoded(summaries.select(list(_PLAIN)).append_column("seconds", seconds))
-
-
-def joined_rows(parts: Sequence[pa.Table], gate: str, agent: str) -> pa.Table:
-    """The rows of one gate and agent."""
-    of_both = (_of_both(part, gate, agent) for part in parts)
-    return pa.concat_tables(of_both).unify_dictionaries()
-
-
-def _of_both(rows: pa.Table, gate: str, agent: str) -> pa.Table:
-    kept = np.ones(len(rows), dtype=bool)
-    for column, name in (("gate", gate), ("agent", agent)):
-        codes = codes_of(rows[column])
-        kept &= codes.numbers == (codes.names.index(name) if name in codes.names else len(codes.names))
-    return rows if kept.all() else rows.filter(pa.array(kept))
-
-
-def trend_changes(rows: pa.Table) -> tuple[TrendChange, ...]:
-    """The lasting changes in the newest runs, the newest first. The rows are of one gate and agent."""
-    if not len(rows):
+def trend_changes(summaries: pd.DataFrame) -> tuple[TrendChange, ...]:
+    """Return the lasting changes in the newest runs of one gate and agent, the newest first."""
+    if summaries.empty:
         return ()
-    newest = _newest(rows, MOST_RUNS)
+    newest = _newest(summaries, MOST_RUNS)
     grid = _grid(newest)
-    passed, failed = (grid.matrix(_numbers(newest[name]), 0.0) for name in ("passed", "failed"))
-    levels = [grid.matrix(_logarithms(_numbers(newest[name])), np.nan) for name in ("seconds", "cost")]
-    whole = [np.vstack([one, _of_suites(one, grid.members)]) for one in levels]
-    least = float(np.log(LEAST_RATIO))
+    passed, failed = (grid.matrix(newest[name], 0.0) for name in ("passed", "failed"))
+    levels = [grid.matrix(one, np.nan) for one in (_log_seconds(newest["wall_times"]), _log_costs(newest["cost"]))]
+    whole = [np.vstack([one, _suite_levels(one, grid.members)]) for one in levels]
+    least = float(np.log(_LEAST_RATIO))
     found = change_points([PassCounts(passed, passed + failed, grid.members), *(Levels(one, least) for one in whole)])
     shares = np.where(passed + failed > 0, passed / np.maximum(passed + failed, 1), np.nan)
     changes = [
         change
         for quantity, points, values in zip(Quantity, found, (shares, *levels), strict=True)
-        for change in _of_quantity(grid, quantity, points, values)
+        for change in _quantity_changes(grid, quantity, points, values)
     ]
     return tuple(sorted(changes, key=lambda one: (one.first_after.run_id, one.suite, one.quantity), reverse=True))
 
 
 def newest_changes(changes: Iterable[TrendChange], run_id: str) -> tuple[TrendChange, ...]:
-    """The changes that could not be seen before a run and can be seen after it."""
+    """Return the changes that could not be seen before a run and can be seen after it."""
     return tuple(change for change in changes if change.told_by == run_id)
 
 
-def flaky_tasks(rows: pa.Table) -> tuple[FlakyTask, ...]:
-    """The tasks of the newest runs of which two trials of one run end differently most often."""
-    newest = _newest(rows, _FLAKY_RUNS)
-    suites, names = codes_of(newest["suite"]), codes_of(newest["task_id"])
-    keys, of_task = np.unique(suites.numbers * len(names.names) + names.numbers, return_inverse=True)
-    passed, failed = (_numbers(newest[name]) for name in ("passed", "failed"))
-    n = passed + failed
-    pairs, unlike, passes, trials = (
-        np.bincount(of_task, weights=one, minlength=len(keys)) for one in (n * (n - 1), 2 * passed * failed, passed, n)
-    )
-    shares = unlike / np.maximum(pairs, 1)
-    worst = [index for index in np.argsort(-shares, kind="stable") if shares[index] >= _LEAST_FLAKY][:_MOST_FLAKY]
+def flaky_tasks(summaries: pd.DataFrame) -> tuple[FlakyTask, ...]:
+    """Return the tasks of the newest runs of which two trials of one run end differently most often."""
+    rows = _newest(summaries, _FLAKY_RUNS)
+    n = rows["passed"] + rows["failed"]
+    counts = rows.assign(n=n, pairs=n * (n - 1), unlike=2 * rows["passed"] * rows["failed"])
+    tasks = counts.groupby(["suite", "task_id"], sort=True)[["passed", "n", "pairs", "unlike"]].sum()
+    tasks["share"] = tasks["unlike"] / tasks["pairs"].clip(lower=1)
+    worst = tasks[tasks["share"] >= _LEAST_FLAKY].sort_values("share", ascending=False, kind="stable")[:_MOST_FLAKY]
     return tuple(
         FlakyTask(
-            suite=Suite(suites.names[keys[index] // len(names.names)]),
-            task_id=names.names[keys[index] % len(names.names)],
-            disagreement=float(shares[index]),
-            passed=int(passes[index]),
-            n=int(trials[index]),
+            suite=task["suite"], task_id=task["task_id"], disagreement=task["share"], passed=task["passed"], n=task["n"]
         )
-        for index in worst
+        for task in worst.reset_index().to_dict("records")
     )
 
 
-def _newest(rows: pa.Table, most: int) -> pa.Table:
-    """The rows of the newest runs."""
-    runs = codes_of(rows["run_id"])
-    present = np.unique(runs.numbers)
-    return rows if len(present) <= most else rows.filter(pa.array(runs.numbers >= present[-most]))
+def _newest(summaries: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Return the rows of the newest runs."""
+    runs = sorted(summaries["run_id"].unique())
+    return summaries[summaries["run_id"] >= runs[-most]] if len(runs) > most else summaries
 
 
-def _grid(rows: pa.Table) -> _Grid:
-    runs, suites, names = codes_of(rows["run_id"]).without_unused(), codes_of(rows["suite"]), codes_of(rows["task_id"])
-    days, commits = codes_of(rows["day"]), codes_of(rows["git_commit"])
-    task = _same([_numbers_of(rows[column]) for column in _SAME_TASK])
-    first_of_runs, first_of_tasks = (np.unique(one, return_index=True)[1].tolist() for one in (runs.numbers, task))
-    stamps = tuple(RunStamp(run_id=runs.at(row), day=days.at(row), git_commit=commits.at(row)) for row in first_of_runs)
-    tasks = tuple((Suite(suites.at(row)), names.at(row)) for row in first_of_tasks)
+def _grid(summaries: pd.DataFrame) -> _Grid:
+    run = pd.factorize(summaries["run_id"], sort=True)[0]
+    task = summaries.groupby(_SAME_TASK, sort=True, dropna=False).ngroup().to_numpy()
+    first_of_runs, first_of_tasks = (summaries.iloc[np.unique(one, return_index=True)[1]] for one in (run, task))
+    stamps = tuple(
+        RunStamp(run_id=run_id, day=day, git_commit=commit or "")
+        for run_id, day, commit in first_of_runs[["run_id", "day", "git_commit"]].itertuples(index=False)
+    )
+    tasks = tuple(
+        (Suite(suite), name) for suite, name in zip(first_of_tasks["suite"], first_of_tasks["task_id"], strict=True)
+    )
     present = {suite for suite, _ in tasks}
-    also = {name: codes_of(rows[name]) for name in _ALSO}
-    return _Grid(runs.numbers, task, also, stamps, tasks, tuple(suite for suite in Suite if suite in present))
+    return _Grid(summaries, run, task, stamps, tasks, tuple(suite for suite in Suite if suite in present))
 
 
-def _same(columns: Sequence[Integers]) -> Integers:
-    """A number for each row, the same for rows that have the same numbers in all columns, in their order."""
-    number, size = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for column in columns:
-        more = int(column.max()) + 2
-        if size * more > _LARGEST:
-            number = np.unique(number, return_inverse=True)[1]
-            size = len(number)
-        number, size = number * more + column + 1, size * more
-    return np.unique(number, return_inverse=True)[1]
-
-
-def _numbers_of(column: pa.ChunkedArray) -> Integers:
-    """A column as numbers that are alike where its values are."""
-    return codes_of(column).numbers if pa.types.is_dictionary(column.type) else column.to_numpy().astype(np.int64)
-
-
-def _numbers(column: pa.ChunkedArray) -> Floats:
-    values: Floats = column.to_numpy().astype(np.float64, copy=False)
-    return values
-
-
-def _geometric_means(wall_times: pa.ChunkedArray) -> Floats:
-    lengths = pc.fill_null(pc.list_value_length(wall_times), 0).to_numpy()
-    sums = np.concatenate(([0.0], np.cumsum(_logarithms(pc.list_flatten(wall_times).to_numpy(), least=1e-6))))
-    ends = np.cumsum(lengths)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means: Floats = np.exp((sums[ends] - sums[ends - lengths]) / lengths)
+def _log_seconds(wall_times: pd.Series) -> Floats:
+    """Return the mean of the logarithms of the times of each row; NaN where there are none."""
+    lengths = wall_times.map(len).to_numpy()
+    logarithms = np.log(np.maximum(np.concatenate([[], *wall_times]), _LEAST_SECONDS))
+    sums = np.bincount(np.repeat(np.arange(len(lengths)), lengths), logarithms, minlength=len(lengths))
+    with np.errstate(invalid="ignore"):
+        means: Floats = sums / lengths
     return means
 
 
-def _logarithms(values: Floats, least: float = 0.0) -> Floats:
-    """The logarithms of what is above 0; NaN of the rest, or the logarithm of `least`."""
-    values = np.maximum(values, least) if least else values
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(values > 0, np.log(values), np.nan)
+def _log_costs(costs: pd.Series) -> Floats:
+    """Return the logarithms of what is above 0; NaN for the rest."""
+    logarithms: Floats = np.log(costs.where(costs > 0).to_numpy(dtype=float))
+    return logarithms
 
 
-def _of_suites(levels: Floats, members: Floats) -> Floats:
-    """The mean of each suite's tasks in each run, as if every task were in every run."""
+def _suite_levels(levels: Floats, members: Floats) -> Floats:
+    """Return the mean of each suite's tasks in each run, as if every task were in every run."""
     known = np.isfinite(levels)
     counts = np.maximum(known.sum(axis=1, keepdims=True), 1)
     means = np.where(known, levels, 0.0).sum(axis=1, keepdims=True) / counts
@@ -203,10 +146,10 @@ def _of_suites(levels: Floats, members: Floats) -> Floats:
     return np.where(present > 0, members @ centred / np.maximum(present, 1) + usual, np.nan)
 
 
-def _of_quantity(
+def _quantity_changes(
     grid: _Grid, quantity: Quantity, points: Sequence[ChangePoint], values: Floats
 ) -> Iterable[TrendChange]:
-    """The changes of the suites with the tasks that carry them, then those of single tasks."""
+    """Yield the changes of the suites with the tasks that carry them, then those of single tasks."""
     first_suite = len(grid.tasks)
     of_tasks = [point for point in points if point.series < first_suite]
     for point in points:
@@ -231,8 +174,8 @@ def _is_same(one: ChangePoint, other: ChangePoint) -> bool:
 
 
 def _carriers(grid: _Grid, suite: Suite, point: ChangePoint, values: Floats, detected: Sequence[int]) -> Sequence[int]:
-    """The tasks that make at least half of a suite's change: those in which it was seen, or a single one; none where
-    they are most of the suite, because then the suite has changed.
+    """Return the tasks that make at least half of a suite's change: those in which it was seen, or a single one; none
+    if they are most of the suite, because then the suite has changed.
     """
     tasks = [number for number, (of, _) in enumerate(grid.tasks) if of is suite]
     end = point.at if point.until is None else point.until
@@ -273,15 +216,14 @@ def _change(grid: _Grid, quantity: Quantity, suite: Suite, carriers: Sequence[in
 
 
 def _also_changed(grid: _Grid, suite: Suite, at: int) -> tuple[str, ...]:
-    """What differs between the suite's rows of a run and of the one before it."""
-    is_of_suite = np.array([of is suite for of, _ in grid.tasks])[grid.task]
-    told = []
+    """Return what differs between the suite's rows of a run and of the one before it."""
+    is_suite = (grid.summaries["suite"] == str(suite)).to_numpy()
+    differences = []
     for column, name in _ALSO.items():
-        codes = grid.also[column]
-        numbers = [np.unique(codes.numbers[is_of_suite & (grid.run == run)]).tolist() for run in (at - 1, at)]
         before, after = (
-            ", ".join(codes.names[one] for one in some if one >= 0 and codes.names[one]) for some in numbers
+            ", ".join(sorted(filter(None, grid.summaries.loc[is_suite & (grid.run == run), column].dropna().unique())))
+            for run in (at - 1, at)
         )
         if before and after and before != after:
-            told.append(name if column.endswith("_digest") else f"{name}: {before} -> {after}")
-    return tuple(told)
+            differences.append(name if column.endswith("_digest") else f"{name}: {before} -> {after}")
+    return tuple(differences)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from pydantic import ConfigDict, ValidationError
 
 from passgate.tasks.commands.report import write_latest_page
-from passgate.tasks.commands.trend_page import trend_page
+from passgate.tasks.commands.trend import trend_page
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage
 from passgate.tasks.model.base import Frozen

@@ -1,4 +1,4 @@
-"""The columns of the history: as schema/trial.schema.json and summary.schema.json have them, typed for Arrow."""
+"""The columns of trials and of summaries, from schema/trial.schema.json and summary.schema.json, typed for Arrow."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,22 +13,22 @@ from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import Trial
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 SUMMARY_VERSION = 1
-PARTITIONS = ("suite", "day")  # Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`
+PARTITIONS = ("suite", "day")  # Columns that were folders before version 6, as in `suite=golden/day=2026-01-31/`
 
 _PLAIN = {"integer": pa.int64(), "number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
 
 
 @cache
 def arrow_schema() -> pa.Schema:
-    """All columns of trials with their types and, as metadata, their meanings; partitions included."""
+    """Return all columns of trials with their types and, as metadata, their meanings."""
     return _schema("trial", SCHEMA_VERSION)
 
 
 @cache
 def summary_schema() -> pa.Schema:
-    """All columns of summaries with their types and, as metadata, their meanings."""
+    """Return all columns of summaries with their types and, as metadata, their meanings."""
     return _schema("summary", SUMMARY_VERSION)
 
 
@@ -54,27 +54,27 @@ def _type(schema: dict[str, Any]) -> pa.DataType:
 
 
 def row(trial: Trial, context: RunContext) -> dict[str, Any]:
-    """One trial as a row: every column, partitions included."""
+    """Return a trial as a row with every column."""
     return rows([trial], context)[0]
 
 
 def rows(trials: Iterable[Trial], context: RunContext) -> list[dict[str, Any]]:
-    """The trials of a run as rows: every column, partitions included."""
-    of_run = _of_run(context)
-    return [of_run | _of_trial(trial) for trial in trials]
+    """Return the trials of a run as rows with every column."""
+    shared = _run_columns(context)
+    return [shared | _trial_columns(trial) for trial in trials]
 
 
 def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows as the history stores them."""
+    """Return rows as the history stores them."""
     return pa.Table.from_pylist(list(rows), schema=arrow_schema())
 
 
 def policy_digest(policy: Policy) -> str:
-    """SHA-256 of all that a policy says."""
+    """Return the SHA-256 of a whole policy."""
     return digest_of(policy.model_dump(mode="json"))
 
 
-def _of_run(context: RunContext) -> dict[str, Any]:
+def _run_columns(context: RunContext) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": context.run_id,
@@ -90,7 +90,7 @@ def _of_run(context: RunContext) -> dict[str, Any]:
     }
 
 
-def _of_trial(trial: Trial) -> dict[str, Any]:
+def _trial_columns(trial: Trial) -> dict[str, Any]:
     return {
         "suite": str(trial.suite),
         "task_id": trial.task_id,

@@ -21,77 +21,56 @@ class DatasetFolder:
     """A folder of this machine or a URL (`s3://...`, or whatever fsspec knows). Names are relative to it."""
 
     def __init__(self, location: str) -> None:
-        self.location = location
-        self.files, self.root = _file_system(location)
+        self._files, self._root = _file_system(location)
         # A history elsewhere may be shared: its permissions are those that its owner chose.
-        self._is_private = _SCHEME not in location and Path(self.root).is_relative_to(STATE_FOLDER.absolute())
+        self._is_private = _SCHEME not in location and Path(self._root).is_relative_to(STATE_FOLDER.absolute())
 
     @property
     def path(self) -> Path | None:
-        """Where it lies on this machine; `None` for one that lies elsewhere."""
-        return Path(self.root) if _is_of_this_machine(self.files) else None
+        """Return where it lies on this machine, or `None` if it lies elsewhere."""
+        return Path(self._root) if _is_of_this_machine(self._files) else None
 
-    def has_folder(self, name: str) -> bool:
-        """Whether there is a folder of this name."""
-        return self._type(name) is fs.FileType.Directory
+    def entries(self, folder: str) -> Iterator[tuple[str, bool]]:
+        """Yield the names of all that lies in a folder at any depth, relative to it, and whether each is a file.
 
-    def names(self, folder: str) -> Iterator[str]:
-        """The names of the files in a folder; none where there is no folder. Raises `OSError`."""
-        with suppress(FileNotFoundError):
-            for info in self.files.get_file_info(fs.FileSelector(self.place(folder), allow_not_found=True)):
-                if info.type is fs.FileType.File:
-                    yield info.base_name
+        Yields nothing if there is no folder. Raises `OSError`.
+        """
+        place = f"{self._root}/{folder}"
+        for info in self._files.get_file_info(fs.FileSelector(place, recursive=True, allow_not_found=True)):
+            yield info.path[len(place) :].strip("/"), info.type is fs.FileType.File
 
-    def place(self, name: str) -> str:
-        """The path of a name in the file system."""
-        return f"{self.root}/{name}"
-
-    def read(self, name: str) -> bytes | None:
-        """What a file holds; `None` where there is none. Raises `OSError`."""
-        try:
-            with self.files.open_input_stream(self.place(name)) as stream:
-                content: bytes = stream.read()
-                return content
-        except FileNotFoundError:
-            return None
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a small file at once. Raises `OSError`."""
-        self.make(name.rpartition("/")[0])
-        with self.files.open_output_stream(self.place(name)) as stream:
-            stream.write(content)
+    def read(self, name: str) -> pa.Buffer:
+        """Return the content of a file. Raises `OSError`."""
+        with self._files.open_input_stream(f"{self._root}/{name}") as stream:
+            return stream.read_buffer()
 
     def write_table(self, name: str, table: pa.Table) -> None:
         """Write a file under a temporary name and rename it, so that no reader sees half of it. Raises `OSError`."""
         folder, _, file = name.rpartition("/")
-        unfinished = self.place(f"{folder}/.{file}.unfinished")
-        self.make(folder)
-        pq.write_table(table, unfinished, filesystem=self.files, compression="zstd", write_page_checksum=True)
+        unfinished = f"{self._root}/{folder}/.{file}.unfinished"
+        self._make(folder)
+        pq.write_table(table, unfinished, filesystem=self._files, compression="zstd", write_page_checksum=True)
         if self._is_private:
             Path(unfinished).chmod(PRIVATE_FILE)
-        self.files.move(unfinished, self.place(name))
+        self._files.move(unfinished, f"{self._root}/{name}")
 
     def remove(self, name: str) -> None:
-        """Remove a file, where it is there. Raises `OSError`."""
-        if self._type(name) is not fs.FileType.NotFound:
-            with suppress(FileNotFoundError):  # somebody else was faster
-                self.files.delete_file(self.place(name))
+        """Remove a file if it is there. Raises `OSError`."""
+        with suppress(FileNotFoundError):  # another process was faster
+            self._files.delete_file(f"{self._root}/{name}")
 
     def refuse_unwritable(self, folder: str) -> None:
-        """Write and remove an empty file. Raises what the driver raises when that cannot be done."""
-        probe = f"{folder}/.probe-{secrets.token_hex(8)}"
-        self.write(probe, b"")
-        self.files.delete_file(self.place(probe))
+        """Write and remove an empty file. Raises what the driver raises if it cannot."""
+        probe = f"{self._root}/{folder}/.probe-{secrets.token_hex(8)}"
+        self._make(folder)
+        self._files.open_output_stream(probe).close()
+        self._files.delete_file(probe)
 
-    def make(self, folder: str) -> None:
-        """Make a folder, where it is not there yet. Raises `OSError`."""
+    def _make(self, folder: str) -> None:
         if self._is_private:
-            make_private_folder(Path(self.place(folder)))
+            make_private_folder(Path(self._root, folder))
         else:
-            self.files.create_dir(self.place(folder), recursive=True)
-
-    def _type(self, name: str) -> fs.FileType:
-        return self.files.get_file_info(self.place(name)).type
+            self._files.create_dir(f"{self._root}/{folder}", recursive=True)
 
 
 def _is_of_this_machine(files: fs.FileSystem) -> bool:
@@ -111,15 +90,11 @@ def _file_system(location: str) -> tuple[fs.FileSystem, str]:
     try:
         files, path = fs.FileSystem.from_uri(location)
     except (pa.ArrowInvalid, OSError):
-        return _fsspec_file_system(location)
-    return files, path.rstrip("/")
+        import fsspec
 
-
-def _fsspec_file_system(location: str) -> tuple[fs.FileSystem, str]:
-    import fsspec
-
-    try:
-        files, path = fsspec.core.url_to_fs(location)
-    except (ValueError, ImportError) as error:
-        raise StorageError(f"the history {location} cannot be opened: {error}") from error
-    return fs.PyFileSystem(fs.FSSpecHandler(files)), str(path).rstrip("/")
+        try:
+            driver, path = fsspec.core.url_to_fs(location)
+        except (ValueError, ImportError) as error:
+            raise StorageError(f"the history {location} cannot be opened: {error}") from error
+        files = fs.PyFileSystem(fs.FSSpecHandler(driver))
+    return files, str(path).rstrip("/")

@@ -1,4 +1,4 @@
-"""Summaries: the trials of runs in, a row per run and eval task out (schema/summary.schema.json)."""
+"""Trials of runs to a row per run and eval task: schema/summary.schema.json."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -37,27 +37,27 @@ TRIAL_COLUMNS: Final = tuple(
 """The columns of trials that summaries are made from."""
 
 
-def summarised(trials: pa.Table) -> pa.Table:
-    """A row per run and eval task, from rows of trials with `TRIAL_COLUMNS`, in the order of runs and tasks."""
+def task_summaries(trials: pa.Table) -> pa.Table:
+    """Return a row per run and eval task of trials with `TRIAL_COLUMNS`, in the order of runs and tasks."""
     if not len(trials):
         return summary_schema().empty_table()
-    rows = _prepared(trials)
+    rows = _summands(trials)
     whole = rows.group_by(list(_KEYS), use_threads=False).aggregate(
         [
             *((name, "first") for name in _OF_RUN),
             *((name, "distinct") for name in ("model",)),
             *((name, "sum") for name in ("violated", "confirmed", "refuted", "paid", *_COUNTED)),
             *((name, "list") for name in ("letter", "planned_score", "wall_time")),
-            *((name, "mean") for name in map(_measured, _METRICS)),
+            *((name, "mean") for name in map(_measured_column, _METRICS)),
             ("planned_start", "min"),
             ("end", "max"),
         ]
     )
-    return _as_stored(whole.sort_by([(name, "ascending") for name in _KEYS]))
+    return _summary_table(whole.sort_by([(name, "ascending") for name in _KEYS]))
 
 
-def _prepared(trials: pa.Table) -> pa.Table:
-    """The trials in their order with columns that only need to be added up."""
+def _summands(trials: pa.Table) -> pa.Table:
+    """Return the trials in their order, with columns that only need to be added up."""
     trials = trials.sort_by([(name, "ascending") for name in (*_KEYS, "trial")])
     planned = pc.less(trials["trial"], trials["k"])
     letters = pc.take(
@@ -79,7 +79,7 @@ def _prepared(trials: pa.Table) -> pa.Table:
         "refuted": pc.and_(confirming, failed),
         "paid": _paid(trials),
         **{name: pc.and_(planned, pc.equal(letters, letter)) for name, letter in _COUNTED.items()},
-        **{_measured(name): _where(measured, trials[name]) for name in _METRICS},
+        **{_measured_column(name): _where(measured, trials[name]) for name in _METRICS},
     }
     kept = trials.select([*_KEYS, *_OF_RUN, "model"])
     for name, column in added.items():
@@ -87,7 +87,7 @@ def _prepared(trials: pa.Table) -> pa.Table:
     return kept
 
 
-def _measured(metric: str) -> str:
+def _measured_column(metric: str) -> str:
     return f"measured_{metric}"
 
 
@@ -96,18 +96,18 @@ def _where(condition: pa.ChunkedArray, values: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def _paid(trials: pa.Table) -> pa.ChunkedArray:
-    """What each trial cost in all; null where nothing of it is known."""
+    """Return what each trial cost in all; null where nothing of it is known."""
     known = pc.or_(pc.is_valid(trials[_COSTS[0]]), pc.is_valid(trials[_COSTS[1]]))
     known = pc.or_(known, pc.is_valid(trials[_COSTS[2]]))
     first, second, third = (pc.fill_null(trials[name], 0.0) for name in _COSTS)
     return _where(known, pc.add(pc.add(first, second), third))
 
 
-def _as_stored(groups: pa.Table) -> pa.Table:
+def _summary_table(groups: pa.Table) -> pa.Table:
     columns: dict[str, Any] = {name: groups[name] for name in _KEYS}
     columns |= {name: groups[f"{name}_first"] for name in _OF_RUN}
     columns |= {name: groups[f"{name}_sum"] for name in _COUNTED}
-    columns |= {name: groups[f"{_measured(name)}_mean"] for name in _METRICS}
+    columns |= {name: groups[f"{_measured_column(name)}_mean"] for name in _METRICS}
     outcomes = pc.binary_join(_without_nulls(groups["letter_list"]), "")
     columns |= {
         "summary_version": pa.array(np.full(len(groups), SUMMARY_VERSION)),
@@ -128,7 +128,7 @@ def _as_stored(groups: pa.Table) -> pa.Table:
 
 
 def _without_nulls(lists: pa.ChunkedArray) -> pa.ListArray:
-    """The lists without the nulls in them."""
+    """Return the lists without the nulls in them."""
     whole = lists.combine_chunks()
     whole = whole if isinstance(whole, pa.ListArray) else pa.concat_arrays(whole.chunks)
     values, starts = whole.flatten(), np.concatenate(([0], np.cumsum(whole.value_lengths().to_numpy())))
@@ -142,7 +142,7 @@ def _models(distinct: pa.ChunkedArray) -> Iterator[str]:
 
 
 def _values(groups: pa.Table) -> Floats:
-    """The value of each row's metric; NaN where its trials do not give it."""
+    """Return the value of each row's metric; NaN where its trials have none."""
     k, passed, failed = (groups[name].to_numpy() for name in ("k", "passed", "failed"))
     n, planned = passed + failed, pc.utf8_length(groups["outcomes"]).to_numpy()
     at, hat = (pc.equal(groups["metric"], str(metric)).to_numpy() for metric in (Metric.PASS_AT_K, Metric.PASS_HAT_K))

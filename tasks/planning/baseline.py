@@ -2,65 +2,71 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
 
-from passgate.tasks.history.baseline import COLUMNS, ERROR_RATE_COLUMNS, baseline_of
+from passgate.tasks.history.baseline import COLUMNS, ERROR_RATE_COLUMNS, baseline_of, of_the_baseline, telling_rows
 from passgate.tasks.history.columns import rows
-from passgate.tasks.history.dataset import History, TasksOfRuns, joined
-from passgate.tasks.history.renamed import under_present_names
-from passgate.tasks.history.repeats import REPEAT_COLUMNS, repeats_of
-from passgate.tasks.history.telling_runs import SUMMARY_COLUMNS, rows_of_tasks, rows_with, telling_trials
+from passgate.tasks.history.dataset import MOST_RUNS, History, RunSelection
 from passgate.tasks.model.baseline import Baseline, Repeat
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Base, Plan, Revision, RunContext
-from passgate.tasks.model.trial import MEASURED, Trial
+from passgate.tasks.model.task import EvalTask, Metric
+from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
+from passgate.tasks.stats.decision import decide
 
 Pool = Callable[[Sequence[Trial]], Baseline]
 """What earlier runs say of a plan's tasks, in the light of its trials so far."""
+_READ: Final = tuple(dict.fromkeys((*COLUMNS, *ERROR_RATE_COLUMNS, "gate")))
 
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """What a history holds of the tasks of a plan."""
+    """The rows of a history that are of the tasks of a plan."""
 
     trials: pd.DataFrame
-    renamed: Mapping[str, str] = field(default_factory=dict)  # Of tasks that had another name in them, that name
-    repeats: tuple[Repeat, ...] = ()  # Of the commit that is run, the oldest first
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Of tasks that had another name in some of these rows, that name."""
+    repeats: tuple[Repeat, ...] = ()
+    """Earlier runs of the commit that is run, the oldest first."""
 
 
 def read_rows(plan: Plan) -> EarlierRuns:
-    """The rows of the history that baselines of the plan are made from; it is known that git does not track it.
+    """Read what the plan's history has of its agent. The caller knows that git does not track the history.
 
     Raises `StorageError`.
     """
-    return read_telling_rows(plan, History(plan.history_location), COLUMNS, {"agent": str(plan.agent)})
+    return read_earlier_runs(plan, History(plan.history_location), str(plan.agent))
 
 
-def read_telling_rows(
-    plan: RunContext, history: History, columns: Sequence[str], where: Mapping[str, str] | None = None
-) -> EarlierRuns:
-    """The rows of a history whose columns have these values, of the plan's tasks in the runs that make their baseline.
+def read_earlier_runs(plan: RunContext, history: History, agent: str | None = None) -> EarlierRuns:
+    """Read the newest earlier runs of the plan's tasks from a history. With `agent` only its rows are read.
 
-    Its summaries say which runs these are. Raises `StorageError`.
+    Older runs are read too until there are as many of the baseline as the policy pools: runs of changes must not crowd
+    them out. Pinned ones may be of any age. Raises `StorageError`.
     """
-    of_summaries = tuple(dict.fromkeys((*SUMMARY_COLUMNS, *REPEAT_COLUMNS)))
-    parts = [rows_of_tasks(portion, plan.tasks) for portion in history.encoded_portions(of_summaries)]
-    summaries = rows_with(joined(parts, of_summaries), where or {})
-    tasks, renamed = frozenset(summaries["task_id"]), dict[str, str]()
-
-    def read(runs: frozenset[str]) -> pd.DataFrame:
-        trials = history.trials(where, columns, TasksOfRuns(runs, tasks))[list(columns)]
-        present = under_present_names(plan.tasks, trials)
-        renamed.update(present.renamed)
-        return present.rows
-
-    summaries = under_present_names(plan.tasks, summaries).rows
-    trials = telling_trials(plan, summaries, read)
-    return EarlierRuns(trials, renamed, repeats_of(plan, summaries))
+    ids, digests = ([getattr(task, name) for task in plan.tasks] for name in ("task_id", "task_digest"))
+    where = ds.field("task_id").isin(pa.array(ids, pa.string())) | ds.field("task_digest").isin(
+        pa.array(digests, pa.string())
+    )
+    if agent is not None:
+        where &= ds.field("agent") == agent
+    older = RunSelection(before=plan.run_id, newest=None).choose(history.run_ids())
+    frames, pooled = [history.trials(_READ, runs=RunSelection(ids=())).to_pandas()], set[str]()
+    while older and (plan.pins is not None or len(pooled) < plan.policy.baseline.runs):
+        older, newest = older[:-MOST_RUNS], frozenset(older[-MOST_RUNS:])
+        frame = history.trials(_READ, where, RunSelection(ids=newest)).to_pandas()
+        pooled.update(frame[of_the_baseline(plan, frame) & (frame["agent"] == str(plan.agent))]["run_id"])
+        frames.insert(0, frame)
+    trials, renamed = _under_present_names(plan.tasks, pd.concat([one for one in frames if len(one)] or frames))
+    return EarlierRuns(trials, renamed, repeats_of(plan, trials))
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:
-    """What earlier runs say of the plan's tasks, narrowed to the models that have answered in these trials."""
+    """Return what earlier runs say of the plan's tasks, narrowed to the models that have answered in these trials."""
     models: dict[str, set[str]] = {}
     for trial in trials:
         if trial.status in MEASURED and trial.model:
@@ -71,8 +77,8 @@ def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = 
 
 
 def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:
-    """A plan's baseline in the light of its trials. Pooling takes a while, and depends on nothing of the trials but the
-    models that have answered: it is done once for each of these.
+    """Return a plan's baseline in the light of its trials. Pooling takes a while, and depends on nothing of the trials
+    but the models that have answered: it is done once for each of these.
     """
     known: dict[frozenset[tuple[str, str, str]], Baseline] = {}
 
@@ -86,23 +92,23 @@ def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:
 
 
 def pool_of_history(plan: Plan) -> Pool | None:
-    """What the history says of the plan's tasks; `None` where it knows none of them. Raises `StorageError`."""
+    """Return what the history says of the plan's tasks; `None` if it knows none of them. Raises `StorageError`."""
     pool = pool_of(plan, read_rows(plan))
     return pool if pool(()).runs else None
 
 
 def pool_of_runs(plan: Plan, runs: Sequence[Sequence[Trial]]) -> Pool:
-    """What runs say that are in no history, as if they had been run on the baseline branch."""
+    """Return what runs say that are in no history, as if they had been run on the baseline branch."""
     return pool_of(alone(plan), EarlierRuns(rows_of(plan, runs)))
 
 
 def alone(plan: Plan) -> Plan:
-    """The plan of a run that is compared with whatever is on the baseline branch."""
+    """Return the plan of a run that is compared with whatever is on the baseline branch."""
     return plan.model_copy(update={"base": Base(), "pins": None})
 
 
 def rows_of(plan: Plan, runs: Sequence[Sequence[Trial]]) -> pd.DataFrame:
-    """Runs as the history has them, their ids before that of the plan."""
+    """Return runs as the history has them, their ids before that of the plan."""
     revision = Revision(branch=plan.policy.baseline.branch)
     made = [
         row
@@ -112,3 +118,67 @@ def rows_of(plan: Plan, runs: Sequence[Sequence[Trial]]) -> pd.DataFrame:
     return pd.DataFrame(
         [{name: row[name] for name in ERROR_RATE_COLUMNS} for row in made], columns=list(ERROR_RATE_COLUMNS)
     )
+
+
+def _under_present_names(tasks: Sequence[EvalTask], trials: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return the rows of tasks under the names that these have now, and of renamed tasks the newest earlier name.
+
+    What has the same inputs and graders is the same task. A name that a task still has is no other task's. Of a run
+    that has a task under several names, the rows count that have its own name, or else the first one.
+    """
+    names = [trials["suite"], trials["task_id"]]
+    own = pd.MultiIndex.from_arrays(names).isin([(str(task.suite), task.task_id) for task in tasks])
+    present = {(task.task_digest, task.grader_digest): task for task in tasks}
+    others = trials[~own]
+    now = [present.get(version) for version in zip(others["task_digest"], others["grader_digest"], strict=True)]
+    known = [task for task in now if task is not None]
+    if not known:
+        return trials[own], {}
+    others = others[[task is not None for task in now]]
+    was = others["suite"] + "/" + others["task_id"]
+    others = others.assign(suite=[str(task.suite) for task in known], task_id=[task.task_id for task in known])
+    run_and_task = ["run_id", "suite", "task_id"]
+    keys = pd.MultiIndex.from_frame(others[run_and_task])
+    is_free = ~keys.isin(pd.MultiIndex.from_frame(trials[own][run_and_task]))
+    others = others[is_free & (was == was.groupby(keys).transform("min"))]
+    newest = others.sort_values("run_id")
+    renamed = dict(zip(newest["suite"] + "/" + newest["task_id"], was[newest.index], strict=True))
+    return pd.concat([trials[own], others]), renamed
+
+
+def repeats_of(context: RunContext, trials: pd.DataFrame) -> tuple[Repeat, ...]:
+    """Return the earlier runs of the context's commit, gate and agent, the oldest first, from the rows of its tasks.
+
+    A run of files that differ from their commit is of no commit.
+    """
+    if not context.revision.commit or context.revision.dirty:
+        return ()
+    wanted = {"gate": str(context.gate), "agent": str(context.agent), "git_commit": context.revision.commit}
+    is_same = (trials["run_id"] < context.run_id) & ~trials["git_dirty"].isin([True])
+    for column, value in wanted.items():
+        is_same &= trials[column] == value
+    thresholds = {task.name: task.scoring.threshold for task in context.tasks}
+    failed: dict[str, list[str]] = {}
+    for (run_id, suite, task_id), of_task in trials[is_same].groupby(["run_id", "suite", "task_id"]):
+        name = f"{suite}/{task_id}"
+        red = failed.setdefault(str(run_id), [])
+        if _is_red(of_task, thresholds[name]):
+            red.append(name)
+    return tuple(Repeat(run_id=run_id, failed=tuple(names)) for run_id, names in failed.items())
+
+
+def _is_red(trials: pd.DataFrame, threshold: float) -> bool:
+    """Return whether the trials of a task in a run fail it by its metric, or did what they must never do."""
+    if trials["violations"].map(lambda violations: violations is not None and len(violations) > 0).any():
+        return True
+    measured, first = telling_rows(trials), trials.iloc[0]
+    passed = int((measured["status"] == TrialStatus.PASSED).sum())
+    state = decide(
+        Metric(first["metric"]),
+        passed=passed,
+        failed=len(measured) - passed,
+        planned=int(first["k"]),
+        scores=list(measured["score"].dropna()),
+        threshold=threshold,
+    )
+    return state is TaskState.FAILED

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.dataset as ds
+
 from passgate.tasks.history.columns import policy_digest
-from passgate.tasks.history.dataset import History, refuse_foreign_rows
+from passgate.tasks.history.dataset import History, RunSelection, refuse_foreign_rows
 from passgate.tasks.model.grade import Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Plan
@@ -38,7 +42,7 @@ def reusable_trials(plan: Plan) -> list[FinishedTrial]:
     """
     if plan.gate_policy.reuse is None or not plan.agent_digest:
         return []
-    where = {
+    wanted = {
         "gate": str(plan.gate),
         "agent": str(plan.agent),
         "agent_digest": plan.agent_digest,
@@ -46,9 +50,9 @@ def reusable_trials(plan: Plan) -> list[FinishedTrial]:
         "passgate_version": plan.passgate_version,
     }
     # `load` refuses a history that git tracks.
-    trials = History(plan.history_location).trials(where, COLUMNS)
-    # Run ids sort by time.
-    earlier = trials[trials["run_id"] < plan.run_id]
+    where = reduce(and_, (ds.field(column) == value for column, value in wanted.items()))
+    runs = RunSelection(before=plan.run_id, gate=plan.gate)
+    earlier = History(plan.history_location).trials(COLUMNS, where, runs).to_pandas()
     groups = dict(iter(earlier.groupby("task_id"))) if len(earlier) else {}
     known = [(task, groups[task.task_id]) for task in plan.tasks if task.task_id in groups]
     return [trial for task, rows in known for trial in _task_trials(plan, task, rows)]

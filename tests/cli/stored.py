@@ -19,4 +19,4 @@ def store_run(
     plain = {"agent": AgentSpec(kind=AgentKind.ORACLE), "revision": Revision(commit=commit, branch="main")}
     made = a_plan(task, run_id=run_id, created_at=begun(run_id), **(plain | plan))
     table = table_of(rows(trials_of(task, statuses), made))
-    History(str(project.path / location)).write_run(run_id, f"{begun(run_id):%Y-%m-%d}", table, {})
+    History(str(project.path / location)).write_run(run_id, table, {})

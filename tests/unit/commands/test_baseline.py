@@ -22,7 +22,7 @@ def history(tmp_path: Path) -> History:
     history = History(str(tmp_path / "history"))
     for run_id in RUNS:
         plan = a_plan(a_task(), run_id=run_id)
-        history.write_run(run_id, "2026-01-31", table_of(row(a_trial(a_task(), number), plan) for number in (0, 1)), {})
+        history.write_run(run_id, table_of(row(a_trial(a_task(), number), plan) for number in (0, 1)), {})
     return history
 
 

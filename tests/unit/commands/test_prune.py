@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from passgate.tasks.commands.history import stored_runs
-from passgate.tasks.commands.prune import PRUNE_COLUMNS, Needs, pruned_runs, runs_before, runs_beyond
+from passgate.tasks.commands.prune import Needs, pruned_runs, runs_before, runs_beyond
 from passgate.tasks.history.columns import rows, table_of
-from passgate.tasks.history.summaries import summarised
+from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.recorded_run import PrunedRuns
@@ -24,12 +24,12 @@ def summary(run_id: str, *, branch: str = "main", agent: str = "mine", dirty: bo
     task = a_task(**{"task_digest": "1"} | of_task)
     revision = Revision(commit=f"{run_id[7]:0<40}", branch=branch, dirty=dirty)
     plan = a_plan(task, run_id=run_id, agent=AgentSpec(kind=AgentKind.CLI, target=agent), revision=revision)
-    return summarised(table_of(rows(trials_of(task, "ppp"), plan)))
+    return task_summaries(table_of(rows(trials_of(task, "ppp"), plan)))
 
 
 def pruned(summaries: list[pa.Table], needs: Needs = NONE) -> PrunedRuns:
     """What goes of a history of which everything is chosen."""
-    table = pa.concat_tables(summaries).select(list(PRUNE_COLUMNS))
+    table = pa.concat_tables(summaries)
     runs = stored_runs(table)
     return pruned_runs(runs, [run.run_id for run in runs], table, needs)
 
@@ -39,7 +39,7 @@ OF_BRANCH = summary(IDS[3], branch="topic")
 
 def test_the_runs_before_a_day_and_beyond_a_number_of_each_gate_and_agent_are_chosen() -> None:
     table = pa.concat_tables([*(summary(run_id) for run_id in IDS[:4]), summary(IDS[4], agent="other")])
-    runs = stored_runs(table.select(list(PRUNE_COLUMNS)))
+    runs = stored_runs(table)
     assert runs_before(runs, "2026-01-03") == set(IDS[:2])
     assert runs_beyond(runs, 3) == {IDS[0]}
     assert runs_beyond(runs, 1) == set(IDS[:3])

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
+import pandas as pd
 import pytest
 
-from passgate.tasks.commands.trend import COLUMNS, trend_points
+from passgate.tasks.commands.trend import trend_points
 from passgate.tasks.history.columns import row, summary_schema, table_of
-from passgate.tasks.history.summaries import summarised
+from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialMetrics
 from tests.builders import STARTED, a_plan, a_task, a_trial, measured, trials_of
@@ -17,23 +17,24 @@ from tests.builders import STARTED, a_plan, a_task, a_trial, measured, trials_of
 GOLDEN, OPEN = a_task(), a_task(task_id="open", suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
 
 
-def rows(run_id: str, *groups: tuple[EvalTask, str], **metrics: Any) -> pa.Table:
+def rows(run_id: str, *groups: tuple[EvalTask, str], **metrics: Any) -> pd.DataFrame:
     return frame([trial for task, statuses in groups for trial in trials_of(task, statuses, **metrics)], run_id)
 
 
-def frame(trials: Sequence[Trial], run_id: str = "run-1") -> pa.Table:
+def frame(trials: Sequence[Trial], run_id: str = "run-1") -> pd.DataFrame:
     plan = a_plan(run_id=run_id)
-    return summarised(table_of([row(trial, plan) for trial in trials])).select(list(COLUMNS))
+    frame: pd.DataFrame = task_summaries(table_of([row(trial, plan) for trial in trials])).to_pandas()
+    return frame
 
 
 def test_a_point_per_run_and_suite_the_oldest_first() -> None:
-    trials = pa.concat_tables([rows("run-2", (GOLDEN, "ppp")), rows("run-1", (OPEN, "fpf"), (GOLDEN, "ppf"))])
+    trials = pd.concat([rows("run-2", (GOLDEN, "ppp")), rows("run-1", (OPEN, "fpf"), (GOLDEN, "ppf"))])
     assert [(point.run_id, point.suite, point.value) for point in trend_points(trials)] == [
         ("run-1", Suite.GOLDEN, 0.0),
         ("run-1", Suite.OPEN_ENDED, 1.0),
         ("run-2", Suite.GOLDEN, 1.0),
     ]
-    assert trend_points(summary_schema().empty_table().select(list(COLUMNS))) == []
+    assert trend_points(summary_schema().empty_table().to_pandas()) == []
 
 
 def test_the_figures_of_a_point_in_which_each_task_counts_by_its_own_rule() -> None:

@@ -1,22 +1,18 @@
 """Lasting changes of a history: dated, named, with the commits between."""
 
-import random
-
+import numpy as np
+import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from bench.change_points import Planted, found_by_passgate, measured
 from bench.generated_history import commit_of, night_id, tables, task_names
-from hypothesis import given
-from hypothesis import strategies as st
 
-from passgate.tasks.commands.trend import By, TrendRequest, trend_of, trend_part
-from passgate.tasks.commands.trend_changes import change_rows, flaky_tasks, newest_changes, trend_changes
+from passgate.tasks.commands.trend import By, TrendRequest, trend_of
+from passgate.tasks.commands.trend_changes import flaky_tasks, newest_changes, trend_changes
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.summaries import summarised
+from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import Quantity, Trend
-from tests.searches import costly
+from passgate.tasks.model.trend import Quantity
 
 NIGHTS = 60
 REGRESSION = Planted("", "passed", 12, 50, 0.7)
@@ -25,30 +21,23 @@ WHOLE = TrendRequest()
 DRIFT = Planted("", "cost", 33 + 3, 20, 0.6, nights=24)
 
 
-def history(*changes: Planted, nights: int = NIGHTS) -> pa.Table:
-    return pa.concat_tables([summarised(table) for table in tables(nights, 11, changes)])
-
-
-def trend(summaries: pa.Table, request: TrendRequest = WHOLE) -> Trend:
-    """The trend of summaries in two portions."""
-    half = len(summaries) // 2
-    return trend_of([trend_part(part, request) for part in (summaries[half:], summaries[:half])], request)
+def history(*changes: Planted, nights: int = NIGHTS) -> pd.DataFrame:
+    frame: pd.DataFrame = task_summaries(pa.concat_tables(tables(nights, 11, changes))).to_pandas()
+    return frame
 
 
 @pytest.fixture(scope="module")
-def changed() -> pa.Table:
+def changed() -> pd.DataFrame:
     return history(REGRESSION, LATENCY, DRIFT)
 
 
-def with_change(table: pa.Table, night: int, name: str, before: str, after: str) -> pa.Table:
+def with_change(summaries: pd.DataFrame, night: int, name: str, before: str, after: str) -> pd.DataFrame:
     """The summaries with another value of a column from a night on."""
-    is_after = pc.greater_equal(table["run_id"], night_id(night)).to_pylist()
-    values = pa.array([after if late else before for late in is_after], pa.string())
-    return table.set_column(table.schema.get_field_index(name), name, values)
+    return summaries.assign(**{name: np.where(summaries["run_id"] >= night_id(night), after, before)})
 
 
-def test_each_planted_change_is_told_by_one_run_with_its_task_and_commits(changed: pa.Table) -> None:
-    regression, latency, cost = trend_changes(change_rows(changed))
+def test_each_planted_change_is_told_by_one_run_with_its_task_and_commits(changed: pd.DataFrame) -> None:
+    regression, latency, cost = trend_changes(changed)
     assert (regression.quantity, regression.suite) == (Quantity.PASS_RATE, Suite.ADVERSARIAL)
     assert regression.tasks == (task_names()[12][1],)
     assert (regression.first_after.run_id, regression.is_worse, regression.until) == (night_id(50), True, None)
@@ -68,7 +57,7 @@ def test_each_planted_change_is_told_by_one_run_with_its_task_and_commits(change
 
 def test_an_agent_that_fails_every_trial_of_the_newest_run_is_told_at_once() -> None:
     suite = Planted("", "passed", 33 + 1, 29, 1.0)
-    changes = newest_changes(trend_changes(change_rows(history(suite, nights=30))), night_id(29))
+    changes = newest_changes(trend_changes(history(suite, nights=30)), night_id(29))
     assert [(change.suite, change.quantity, change.after) for change in changes] == [
         (Suite.ADVERSARIAL, Quantity.PASS_RATE, 0.0)
     ]
@@ -76,58 +65,47 @@ def test_an_agent_that_fails_every_trial_of_the_newest_run_is_told_at_once() -> 
 
 def test_clean_nights_have_no_changes_and_flaky_tasks_are_named() -> None:
     summaries = history()
-    assert trend_changes(change_rows(summaries)) == ()
-    flaky = flaky_tasks(change_rows(summaries))
+    assert trend_changes(summaries) == ()
+    flaky = flaky_tasks(summaries)
     assert {(one.suite, one.task_id) for one in flaky} >= {
         (Suite(suite), name) for suite, name in task_names() if name.endswith("-0")
     }
     assert flaky[0].disagreement == pytest.approx(0.48, abs=0.1)
 
 
-def test_what_else_changed_with_the_run_is_told_and_a_task_that_is_edited_is_another_task(changed: pa.Table) -> None:
+def test_what_else_changed_is_told_and_a_task_that_is_edited_is_another_task(
+    changed: pd.DataFrame,
+) -> None:
     moved = with_change(with_change(changed, 50, "model", "small", "large"), 50, "policy_digest", "p", "q")
-    assert trend_changes(change_rows(moved))[0].also_changed == ("model: small -> large", "policy")
-    edited = trend_changes(change_rows(with_change(changed, 50, "task_digest", "old", "new")))
+    assert trend_changes(moved)[0].also_changed == ("model: small -> large", "policy")
+    edited = trend_changes(with_change(changed, 50, "task_digest", "old", "new"))
     assert Quantity.PASS_RATE not in {change.quantity for change in edited}, "its rate before the edit says nothing"
-    assert trend_changes(change_rows(changed.slice(0, 0))) == ()
+    assert trend_changes(changed[:0]) == ()
 
 
-def test_the_trend_is_of_the_gate_and_agent_of_the_newest_run(changed: pa.Table) -> None:
+def test_the_trend_is_of_the_gate_and_agent_of_the_newest_run(changed: pd.DataFrame) -> None:
     mixed = with_change(changed, 20, "agent", "oracle", "python:a:b")
-    found = trend(mixed)
+    found = trend_of(mixed, WHOLE)
     assert (found.agent, found.runs, found.not_shown) == ("python:a:b", 40, ("nightly of oracle",))
-    assert trend(mixed, TrendRequest(agent="oracle")).runs == 20
-    assert trend(mixed, TrendRequest(task=task_names()[0][1])).last_week[0].tasks == 1
-    assert trend(mixed, TrendRequest(model="small")).runs == 40
+    assert trend_of(mixed, TrendRequest(agent="oracle")).runs == 20
+    assert trend_of(mixed, TrendRequest(task=task_names()[0][1])).last_week[0].tasks == 1
+    assert trend_of(mixed, TrendRequest(model="small")).runs == 40
     of_change = with_change(changed, 20, "git_branch", "change", "main")
-    assert [trend(of_change, TrendRequest(branch=name)).runs for name in ("change", "main")] == [20, 40]
+    assert [trend_of(of_change, TrendRequest(branch=name)).runs for name in ("change", "main")] == [20, 40]
     with pytest.raises(UsageError, match=r"no runs of the model large; it has runs of oracle, python:a:b at nightly"):
-        trend(mixed, TrendRequest(model="large"))
-
-
-@costly
-@given(seed=st.integers(0, 10_000), portions=st.integers(2, 6), by=st.sampled_from(By))
-def test_the_trend_of_portions_is_that_of_the_whole(changed: pa.Table, seed: int, portions: int, by: By) -> None:
-    """In whatever order they come: a suite of a run is in one of them."""
-    luck, request = random.Random(seed), TrendRequest(by=by)
-    some = changed.filter(pc.is_in(changed["run_id"], pa.array([night_id(night) for night in range(40, 60)])))
-    suites = list(zip(some["run_id"].to_pylist(), some["suite"].to_pylist(), strict=True))
-    portion_of = {one: luck.randrange(portions) for one in dict.fromkeys(suites)}
-    parts = [some.filter([portion_of[one] == number for one in suites]) for number in range(portions)]
-    whole = trend_of([trend_part(some, request)], request)
-    assert trend_of([trend_part(part, request) for part in parts if len(part)], request) == whole
+        trend_of(mixed, TrendRequest(model="large"))
 
 
 @pytest.mark.parametrize(
     ("by", "periods", "label"), [(By.DAY, 60, "2025-01-01"), (By.WEEK, 9, "2025-W01"), (By.VERSION, 1, "0.1.0")]
 )
-def test_periods_have_the_runs_of_their_time(changed: pa.Table, by: By, periods: int, label: str) -> None:
-    found = [one for one in trend(changed, TrendRequest(by=by)).periods if one.suite is Suite.GOLDEN]
+def test_periods_have_the_runs_of_their_time(changed: pd.DataFrame, by: By, periods: int, label: str) -> None:
+    found = [one for one in trend_of(changed, TrendRequest(by=by)).periods if one.suite is Suite.GOLDEN]
     assert (len(found), found[0].label, sum(one.runs for one in found)) == (periods, label, NIGHTS)
 
 
-def test_the_last_week_and_the_one_before_it(changed: pa.Table) -> None:
-    found = trend(changed)
+def test_the_last_week_and_the_one_before_it(changed: pd.DataFrame) -> None:
+    found = trend_of(changed, WHOLE)
     weeks = [{one.runs for one in week} for week in (found.last_week, found.week_before)]
     assert (found.since, weeks) == ("2025-02-23", [{7}, {7}])
     assert found.seconds_per_verdict is not None
@@ -144,7 +122,7 @@ PLANTED_IN_A_YEAR = (
 @pytest.mark.slow
 def test_what_happens_in_400_nights_is_found_named_and_dated_within_3_runs() -> None:
     summaries = history(*PLANTED_IN_A_YEAR, nights=400)
-    found = {(one.quantity, one.suite): one for one in trend_changes(change_rows(summaries))}
+    found = {(one.quantity, one.suite): one for one in trend_changes(summaries)}
     nights = {key: int(one.first_after.run_id[-4:], 16) for key, one in found.items()}
     assert nights == {
         (Quantity.PASS_RATE, Suite.ADVERSARIAL): pytest.approx(150, abs=3),
@@ -154,7 +132,7 @@ def test_what_happens_in_400_nights_is_found_named_and_dated_within_3_runs() -> 
     assert found[Quantity.PASS_RATE, Suite.ADVERSARIAL].tasks == (task_names()[12][1],)
     assert [bool(one.until) for one in found.values()] == [one.quantity is Quantity.COST for one in found.values()]
     assert {(Suite(suite), name) for suite, name in task_names() if name.endswith("-0")} <= {
-        (one.suite, one.task_id) for one in flaky_tasks(change_rows(summaries))
+        (one.suite, one.task_id) for one in flaky_tasks(summaries)
     }
 
 

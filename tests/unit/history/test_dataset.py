@@ -1,28 +1,33 @@
-"""The history: typed rows that any Parquet reader can read, whole files or none."""
+"""The history: a file of typed rows per run, which any Parquet reader can read."""
 
 import errno
 import os
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.columns import SCHEMA_VERSION, arrow_schema, row, table_of
-from passgate.tasks.history.dataset import History
+from passgate.tasks.history.dataset import EVERY_RUN, History, RunSelection
+from passgate.tasks.history.dataset_folder import DatasetFolder
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
-from tests.builders import STARTED, a_grade, a_plan, a_task, a_trial, a_violation
+from tests.builders import STARTED, a_grade, a_plan, a_run_id, a_task, a_trial, a_violation
 
 GOLDEN, ADVERSARIAL = a_task(), a_task(task_id="attack", suite=Suite.ADVERSARIAL)
 PLAN = a_plan(GOLDEN, ADVERSARIAL)
-DAY, LATER = "2026-01-31", "2026-02-01"
-GOLDEN_FILE = Path(f"trials/suite=golden/day={DAY}/run-1.parquet")
+FIRST, SECOND, THIRD = (a_run_id(day) for day in ("20260131", "20260201", "20260301"))
+FILE = Path(f"trials/{FIRST}.parquet")
 
 
 def rows(*statuses: TrialStatus, **changes: Any) -> list[dict[str, Any]]:
@@ -34,9 +39,34 @@ def rows(*statuses: TrialStatus, **changes: Any) -> list[dict[str, Any]]:
     ]
 
 
-def write(history: History, run_id: str = PLAN.run_id, *statuses: TrialStatus, day: str = DAY, **changes: Any) -> None:
+def write(history: History, run_id: str = FIRST, *statuses: TrialStatus, **changes: Any) -> None:
+    day = f"{run_id[:4]}-{run_id[4:6]}-{run_id[6:8]}"
     every = [one | {"run_id": run_id, "day": day} for one in rows(*(statuses or [TrialStatus.PASSED]), **changes)]
-    history.write_run(run_id, day, table_of(every), {f"digest-{run_id}": '{"messages": []}'})
+    history.write_run(run_id, table_of(every), {f"digest-{run_id}": '{"messages": []}'})
+
+
+def read(history: History, columns: Sequence[str] | None = None, **where: str) -> pd.DataFrame:
+    """The rows whose columns have these values."""
+    conditions = [ds.field(column) == value for column, value in where.items()]
+    frame: pd.DataFrame = history.trials(columns, reduce(and_, conditions) if conditions else None).to_pandas()
+    return frame
+
+
+def write_as_before(file: Path, version: int = 5, lacking: Sequence[str] = ()) -> None:
+    """Put the rows of a file where an older passgate has them: in a file for each suite, in folders."""
+    table = pq.ParquetFile(file).read()
+    for suite in pc.unique(table["suite"]).to_pylist():
+        rows_then = table.filter(pc.equal(table["suite"], suite)).to_pylist()
+        folder = Path(f"trials/suite={suite}/day={rows_then[0]['day']}")
+        for one in rows_then:
+            one |= {"schema_version": version, "added": "x"}
+            for name in ("suite", "day", *lacking):
+                del one[name]
+            for grade in one["grades"]:
+                if version == 1:
+                    del grade["votes"]
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(rows_then), folder / file.name)
 
 
 @pytest.fixture(params=["folder", "file URL", "fsspec"])
@@ -50,44 +80,104 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> History:
 
 
 def test_what_is_written_reads_back_whole_or_by_rows_and_columns(history: History) -> None:
-    write(history, "run-1", TrialStatus.PASSED, TrialStatus.FAILED)
-    write(history, "run-2", TrialStatus.FAILED)
-    trials = history.trials()
-    assert sorted(trials["run_id"]) == ["run-1"] * 4 + ["run-2"] * 2
-    told = [set(trials[name]) for name in ("suite", "day", "status")]
-    assert told == [{"golden", "adversarial"}, {DAY}, {"passed", "failed"}]
-    assert set(history.trials({"run_id": "run-2"})["status"]) == {"failed"}
-    assert len(history.trials({"run_id": "run-2", "suite": "golden"})) == 1
-    assert len(history.trials({"run_id": "run-3"})) == 0
-    some = history.trials({"agent": "cli:my-agent"}, ["run_id", "suite", "day"])
-    assert (set(some.columns), len(some)) == ({"run_id", "suite", "day", "schema_version"}, 6)
+    write(history, FIRST, TrialStatus.PASSED, TrialStatus.FAILED)
+    write(history, SECOND, TrialStatus.FAILED)
+    trials = read(history)
+    assert list(trials["run_id"]) == [FIRST] * 4 + [SECOND] * 2
+    read_back = [set(trials[name]) for name in ("suite", "day", "status")]
+    assert read_back == [{"golden", "adversarial"}, {"2026-01-31", "2026-02-01"}, {"passed", "failed"}]
+    assert set(read(history, run_id=SECOND)["status"]) == {"failed"}
+    assert len(read(history, run_id=SECOND, suite="golden")) == 1
+    assert len(read(history, run_id=THIRD)) == 0
+    some = read(history, ["run_id", "suite", "day"], agent="cli:my-agent")
+    assert (list(some.columns), len(some)) == (["run_id", "suite", "day"], 6)
 
 
 def test_a_history_without_trials_is_empty(history: History, tmp_path: Path) -> None:
-    history.refuse_unwritable(DAY, ["golden", "adversarial"])
+    history.refuse_unwritable()
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == []
-    trials = history.trials()
+    trials = read(history)
     assert (len(trials), list(trials.columns)) == (0, arrow_schema().names)
-    assert len(history.trials({"agent": "x"})) == 0
-    assert {"run_id", "suite", "day"} <= set(history.trials(columns=["run_id", "suite", "day"]).columns)
-    history.write_run("run-1", DAY, table_of([]), {})
-    assert len(history.trials()) == 0
+    assert len(read(history, agent="x")) == 0
+    assert list(read(history, ["run_id", "day"]).columns) == ["run_id", "day"]
+    history.write_run(FIRST, table_of([]), {})
+    assert (history.run_ids(), len(read(history)), len(history.summaries())) == ([], 0, 0)
 
 
 def test_a_run_that_is_written_again_takes_its_own_place(history: History) -> None:
-    write(history, "run-1", TrialStatus.ERROR, TrialStatus.ERROR)
-    write(history, "run-2")
-    write(history, "run-1", TrialStatus.PASSED)
-    first = history.trials({"run_id": "run-1"})
-    assert list(first["status"]) == ["passed", "passed"]
-    assert len(history.trials()) == 4
+    write(history, FIRST, TrialStatus.ERROR, TrialStatus.ERROR)
+    write(history, SECOND)
+    write(history, FIRST, TrialStatus.PASSED)
+    assert list(read(history, run_id=FIRST)["status"]) == ["passed", "passed"]
+    assert len(read(history)) == 4
+
+
+@pytest.mark.parametrize(
+    ("runs", "chosen"),
+    [
+        (RunSelection(), [FIRST, SECOND, THIRD]),
+        (RunSelection(newest=2), [SECOND, THIRD]),
+        (RunSelection(since="2026-01-31", newest=1), [FIRST, SECOND, THIRD]),
+        (RunSelection(since="2026-02-01", until="2026-02-28"), [SECOND]),
+        (RunSelection(until="2026-02-01", newest=1), [SECOND]),
+        (RunSelection(before=THIRD, newest=1), [SECOND]),
+        (RunSelection(gate="nightly"), [SECOND]),
+        (RunSelection(ids=[FIRST, THIRD]), [FIRST, THIRD]),
+    ],
+)
+def test_only_the_files_of_the_chosen_runs_are_opened(
+    local: History, runs: RunSelection, chosen: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    of_night = {SECOND: SECOND.replace("ci_merge", "nightly")}
+    for run_id in (FIRST, of_night[SECOND], THIRD):
+        write(local, run_id)
+    expected = [of_night.get(run_id, run_id) for run_id in chosen]
+    for run_id in {FIRST, of_night[SECOND], THIRD}.difference(expected):
+        Path(f"trials/{run_id}.parquet").write_text("broken")
+    assert sorted(set(local.trials(["run_id"], runs=runs)["run_id"].to_pylist())) == expected
+    assert sorted(set(local.summaries(runs)["run_id"].to_pylist())) == expected
+    assert caplog.messages == []
+
+
+def test_a_removed_run_goes_whole_and_the_others_stay(history: History, tmp_path: Path) -> None:
+    for run_id in (FIRST, SECOND, THIRD):
+        write(history, run_id)
+    history.remove_runs({FIRST, THIRD, a_run_id("20260401")})
+    assert history.run_ids() == [SECOND]
+    assert set(read(history)["run_id"]) == {SECOND}
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and SECOND not in file.name]
+    write(history, FIRST)
+    assert history.run_ids() == [FIRST, SECOND]
+
+
+def test_a_removal_that_was_cut_short_can_be_repeated(local: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(local, FIRST)
+    write_as_before(FILE)
+    FILE.unlink()
+    old = Path("summaries/2026-01-31", f"{FIRST}.2.parquet")
+    old.parent.mkdir(parents=True)
+    old.touch()
+    real = DatasetFolder.remove
+
+    def remove(folder: DatasetFolder, name: str) -> None:
+        if name.startswith("trials/"):
+            raise OSError("the machine stops here")
+        real(folder, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DatasetFolder, "remove", remove)
+        with pytest.raises(StorageError, match="the machine stops here"):
+            local.remove_runs({FIRST})
+    assert local.run_ids() == [FIRST]
+    local.remove_runs({FIRST})
+    assert not [file for file in Path().rglob("*") if file.is_file()]
 
 
 def test_every_column_has_its_type(local: History) -> None:
     violations = (a_violation(), a_violation(message="again"))
     grades = (a_grade(votes=(0.5, 1.0), violations=violations), a_grade(name="judge", error="no judge"))
     write(local, grades=grades, metrics=TrialMetrics(tokens_in=3, cost=0.25, wall_time_seconds=1.5))
-    trials = local.trials({"suite": "golden"})
+    trials = read(local, suite="golden")
     one = trials.iloc[0]
     assert one["started_at"] == pd.Timestamp(STARTED)
     assert str(trials["started_at"].dtype).endswith("UTC]")
@@ -101,32 +191,37 @@ def test_every_column_has_its_type(local: History) -> None:
     assert list(one["violations"]) == ["safety_violation: it leaked", "safety_violation: again"]
 
 
-def test_there_is_one_file_per_run_and_suite_which_pandas_reads_without_us(local: History) -> None:
-    write(local, "run-1", TrialStatus.PASSED, TrialStatus.FAILED)
-    write(local, "run-2", day=LATER)
+def test_there_is_one_file_per_run_which_pandas_reads_without_us(local: History) -> None:
+    write(local, FIRST, TrialStatus.PASSED, TrialStatus.FAILED)
+    write(local, SECOND)
     assert sorted(str(file) for file in Path().rglob("*") if file.is_file()) == [
-        f"summaries/{DAY}/run-1.parquet",
-        f"summaries/{LATER}/run-2.parquet",
-        f"transcripts/day={DAY}/run-1.parquet",
-        f"transcripts/day={LATER}/run-2.parquet",
-        f"trials/suite=adversarial/day={DAY}/run-1.parquet",
-        f"trials/suite=adversarial/day={LATER}/run-2.parquet",
-        f"trials/suite=golden/day={DAY}/run-1.parquet",
-        f"trials/suite=golden/day={LATER}/run-2.parquet",
+        f"{folder}/{run_id}.parquet" for folder in ("transcripts", "trials") for run_id in (FIRST, SECOND)
     ]
     trials = pd.read_parquet("trials")
     assert set(trials.columns) == set(arrow_schema().names)
     assert (set(trials["suite"]), list(trials["status"]).count("failed")) == ({"golden", "adversarial"}, 2)
     stored = pd.read_parquet("transcripts")
     assert dict(zip(stored["transcript_digest"], stored["transcript"], strict=True)) == {
-        "digest-run-1": '{"messages": []}',
-        "digest-run-2": '{"messages": []}',
+        f"digest-{run_id}": '{"messages": []}' for run_id in (FIRST, SECOND)
     }
-    assert set(local.trials({"day": LATER})["run_id"]) == {"run-2"}
+    assert b"US dollars" in pq.read_schema(FILE).field("cost").metadata[b"description"]
+
+
+def test_files_of_both_layouts_are_read_by_us_and_by_pandas(local: History) -> None:
+    write(local, FIRST, TrialStatus.PASSED, TrialStatus.FAILED)
+    write(local, SECOND)
+    before = read(local)
+    write_as_before(FILE)
+    pd.testing.assert_frame_equal(read(local), before)  # a run in both layouts counts once
+    FILE.unlink()
+    sorts = ["run_id", "suite", "trial"]
+    old = read(local).assign(schema_version=SCHEMA_VERSION).sort_values(sorts, ignore_index=True)
+    pd.testing.assert_frame_equal(old, before.sort_values(sorts, ignore_index=True))
+    assert len(pd.read_parquet("trials", columns=["run_id", "suite", "day", "status"])) == 6
 
 
 def test_a_write_that_ends_half_way_is_not_seen(local: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(local, "run-1")
+    write(local, FIRST)
     real = pq.write_table
 
     def runs_out_of_disk(table: pa.Table, where: str, **options: Any) -> None:
@@ -136,8 +231,8 @@ def test_a_write_that_ends_half_way_is_not_seen(local: History, monkeypatch: pyt
 
     monkeypatch.setattr(pq, "write_table", runs_out_of_disk)
     with pytest.raises(StorageError, match=r"cannot write the history .*No space left"):
-        write(local, "run-2")
-    assert len(local.trials()) == 2
+        write(local, SECOND)
+    assert len(read(local)) == 2
     assert len(pd.read_parquet("transcripts")) == 1
 
 
@@ -176,72 +271,64 @@ BROKEN = {
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_file_is_skipped(local: History, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture) -> None:
-    write(local, "run-2")
-    write(local, "run-1")
-    BROKEN[what](GOLDEN_FILE)
-    assert len(local.trials({"suite": "adversarial"})) == 2
-    assert caplog.messages == [] or what == "a folder", "a file of another suite is not opened"
-    caplog.clear()
-    trials = local.trials()
-    assert sorted(zip(trials["suite"], trials["run_id"], strict=True)) == [
-        ("adversarial", "run-1"),
-        ("adversarial", "run-2"),
-        ("golden", "run-2"),
-    ]
-    assert len(local.trials({"agent": "cli:my-agent"}, ["run_id"])) == 3
+    write(local, FIRST)
+    write(local, SECOND)
+    BROKEN[what](FILE)
+    assert list(read(local)["run_id"]) == [SECOND] * 2
+    assert len(read(local, ["run_id"], agent="cli:my-agent")) == 2
     (first, _) = caplog.messages
-    assert first.startswith(f"the history {tmp_path}: 1 file is skipped: suite=golden/day={DAY}/run-1.parquet (")
+    assert first.startswith(f"the history {tmp_path}: 1 file is skipped: {FIRST}.parquet (")
     assert first.endswith("); restore or remove what is skipped")
     assert first.count(str(tmp_path)) == 1
     assert what != "another value" or "CRC checksum verification failed" in first
 
 
 def test_stray_files_are_skipped_and_counted(local: History, caplog: pytest.LogCaptureFixture) -> None:
-    write(local, "run-1")
-    day, whole = GOLDEN_FILE.parent, GOLDEN_FILE.read_bytes()
-    for name in (".DS_Store", "_metadata", ".run-2.parquet.unfinished"):
-        (day / name).write_bytes(whole[: len(whole) // 2])
+    write(local, FIRST)
+    whole = FILE.read_bytes()
+    for name in (".DS_Store", "_notes", f".{SECOND}.parquet.unfinished"):
+        FILE.with_name(name).write_bytes(whole[: len(whole) // 2])
     assert len(pd.read_parquet("trials")) == 2
-    for name in ("README.md", "copy.parquet", "suite=golden/copy.parquet", f"suite=golden/day={DAY}/notes.txt"):
+    Path("trials/suite=golden").mkdir()
+    for name in ("README.md", f"{FIRST} copy.parquet", "suite=golden/copy.parquet", "notes.txt"):
         (Path("trials") / name).write_bytes(whole)
-    assert len(local.trials()) == 2
-    (told,) = caplog.messages
-    assert "4 files are skipped" in told
-    assert "1 more" in told
+    assert len(read(local)) == 2
+    (message,) = caplog.messages
+    assert "4 files are skipped" in message
+    assert "1 more" in message
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_skipped(
     local: History, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(local, "run-1")
-    write(local, "run-2")
-    real = ds.FileSystemDataset.to_table
+    write(local, FIRST)
+    write(local, SECOND)
+    real = DatasetFolder.read
 
-    class Vanishing(ds.FileSystemDataset):
-        def to_table(self, *arguments: Any, **options: Any) -> pa.Table:
-            GOLDEN_FILE.unlink(missing_ok=True)
-            return real(self, *arguments, **options)
+    def read_late(folder: DatasetFolder, name: str) -> pa.Buffer:
+        FILE.unlink(missing_ok=True)
+        return real(folder, name)
 
-    monkeypatch.setattr(ds, "FileSystemDataset", Vanishing)
-    assert len(local.trials()) == 3
-    assert "run-1.parquet" in caplog.text
+    monkeypatch.setattr(DatasetFolder, "read", read_late)
+    assert set(read(local)["run_id"]) == {SECOND}
+    assert f"{FIRST}.parquet" in caplog.text
 
 
-@pytest.mark.parametrize("place", ["", "trials", "transcripts", "trials/suite=golden"])
+@pytest.mark.parametrize("place", ["", "trials", "transcripts"])
 def test_a_history_that_cannot_take_a_run_is_found_before_it(tmp_path: Path, place: str) -> None:
     location = tmp_path / "history"
     file = location / place
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("in the way")
     with pytest.raises(UsageError, match=r"the history .* cannot be written: .*--history"):
-        History(str(location)).refuse_unwritable(DAY, ["golden"])
+        History(str(location)).refuse_unwritable()
 
 
 def test_a_newer_history_is_refused(local: History) -> None:
     every = [one | {"schema_version": SCHEMA_VERSION + 1} for one in rows(TrialStatus.PASSED)]
-    local.write_run("run-1", DAY, table_of(every), {})
+    local.write_run(FIRST, table_of(every), {})
     with pytest.raises(StorageError, match="written by a newer passgate"):
-        local.trials()
+        read(local)
 
 
 OF_VERSION_4 = ("agent_digest", "policy_digest", "confirming")
@@ -252,25 +339,19 @@ OF_VERSION_4 = ("agent_digest", "policy_digest", "confirming")
     [
         (1, ("model", "tokens_cached", "judge_cost", *OF_VERSION_4)),
         (3, OF_VERSION_4),
-        (SCHEMA_VERSION, ("loop_rate", "isolation")),
+        (5, ("loop_rate", "isolation")),
     ],
 )
 def test_what_an_older_history_lacks_is_empty(local: History, version: int, lacking: tuple[str, ...]) -> None:
-    write(local, "run-1", grades=(a_grade(),))
-    rows_then = pq.ParquetFile(GOLDEN_FILE).read().to_pylist()
-    for one in rows_then:
-        one |= {"schema_version": version, "added": "x"}
-        for name in lacking:
-            del one[name]
-        for grade in one["grades"]:
-            if version == 1:
-                del grade["votes"]
-    pq.write_table(pa.Table.from_pylist(rows_then), GOLDEN_FILE)
-    assert list(local.trials().columns) == arrow_schema().names
-    one = local.trials({"suite": "golden"}).iloc[0]
-    assert (one["run_id"], one["grades"][0]["name"]) == ("run-1", "answer")
+    write(local, FIRST, grades=(a_grade(),))
+    write_as_before(FILE, version, lacking)
+    FILE.unlink()
+    assert list(read(local).columns) == arrow_schema().names
+    one = read(local, suite="golden").iloc[0]
+    assert (one["run_id"], one["grades"][0]["name"]) == (FIRST, "answer")
     assert all(pd.isna(one[name]) for name in lacking)
-    assert len(local.trials({"suite": "golden", "agent_digest": "a"})) == 0
+    assert len(read(local, suite="golden", agent_digest="a")) == 0
+    assert local.summaries(EVERY_RUN)["outcomes"].to_pylist() == ["p", "p"]
 
 
 def test_a_place_that_cannot_be_written_or_opened_is_a_storage_error(tmp_path: Path) -> None:

@@ -1,23 +1,22 @@
-"""Which rows of a history are read for a baseline: those that it could not do without."""
+"""What the history says of the tasks of a plan."""
 
-import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, baseline_of, error_rates_of
 from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.model.agent import AgentKind, AgentSpec
-from passgate.tasks.model.run import Base, Plan, Revision
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.run import Plan, Revision
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Scoring, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision, Verdict
-from passgate.tasks.planning.baseline import pooled_baseline, read_rows, read_telling_rows
+from passgate.tasks.planning.baseline import pooled_baseline, read_earlier_runs, read_rows
 from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of, verdict_on
 
 TASKS = tuple(a_task(task_id=name, task_digest=name) for name in ("one", "two", "of-another-plan"))
@@ -29,62 +28,30 @@ def plan_at(night: int, **changes: object) -> Plan:
     return a_plan(*TASKS[:2], **({"run_id": run_id, "created_at": begun(run_id)} | changes))
 
 
-def pooling(runs: int) -> dict[str, object]:
-    policy = a_policy()
-    return {"policy": policy.model_copy(update={"baseline": policy.baseline.model_copy(update={"runs": runs})})}
-
-
-def store(history: History, night: int, luck: random.Random) -> None:
-    """A night of versions, models, branches and outcomes that are drawn; the last ones are hardly ever on main."""
-    revision = Revision(
-        branch="x" if night > 30 and luck.randrange(9) else "main",
-        commit=luck.choice("ab") * 40,
-        dirty=not luck.randrange(9),
-    )
-    plan = plan_at(night, revision=revision, **({} if luck.randrange(5) else {"agent": NOP}))
-    trials = []
-    for task in TASKS:
-        version = task.model_copy(update={"task_digest": luck.choice(["old", *[task.task_digest] * 3])})
-        statuses, model = "".join(luck.choices("pppfe-", k=3)), luck.choice(["m", "m", "m", "n,o"])
-        if luck.randrange(5):
-            update = {"model": model, "started_at": plan.created_at}
-            trials += [one.model_copy(update=update) for one in trials_of(version, statuses)]
-    if trials:
-        history.write_run(plan.run_id, f"{plan.created_at:%Y-%m-%d}", table_of(rows(trials, plan)), {})
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_rows_that_are_read_say_what_all_rows_say(tmp_path: Path, seed: int) -> None:
-    luck = random.Random(seed)
-    history = History(str(tmp_path))
-    for night in range(60):
-        store(history, night, luck)
-    ancestors = luck.choice([(), ("a" * 40,)])
-    plan = plan_at(luck.randint(50, 60)).model_copy(update=pooling(9) | {"base": Base(ancestors=ancestors)})
-    where = {"agent": str(plan.agent)}
-    every = history.trials(where, ERROR_RATE_COLUMNS)
-    read = read_telling_rows(plan, history, ERROR_RATE_COLUMNS, where).trials
-    assert len(read) < len(every)
-    for models in (None, {task.name: {"n"} for task in TASKS}):
-        baselines = [baseline_of(plan, trials, models) for trials in (every, read)]
-        assert baselines[0] == baselines[1]
-        rates = [error_rates_of(baselines[0], trials) for trials in (every, read)]
-        assert {name: rates[0][name] for name in rates[1]} == rates[1]
-    of_tasks = [recent_runs(trials, plan.run_id) for trials in (every, read)]
-    assert all(of_tasks[0].get(task.name) == of_tasks[1].get(task.name) for task in TASKS[:2])
-
-
-def test_the_trials_of_runs_that_say_nothing_of_the_plan_are_not_opened(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("branch", "pins", "pooled"),
+    [
+        ("main", None, range(381, 401)),
+        # Runs of changes do not crowd out those of the branch.
+        ("x", None, [0]),
+        ("main", Pins(runs=(a_run_id("20260101"),), reason="r"), [0]),
+    ],
+)
+def test_a_baseline_is_made_from_the_newest_runs_and_older_ones_are_read_where_these_are_too_few(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, branch: str, pins: Pins | None, pooled: Sequence[int]
 ) -> None:
     history = History(str(tmp_path))
-    for night in range(27):
-        plan = plan_at(night, revision=Revision(branch="main"))
-        made = table_of(rows(trials_of(TASKS[0], "ppp"), plan))
-        history.write_run(plan.run_id, f"{plan.created_at:%Y-%m-%d}", made, {})
-    (tmp_path / f"trials/suite=golden/day=2026-01-01/{a_run_id('20260101')}.parquet").write_text("broken")
-    earlier = read_telling_rows(plan_at(27), history, ERROR_RATE_COLUMNS)
-    assert earlier.trials["run_id"].nunique() == 20
+    plans = [plan_at(night, revision=Revision(branch=branch if night else "main")) for night in range(402)]
+    tables = [table_of(rows(trials_of(TASKS[0], "ppp"), plan)) for plan in plans[:2]]
+    for night, plan in enumerate(plans[:-1]):
+        table = tables[min(night, 1)]
+        ids = pa.array([plan.run_id] * len(table))
+        history.write_run(plan.run_id, table.set_column(table.schema.get_field_index("run_id"), "run_id", ids), {})
+    if 0 not in pooled:
+        (tmp_path / f"trials/{plans[0].run_id}.parquet").write_text("broken, and not opened")
+    plan = plans[-1].model_copy(update={"pins": pins})
+    baseline = pooled_baseline(plan, read_earlier_runs(plan, history))
+    assert baseline.runs == tuple(plans[night].run_id for night in pooled)
     assert not caplog.messages
 
 
@@ -101,7 +68,7 @@ def nights_of(history: History, *tasks: tuple[EvalTask, str], nights: range = ra
             for task, statuses in tasks
             for one in trials_of(task, statuses)
         ]
-        history.write_run(plan.run_id, plan.day, table_of(rows(trials, plan)), {})
+        history.write_run(plan.run_id, table_of(rows(trials, plan)), {})
 
 
 def now(history: Path, *tasks: EvalTask) -> Plan:
@@ -164,7 +131,7 @@ def repeated(
             one.model_copy(update={"started_at": plan.created_at, "score": float(one.status is TrialStatus.PASSED)})
             for one in made
         ]
-        History(str(tmp_path)).write_run(plan.run_id, plan.day, table_of(rows(scored, plan)), {})
+        History(str(tmp_path)).write_run(plan.run_id, table_of(rows(scored, plan)), {})
     plan = plan_at(30, policy=POLICY.model_copy(update={"history": str(tmp_path)}), revision=now)
     plan = plan.model_copy(update={"tasks": (OTHER, MEAN, ONCE)})
     trials = [one for task in plan.tasks for one in trials_of(task, "p" * task.k)]
