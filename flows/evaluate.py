@@ -15,7 +15,6 @@ from passgate.tasks.execution.holding import holding
 from passgate.tasks.execution.in_process import in_process
 from passgate.tasks.grade import grade
 from passgate.tasks.history.masking import masker_of
-from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
@@ -23,7 +22,7 @@ from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
-from passgate.tasks.planning.baseline import pool_of, read_rows
+from passgate.tasks.planning.baseline import pool_of, read_rows, recent_runs
 from passgate.tasks.planning.reuse import reusable_trials
 from passgate.tasks.record import record
 from passgate.tasks.report import report, view_of
@@ -60,7 +59,7 @@ async def evaluate(
             name, drift = judge_name(plan.policy.judge), drift_of(plan)
             judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, name, drift)
             verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
-            recent = recent_runs(earlier.trials, plan.run_id)
+            recent = recent_runs(earlier, plan.run_id)
             view = view_of(verdict, trials, store, baseline.tasks, earlier=recent, plan=plan)
             still_held()
             await engine.step("report", work_of(report, view, store, masker_of(plan)))

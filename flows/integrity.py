@@ -8,7 +8,7 @@ from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.errors import first_known
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import open_history
+from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Edit, Plan

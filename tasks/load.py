@@ -7,7 +7,7 @@ from passgate.tasks.history.dataset import History
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import open_history
+from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.integrity.who_judges import JudgingPlans, refuse_doubt, who_judges
 from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.run import ALSO_OF_RESUMED, Plan, RunRequest

@@ -72,8 +72,8 @@ def pin(
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.formats.project_files import PINS_FILE
     from passgate.tasks.integrity.checkout import Checkout
-    from passgate.tasks.integrity.earlier_runs import open_history
     from passgate.tasks.integrity.git import user_name
+    from passgate.tasks.integrity.tracked_folders import open_history
     from passgate.tasks.model.baseline import Pins
     from passgate.tasks.reports.baseline import pin_text
     from passgate.tasks.reports.escape import printable

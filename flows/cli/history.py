@@ -163,6 +163,6 @@ def _agreed() -> bool:
 def _open(gates: str, history: str | None) -> "History":
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.integrity.checkout import Checkout
-    from passgate.tasks.integrity.earlier_runs import open_history
+    from passgate.tasks.integrity.tracked_folders import open_history
 
     return open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))

@@ -19,7 +19,7 @@ def judge(
     from passgate.tasks.formats.loading import load_policy
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.integrity.checkout import Checkout
-    from passgate.tasks.integrity.earlier_runs import open_history
+    from passgate.tasks.integrity.tracked_folders import open_history
     from passgate.tasks.integrity.who_judges import refuse_doubt
     from passgate.tasks.judge import judge as judge_trials
     from passgate.tasks.measure import measure

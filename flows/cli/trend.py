@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from passgate.flows.cli import options
-from passgate.tasks.model.names import GateName
+from passgate.tasks.model.names import GateName, Period
 
 if TYPE_CHECKING:
     from passgate.tasks.model.trend import Trend
@@ -19,15 +19,6 @@ class TrendFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     HTML = "html"
-
-
-class Period(StrEnum):
-    """The periods of a trend."""
-
-    RUN = "run"
-    DAY = "day"
-    WEEK = "week"
-    VERSION = "version"
 
 
 _OF_SUFFIX = {
@@ -66,16 +57,16 @@ def trend(
 ) -> int:
     """Show what has changed since when, by which task, and how each suite does."""
     from passgate.flows.cli.output import put
-    from passgate.tasks.commands.trend import By, TrendRequest, read_trend
+    from passgate.tasks.commands.trend import TrendRequest, read_trend
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.history.dataset import RunSelection
     from passgate.tasks.integrity.checkout import Checkout
-    from passgate.tasks.integrity.earlier_runs import open_history
+    from passgate.tasks.integrity.tracked_folders import open_history
     from passgate.tasks.reports.messages import warn
 
     chosen = TrendFormat.JSON if as_json else output_format or _format_of(output)
     opened = open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
-    request = TrendRequest(gate, agent, model, task, By(by or Period.WEEK))
+    request = TrendRequest(gate, agent, model, task, by or Period.WEEK)
     found = read_trend(opened, request, RunSelection(since or "", until or ""), None if suite is None else str(suite))
     if as_json or output is not None or not quiet:
         put(_rendered(found, chosen, periods=by is not None), output)

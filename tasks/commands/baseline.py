@@ -9,9 +9,9 @@ from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, write_pins
 from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import full_commit
 from passgate.tasks.integrity.merge_base import pinned_base, request_base
+from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline, Pins
 from passgate.tasks.model.run import Plan, RunRequest
@@ -21,7 +21,7 @@ from passgate.tasks.planning.find_run import run_name
 
 
 def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, version: str) -> Plan:
-    """The plan of a run that is never run: every task of the suites folder, whatever its gates.
+    """Return the plan of a run that is never run: every task of the suites folder, whatever its gates.
 
     `folder` lies in the repository. Raises `InputError` or `UsageError`.
     """
@@ -50,7 +50,7 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
 
 
 def pool(plan: Plan) -> Baseline:
-    """The baseline of the plan's tasks in the history.
+    """Return the baseline of the plan's tasks in the history.
 
     Raises `UsageError` for a history without runs and for one that git tracks, `StorageError`.
     """
@@ -63,7 +63,7 @@ def pool(plan: Plan) -> Baseline:
 
 
 def pinned_commit(folder: Path, name: str) -> str:
-    """The full hash of a commit of the repository that a folder lies in. Raises `UsageError` if there is none."""
+    """Return the full hash of a commit of the repository around a folder. Raise `UsageError` if there is none."""
     commit = full_commit(folder, name)
     if not commit and not full_commit(folder, "HEAD"):
         raise UsageError(f"there is no repository with a commit around {folder}: pin runs with --run instead")
@@ -73,8 +73,8 @@ def pinned_commit(folder: Path, name: str) -> str:
 
 
 def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
-    """The ids of the runs of a history that have these names or begin with them, the newest first. The path of a run's
-    folder names that run.
+    """Return the ids of the runs of a history that have these names or begin with them, the newest first. The path of a
+    run's folder names that run.
 
     Raises `UsageError` for names that no run has, `StorageError`.
     """
@@ -91,7 +91,7 @@ def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def pin(gates: Path, pins: Pins) -> Pins | None:
-    """Write baseline.yaml beside the gates file and give what was pinned there before.
+    """Write baseline.yaml beside the gates file and return what was pinned there before.
 
     Raises `InputError` for a file there that cannot be read, `UsageError` for one that cannot be written.
     """
@@ -101,7 +101,7 @@ def pin(gates: Path, pins: Pins) -> Pins | None:
 
 
 def clear(gates: Path) -> Pins | None:
-    """Remove baseline.yaml and give what was pinned, `None` if nothing was. Raises as `pin`."""
+    """Remove baseline.yaml and return what was pinned, `None` if nothing was. Raises as `pin`."""
     before, file = load_pins(gates), gates.parent / PINS_FILE
     try:
         if before is not None:

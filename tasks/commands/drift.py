@@ -6,7 +6,7 @@ from passgate.tasks.commands.trend import TrendRequest, read_trend
 from passgate.tasks.commands.trend_changes import newest_changes
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import open_history
+from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trend import Trend
 from passgate.tasks.reports.escape import printable
@@ -17,8 +17,9 @@ _NAME = 120
 
 
 def drift_of(plan: Plan) -> tuple[str, ...]:
-    """What the run of a plan, which is in the history by now, tells of a drift, each fall in a line; nothing where the
-    gate's policy does not ask.
+    """Return the drift that the run of a plan shows, one line for each fall, if the gate's policy asks for it.
+
+    The run is in the history already.
 
     No verdict depends on it: a history that cannot be read is a warning.
     """
@@ -35,6 +36,6 @@ def drift_of(plan: Plan) -> tuple[str, ...]:
 
 
 def falls_told_by(run_id: str, trend: Trend) -> tuple[str, ...]:
-    """The changes for the worse that one run is the first to show, as `passgate trend` words them."""
+    """Return the changes for the worse that a run is the first to show, as `passgate trend` words them."""
     told = newest_changes(trend.changes, run_id)
     return tuple(change_text(change, lambda name: printable(name, _NAME)) for change in told if change.is_worse)

@@ -28,8 +28,8 @@ from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import ErrorRates, error_rates_of
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.merge_base import pinned_base, request_base
+from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
 from passgate.tasks.model.measurement import Measurement

@@ -26,7 +26,7 @@ class Needs:
     """Which runs baselines are made from."""
 
     runs: int
-    """So many of each task."""
+    """The number for each task."""
     branch: str
     ancestors: Collection[str]
     """The commits of the baseline branch."""
@@ -36,7 +36,7 @@ class Needs:
 
 
 def needs_of(gates: Path, folder: Path) -> Needs:
-    """What the baselines of a gates file need; `folder` lies in the repository. Raises `InputError`, `UsageError`."""
+    """Return what the baselines of a gates file need. `folder` is in the repository. Raise `InputError`, `UsageError`."""
     policy, pins = policy_or_default(gates), load_pins(gates)
     with Checkout(folder) as checkout:
         policy = policy.into(checkout.baseline_branch)
@@ -46,12 +46,12 @@ def needs_of(gates: Path, folder: Path) -> Needs:
 
 
 def runs_before(runs: Sequence[RecordedRun], day: str) -> set[str]:
-    """The runs that began before a UTC day, as in `2026-01-31`."""
+    """Return the runs that began before a UTC day, as in `2026-01-31`."""
     return {run.run_id for run in runs if run.run_id < day.replace("-", "")}
 
 
 def runs_beyond(runs: Sequence[RecordedRun], keep: int) -> set[str]:
-    """The runs of each gate and agent but the newest, so many."""
+    """Return the runs of each gate and agent but the newest N."""
     of_both: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         of_both.setdefault((run.gate, run.agent), []).append(run.run_id)
@@ -59,7 +59,7 @@ def runs_beyond(runs: Sequence[RecordedRun], keep: int) -> set[str]:
 
 
 def pruned_runs(runs: Sequence[RecordedRun], chosen: Collection[str], summaries: pa.Table, needs: Needs) -> PrunedRuns:
-    """Of the chosen runs those that go, and those that stay because they are pinned or a baseline needs them."""
+    """Return which of the chosen runs go, and which stay because they are pinned or a baseline needs them."""
     pinned, needed = _pinned(summaries, needs), _of_the_branch(summaries, needs)
     some = [run for run in runs if run.run_id in chosen]
     return PrunedRuns(
@@ -83,7 +83,7 @@ def _pinned(summaries: pa.Table, needs: Needs) -> set[str]:
 
 
 def _of_the_branch(summaries: pa.Table, needs: Needs) -> set[str]:
-    """The runs that a baseline at the branch is made from: of each task as it was last, and each model, the newest."""
+    """Return the runs that a baseline at the branch pools: the newest of each task as it was last, and of each model."""
     rows = _clean(summaries)
     rows = rows[(rows["git_branch"] == needs.branch) | rows["git_commit"].isin(list(needs.ancestors))]
     last = rows.sort_values("run_id").drop_duplicates(_TASK, keep="last")[[*_TASK, *_VERSION]]
@@ -91,7 +91,7 @@ def _of_the_branch(summaries: pa.Table, needs: Needs) -> set[str]:
 
 
 def _clean(summaries: pa.Table) -> pd.DataFrame:
-    """The rows that baselines may be made from: measured, and of the very files of their commit."""
+    """Return the rows that baselines may be made from: measured, and of the very files of their commit."""
     measured = pc.greater(pc.add(summaries["passed"], summaries["failed"]), 0)
     dirty = pc.fill_null(summaries["git_dirty"], fill_value=False)
     kept = summaries.filter(pc.and_(measured, pc.invert(dirty)))

@@ -7,17 +7,16 @@ from typing import NamedTuple
 
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.history.masking import masker_of
-from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import open_history
+from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.planning.baseline import pooled_baseline, read_rows
+from passgate.tasks.planning.baseline import pooled_baseline, read_rows, recent_runs
 from passgate.tasks.report import view_of, write_page
 from passgate.tasks.reports.page.build import PAGE, Going
 
@@ -106,6 +105,6 @@ def known_before(plan: Plan, trials: Sequence[Trial]) -> KnownBefore:
     try:
         open_history(plan.history_location, Checkout(Path.cwd()))
         rows = read_rows(plan)
-        return KnownBefore(pooled_baseline(plan, rows, trials), recent_runs(rows.trials, plan.run_id))
+        return KnownBefore(pooled_baseline(plan, rows, trials), recent_runs(rows, plan.run_id))
     except PassgateError as error:
         return KnownBefore(Baseline(branch=plan.policy.baseline.branch), {}, str(error))

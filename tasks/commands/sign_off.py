@@ -1,20 +1,21 @@
 """Sign off a run: record a person's decision, and return the verdict that results."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from passgate.tasks.commands.report import known_before
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.masking import masker_of
-from passgate.tasks.history.recorded_trials import recorded_trials
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.judge import verdict_inputs
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.json_values import trials_digest
+from passgate.tasks.model.json_values import digest_of, trials_digest
 from passgate.tasks.model.run import Plan
+from passgate.tasks.model.trial import MEASURED
 from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, verdict_digest
 from passgate.tasks.planning.plan import new_plan
 from passgate.tasks.report import report, view_of
@@ -137,3 +138,41 @@ def _describe_change(name: str, plan: Plan, present: Plan) -> str:
     different = sorted(task for task in {*before, *now} if before.get(task) != now.get(task))
     more = f" and {len(different) - _NAMED_TASKS} more" if len(different) > _NAMED_TASKS else ""
     return f"the {name} ({', '.join(different[:_NAMED_TASKS])}{more})" if different else f"the {name}"
+
+
+def recorded_trials(parts: Iterable[bytes]) -> list[dict[str, Any]]:
+    """Return the trials in the parts of a journal, as any version of passgate wrote them, each held against the digest
+    of its transcript.
+
+    If a part has a trial twice, the later line counts; if several parts have it, the one that was measured, and the
+    later one of these. Raises `StorageError` for a line that is not a journal's and for a transcript that is not the
+    one its trial names.
+    """
+    merged: dict[tuple[str, int], dict[str, Any]] = {}
+    for part in parts:
+        for key, trial in _trials_of(part).items():
+            if key not in merged or _weight(trial) >= _weight(merged[key]):
+                merged[key] = trial
+    return list(merged.values())
+
+
+def _weight(trial: Mapping[str, Any]) -> tuple[bool, str]:
+    return trial.get("status") in MEASURED, str(trial.get("started_at", ""))
+
+
+def _trials_of(part: bytes) -> dict[tuple[str, int], dict[str, Any]]:
+    trials: dict[tuple[str, int], dict[str, Any]] = {}
+    for number, line in enumerate(part.split(b"\n")[:-1], start=1):
+        try:
+            finished = json.loads(line)
+            trial, transcript = finished["trial"], finished["transcript"]
+            task, which, digest = str(trial["task_id"]), int(trial["trial"]), str(trial["transcript_digest"])
+            # The transcript of a trial of an earlier run is kept with that run.
+            is_own = not trial.get("reused_from")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise StorageError(f"line {number} is none of a journal's") from error
+        if is_own and digest_of(transcript) != digest:
+            whose = f"the transcript of {task}, trial {which},"
+            raise StorageError(f"line {number}: {whose} is not the one that was judged")
+        trials[task, which] = trial
+    return trials

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean, median
@@ -16,11 +15,11 @@ from passgate.tasks.commands.trend_changes import flaky_tasks, trend_changes
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import policy_or_default
 from passgate.tasks.history.dataset import NEWEST, History, RunSelection, refuse_foreign_rows
-from passgate.tasks.integrity.earlier_runs import open_history
-from passgate.tasks.integrity.git import Checkout
-from passgate.tasks.model.baseline import TrendPoint
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.tracked_folders import open_history
+from passgate.tasks.model.names import Period
 from passgate.tasks.model.task import GateName, Suite
-from passgate.tasks.model.trend import RunStamp, Trend, TrendPeriod
+from passgate.tasks.model.trend import RunStamp, Trend, TrendPeriod, TrendPoint
 from passgate.tasks.model.trial import single_models
 from passgate.tasks.reports.trend_files import trend_html
 from passgate.tasks.stats.change_points import FALSE_ALARMS
@@ -32,15 +31,6 @@ _RATES: Final = ("tool_call_accuracy", "loop_rate", "retry_rate", "policy_adhere
 _MEANS: Final = ("cost", "latency_p50_seconds", "latency_p95_seconds", *_RATES)
 
 
-class By(StrEnum):
-    """The periods of a trend."""
-
-    RUN = "run"
-    DAY = "day"
-    WEEK = "week"
-    VERSION = "version"
-
-
 @dataclass(frozen=True)
 class TrendRequest:
     """Which runs and tasks a trend is about; `None` means all, and of gates and agents those of the newest run."""
@@ -49,7 +39,7 @@ class TrendRequest:
     agent: str | None = None
     model: str | None = None
     task: str | None = None
-    by: By = By.WEEK
+    by: Period = Period.WEEK
     branch: str | None = None
 
 
@@ -178,15 +168,15 @@ def _began(run_id: str) -> datetime:
     return datetime.strptime(run_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
 
-def _labels(by: By, days: dict[str, date]) -> Callable[[TrendPoint], str]:
+def _labels(by: Period, days: dict[str, date]) -> Callable[[TrendPoint], str]:
     match by:
-        case By.RUN:
+        case Period.RUN:
             return lambda point: point.run_id
-        case By.DAY:
+        case Period.DAY:
             return lambda point: days[point.run_id].isoformat()
-        case By.WEEK:
+        case Period.WEEK:
             return lambda point: f"{days[point.run_id]:%G-W%V}"
-        case By.VERSION:
+        case Period.VERSION:
             return lambda point: point.passgate_version
 
 

@@ -1,6 +1,5 @@
-"""What earlier runs say of each task, and of each suite."""
+"""What earlier runs say of each task."""
 
-from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -8,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from passgate.tasks.model.base import Frozen, Text
-from passgate.tasks.model.task import GateName, Suite
 
 GREEN_SHARE = Fraction(2, 3)
 """A task is green that at least so many of its runs passed."""
@@ -125,37 +123,3 @@ class Pins(Frozen):
     reason: Text
     by: Text = "unknown"
     """Who has pinned it."""
-
-
-class TrendPoint(Frozen):
-    """One suite of one stored run."""
-
-    run_id: str
-    gate: GateName
-    suite: Suite
-    started_at: datetime
-    """UTC."""
-    agent: str
-    tasks: int
-    trials_passed: int
-    trials_measured: int
-    trials_error: int
-    value: float | None
-    """The mean over the tasks of each task's own metric, from 0 to 1; `None` when too little was measured."""
-    low: float | None
-    """Lower end of the 95 % interval of `value`."""
-    high: float | None
-    cost: float | None
-    """Sum in US dollars of what all trials cost, confirming ones and the judge too; `None` when none is known."""
-    latency_p95_seconds: float | None
-    latency_p50_seconds: float | None = None
-    ended_at: datetime | None = None
-    """When the agent ended in the last trial of the suite, UTC."""
-    git_commit: str = ""
-    passgate_version: str = ""
-    tool_call_accuracy: float | None = None
-    """The mean over the tasks that have it of the mean over their trials, like the next ones."""
-    loop_rate: float | None = None
-    retry_rate: float | None = None
-    policy_adherence: float | None = None
-    injection_success_rate: float | None = None

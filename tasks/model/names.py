@@ -1,4 +1,4 @@
-"""The names of suites and gates. The command line imports them at each start, so this file imports nothing else."""
+"""Names of suites, gates and periods. The command line imports them at each start, so it imports nothing."""
 
 from enum import StrEnum
 
@@ -14,3 +14,12 @@ class GateName(StrEnum):
     CI_MERGE = "ci_merge"
     NIGHTLY = "nightly"
     RELEASE_CANDIDATE = "release_candidate"
+
+
+class Period(StrEnum):
+    """The periods of a trend."""
+
+    RUN = "run"
+    DAY = "day"
+    WEEK = "week"
+    VERSION = "version"

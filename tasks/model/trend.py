@@ -1,14 +1,14 @@
-"""What the history says: of each suite over time, of what has changed, and of tasks that are now green, now red."""
+"""What the history says of each suite over time, of changes, and of flaky tasks."""
 
+from datetime import datetime
 from enum import StrEnum
 
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import GateName, Suite
 
 
 class Quantity(StrEnum):
-    """What of a task or suite is followed."""
+    """A quantity of a task or suite that a trend follows."""
 
     PASS_RATE = "pass rate"
     LATENCY = "latency"
@@ -52,9 +52,43 @@ class FlakyTask(Frozen):
     suite: Suite
     task_id: str
     disagreement: float
-    """How often two trials of the same run end differently, from 0 to 1."""
+    """The share of pairs of trials of the same run that end differently."""
     passed: int
     n: int
+
+
+class TrendPoint(Frozen):
+    """One suite of one stored run."""
+
+    run_id: str
+    gate: GateName
+    suite: Suite
+    started_at: datetime
+    """UTC."""
+    agent: str
+    tasks: int
+    trials_passed: int
+    trials_measured: int
+    trials_error: int
+    value: float | None
+    """The mean over the tasks of each task's own metric, from 0 to 1; `None` when too little was measured."""
+    low: float | None
+    """Lower end of the 95 % interval of `value`."""
+    high: float | None
+    cost: float | None
+    """Sum in US dollars of what all trials cost, confirming ones and the judge too; `None` when none is known."""
+    latency_p95_seconds: float | None
+    latency_p50_seconds: float | None = None
+    ended_at: datetime | None = None
+    """When the agent ended in the last trial of the suite, UTC."""
+    git_commit: str = ""
+    passgate_version: str = ""
+    tool_call_accuracy: float | None = None
+    """The mean over the tasks that have it of the mean over their trials, like the next ones."""
+    loop_rate: float | None = None
+    retry_rate: float | None = None
+    policy_adherence: float | None = None
+    injection_success_rate: float | None = None
 
 
 class TrendPeriod(Frozen):

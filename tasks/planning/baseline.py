@@ -1,5 +1,6 @@
 """The baseline of a plan: what the earlier runs in its history say of its tasks."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,12 +15,14 @@ from passgate.tasks.history.dataset import MOST_RUNS, History, RunSelection
 from passgate.tasks.model.baseline import Baseline, Repeat
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Base, Plan, Revision, RunContext
+from passgate.tasks.model.run_view import EarlierRun
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
 from passgate.tasks.stats.decision import decide
 
 Pool = Callable[[Sequence[Trial]], Baseline]
 """What earlier runs say of a plan's tasks, in the light of its trials so far."""
+_RECENT_RUNS: Final = 20  # Of each task
 _READ: Final = tuple(dict.fromkeys((*COLUMNS, *ERROR_RATE_COLUMNS, "gate")))
 
 
@@ -74,6 +77,24 @@ def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = 
     pooled = baseline_of(plan, earlier.trials, models)
     renamed = {name: was for name, was in earlier.renamed.items() if pooled.of(name).n}
     return pooled.model_copy(update={"renamed": renamed, "repeats": earlier.repeats})
+
+
+def recent_runs(earlier: EarlierRuns, before: str, most: int = _RECENT_RUNS) -> Mapping[str, tuple[EarlierRun, ...]]:
+    """Return the newest runs, the oldest first, by `suite/task_id` and by suite.
+
+    Only runs count whose id is below `before`, and only first trials that were measured.
+    """
+    rows = telling_rows(earlier.trials[earlier.trials["run_id"] < before])
+    runs: dict[str, list[EarlierRun]] = defaultdict(list)
+    passed = (rows["status"] == str(TrialStatus.PASSED)).astype("int64")
+    for keys in (["suite", "task_id"], ["suite"]):
+        # Ids of runs begin with the time, so their order is that of the runs.
+        counts = passed.groupby([rows[name] for name in (*keys, "run_id")], observed=True).agg(["sum", "size"])
+        newest = counts.groupby(level=keys, observed=True).tail(most)
+        for names, of_run, of_trials in zip(newest.index, newest["sum"], newest["size"], strict=True):
+            *name, run_id = names
+            runs["/".join(name)].append(EarlierRun(str(run_id), int(of_run), int(of_trials)))
+    return {name: tuple(of_name) for name, of_name in runs.items()}
 
 
 def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:

@@ -7,7 +7,7 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import LAST
 from passgate.tasks.history.storage import STATE_FOLDER, storage_at
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import refuse_tracked
+from passgate.tasks.integrity.tracked_folders import refuse_tracked
 
 _RUNS: Final = STATE_FOLDER / "runs"
 _MOST_NAMED: Final = 5

@@ -12,7 +12,7 @@ from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import open_history
+from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan

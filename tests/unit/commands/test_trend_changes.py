@@ -7,10 +7,11 @@ import pytest
 from bench.change_points import Planted, found_by_passgate, measured
 from bench.generated_history import commit_of, night_id, tables, task_names
 
-from passgate.tasks.commands.trend import By, TrendRequest, trend_of
+from passgate.tasks.commands.trend import TrendRequest, trend_of
 from passgate.tasks.commands.trend_changes import flaky_tasks, newest_changes, trend_changes
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.summaries import task_summaries
+from passgate.tasks.model.names import Period
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trend import Quantity
 
@@ -97,9 +98,10 @@ def test_the_trend_is_of_the_gate_and_agent_of_the_newest_run(changed: pd.DataFr
 
 
 @pytest.mark.parametrize(
-    ("by", "periods", "label"), [(By.DAY, 60, "2025-01-01"), (By.WEEK, 9, "2025-W01"), (By.VERSION, 1, "0.1.0")]
+    ("by", "periods", "label"),
+    [(Period.DAY, 60, "2025-01-01"), (Period.WEEK, 9, "2025-W01"), (Period.VERSION, 1, "0.1.0")],
 )
-def test_periods_have_the_runs_of_their_time(changed: pd.DataFrame, by: By, periods: int, label: str) -> None:
+def test_periods_have_the_runs_of_their_time(changed: pd.DataFrame, by: Period, periods: int, label: str) -> None:
     found = [one for one in trend_of(changed, TrendRequest(by=by)).periods if one.suite is Suite.GOLDEN]
     assert (len(found), found[0].label, sum(one.runs for one in found)) == (periods, label, NIGHTS)
 

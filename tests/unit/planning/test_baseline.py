@@ -5,18 +5,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
+from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.run import Plan, Revision
+from passgate.tasks.model.run_view import EarlierRun
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Scoring, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision, Verdict
-from passgate.tasks.planning.baseline import pooled_baseline, read_earlier_runs, read_rows
+from passgate.tasks.planning.baseline import EarlierRuns, pooled_baseline, read_earlier_runs, read_rows, recent_runs
 from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of, verdict_on
 
 TASKS = tuple(a_task(task_id=name, task_digest=name) for name in ("one", "two", "of-another-plan"))
@@ -176,3 +179,43 @@ def test_runs_of_something_else_are_no_repeats(tmp_path: Path, others: dict[str,
     verdict = repeated(tmp_path, [(OTHER, "fff")], **others)
     assert verdict.repeats == ()
     assert not any("of this commit" in note for note in verdict.notes)
+
+
+def rows_of_runs(*trials: tuple[str, str, int, str]) -> EarlierRuns:
+    """Trials of golden tasks with k = 2: run, task, number, status."""
+    plain = dict.fromkeys(COLUMNS) | {"suite": "golden", "k": 2}
+    return EarlierRuns(
+        pd.DataFrame(
+            [
+                plain | {"run_id": run, "task_id": task, "trial": number, "status": status}
+                for run, task, number, status in trials
+            ],
+            columns=list(COLUMNS),
+        )
+    )
+
+
+def test_each_task_and_suite_has_its_runs_the_oldest_first() -> None:
+    found = recent_runs(
+        rows_of_runs(
+            ("2026-b", "x", 0, "passed"),
+            ("2026-a", "x", 0, "failed"),
+            ("2026-a", "x", 1, "passed"),
+            ("2026-b", "y", 0, "failed"),
+        ),
+        "2026-z",
+    )
+    assert found["golden/x"] == (EarlierRun("2026-a", 1, 2), EarlierRun("2026-b", 1, 1))
+    assert found["golden/y"] == (EarlierRun("2026-b", 0, 1),)
+    assert found["golden"] == (EarlierRun("2026-a", 1, 2), EarlierRun("2026-b", 1, 2))
+
+
+def test_only_the_newest_runs_before_this_one_count() -> None:
+    many = rows_of_runs(*((f"2026-{number:02}", "x", 0, "passed") for number in range(30)))
+    found = recent_runs(many, "2026-25", most=3)
+    assert [run.run_id for run in found["golden/x"]] == ["2026-22", "2026-23", "2026-24"]
+
+
+def test_errors_and_confirming_trials_say_nothing_here() -> None:
+    assert recent_runs(rows_of_runs(("2026-a", "x", 0, "error"), ("2026-a", "x", 2, "passed")), "2026-z") == {}
+    assert recent_runs(rows_of_runs(), "2026-z") == {}

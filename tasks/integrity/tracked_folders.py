@@ -24,7 +24,7 @@ _TRACKED_AS = {
 
 
 def open_history(location: str, checkout: Checkout) -> History:
-    """The history at a folder or URL, for runs of what is checked out.
+    """Open the history at a folder or URL, for runs of what is checked out.
 
     Raises `UsageError` for one that git tracks there or that is a file, `StorageError` for one that cannot be opened.
     """
@@ -45,7 +45,7 @@ class _Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class _FolderOnDisk:
-    """What a folder is and holds on the disk, links followed."""
+    """A folder with all that lies in it on the disk, links followed."""
 
     links: frozenset[_Identity]  # The links that lead to it or to what it holds
     folders: frozenset[_Identity]  # The folder and all below it
@@ -54,7 +54,7 @@ class _FolderOnDisk:
 
 @dataclass(frozen=True)
 class Tracked:
-    """Something of a folder that git tracks."""
+    """Something in a folder that git tracks."""
 
     top: Path  # The top folder of the repository that tracks it
     path: str  # Relative to the top folder
@@ -63,9 +63,9 @@ class Tracked:
 
 
 def refuse_tracked(what: str, place: Path, checkout: Checkout) -> None:
-    """Refuse a folder of passgate's that the repository around `checkout` tracks, or one that this lies in.
+    """Refuse a folder of passgate's that the repository around `checkout`, or one further out, tracks.
 
-    `what` names the folder in the message, with its article. Raises `UsageError`, also where git cannot tell.
+    `what` names the folder in the message, with its article. Raises `UsageError`, also if git cannot tell.
     """
     try:
         found = find_tracked(place, checkout)
@@ -83,16 +83,16 @@ def refuse_tracked(what: str, place: Path, checkout: Checkout) -> None:
 
 
 def find_tracked(place: Path, checkout: Checkout) -> Tracked | None:
-    """The first thing of a folder that the repository around `checkout` tracks, or one that this lies in; `None` where
-    there is nothing. Raises `GitError` where git knows the repository and cannot tell.
+    """Return the first thing in a folder that the repository around `checkout` tracks, or one further out; `None` if
+    there is nothing. Raises `GitError` if git knows the repository and cannot tell.
     """
-    held = _held(checkout.folder.absolute() / place)
-    return next((found for each in _repositories(checkout) for found in _of_repository(each, held)), None)
+    folder = _folder_on_disk(checkout.folder.absolute() / place)
+    return next((found for each in _repositories(checkout) for found in _tracked_in(each, folder)), None)
 
 
 def _repositories(checkout: Checkout) -> Iterator[Checkout]:
-    """The repository that a folder lies in, the one that this lies in, and so on. One without a commit, or that git
-    does not open, has no change.
+    """Yield the repository that a folder lies in, the one that this lies in, and so on. One without a commit, or that
+    git does not open, has no change.
     """
     known = {checkout.top: checkout}
     # Git is asked only where it could find a repository. With GIT_DIR set it finds the same one from everywhere.
@@ -103,31 +103,31 @@ def _repositories(checkout: Checkout) -> Iterator[Checkout]:
     yield from known.values()
 
 
-def _of_repository(checkout: Checkout, held: _FolderOnDisk) -> Iterator[Tracked]:
+def _tracked_in(checkout: Checkout, place: _FolderOnDisk) -> Iterator[Tracked]:
     top = checkout.top
-    if top is None or not checkout.head or not (held.links or held.folders):
+    if top is None or not checkout.head or not (place.links or place.folders):
         return
     known: dict[str, _Identity | None] = {}
     for path, mode in checkout.index.items():
         folder = path.rpartition("/")[0]
         if folder not in known:
             known[folder] = _identity(top / folder)
-        if mode == LINK and _identity(top / path, follow=False) in held.links:
+        if mode == LINK and _identity(top / path, follow=False) in place.links:
             yield Tracked(top, path, "link", path)
-        elif known[folder] in held.folders:
-            yield Tracked(top, path, "file", _outermost(top, folder, held))
-        elif mode == SUBMODULE and _identity(top / path) in held.folders | held.around:
+        elif known[folder] in place.folders:
+            yield Tracked(top, path, "file", _outermost(top, folder, place))
+        elif mode == SUBMODULE and _identity(top / path) in place.folders | place.around:
             yield Tracked(top, path, "submodule", path)
 
 
-def _outermost(top: Path, folder: str, held: _FolderOnDisk) -> str:
-    """The outermost folder on the way to a tracked one that belongs to the place; empty for the top folder."""
+def _outermost(top: Path, folder: str, place: _FolderOnDisk) -> str:
+    """Return the outermost folder on the way to a tracked one that belongs to the place; empty for the top folder."""
     parts = folder.split("/") if folder else []
     ways = ("/".join(parts[:length]) for length in range(len(parts) + 1))
-    return next((one for one in ways if _identity(top / one) in held.folders), folder)
+    return next((one for one in ways if _identity(top / one) in place.folders), folder)
 
 
-def _held(place: Path) -> _FolderOnDisk:
+def _folder_on_disk(place: Path) -> _FolderOnDisk:
     links: set[Path] = set()
     folders: set[Path] = set()
     ends: set[Path] = set()
@@ -150,7 +150,7 @@ def _identities(paths: set[Path], *, follow: bool = True) -> frozenset[_Identity
 
 
 def _identity(path: Path, *, follow: bool = True) -> _Identity | None:
-    """`None` for what is not there."""
+    """Return the identity of a path; `None` for what is not there."""
     try:
         found = path.stat(follow_symlinks=follow)
     except OSError:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from passgate.tasks.commands.sign_off import recorded_trials
 from passgate.tasks.errors import StorageError
-from passgate.tasks.history.recorded_trials import recorded_trials
 from passgate.tasks.model.json_values import digest_of, trials_digest
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import STARTED, a_finished, a_task

@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.earlier_runs import find_tracked, open_history, refuse_tracked
+from passgate.tasks.integrity.tracked_folders import find_tracked, open_history, refuse_tracked
 from tests.repositories import GitRepository
 from tests.unit.changes import change
 
