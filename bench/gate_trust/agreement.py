@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from tests.builders import a_trial
 
-from bench.gate_trust.judging import Judged
-from bench.gate_trust.worlds import Booleans, Gates, run_names
+from bench.gate_trust.worlds import Booleans, Floats, Gates
 from passgate.tasks.execution.coordinator import confirming_trials
+from passgate.tasks.forecasts.drawn_trials import shifted_rates
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.model.run import Plan
@@ -19,18 +19,22 @@ from passgate.tasks.model.verdict import Decision
 from passgate.tasks.stats.measurement import measurement_of
 
 
-def agreement(gates: Gates, judged: Judged, now: Booleans) -> int:
-    """How many of the first gates, whose trials these are, are decided the same, on as many trials of each task."""
+def agreement(gates: Gates, rates: Floats) -> int:
+    """Return how many of the first gates are decided the same with these rates, on as many trials of each task."""
+    judged = gates.judged(rates)
     return sum(
-        _decided(gates, gate, now[gate]) == (bool(judged.red[gate]), tuple(judged.trials[gate].tolist()))
-        for gate in range(len(now))
+        _decided(gates, gate, rates[gate]) == (bool(judged.red[gate]), tuple(judged.trials[gate].tolist()))
+        for gate in range(len(rates))
     )
 
 
-def _decided(gates: Gates, gate: int, now: Booleans) -> tuple[bool, tuple[int, ...]]:
-    """One gate from its history and trials on: whether it is red, and the trials of each task."""
-    plan = gates.plan
-    baseline = baseline_of(plan, history(plan, gates.before[gate]))
+def _decided(gates: Gates, gate: int, rates: Floats) -> tuple[bool, tuple[int, ...]]:
+    """Decide one gate from its history and trials: whether it is red, and the trials of each task."""
+    plan, draws = gates.settings[gate].plan, gates.draws[gate]
+    runs = [np.array(gates.baselines[gate].of(task.name).newest).reshape(-1, task.k)[:, ::-1] for task in plan.tasks]
+    baseline = baseline_of(plan, history(plan, np.array(runs)))
+    passing = shifted_rates(rates[None], draws.shifts, gates.world.run_effect)
+    now = (draws.outcomes(plan.gate_policy.regression.max_trials) < passing)[:, 0].T
     trials = [_trial(now[place], task, number) for place, task in enumerate(plan.tasks) for number in range(task.k)]
     places = {task.task_id: place for place, task in enumerate(plan.tasks)}
     while more := confirming_trials(plan, trials, baseline):
@@ -47,7 +51,7 @@ def _trial(now: Booleans, task: EvalTask, number: int) -> Trial:
 def history(plan: Plan, before: Booleans) -> pd.DataFrame:
     """The rows of earlier runs on main: by task, run (the newest first) and trial, whether it passed."""
     _, runs, k = before.shape
-    names = run_names(runs)
+    names = [f"20260101T{runs - run:06}Z-ci_merge-0a0b" for run in range(runs)]
     rows: list[dict[str, Any]] = [
         {
             "run_id": names[run],

@@ -3,33 +3,23 @@
 from collections.abc import Iterator
 from math import hypot
 
-import numpy as np
-
 from bench.gate_trust.figures import Figure, Target, exactly
-from bench.gate_trust.worlds import World, plan_of
-from passgate.tasks.commands.forecast import setting_of
-from passgate.tasks.forecasts.assumptions import Basis
-from passgate.tasks.forecasts.drawn_forecast import foresee
-from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast
-from passgate.tasks.forecasts.task_forecast import RegressionTests
-from passgate.tasks.model.baseline import Baseline
+from bench.gate_trust.worlds import World, plan_of, setting_of_world
+from passgate.tasks.forecasts.setting_forecast import SettingForecast, Simulation
 
+GATES = 10_000
+"""Simulated runs of a forecast: as many as the command simulates."""
 MOST_ERRORS = 3.0
 """How many standard errors of both may lie between a simulated figure and its forecast."""
 
 
 def forecast_of(world: World) -> SettingForecast:
-    """The forecast of the agent, whose tasks have no baseline."""
-    plan = plan_of(world, max_confirming=100.0)
-    # Where the rates are drawn, the quantiles of their distribution, Beta(8, 1), stand for them.
-    rates = np.array(world.rates or ((np.arange(world.tasks) + 0.5) / world.tasks) ** (1 / 8))
-    given = {task.name: float(rate) for task, rate in zip(plan.tasks, world.mean_rates(rates), strict=True)}
-    basis = Basis(Baseline(branch="main", tasks={}), given, "assumed", spread=world.run_effect)
-    return foresee(setting_of(plan, basis), NO_LIMITS, RegressionTests())
+    """Forecast the agent, whose tasks have no baseline."""
+    return SettingForecast(setting_of_world(world, plan_of(world)), Simulation(GATES, seed=0))
 
 
 def beside(found: SettingForecast, red: Figure, confirming: Figure) -> Iterator[Figure]:
-    """The forecast of an unchanged agent, and how far it is from the simulated figures."""
+    """Yield the forecast of an unchanged agent, and how far it is from the simulated figures."""
     planned = sum(task.failed.k for task in found.setting.tasks)
     extra, error = found.confirming / planned, found.confirming_error / planned
     target = Target(MOST_ERRORS)

@@ -1,7 +1,6 @@
 """Agents of known pass rates: their runs at the baseline, and those that are judged, drawn at random."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -11,12 +10,16 @@ from tests.builders import a_plan, a_policy, a_task
 
 from bench.gate_trust.rates import read_rates
 from bench.gate_trust.setting import RUNS, TASKS, Scale, shipped_gate
-from passgate.tasks.history.baseline import state_of
-from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.commands.forecast import setting_of
+from passgate.tasks.forecasts.assumptions import Basis, Setting
+from passgate.tasks.forecasts.drawn_trials import Draws, drawn_baseline
+from passgate.tasks.forecasts.simulated_gate import SimulatedGate, TaskTests
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
 
 Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
 AIRLINE = Path(__file__).with_name("airline.json")
 """Fifty rates with the distribution that a published benchmark of an agent has: pass^1 to pass^4 of its four trials."""
 RUN_EFFECT = 0.05
@@ -65,60 +68,78 @@ def worlds(run_effect: float = 0.0) -> list[World]:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What came of some gates, by gate and task."""
+
+    blocked: Booleans
+    """The task blocks."""
+    trials: Integers
+    """That were run, the first k included."""
+    suite_fallen: Booleans
+    """By gate alone: the suite has fallen, and no task has shown it."""
+
+    @property
+    def red(self) -> Booleans:
+        return np.asarray(self.blocked.any(axis=1) | self.suite_fallen)
+
+
+@dataclass(frozen=True)
 class Gates:
     """Some gates of a world before the run that is judged. Each has a baseline of its own draw."""
 
     world: World
-    plan: Plan
     rates: Floats
-    before: Booleans
-    """By gate, task, run (the newest first) and trial, whether it passed."""
-    shift: Floats
-    """Of the run that is judged."""
+    """By gate and task."""
+    settings: list[Setting]
+    baselines: list[Baseline]
+    draws: list[Draws]
+    bounded: list[SimulatedGate]
+    """With as many confirming trials as the shipped policy lets a run spend."""
+    free: list[SimulatedGate]
+    """With all the trials that the tests ask for."""
+    tests: TaskTests
 
-    def now(self, rates: Floats, most: int, rng: np.random.Generator) -> Booleans:
-        """The trials of a run of these rates, as many of each task, by gate and task."""
-        shifted = np.clip(rates + self.shift[:, None], 0, 1)
-        return np.asarray(rng.random((*rates.shape, most), dtype=np.float32) < shifted[..., None])
-
-    def baseline(self, gate: int) -> Baseline:
-        """What the gate knows of its tasks, as `baseline_of` would pool it."""
-        runs = self.before[gate]
-        entries = {task.name: _entry(runs[place]) for place, task in enumerate(self.plan.tasks)}
-        return Baseline(branch="main", tasks=entries)
-
-
-def _entry(runs: Booleans) -> BaselineTask:
-    if not len(runs):
-        return BaselineTask(state=BaselineState.NEW)
-    greens = [bool(run.all()) for run in runs]
-    passed = [int(run.sum()) for run in runs]
-    names = run_names(len(runs))
-    return BaselineTask.model_construct(
-        state=state_of(greens),
-        runs=tuple(names),
-        runs_green=sum(greens),
-        passed=sum(passed),
-        n=runs.size,
-        counts={name: (one, runs.shape[1]) for name, one in zip(names, passed, strict=True)},
-        newest=tuple(runs[:, ::-1].reshape(-1).tolist()),
-    )
-
-
-def run_names(runs: int) -> Sequence[str]:
-    """The ids of runs, the newest first."""
-    return [f"20260101T{runs - run:06}Z-ci_merge-0a0b" for run in range(runs)]
+    def judged(self, rates: Floats, *, bounded: bool = True) -> Judged:
+        """Judge a run of each gate whose tasks have these rates; of the first gates, where rates are fewer."""
+        gates = self.bounded if bounded else self.free
+        played = list(zip(gates, self.draws, rates, strict=False))
+        self.tests.prepare(key for gate, draws, one in played for key in gate.needed_tests(one, draws))
+        runs = [gate.run(one, draws) for gate, draws, one in played]
+        blocked, trials = np.concatenate([run.blocked for run in runs]), np.concatenate([run.trials for run in runs])
+        fallen = np.concatenate([run.suites_fallen.any(axis=1) for run in runs])
+        return Judged(blocked, trials, fallen & ~blocked.any(axis=1))
 
 
 def drawn(world: World, scale: Scale, rng: np.random.Generator, runs: int = RUNS) -> Gates:
-    """As many gates of a world, each with so many runs at the baseline."""
+    """Draw gates of a world, each with so many runs at the baseline."""
     shape = (scale.gates, world.tasks)
-    drawn_rates = np.broadcast_to(np.array(world.rates), shape) if world.rates else rng.beta(8, 1, shape)
-    rates: Floats = drawn_rates.astype(np.float32)
-    shifts = rng.normal(0, 1, (scale.gates, runs + 1)).astype(np.float32) * np.float32(world.run_effect)
-    of_runs = np.clip(rates[:, :, None] + shifts[:, None, 1:], 0, 1)
-    before = rng.random((*shape, runs, world.k), dtype=np.float32) < of_runs[..., None]
-    return Gates(world, plan_of(world), rates, np.asarray(before), shifts[:, 0])
+    # What a run shifts is cut off at 0 and 1, which moves the mean.
+    known = world.mean_rates(np.array(world.rates)) if world.rates else np.empty(0)
+    rates = (
+        np.tile(known, (scale.gates, 1)) if world.rates else np.array([*map(world.mean_rates, rng.beta(8, 1, shape))])
+    )
+    shipped, free = (setting_of_world(world, plan_of(world, **one)) for one in ({}, {"max_confirming": 100.0}))
+    tests = TaskTests()
+    gates = Gates(world, rates.astype(np.float32), [], [], [], [], [], tests)
+    for gate, of_gate in enumerate(rates.tolist()):
+        tasks = tuple(replace(task, rate=rate) for task, rate in zip(shipped.tasks, of_gate, strict=True))
+        setting = replace(shipped, tasks=tasks)
+        baseline = drawn_baseline(setting, rng, runs)
+        gates.settings.append(setting)
+        gates.baselines.append(baseline)
+        gates.draws.append(Draws((int(rng.integers(1 << 32)), gate), 1, world.tasks))
+        gates.bounded.append(SimulatedGate(setting, baseline, tests))
+        gates.free.append(SimulatedGate(replace(free, tasks=tasks), baseline, tests))
+    return gates
+
+
+def setting_of_world(world: World, plan: Plan) -> Setting:
+    """Return an agent whose tasks have no baseline. Where the rates are drawn, the quantiles of their distribution,
+    Beta(8, 1), stand for them.
+    """
+    rates = np.array(world.rates or ((np.arange(world.tasks) + 0.5) / world.tasks) ** (1 / 8))
+    given = {task.name: float(rate) for task, rate in zip(plan.tasks, world.mean_rates(rates), strict=True)}
+    return setting_of(plan, Basis(Baseline(branch="main"), given, "assumed", spread=world.run_effect))
 
 
 def plan_of(world: World, **regression: float) -> Plan:

@@ -24,9 +24,7 @@ def forecast(
             metavar="FILE.json", help='Pass rates by task: {"golden/a": 0.98}, or a list in the order of the tasks.'
         ),
     ] = None,
-    runs: Annotated[
-        int, typer.Option(metavar="N", min=100, max=1_000_000, help="Simulated runs for latency and cost.")
-    ] = 10_000,
+    runs: Annotated[int, typer.Option(metavar="N", min=100, max=1_000_000, help="Number of simulated runs.")] = 10_000,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the simulation.")] = 0,
     plot: options.PlotOption = None,
     as_json: options.JsonOption = False,

@@ -19,13 +19,17 @@ from passgate.tasks.forecasts.assumptions import (
     noises_of,
     trials_of,
 )
-from passgate.tasks.forecasts.drawn_forecast import foresee
-from passgate.tasks.forecasts.limits import limits_of
-from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast, SimulatedLimits, simulate_limits
-from passgate.tasks.forecasts.task_forecast import RegressionTests
+from passgate.tasks.forecasts.setting_forecast import (
+    NO_LIMITS,
+    SettingForecast,
+    SimulatedLimits,
+    Simulation,
+    simulate_limits,
+)
 from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
+from passgate.tasks.gates.guards import is_weighed
 from passgate.tasks.history.baseline import ErrorRates, error_rates_of
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.merge_base import pinned_base, request_base
@@ -41,9 +45,12 @@ from passgate.tasks.planning.baseline import pooled_baseline, read_earlier_runs
 from passgate.tasks.planning.plan import new_plan
 from passgate.tasks.stats.measurement import measurement_of
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
+from passgate.tasks.stats.regression import ENOUGH
 
 RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 """The pass rates of the curve."""
+_ENOUGH_RUNS = 10
+"""Fewer runs at the baseline do not show how whole runs differ, nor how much tasks do."""
 _NO_ERRORS = ErrorRates(0.0, {})
 
 
@@ -115,17 +122,14 @@ def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
 
 
 def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) -> Forecast:
-    """What the plan's gate will do with its agent. `gates` is how many runs are simulated for the limits, from a seed.
-
-    Everything else is computed, for trials that are independent of each other but for what their run has in common.
-    """
+    """Forecast what the plan's gate will do with its agent, from this number of simulated runs."""
     setting = setting_of(plan, basis)
     # A gate does not compare the latency and the cost of reference agents.
     limits = NO_LIMITS if plan.agent.is_reference else simulate_limits(setting.tasks, basis.noises, gates, seed)
-    tests = RegressionTests()  # shared: tests take long to make, and the policies that are compared have most in common
+    simulation = Simulation(gates, seed, limits)
 
     def evaluate(one: Setting) -> SettingForecast:
-        return foresee(one, limits, tests)
+        return SettingForecast(one, simulation)
 
     now, strict = evaluate(setting), evaluate(_strict(setting))
     gaps = _gaps(plan, basis.baseline)
@@ -143,8 +147,7 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
         rates=basis.source,
         baseline_runs=len(basis.baseline.runs),
         red=now.red,
-        # Differences of sums of floats leave next to nothing below 0.
-        inconclusive=1 - now.red if gaps else max(round(1 - now.red - now.passed, 12), 0.0),
+        inconclusive=1 - now.red if gaps else now.inconclusive,
         strict_red=strict.red,
         catches=now.catches(strict),
         agent_falls=now.agent_falls(strict),
@@ -161,8 +164,8 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
         notes=(
             *gaps,
             *_notes(plan, basis, limits),
-            *limits_of(now.setting, now.confirming),
-            *_error_notes(now.red_error),
+            *_young_notes(setting),
+            *_error_notes(gates, now.red_error),
         ),
     )
 
@@ -195,7 +198,8 @@ def _strict(setting: Setting) -> Setting:
 
 def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
     able = set(now.able)
-    for index, (task, chances) in enumerate(zip(now.setting.tasks, now.task_chances, strict=True)):
+    of_tasks = zip(now.setting.tasks, now.withheld, now.blocked, strict=True)
+    for index, (task, withheld, blocked) in enumerate(of_tasks):
         counted = task.known if basis.source in {"history", "burn-in"} else None
         yield TaskForecast(
             task=task.name,
@@ -204,8 +208,8 @@ def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
             passed=counted and counted.passed,
             n=counted and counted.n,
             state="as assumed" if task.known is None else str(task.known.state),
-            withheld=chances.withheld,
-            red=chances.blocks,
+            withheld=withheld,
+            red=blocked,
             can_block=index in able,
         )
 
@@ -244,7 +248,27 @@ def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
         yield "violations are not forecast: the history has none"
 
 
-def _error_notes(error: float) -> Iterator[str]:
+def _young_notes(setting: Setting) -> Iterator[str]:
+    """Say from which run on the gate is sharp, and what few runs do not show."""
+    gate = setting.plan.gate_policy
+    known = [(task, task.known) for task in setting.tasks if task.known is not None and is_weighed(gate, task.failed)]
+    young = [task for task, before in known if before.n < ENOUGH]
+    if young:
+        sharp = max(-(-ENOUGH // task.failed.k) for task in young)
+        blocks = "only a shown fall blocks" if setting.young == "report" else "what stays undecided may block"
+        yield (
+            f"the baseline is young: {len(young)} of {len(setting.tasks)} tasks have fewer than {ENOUGH} trials, so "
+            f"{blocks} there; the gate is sharp from {sharp} runs on {setting.branch} on"
+        )
+    runs = max((len(before.counts) for _, before in known), default=_ENOUGH_RUNS)
+    if runs < _ENOUGH_RUNS:
+        yield (
+            f"the rates are known from {runs} runs at the most: where tasks differ much, or whole runs do, the gate is "
+            "red several times as often as this forecast says"
+        )
+
+
+def _error_notes(gates: int, error: float) -> Iterator[str]:
     if error:
         points = f"{200 * error:.1g} points (two standard errors)"
-        yield f"the baselines are drawn: the share of FAIL is known to within {points}"
+        yield f"{gates:,} runs are simulated: the share of FAIL is known to within {points}"

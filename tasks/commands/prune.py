@@ -36,7 +36,7 @@ class Needs:
 
 
 def needs_of(gates: Path, folder: Path) -> Needs:
-    """Return what the baselines of a gates file need. `folder` is in the repository. Raise `InputError`, `UsageError`."""
+    """Return what the baselines of a gates file need. `folder` is in the repository. Raise as `load_pins` does."""
     policy, pins = policy_or_default(gates), load_pins(gates)
     with Checkout(folder) as checkout:
         policy = policy.into(checkout.baseline_branch)
@@ -83,7 +83,7 @@ def _pinned(summaries: pa.Table, needs: Needs) -> set[str]:
 
 
 def _of_the_branch(summaries: pa.Table, needs: Needs) -> set[str]:
-    """Return the runs that a baseline at the branch pools: the newest of each task as it was last, and of each model."""
+    """Return the runs that a baseline at the branch pools: the newest of each task as it was last and model."""
     rows = _clean(summaries)
     rows = rows[(rows["git_branch"] == needs.branch) | rows["git_commit"].isin(list(needs.ancestors))]
     last = rows.sort_values("run_id").drop_duplicates(_TASK, keep="last")[[*_TASK, *_VERSION]]

@@ -1,4 +1,4 @@
-"""Finds the smallest change of policy that brings the false-failure rate down to the target."""
+"""Find the smallest change of policy that brings the false-failure rate down to the target."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,51 +37,51 @@ class Candidate:
 
 
 def candidates(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
-    """Single changes of a gate that is red by these causes, the smallest first.
+    """Yield single changes of a gate that is red by these causes, the smallest first.
 
     The smallest leave the gate's rules as they are and only ask for more evidence. Then come weaker rules, then tasks
     that do not block, and last other numbers of trials. No change makes vetoes rarer.
     """
     rules, failures = {cause.rule for cause in causes}, [cause for cause in causes if cause.rule in _FAILURES]
     if failures or rules & {Rule.THRESHOLD, Rule.SUITE_REGRESSION}:
-        yield from _of_evidence(setting, failures)
-    yield from _of_limits(setting, rules)
+        yield from _evidence_changes(setting, failures)
+    yield from _limit_changes(setting, rules)
     for cause in causes:
         if cause.rule is Rule.THRESHOLD and cause.suite is not None:
             least = setting.plan.gate_policy.thresholds[cause.suite]
             for share in [share for share in _SHARES if share < least]:
-                yield _gate(setting, ("thresholds", str(cause.suite)), least, share)
+                yield _change_policy(setting, ("thresholds", str(cause.suite)), least, share)
     if setting.plan.gate_policy.admission is False and failures:
-        yield _gate(setting, ("admission",), "off", Admission().model_dump())
+        yield _change_policy(setting, ("admission",), "off", Admission().model_dump())
     safe = {task.name for task in setting.tasks if task.safety}
     names = dict.fromkeys(cause.task for cause in failures if cause.task not in safe)
     yield from (_quarantine(setting, task) for task in islice(names, MOST_TASKS))
-    yield from _of_k(setting, failures)
+    yield from _k_changes(setting, failures)
 
 
-def _of_evidence(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
+def _evidence_changes(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
     regression = setting.plan.gate_policy.regression
 
-    def changed(name: str, value: Any) -> Candidate:
-        return _gate(setting, ("regression", name), getattr(regression, name), value)
+    def change(name: str, value: Any) -> Candidate:
+        return _change_policy(setting, ("regression", name), getattr(regression, name), value)
 
     if regression.mode == "strict":
-        yield changed("mode", "evidence")
+        yield change("mode", "evidence")
         return
-    red = set(map(_suite, causes))
+    red = set(_suites(causes))
     by_trials = {task.failed.suite for task in setting.tasks if task.failed.metric in BY_TRIALS}
     for suite in Suite:
         if suite in red & by_trials and suite not in regression.suites:
-            yield changed("suites", (*regression.suites, suite))
+            yield change("suites", (*regression.suites, suite))
     if regression.max_trials < _MOST_TRIALS:
-        yield changed("max_trials", min(2 * regression.max_trials, _MOST_TRIALS))
+        yield change("max_trials", min(2 * regression.max_trials, _MOST_TRIALS))
     for halvings in range(1, _STEPS + 1):
-        yield changed("alpha", float(f"{regression.alpha / 2**halvings:.2g}"))
+        yield change("alpha", float(f"{regression.alpha / 2**halvings:.2g}"))
     if regression.undecided == "block" and setting.young == "block":
-        yield changed("undecided", "warn")
+        yield change("undecided", "warn")
 
 
-def _of_limits(setting: Setting, rules: set[Rule]) -> Iterator[Candidate]:
+def _limit_changes(setting: Setting, rules: set[Rule]) -> Iterator[Candidate]:
     limits = setting.plan.gate_policy.limits
     for rule, name in (
         (Rule.LATENCY, "latency_p95_increase_pct"),
@@ -93,12 +93,12 @@ def _of_limits(setting: Setting, rules: set[Rule]) -> Iterator[Candidate]:
             is_percent = name.endswith("_pct")
             steps = [step for step in _PERCENTS if step > limit] if is_percent else [limit * 1.5, limit * 2, limit * 3]
             for step in steps[:_STEPS]:
-                yield _gate(setting, ("limits", name), limit, step)
+                yield _change_policy(setting, ("limits", name), limit, step)
 
 
-def _of_k(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
-    """Fewer trials under the AND rule, more under the OR rule, for tasks that have their suite's k."""
-    for suite in dict.fromkeys(map(_suite, causes)):
+def _k_changes(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
+    """Yield fewer trials under the AND rule and more under the OR rule, for tasks that have their suite's k."""
+    for suite in _suites(causes):
         k = setting.plan.policy.suites[suite].k
         tasks = [task for task in setting.tasks if task.failed.suite is suite]
         metrics = {task.failed.metric for task in tasks}
@@ -106,18 +106,19 @@ def _of_k(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
         if any(task.safety for task in tasks):
             continue
         if metrics == {Metric.PASS_HAT_K} and k > 1:
-            yield _k(setting, suite, k - 1)
+            yield _change_k(setting, suite, k - 1)
         elif metrics == {Metric.PASS_AT_K}:
-            yield _k(setting, suite, k + 1)
+            yield _change_k(setting, suite, k + 1)
 
 
-def _suite(cause: Cause) -> Suite:
-    return Suite(cause.task.partition("/")[0])
+def _suites(causes: Sequence[Cause]) -> dict[Suite, None]:
+    """Return the suites of tasks that make the gate red, in the order of the causes."""
+    return dict.fromkeys(Suite(cause.task.partition("/")[0]) for cause in causes)
 
 
-def _gate(setting: Setting, path: tuple[str, ...], before: Any, after: Any) -> Candidate:
-    """The setting with another value at a path of the gate's policy."""
-    plan, (before, after) = setting.plan, map(_as_written, (before, after))
+def _change_policy(setting: Setting, path: tuple[str, ...], before: Any, after: Any) -> Candidate:
+    """Return the setting with another value at a path of the gate's policy."""
+    plan, (before, after) = setting.plan, map(_yaml_value, (before, after))
     document = plan.gate_policy.model_dump(mode="json")
     place, nested = document, after
     for key in path[:-1]:
@@ -128,9 +129,9 @@ def _gate(setting: Setting, path: tuple[str, ...], before: Any, after: Any) -> C
     gates = {**plan.policy.gates, plan.gate: GatePolicy.model_validate(document)}
     policy = plan.policy.model_copy(update={"gates": gates})
     change = Change(
-        what=f"{'.'.join(path)}: {_text(before)} -> {_text(after)}",
+        what=f"{'.'.join(path)}: {_yaml_text(before)} -> {_yaml_text(after)}",
         file="gates.yaml",
-        lines=_lines({"gates": {str(plan.gate): nested}}),
+        lines=_yaml_lines({"gates": {str(plan.gate): nested}}),
     )
     return Candidate(change, replace(setting, plan=plan.model_copy(update={"policy": policy})))
 
@@ -142,12 +143,12 @@ def _quarantine(setting: Setting, task: str) -> Candidate:
     document = {**keys, "expires": expires}
     file = setting.plan.quarantine
     quarantine = file.model_copy(update={"tasks": (*file.tasks, QuarantineEntry.model_validate(document))})
-    lines = _lines({"tasks": [document]})
+    lines = _yaml_lines({"tasks": [document]})
     change = Change(what=f"quarantine of {task}", file="quarantine.yaml", lines=lines)
     return Candidate(change, replace(setting, plan=setting.plan.model_copy(update={"quarantine": quarantine})))
 
 
-def _k(setting: Setting, suite: Suite, k: int) -> Candidate:
+def _change_k(setting: Setting, suite: Suite, k: int) -> Candidate:
     plan, before = setting.plan, setting.plan.policy.suites[suite]
     suites = {**plan.policy.suites, suite: before.model_copy(update={"k": k})}
     policy = plan.policy.model_copy(update={"suites": suites})
@@ -158,26 +159,26 @@ def _k(setting: Setting, suite: Suite, k: int) -> Candidate:
     assumed = tuple(
         one.with_k(k) if (one.failed.suite, one.failed.k) == (suite, before.k) else one for one in setting.tasks
     )
-    lines = _lines({"suites": {str(suite): {"k": k}}})
+    lines = _yaml_lines({"suites": {str(suite): {"k": k}}})
     change = Change(what=f"k of {suite}: {before.k} -> {k}", file="gates.yaml", lines=lines)
     return Candidate(
         change, replace(setting, plan=plan.model_copy(update={"policy": policy, "tasks": tasks}), tasks=assumed)
     )
 
 
-def _as_written(value: Any) -> Any:
-    """A value as a person writes it in YAML: no tuples, no fraction of 0."""
+def _yaml_value(value: Any) -> Any:
+    """Return a value as a person writes it in YAML: no tuples, no fraction of 0."""
     value = to_jsonable_python(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _lines(document: dict[str, Any]) -> tuple[str, ...]:
+def _yaml_lines(document: dict[str, Any]) -> tuple[str, ...]:
     text = yaml.safe_dump(document, default_flow_style=None, sort_keys=False, allow_unicode=True, width=1000)
     return tuple(text.splitlines())
 
 
-def _text(value: Any) -> str:
-    """A value as YAML writes it in a line, strings without quotes."""
+def _yaml_text(value: Any) -> str:
+    """Return a value as YAML writes it in a line, strings without quotes."""
     if isinstance(value, str):
         return value
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
@@ -193,21 +194,21 @@ class Improved:
 
 
 def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast], target: float) -> Improved:
-    """The first single change that brings the false-failure rate down to the target, or else the first pair.
+    """Return the first single change that brings the false-failure rate down to the target, or else the first pair.
 
-    If neither does, those that leave the fewest false failures; no changes if none leaves fewer.
+    If neither does, return those that leave the fewest false failures; no changes if none leaves fewer.
     """
     # No change makes vetoes rarer, so nothing helps where they alone are too many.
     if now.vetoed > target:
         return Improved((), now)
     singles: list[Improved] = []
-    for one in _after(Improved((), now), evaluate):
+    for one in _with_one_more(Improved((), now), evaluate):
         if one.forecast.red <= target:
             return one
         singles.append(one)
     fewest = sorted(singles, key=attrgetter("forecast.red"))[: _FIRST_OF_PAIRS - 1]
     pairs: list[Improved] = []
-    tried = (both for first in dict.fromkeys([*singles[:1], *fewest]) for both in _after(first, evaluate))
+    tried = (both for first in dict.fromkeys([*singles[:1], *fewest]) for both in _with_one_more(first, evaluate))
     for both in islice(tried, _MOST_PAIRS):
         if both.forecast.red <= target:
             return both
@@ -216,8 +217,8 @@ def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast]
     return best if best is not None and best.forecast.red < now.red else Improved((), now)
 
 
-def _after(before: Improved, evaluate: Callable[[Setting], SettingForecast]) -> Iterator[Improved]:
-    """The policy with one change more, of something that it has not changed yet."""
+def _with_one_more(before: Improved, evaluate: Callable[[Setting], SettingForecast]) -> Iterator[Improved]:
+    """Yield the policy with one change more, of something that it has not changed yet."""
     changed = {change.what.partition(":")[0] for change in before.changes}
     for candidate in list(candidates(before.forecast.setting, before.forecast.causes())):
         if candidate.change.what.partition(":")[0] not in changed:

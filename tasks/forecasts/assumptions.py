@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 from statistics import fmean
 from typing import Literal
 
-from passgate.tasks.forecasts.first_trials import Possible, TrialRule, TrialShares, assumed_baseline
-from passgate.tasks.forecasts.run_shifts import Told, spread_of
+from passgate.tasks.forecasts.run_shifts import RunCounts, spread_of
 from passgate.tasks.history.baseline import ErrorRates
 from passgate.tasks.model.baseline import Baseline, BaselineTask, Young
 from passgate.tasks.model.measurement import TaskMeasurement
-from passgate.tasks.model.policy import GatePolicy, Policy, Rule
+from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import BY_TRIALS, EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus
@@ -52,7 +51,7 @@ def measured_spread(tasks: Iterable[EvalTask], baseline: Baseline) -> float:
     trials = [task for task in tasks if task.metric in BY_TRIALS]
     rates = measured_rates(trials, baseline)
     entries = {task.name: baseline.of(task.name) for task in trials}
-    return spread_of(Told(rates[name], entry.counts) for name, entry in entries.items() if entry.n)
+    return spread_of(RunCounts(rates[name], entry.counts) for name, entry in entries.items() if entry.n)
 
 
 def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, float]:
@@ -91,24 +90,10 @@ class TaskAssumptions:
         """`suite/task_id`."""
         return self.failed.name
 
-    @property
-    def rule(self) -> TrialRule:
-        return TrialRule(self.failed.k, self.failed.metric)
-
-    def trials(self, policy: GatePolicy, fallen_to: float | None = None) -> TrialShares:
-        """What its trials give. Those of a task that has fallen violate nothing."""
-        measured = 1 - self.errors
-        if fallen_to is not None:
-            return TrialShares(fallen_to * measured, errors=self.errors)
+    def violated(self, policy: GatePolicy) -> float:
+        """Return the share of its measured trials that violate a rule which blocks; such a trial has not passed."""
         vetoes = sum(share for rule, share in self.violations.items() if rule in policy.blocks_on)
-        violated = min(vetoes, 1 - self.rate)  # a trial that violates has not passed
-        return TrialShares(self.rate * measured, violated * measured, self.errors)
-
-    def baselines(self, policy: Policy, gate: GatePolicy) -> tuple[Possible, ...]:
-        """The baselines that it may have."""
-        if self.known is not None:
-            return (Possible(self.known, 1.0),)
-        return assumed_baseline(self.rule, self.rate, policy.baseline.runs, gate.admission or None)
+        return min(vetoes, 1 - self.rate)
 
     def with_k(self, k: int) -> "TaskAssumptions":
         """The same task with another number of trials."""

@@ -1,40 +1,36 @@
-"""What a gate will do under one policy, and how often an unchanged agent exceeds its limits of latency and cost."""
+"""Forecast what a gate will do under one policy, from simulated runs."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
+from math import sqrt
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions, trials_of
-from passgate.tasks.forecasts.chances import GateChances, GateTask
-from passgate.tasks.forecasts.first_trials import expected_trials
-from passgate.tasks.forecasts.run_shifts import shifts_of
-from passgate.tasks.forecasts.suite_chances import SuiteChances, TestsOfSuites
-from passgate.tasks.forecasts.task_forecast import (
-    ChancesByAdmission,
-    ChancesOfTasks,
-    RegressionTests,
-    TaskChances,
-    weighted_sum,
-)
+from passgate.tasks.forecasts.drawn_trials import Booleans, Draws, drawn_baseline, seed_of
+from passgate.tasks.forecasts.simulated_gate import Runs, SimulatedGate, TaskTests
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.gates.limits import exceeds
 from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.forecast import AGENT_FALLS, FALLS, AgentFall, Catch, Cause, CurvePoint, Effort
-from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
-from passgate.tasks.model.run import Plan
-from passgate.tasks.model.task import EvalTask, Metric, Suite
+from passgate.tasks.model.policy import GatePolicy, Rule
+from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.stats.estimators import percentile
 from passgate.tasks.stats.ratios import Noise, Pair, simulated_bounds
 from passgate.tasks.stats.run_effects import Floats
 
-Item = TypeVar("Item")
-
-_NO_TEST = SuiteChances(0.0, 0.0)
+DRAWS: Final = 100
+"""Baselines that are drawn where tasks have none: what they say of each other and of whole runs decides how the gate
+acts.
+"""
+_AT_ONCE: Final = 1_000  # Runs against a baseline that is known, simulated together
+_OF_THE_CURVE: Final = 1_000  # Runs for each point of the curve
 _NO_NOISE = Noise({}, 0.0, 0)
 
 
@@ -43,18 +39,18 @@ class SimulatedLimits:
     """The bounds that simulated gates hold against their limits; `None` if nothing can be compared."""
 
     latency: Floats | None
-    latency_p95_seconds: float  # at the baseline
+    latency_p95_seconds: float  # At the baseline
     cost: Floats | None
-    cost_per_trial: float  # at the baseline
+    cost_per_trial: float  # At the baseline
 
-    def chances(self, gate: GatePolicy) -> dict[Rule, float]:
-        """How often each of a gate's blocking limits is exceeded."""
+    def exceeded(self, gate: GatePolicy) -> dict[Rule, Booleans]:
+        """Return in which runs each of a gate's blocking limits is exceeded."""
         found = {}
         if self.latency is not None:
             found[Rule.LATENCY] = exceeds(gate.limits, Rule.LATENCY, self.latency, self.latency_p95_seconds, 1)
         if self.cost is not None and gate.limits.cost_increase_pct is not None:
             found[Rule.COST] = exceeds(gate.limits, Rule.COST, self.cost, self.cost_per_trial, 1)
-        return {rule: float(exceeded.mean()) for rule, exceeded in found.items() if rule in gate.blocks_on}
+        return {rule: runs for rule, runs in found.items() if rule in gate.blocks_on}
 
 
 NO_LIMITS = SimulatedLimits(None, 0.0, None, 0.0)
@@ -63,7 +59,7 @@ NO_LIMITS = SimulatedLimits(None, 0.0, None, 0.0)
 def simulate_limits(
     tasks: Sequence[TaskAssumptions], noises: Mapping[Rule, Noise], gates: int, seed: int
 ) -> SimulatedLimits:
-    """Simulate as many gates, with the noise that there was at the baseline."""
+    """Simulate the bounds of a number of gates, with the noise that there was at the baseline."""
     known = [(task.name, task.failed.k, task.known) for task in tasks if task.known]
     times = {name: (pooled(before.wall_times), k) for name, k, before in known}
     costs = {name: (pooled(before.costs), k) for name, k, before in known}
@@ -77,180 +73,176 @@ def simulate_limits(
 
 
 def _bounds(figures: Mapping[str, tuple[Sequence[float], int]], noise: Noise, gates: int, seed: int) -> Floats | None:
-    """`figures` are those of each task at the baseline, and how many a run will have."""
+    """Return the bounds from the figures of each task at the baseline, and how many a run will have."""
     counted = {name: (sum(value > 0 for value in before), k) for name, (before, k) in figures.items()}
     pairs = [Pair(before, k, noise.spreads.get(name)) for name, (before, k) in counted.items() if before]
     return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=noise.runs)
 
 
-class _RunChances(NamedTuple):
-    """What comes of one run."""
+@dataclass(frozen=True)
+class Simulation:
+    """How much is simulated, and what every policy that is compared has in common."""
 
-    chances: GateChances
-    suites: Mapping[Suite, SuiteChances]
+    gates: int
+    seed: int
+    limits: SimulatedLimits = NO_LIMITS
+    tests: TaskTests = field(default_factory=TaskTests)
 
-
-class _Run(NamedTuple):
-    """The runs that have one shift, with the pass rates that tasks have there."""
-
-    setting: Setting
-    tasks: ChancesOfTasks
-
-    def fallen(self, index: int, rate: float) -> TaskChances:
-        """The chances of a task that has fallen to a rate."""
-        return self.tasks.of(self.setting.tasks[index], rate)
-
-    def unchanged(self, suites: TestsOfSuites, limits: Mapping[Rule, float]) -> _RunChances:
-        """What comes of tasks with their own rates."""
-        rates = [task.rate for task in self.setting.tasks]
-        return self._gate([self.tasks.by_admission(task) for task in self.setting.tasks], rates, suites, limits)
-
-    def fallen_to(self, rates: Sequence[float], suites: TestsOfSuites, limits: Mapping[Rule, float]) -> _RunChances:
-        """What comes of tasks that have all fallen to these rates."""
-        tasks = zip(self.setting.tasks, rates, strict=True)
-        return self._gate([self.tasks.by_admission(task, rate) for task, rate in tasks], rates, suites, limits)
-
-    def _gate(
-        self,
-        chances: Sequence[ChancesByAdmission],
-        rates: Sequence[float],
-        suites: TestsOfSuites,
-        limits: Mapping[Rule, float],
-    ) -> _RunChances:
-        tasks, gate = self.setting.tasks, self.setting.plan.gate_policy
-        members = [GateTask(task.failed.suite, one) for task, one in zip(tasks, chances, strict=True)]
-        of_suites = suites.chances({task.name: rate for task, rate in zip(tasks, rates, strict=True)})
-        falls = {suite: one.fallen for suite, one in of_suites.items()}
-        return _RunChances(GateChances(gate, members, limits, falls), of_suites)
+    def sizes(self, setting: Setting) -> list[int]:
+        """Return the number of runs against each baseline that is drawn, or in each part of those against a known
+        one.
+        """
+        is_drawn = any(task.known is None for task in setting.tasks)
+        parts = min(DRAWS, self.gates) if is_drawn else -(-self.gates // _AT_ONCE)
+        return [len(part) for part in np.array_split(np.arange(self.gates), parts)]
 
 
 class SettingForecast:
-    """Everything that is computed for one policy. What nobody asks for is not computed."""
+    """What a gate will do with one setting. What nobody asks for is not simulated."""
 
-    def __init__(self, setting: Setting, limits: SimulatedLimits, tests: RegressionTests) -> None:
+    def __init__(self, setting: Setting, simulation: Simulation) -> None:
         self.setting = setting
-        self._limits = limits.chances(setting.plan.gate_policy)
-        self._shifts = shifts_of(setting.spread)
-        self._runs = [self._shifted(place, tests) for place in range(len(self._shifts.values))]
-
-    @cached_property
-    def _suites(self) -> TestsOfSuites:
-        return TestsOfSuites(self.setting, self._runs[0].tasks)
-
-    @cached_property
-    def _unchanged(self) -> list[_RunChances]:
-        return [run.unchanged(self._suites, self._limits) for run in self._runs]
-
-    @cached_property
-    def task_chances(self) -> list[TaskChances]:
-        """What comes of each task of an unchanged agent."""
-        return [
-            weighted_sum((run.tasks.of(run.setting.tasks[index]), weight) for run, weight in self._weighted(self._runs))
-            for index in range(len(self.setting.tasks))
+        self._gates: list[tuple[SimulatedGate, Draws]] = []
+        seed, sizes = seed_of(setting, simulation.seed), simulation.sizes(setting)
+        self._is_drawn = any(task.known is None for task in setting.tasks)
+        for number, size in enumerate(sizes):
+            baseline = drawn_baseline(setting, np.random.default_rng([*seed, number]))
+            is_new = self._is_drawn or not self._gates
+            gate = SimulatedGate(setting, baseline, simulation.tests) if is_new else self._gates[0][0]
+            self._gates.append((gate, Draws((*seed, number), size, len(setting.tasks))))
+        simulation.tests.prepare(key for gate, _ in self._gates for key in gate.keys.values())
+        exceeded, ends = simulation.limits.exceeded(setting.plan.gate_policy), np.cumsum(sizes)
+        self._limits = [
+            {rule: runs[end - size : end] for rule, runs in exceeded.items()}
+            for end, size in zip(ends, sizes, strict=True)
         ]
 
-    def _shifted(self, place: int, tests: RegressionTests) -> "_Run":
-        """A run with one of the shifts. What a task without a baseline would have there depends on its own rate."""
-        tasks = tuple(
-            one if one.known is None else replace(one, rate=self._shifts.rates(one.rate)[place])
-            for one in self.setting.tasks
-        )
-        shifted = replace(self.setting, tasks=tasks)
-        return _Run(shifted, ChancesOfTasks(shifted, tests))
+    def _runs(self, rates: npt.ArrayLike, *, violates: bool) -> list[Runs]:
+        return [
+            gate.run(rates, draws, limits=limits, violates=violates)
+            for (gate, draws), limits in zip(self._gates, self._limits, strict=True)
+        ]
 
-    def _weighted(self, of_runs: Sequence[Item]) -> Iterator[tuple[Item, float]]:
-        return zip(of_runs, self._shifts.weights, strict=True)
+    @cached_property
+    def _rates(self) -> Floats:
+        return np.array([task.rate for task in self.setting.tasks])
 
-    def _mean(self, of_runs: Sequence[float]) -> float:
-        return sum(value * weight for value, weight in self._weighted(of_runs))
+    @cached_property
+    def _unchanged(self) -> list[Runs]:
+        return self._runs(self._rates, violates=True)
+
+    def _all(self, part: Callable[[Runs], npt.ArrayLike]) -> Floats:
+        """Return a part of all unchanged runs, as numbers."""
+        return np.concatenate([np.asarray(part(runs), dtype=float) for runs in self._unchanged])
 
     @cached_property
     def red(self) -> float:
         """How often the gate is FAIL on an unchanged agent."""
-        return self._mean([one.chances.red for one in self._unchanged])
+        return float(self._all(lambda runs: runs.red).mean())
 
     @cached_property
     def red_error(self) -> float:
-        """The standard error of `red`; 0 where it is computed."""
-        return 0.0
+        """The standard error of `red`."""
+        return self._standard_error(lambda runs: runs.red)
+
+    @cached_property
+    def confirming_error(self) -> float:
+        """The standard error of `confirming`."""
+        return self._standard_error(lambda runs: runs.confirming)
+
+    def _standard_error(self, part: Callable[[Runs], npt.ArrayLike]) -> float:
+        """Return the standard error of the mean of a part: runs against one baseline depend on each other."""
+        means = np.array([np.mean(np.asarray(part(runs), dtype=float)) for runs in self._unchanged])
+        values = means if self._is_drawn else self._all(part)
+        return float(values.std() / sqrt(max(len(values) - 1, 1)))
+
+    @cached_property
+    def inconclusive(self) -> float:
+        """How often it is INCONCLUSIVE on an unchanged agent."""
+        return float(self._all(lambda runs: runs.inconclusive).mean())
 
     @cached_property
     def confirming(self) -> float:
         """How many confirming trials an unchanged agent is expected to get."""
-        of_suites = self._mean([sum(suite.confirming for suite in one.suites.values()) for one in self._unchanged])
-        return sum(chances.confirming for chances in self.task_chances) + of_suites
+        return float(self._all(lambda runs: runs.confirming).mean())
 
     @cached_property
-    def confirming_error(self) -> float:
-        """The standard error of `confirming`; 0 where it is computed."""
-        return 0.0
+    def blocked(self) -> list[float]:
+        """How often each task blocks, by its failure or by a violation."""
+        return _column_means(self._all(lambda runs: runs.blocked | runs.vetoed))
 
     @cached_property
-    def passed(self) -> float:
-        """How often the gate is PASS on an unchanged agent."""
-        return self._mean([one.chances.passed for one in self._unchanged])
+    def withheld(self) -> list[float]:
+        """How likely it is of each task that it may not block but for a violation."""
+        return _column_means(np.array([gate.settled for gate, _ in self._gates], dtype=float))
 
-    @property
+    @cached_property
     def vetoed(self) -> float:
-        """How often it is FAIL by a veto."""
-        vetoes = (sum(chances.red.get(rule, 0.0) for rule in VETOES) for chances in self.task_chances)
-        return 1 - prod(1 - min(chance, 1.0) for chance in vetoes)
+        """How often the gate is FAIL by a violation."""
+        return float(self._all(lambda runs: runs.vetoed.any(axis=1)).mean())
 
     @cached_property
     def able(self) -> list[int]:
-        """Which tasks make the gate red by their failure, if they fall deep enough."""
-        tasks = self.setting.tasks
-        return [index for index, one in enumerate(tasks) if self._runs[0].tasks.of(one, 0.0).blocks > 0]
+        """Which tasks make the gate red by their failure, if they fall to 0."""
+        found = np.any([gate.own_blocks(0 * self._rates, draws).any(axis=0) for gate, draws in self._gates], axis=0)
+        return np.flatnonzero(found).tolist()
 
     @cached_property
     def effort(self) -> Effort:
         """The trials of an unchanged agent, and what they cost by the means of the baseline. A task whose cost or time
         is not known there gets the mean of the others.
         """
-        tasks, request = self.setting.tasks, self.setting.plan.request
-        planned_tasks = {task.name: task for task in self.setting.plan.tasks}
-        first = [_first_trials(self.setting.plan, planned_tasks[task.name], task) for task in tasks]
-        planned = sum(task.failed.k for task in tasks)
-        trials = [one + chances.confirming for one, chances in zip(first, self.task_chances, strict=True)]
-        seconds = _in_all(trials, [pooled(task.known.wall_times) if task.known else () for task in tasks])
-        at_once = request.jobs or self.setting.plan.policy.concurrency.trials
+        setting, plan = self.setting, self.setting.plan
+        by_name = {task.name: task for task in plan.tasks}
+        # One pass decides the OR rule and one failure the AND rule. Whether early stopping then leaves out the rest
+        # depends on the policy, so the gate's own code is asked.
+        stops = []
+        for task in setting.tasks:
+            status = TrialStatus.PASSED if task.failed.metric is Metric.PASS_AT_K else TrialStatus.FAILED
+            planned = by_name[task.name]
+            stops.append(needless(plan, planned, trials_of(planned, status, 1)) is not None)
+        first = np.mean(
+            [gate.expected_trials(self._rates, draws, np.array(stops)) for gate, draws in self._gates], axis=0
+        )
+        k = np.array([task.failed.k for task in setting.tasks])
+        extra = self._all(lambda runs: np.maximum(runs.trials - k, 0)).mean(axis=0)
+        known = [task.known for task in setting.tasks]
+        seconds = _in_all(first + extra, [pooled(one.wall_times) if one else () for one in known])
+        at_once = plan.request.jobs or plan.policy.concurrency.trials
         return Effort(
-            planned=planned,
+            planned=int(k.sum()),
             confirming=self.confirming,
-            saved=max(planned - sum(first), 0.0),
-            cost=_in_all(trials, [pooled(task.known.costs) if task.known else () for task in tasks]),
+            saved=max(float(k.sum() - first.sum()), 0.0),
+            cost=_in_all(first + extra, [pooled(one.costs) if one else () for one in known]),
             seconds=None if seconds is None else seconds / at_once,
         )
 
-    def caught(self, index: int, fallen_to: float) -> float:
-        """How often a task that has fallen makes the gate red by its own failure."""
-        rates = self._shifts.rates(fallen_to)
-        return self._mean([run.fallen(index, rate).blocks for run, rate in zip(self._runs, rates, strict=True)])
+    def red_if_all_keep(self, share: float) -> float:
+        """Return how often the gate is red if every task passes this share of what it passed."""
+        runs = self._runs(self._rates * share, violates=False)
+        return float(np.mean(np.concatenate([one.red for one in runs])))
 
     def agent_falls(self, strict: "SettingForecast") -> tuple[AgentFall, ...]:
-        """How often the gate is red if all tasks pass less often, beside a strict policy."""
+        """Return how often the gate is red if all tasks pass less often, beside a strict policy."""
         return tuple(
             AgentFall(share=share, red=self.red_if_all_keep(share), strict_red=strict.red_if_all_keep(share))
             for share in AGENT_FALLS
         )
 
-    def red_if_all_keep(self, share: float) -> float:
-        """How often the gate is red if every task passes this share of what it passed."""
-        rates = [self._shifts.rates(one.rate * share) for one in self.setting.tasks]
-        reds = [
-            run.fallen_to([of_task[place] for of_task in rates], self._suites, self._limits).chances.red
-            for place, run in enumerate(self._runs)
-        ]
-        return self._mean(reds)
+    def caught(self, fallen_to: float) -> list[float]:
+        """Return how often each task that has fallen makes the gate red by its own failure."""
+        rates = np.full(len(self._rates), fallen_to)
+        return _column_means(np.concatenate([gate.own_blocks(rates, draws) for gate, draws in self._gates]))
 
     def catches(self, strict: "SettingForecast") -> tuple[Catch, ...]:
-        """How surely one task is caught that falls to each of `FALLS`, beside a strict policy."""
+        """Return how surely one task is caught that falls to each of `FALLS`, beside a strict policy."""
         found = []
         for fallen_to in FALLS:
-            falling = [index for index in self.able if self.setting.tasks[index].rate > fallen_to]
-            caught = {index: self.caught(index, fallen_to) for index in falling}
-            strictly = [strict.caught(index, fallen_to) for index in falling]
-            worst = min(caught, key=lambda index: caught[index], default=None)
+            falling = [place for place in self.able if self._rates[place] > fallen_to]
+            of_policy, of_strict = (one.caught(fallen_to) if falling else [] for one in (self, strict))
+            caught = {place: of_policy[place] for place in falling}
+            strictly = [of_strict[place] for place in falling]
+            worst = min(caught, key=caught.__getitem__, default=None)
             found.append(
                 Catch(
                     pass_rate=fallen_to,
@@ -264,74 +256,86 @@ class SettingForecast:
             )
         return tuple(found)
 
-    def causes(self) -> list[Cause]:
-        """What makes the gate red on an unchanged agent, by rule and task, the most frequent first."""
-        tasks = self.setting.tasks
-        found = [
-            Cause(rule=rule, task=task.name, chance=chance, share=0.0)
-            for task, chances in zip(tasks, self.task_chances, strict=True)
-            for rule, chance in chances.red.items()
-        ]
-        for suite in Suite:
-            if any(task.failed.suite is suite for task in tasks):
-                missed = self._mean([one.chances.threshold_missed(suite) for one in self._unchanged])
-                fallen = self._mean([one.suites.get(suite, _NO_TEST).fallen for one in self._unchanged])
-                found += [
-                    Cause(rule=rule, suite=suite, chance=chance, share=0.0)
-                    for rule, chance in ((Rule.THRESHOLD, missed), (Rule.SUITE_REGRESSION, fallen))
-                ]
-        found += [Cause(rule=rule, chance=chance, share=0.0) for rule, chance in self._limits.items()]
-        return shared(found)
-
-    def rules(self) -> list[Cause]:
-        """The same by rule alone."""
-        by_rule: dict[Rule, float] = defaultdict(float)
-        for cause in self.causes():
-            by_rule[cause.rule] += cause.chance
-        return shared([Cause(rule=rule, chance=chance, share=0.0) for rule, chance in by_rule.items()])
-
-    def red_at(self, rate: float, able: Sequence[int]) -> float:
-        """How often the gate is red when one of these tasks has this pass rate and all others are unchanged."""
-        return fmean(self._red_with(index, rate) for index in able) if able else self.red
-
-    def _red_with(self, index: int, rate: float) -> float:
-        """How often the gate is red when one task has this pass rate. The test of its suite is left as it is."""
-        rates = self._shifts.rates(rate)
-        reds = [
-            one.chances.red_with(index, run.tasks.by_admission(run.setting.tasks[index], rates[place]))
-            for place, (run, one) in enumerate(zip(self._runs, self._unchanged, strict=True))
-        ]
-        return self._mean(reds)
-
     def curve(self, strict: "SettingForecast", rates: Sequence[float]) -> tuple[CurvePoint, ...]:
-        """The curve of the tasks that can block by falling, under this policy and under a strict one."""
+        """Return how often the gate is red when one of the tasks that can block has each of these rates and all others
+        are unchanged, under this policy and under a strict one.
+        """
         return tuple(
             CurvePoint(pass_rate=rate, red=self.red_at(rate, self.able), strict_red=strict.red_at(rate, self.able))
             for rate in rates
         )
 
+    def red_at(self, rate: float, able: Sequence[int]) -> float:
+        """Return how often the gate is red when one of these tasks has this rate, each in turn."""
+        if not able:
+            return self.red
+        reds: list[Booleans] = []
+        for (gate, draws), limits in zip(self._gates, self._limits, strict=True):
+            rates = np.tile(self._rates, (draws.runs, 1))
+            runs = np.arange(draws.runs)
+            rates[runs, np.array(able)[runs % len(able)]] = rate
+            reds.append(gate.run(rates, draws, limits=limits).red)
+            if sum(map(len, reds)) >= _OF_THE_CURVE:
+                break
+        return float(np.mean(np.concatenate(reds)))
 
-def _first_trials(plan: Plan, task: EvalTask, assumed: TaskAssumptions) -> float:
-    """How many of the first k trials are expected to be run."""
-    # One pass decides the OR rule and one failure the AND rule. Whether early stopping then leaves out the rest depends
-    # on the policy, so the gate's own code is asked.
-    status = TrialStatus.PASSED if task.metric is Metric.PASS_AT_K else TrialStatus.FAILED
-    stops = needless(plan, task, trials_of(task, status, 1)) is not None
-    return expected_trials(assumed.rule, assumed.trials(plan.gate_policy), stops=stops)
+    def causes(self) -> list[Cause]:
+        """Return what makes the gate red on an unchanged agent, by rule and task, the most frequent first."""
+        chances: dict[tuple[Rule, Suite | None, str], float] = defaultdict(float)
+        runs_in_all = sum(draws.runs for _, draws in self._gates)
+        for (gate, _), runs in zip(self._gates, self._unchanged, strict=True):
+            for key, count in self._counts(gate, runs):
+                chances[key] += count / runs_in_all
+        return _shared(
+            [
+                Cause(rule=rule, suite=suite, task=task, chance=chance, share=0.0)
+                for (rule, suite, task), chance in chances.items()
+            ]
+        )
+
+    def _counts(self, gate: SimulatedGate, runs: Runs) -> Iterator[tuple[tuple[Rule, Suite | None, str], float]]:
+        """Yield in how many of some runs each rule has blocked."""
+        blocks_on = self.setting.plan.gate_policy.blocks_on
+        blocked, vetoed = runs.blocked.sum(axis=0).tolist(), runs.vetoed.sum(axis=0).tolist()
+        for place, task in enumerate(self.setting.tasks):
+            if blocked[place] and (rule := gate.rule(place)) is not None:
+                yield (rule, None, task.name), blocked[place]
+            vetoes = {rule: share for rule, share in task.violations.items() if share and rule in blocks_on}
+            for rule, share in vetoes.items():
+                yield (rule, None, task.name), vetoed[place] * share / sum(vetoes.values())
+        for rule, of_suites in (
+            (Rule.THRESHOLD, runs.thresholds_missed),
+            (Rule.SUITE_REGRESSION, runs.suites_fallen),
+        ):
+            for suite, count in zip(Suite, of_suites.sum(axis=0).tolist(), strict=True):
+                yield (rule, suite, ""), count
+        for rule, exceeded in runs.limits_exceeded.items():
+            yield (rule, None, ""), float(exceeded.sum())
+
+    def rules(self) -> list[Cause]:
+        """Return the same by rule alone."""
+        by_rule: dict[Rule, float] = defaultdict(float)
+        for cause in self.causes():
+            by_rule[cause.rule] += cause.chance
+        return _shared([Cause(rule=rule, chance=chance, share=0.0) for rule, chance in by_rule.items()])
 
 
-def _in_all(trials: Sequence[float], figures: Sequence[Sequence[float]]) -> float | None:
-    """The sum over the tasks of trials times the mean figure of each."""
+def _column_means(values: npt.NDArray[Any]) -> list[float]:
+    return [float(mean) for mean in values.mean(axis=0)]
+
+
+def _in_all(trials: Floats, figures: Sequence[Sequence[float]]) -> float | None:
+    """Return the sum over the tasks of trials times the mean figure of each."""
     means = [fmean(values) if values else None for values in figures]
     known = [mean for mean in means if mean is not None]
     if not known:
         return None
     others = fmean(known)
-    return sum(count * (others if mean is None else mean) for count, mean in zip(trials, means, strict=True))
+    return float(trials @ np.array([others if mean is None else mean for mean in means]))
 
 
-def shared(causes: Sequence[Cause]) -> list[Cause]:
-    """The causes that have a chance, each with its share of all, the most frequent first."""
+def _shared(causes: Sequence[Cause]) -> list[Cause]:
+    """Return the causes that have a chance, each with its share of all, the most frequent first."""
     whole = sum(cause.chance for cause in causes)
     known = [cause.model_copy(update={"share": cause.chance / whole}) for cause in causes if cause.chance > 0]
     return sorted(known, key=lambda cause: (-cause.chance, cause.rule, cause.task))

@@ -6,8 +6,11 @@ Holm's later steps would only name more tasks of a gate that is FAIL already.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from passgate.tasks.gates.guards import blocks_on_falls, held_against
 from passgate.tasks.model.baseline import Baseline
@@ -16,6 +19,9 @@ from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Metric
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import Before, RegressionTest, tests_of_tasks
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 SLICE, LEAST_SLICE = 4, 4  # A round takes a quarter of what is left where that is not enough for all, and at least four
 MOST_ERRORS = 5  # After so many errors in the confirming trials of a task no more of them are run
@@ -77,26 +83,38 @@ def wanted_trials(
             more = test.next_trials(course.n, course.failed)
         if more:
             wanted.append((before.chance_of_so_few(outcomes), Wanted(task.name, more)))
-    left = confirming_left(policy, measurement)
-    if sum(one.trials for _, one in wanted) <= left:
-        return tuple(one for _, one in wanted)
+    if not wanted:
+        return ()
     run = {task.name: len(outcomes_of(task)) for task in measurement.tasks}
-    return tuple(_sliced(left, [one for _, one in sorted(wanted, key=lambda pair: pair[0])], run))
+    shares = confirming_shares(
+        np.array([confirming_left(policy, measurement)]),
+        np.array([[one.trials for _, one in wanted]]),
+        np.array([[run[one.task] for _, one in wanted]]),
+        np.array([[rarity for rarity, _ in wanted]]),
+    )
+    return tuple(
+        one._replace(trials=trials) for (_, one), trials in zip(wanted, shares[0].tolist(), strict=True) if trials
+    )
 
 
-def slice_of(left: int, run: int, more: int) -> int:
-    """How many trials a task gets at once that has had `run` and asks for `more`, of those left for it."""
-    return min(more, max(-(-run // 2), 1), left)
+def confirming_shares(left: Integers, wanted: Integers, run: Integers, rarity: Floats) -> Integers:
+    """Share out the confirming trials that runs have left, by run and task: as many as are wanted, where they suffice.
 
-
-def _sliced(left: int, wanted: Iterable[Wanted], run: Mapping[str, int]) -> Iterator[Wanted]:
-    """A part of what is left, in small rounds: so most of it goes to the tasks that go on failing."""
-    room = min(left, max(-(-left // SLICE), LEAST_SLICE))
-    for one in wanted:
-        trials = slice_of(room, run[one.task], one.trials)
-        if trials:
-            yield one._replace(trials=trials)
-        room -= trials
+    Otherwise share out a part of what is left, in small rounds, so that most of it goes to the tasks that go on
+    failing. The tasks whose results are the rarest in an unchanged agent (`rarity`) come first; each gets at most half
+    of what it has had in `run`.
+    """
+    enough = wanted.sum(axis=1) <= left
+    shares = np.where(enough[:, None], wanted, 0)
+    room = np.minimum(left, np.maximum(-(-left // SLICE), LEAST_SLICE))
+    most = np.minimum(wanted, np.maximum(-(-run // 2), 1))
+    order = np.argsort(np.where(wanted > 0, rarity, np.inf), axis=1, kind="stable")
+    short = np.flatnonzero(~enough)
+    for rank in range(wanted.shape[1] if len(short) else 0):
+        place = order[short, rank]
+        shares[short, place] = np.minimum(most[short, place], room[short])
+        room[short] -= shares[short, place]
+    return shares
 
 
 def confirming_left(policy: GatePolicy, measurement: Measurement) -> int:

@@ -143,7 +143,7 @@ class Forecast(Frozen):
     catches: tuple[Catch, ...]
     agent_falls: tuple[AgentFall, ...] = ()
     red_error: float = 0.0
-    """The standard error of `red`, where baselines are drawn; 0 where everything is computed."""
+    """The standard error of `red`."""
     run_spread: float = 0.0
     """The standard deviation of the pass rates between whole runs; 0 where the history shows none beyond chance."""
     effort: Effort
@@ -157,7 +157,7 @@ class Forecast(Frozen):
     tasks: tuple[TaskForecast, ...]
     curve: tuple[CurvePoint, ...]
     simulated: int
-    """Gates that were simulated for latency and cost; all else is computed exactly."""
+    """Runs of the gate that were simulated for each figure of it."""
     seed: int
     notes: tuple[str, ...] = ()
 

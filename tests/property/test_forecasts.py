@@ -2,64 +2,18 @@
 
 from functools import cache
 
-import pytest
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import a_policy
+from tests.unit.forecasts.settings import STRICT, setting, tasks
 
-from passgate.tasks.forecasts.chances import GateChances, GateTask
-from passgate.tasks.forecasts.first_trials import (
-    TrialRule,
-    TrialShares,
-    assumed_baseline,
-    expected_trials,
-    first_trials,
-)
-from passgate.tasks.forecasts.task_forecast import ChancesByAdmission, TaskChances
-from passgate.tasks.model.baseline import BaselineState
-from passgate.tasks.model.policy import Admission, Rule
-from passgate.tasks.model.task import GateName, Metric, Suite
+from passgate.tasks.forecasts.drawn_trials import Draws, drawn_baseline
+from passgate.tasks.forecasts.simulated_gate import SimulatedGate, TaskTests
 from passgate.tasks.stats.estimators import shrunk_rates
 from passgate.tasks.stats.ratios import noise_of
 from passgate.tasks.stats.regression import RegressionTest, regression_test
 
 rates = st.floats(0, 1)
-by_trials = st.sampled_from([Metric.PASS_HAT_K, Metric.PASS_AT_K, Metric.MEAN])
-rules = st.builds(TrialRule, st.integers(1, 12), by_trials)
-
-
-@st.composite
-def trials(draw: st.DrawFn) -> TrialShares:
-    parts = [draw(st.floats(0.01, 1)) * draw(st.sampled_from([0, 1])) for _ in range(4)]
-    whole = sum(parts) or 1.0
-    passed, violated, errors, _ = (part / whole for part in parts)
-    return TrialShares(passed, violated, errors)
-
-
-@given(rules, trials())
-def test_what_first_trials_come_to_are_chances(rule: TrialRule, trial: TrialShares) -> None:
-    found = first_trials(rule, trial)
-    assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in found)
-    assert sum(found) == pytest.approx(1, abs=1e-9)
-    assert 1 <= expected_trials(rule, trial, stops=True) <= rule.k + 1e-9
-
-
-@given(rules, rates, rates)
-def test_who_passes_more_often_fails_less_often(rule: TrialRule, one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    assert first_trials(rule, TrialShares(high)).failed <= first_trials(rule, TrialShares(low)).failed + 1e-9
-
-
-@given(
-    rules, rates, st.integers(1, 6), st.one_of(st.none(), st.builds(Admission, passes=st.integers(1, 5), of=st.just(5)))
-)
-def test_assumed_baselines_are_possible(rule: TrialRule, rate: float, runs: int, admission: Admission | None) -> None:
-    found = assumed_baseline(rule, rate, runs, admission)
-    assert sum(chance for _, chance in found) == pytest.approx(1)
-    for entry, chance in found:
-        assert 0 < chance <= 1 + 1e-12
-        assert 0 <= entry.passed <= entry.n == runs * rule.k
-        assert entry.state in {BaselineState.GREEN, BaselineState.RED, BaselineState.UNRELIABLE}
 
 
 @cache
@@ -75,31 +29,17 @@ def test_who_has_fallen_deeper_is_caught_more_often(one: float, other: float) ->
     assert 0 <= deep.fallen <= 1 + 1e-9
 
 
-@st.composite
-def members(draw: st.DrawFn) -> list[GateTask]:
-    made = []
-    for _ in range(draw(st.integers(1, 8))):
-        parts = [draw(st.floats(0, 1)) for _ in range(4)]
-        whole = max(sum(parts), 1e-9)
-        red, quiet, missing, _ = (part / whole for part in parts)
-        chances = TaskChances({Rule.TASK_FAILED: red}, red + quiet, quiet, missing, 0.0, 0.0)
-        made.append(GateTask(draw(st.sampled_from([Suite.GOLDEN, Suite.ADVERSARIAL])), ChancesByAdmission(chances)))
-    return made
-
-
-@given(members(), st.floats(0, 1), st.floats(0, 1), st.data())
-def test_gates_have_chances_and_one_worse_task_makes_none_better(
-    made: list[GateTask], least: float, limit: float, data: st.DataObject
+@given(st.lists(rates, min_size=6, max_size=6), st.floats(0, 1), st.integers(0, 100))
+def test_a_worse_agent_is_never_red_less_often_under_the_strict_rule(
+    of_tasks: list[float], keeps: float, seed: int
 ) -> None:
-    policy = a_policy(thresholds={"golden": least}, blocks_on=["task_failed", "threshold"])
-    chances = GateChances(policy.gates[GateName.CI_MERGE], made, {Rule.COST: limit})
-    assert -1e-9 <= chances.red <= 1 + 1e-9
-    assert -1e-9 <= chances.passed <= 1 - chances.red + 1e-9
-    index = data.draw(st.integers(0, len(made) - 1))
-    old = made[index].by_admission
-    worse = ChancesByAdmission(TaskChances({Rule.TASK_FAILED: 1.0}, 1.0, 0.0, 0.0, 0.0, 0.0))
-    assert chances.red_with(index, old) == pytest.approx(chances.red, abs=1e-9)
-    assert chances.red_with(index, worse) == pytest.approx(1)
+    one = setting(tasks(6), of_tasks, **STRICT)
+    gate = SimulatedGate(one, drawn_baseline(one, np.random.default_rng(seed)), TaskTests())
+    draws = Draws((seed,), 50, 6)
+    unchanged, worse = (gate.run(np.array(of_tasks) * share, draws) for share in (1.0, keeps))
+    assert (worse.red | ~unchanged.red).all()
+    assert not (unchanged.red & unchanged.inconclusive).any()
+    assert (worse.trials >= 3).all()
 
 
 counts = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted).map(tuple), min_size=1, max_size=20)

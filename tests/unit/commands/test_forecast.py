@@ -32,7 +32,7 @@ def plan_with(*tasks: EvalTask, **gate: Any) -> Plan:
 def assumed(plan: Plan, rate: float = 0.99, **changes: Any) -> Forecast:
     rates = {task.name: rate for task in plan.tasks}
     basis = Basis(Baseline(branch="main"), rates, "assumed", **changes)
-    return forecast(plan, basis, gates=200)
+    return forecast(plan, basis, gates=2_000)
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,9 @@ def of_the_seed() -> Forecast:
 
 
 def test_the_seeds_gate(of_the_seed: Forecast) -> None:
-    assert of_the_seed.red == of_the_seed.strict_red == pytest.approx(0.4528, abs=1e-4)
-    assert of_the_seed.inconclusive == pytest.approx(0)
-    assert of_the_seed.catches[1].mean == of_the_seed.catches[1].strict_mean == pytest.approx(0.657)
+    assert of_the_seed.red == of_the_seed.strict_red == pytest.approx(0.4528, abs=0.03)
+    assert of_the_seed.inconclusive == 0
+    assert of_the_seed.catches[1].mean == of_the_seed.catches[1].strict_mean == pytest.approx(0.657, abs=0.01)
     assert Forecast.model_validate_json(of_the_seed.model_dump_json()) == of_the_seed
 
 
@@ -67,9 +67,9 @@ def test_a_gate_that_a_suite_is_missing_from_is_never_a_pass() -> None:
 def test_errors_make_it_inconclusive_and_violations_on_record_red() -> None:
     plan = plan_with(*TWENTY[:2], **EVIDENCE)
     found = assumed(plan, 1.0, error_rates={"golden/t00": ErrorRates(0.1, {})})
-    assert found.inconclusive == pytest.approx(1 - 0.9**3)
+    assert found.inconclusive == pytest.approx(1 - 0.9**3, abs=0.03)
     found = assumed(plan, error_rates={"golden/t00": ErrorRates(0.0, {Rule.SAFETY_VIOLATION: 0.01})})
-    assert (found.rules[0].rule, found.rules[0].chance) == (Rule.SAFETY_VIOLATION, pytest.approx(1 - 0.99**3))
+    assert (found.rules[0].rule, found.rules[0].chance) == (Rule.SAFETY_VIOLATION, pytest.approx(1 - 0.99**3, abs=0.01))
     assert not any("violations" in note for note in found.notes)
 
 
@@ -103,8 +103,37 @@ def test_limits_without_figures_are_said(rule: str, figures: str) -> None:
 
 def test_tasks_that_go_by_their_scores_are_said() -> None:
     found = assumed(plan_with(a_task(metric=Metric.MEAN), **STRICT), 0.9)
-    assert found.red == pytest.approx(0.1)
+    assert found.red == pytest.approx(0.1, abs=0.02)
     assert any(note.startswith("1 tasks go by their scores") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("runs", "beginnings"),
+    [
+        (
+            3,
+            ["the baseline is young: 20 of 20 tasks have fewer than 20 trials, so only a shown", "the rates are known"],
+        ),
+        (8, ["the rates are known from 8 runs at the most"]),
+        (20, []),
+    ],
+)
+def test_a_young_baseline_has_its_limit_said(runs: int, beginnings: list[str]) -> None:
+    counts = {f"r{run:02}": (3, 3) for run in range(runs)}
+    known = a_baseline(*TWENTY, passed=3 * runs, n=3 * runs, counts=counts)
+    basis = Basis(known, dict.fromkeys(known.tasks, 0.99), "history")
+    notes = forecast(plan_with(*TWENTY, **EVIDENCE), basis, gates=100).notes
+    said = [note for note in notes if note.startswith(("the baseline is young", "the rates are known"))]
+    assert all(note.startswith(beginning) for note, beginning in zip(said, beginnings, strict=True))
+    assert runs != 3 or said[0].endswith("the gate is sharp from 7 runs on main on")
+
+
+def test_the_same_history_has_the_same_forecast_and_its_error_is_said() -> None:
+    plan = plan_with(*TWENTY[:5], **EVIDENCE)
+    found = assumed(plan)
+    assert found == assumed(plan)
+    assert found.notes[-1].startswith("2,000 runs are simulated: the share of FAIL is known to within ")
+    assert 0 < found.red_error < 0.01
 
 
 @pytest.fixture

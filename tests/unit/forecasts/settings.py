@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passgate.tasks.forecasts import drawn_forecast
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
-from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast, SimulatedLimits
-from passgate.tasks.forecasts.task_forecast import RegressionTests
+from passgate.tasks.forecasts.setting_forecast import SettingForecast, Simulation
+from passgate.tasks.forecasts.simulated_gate import TaskTests
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import EvalTask
@@ -48,5 +47,5 @@ def setting(
     return Setting(made, assumed)
 
 
-def foresee(one: Setting, limits: SimulatedLimits = NO_LIMITS, tests: RegressionTests | None = None) -> SettingForecast:
-    return drawn_forecast.foresee(one, limits, tests or RegressionTests())
+def foresee(one: Setting, tests: TaskTests | None = None, gates: int = 4_000) -> SettingForecast:
+    return SettingForecast(one, Simulation(gates, seed=0, tests=tests or TaskTests()))

@@ -1,30 +1,32 @@
-"""A gate of many kinds of tasks, played many times by the gate's own code, beside its forecast."""
+"""Simulated runs beside the same runs that the gate's own code decides: gates of many kinds of tasks."""
 
 import random
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from itertools import count, islice
 
+import numpy as np
 import pytest
 
 from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
+from passgate.tasks.forecasts.drawn_trials import Draws, drawn_baseline
+from passgate.tasks.forecasts.simulated_gate import SimulatedGate, TaskTests
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.history.baseline import state_of
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy, QuarantineEntry, QuarantineFile, Rule
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.task import EvalTask, Metric, Suite
+from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.stats.measurement import measurement_of
 from tests.builders import STARTED, a_baseline_task, a_grade, a_plan, a_policy, a_task, a_trial, a_violation, measured
-from tests.unit.forecasts.settings import foresee
+from tests.unit.forecasts.settings import EVIDENCE, foresee
 from tests.unit.forecasts.settings import setting as assumed
 
 pytestmark = pytest.mark.slow
 
-GATES = 600
 SURE, SHAKY = a_baseline_task(passed=60, n=60), a_baseline_task(passed=52, n=60)
 PROVEN = {"newest": (True,) * 20}
 KINDS = {
@@ -75,26 +77,6 @@ def plan_of(policy: Policy, *names: str) -> Plan:
     return a_plan(*tasks, policy=policy, quarantine=QuarantineFile(tasks=(entry,)))
 
 
-def drawn(task: EvalTask, number: int, seed: random.Random) -> Trial:
-    """One trial of the agent."""
-    name = task.task_id
-    if seed.random() < ERRING.get(name, 0.0):
-        return a_trial(task, number, TrialStatus.ERROR)
-    rate, violating, value = KINDS[name][1], VIOLATING.get(name, 0.0), seed.random()
-    if value >= 1 - violating:
-        return a_trial(task, number, TrialStatus.FAILED, grades=(a_grade(passed=False, violations=(a_violation(),)),))
-    return a_trial(task, number, TrialStatus.PASSED if value < rate else TrialStatus.FAILED)
-
-
-def played(plan: Plan, baseline: Baseline, seed: random.Random) -> tuple[Decision, int]:
-    """One run as gates run it: its decision and its trials."""
-    trials = [drawn(task, number, seed) for task in plan.tasks for number in range(task.k)]
-    while wanted := confirming_trials(plan, trials, baseline):
-        trials += [drawn(task, number, seed) for task, numbers in wanted for number in numbers]
-    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), baseline)
-    return ruling.decision, len(trials)
-
-
 def setting(plan: Plan, baseline: Baseline) -> Setting:
     failed = measured(*[(task, [a_trial(task, n, TrialStatus.FAILED) for n in range(task.k)]) for task in plan.tasks])
     return Setting(
@@ -112,67 +94,99 @@ def setting(plan: Plan, baseline: Baseline) -> Setting:
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "names"),
-    [
-        pytest.param({}, ("golden", "sure", "red", "new", "shelved", "unproven", "safe", "open"), id="all"),
-        pytest.param({"regression": {"mode": "strict"}}, ("golden", "sure", "red", "shelved"), id="strict"),
-        pytest.param({"thresholds": {"golden": 0.6}}, ("golden", "sure", "red", "shelved", "unproven"), id="threshold"),
-        pytest.param({"blocks_on": ["task_failed"]}, ("golden", "open", "unproven"), id="some rules"),
-        pytest.param({"admission": False}, ("golden", "unproven", "open"), id="no admission"),
-    ],
-)
-def test_the_gate_does_what_was_forecast(changes: dict[str, object], names: tuple[str, ...]) -> None:
+def played(plan: Plan, baseline: Baseline, outcomes: Mapping[str, Sequence[Trial]]) -> tuple[Decision, list[int]]:
+    """Run one gate as a run does, with what each trial of a task comes to: its decision and the trials of each task."""
+    trials = [outcomes[task.task_id][number] for task in plan.tasks for number in range(task.k)]
+    while wanted := confirming_trials(plan, trials, baseline):
+        trials += [outcomes[task.task_id][number] for task, numbers in wanted for number in numbers]
+    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), baseline)
+    counts = Counter(trial.task_id for trial in trials)
+    return ruling.decision, [counts[task.task_id] for task in plan.tasks]
+
+
+def drawn(one: Setting, draws: Draws, run: int) -> dict[str, list[Trial]]:
+    """The trials of a run without errors, as the simulation takes them from its random numbers."""
+    numbers, found = draws.outcomes(60)[:, run], {}
+    for place, (task, known) in enumerate(zip(one.plan.tasks, one.tasks, strict=True)):
+        rate, violated = np.float32(known.rate), known.violated(one.plan.gate_policy)
+        found[task.task_id] = [
+            a_trial(task, place_of_trial, TrialStatus.PASSED)
+            if number < rate
+            else a_trial(
+                task,
+                place_of_trial,
+                TrialStatus.FAILED,
+                grades=(a_grade(passed=False, violations=(a_violation(),) * bool(number >= 1 - violated)),),
+            )
+            for place_of_trial, number in enumerate(numbers[:, place])
+        ]
+    return found
+
+
+GATES = [
+    pytest.param({}, tuple(KINDS), id="all"),
+    pytest.param({"regression": {"mode": "strict"}}, ("golden", "sure", "red", "shelved"), id="strict"),
+    pytest.param({"thresholds": {"golden": 0.6}}, ("golden", "sure", "red", "shelved", "unproven"), id="threshold"),
+    pytest.param({"blocks_on": ["task_failed"]}, ("golden", "open", "unproven"), id="some rules"),
+    pytest.param({"admission": False}, ("golden", "unproven", "open"), id="no admission"),
+    pytest.param({"regression": {"alpha": 0.2, "max_confirming": 0.5}}, ("golden", "unproven", "red"), id="few trials"),
+    pytest.param({}, ("red", "new"), id="nothing passes"),
+]
+
+
+@pytest.mark.parametrize(("changes", "names"), GATES)
+def test_every_run_is_decided_as_the_gate_decides_it(changes: dict[str, object], names: tuple[str, ...]) -> None:
     suites = list(dict.fromkeys(str(KINDS[name][0].suite) for name in names))
     plan, baseline = plan_of(policy(suites=suites, **changes), *names), baseline_of(*names)
-    found = foresee(setting(plan, baseline))
-    seed = random.Random(11)
-    runs = list(islice((played(plan, baseline, seed) for _ in count()), GATES))
-    decisions = Counter(decision for decision, _ in runs)
-    assert found.red == pytest.approx(decisions[Decision.FAIL] / GATES, abs=0.05)
-    assert found.passed == pytest.approx(decisions[Decision.PASS] / GATES, abs=0.05)
-    trials = sum(trials for _, trials in runs) / GATES
-    # A gate that is FAIL already runs no confirming trials; a forecast counts them.
-    assert 0.97 < (found.effort.planned + found.effort.confirming) / trials < 1.08
-
-
-def drawn_baseline(plan: Plan, rate: float, seed: random.Random) -> Baseline:
-    """As many runs as the policy pools, of an agent whose every trial passes so often."""
-    entries = {}
-    for task in plan.tasks:
-        runs = [[seed.random() < rate for _ in range(task.k)] for _ in range(plan.policy.baseline.runs)]
-        greens, trials = [all(run) for run in runs], tuple(passed for run in runs for passed in run)
-        entries[task.name] = a_baseline_task(
-            state=state_of(greens), runs_green=sum(greens), passed=sum(trials), n=len(trials), newest=trials
+    one = setting(plan, baseline)
+    one = replace(one, tasks=tuple(replace(task, errors=0.0) for task in one.tasks))
+    draws = Draws((3,), 30, len(names))
+    found = SimulatedGate(one, baseline, TaskTests()).run([task.rate for task in one.tasks], draws)
+    for run in range(draws.runs):
+        decision, trials = played(plan, baseline, drawn(one, draws, run))
+        assert (found.red[run], found.inconclusive[run]) == (
+            decision is Decision.FAIL,
+            decision is Decision.INCONCLUSIVE,
         )
-    return Baseline(branch="main", tasks=entries)
+        assert found.trials[run].tolist() == trials
 
 
-@pytest.mark.parametrize(
-    ("count", "rate", "changes"),
-    [
-        pytest.param(1, 0.8, {}, id="one task"),
-        pytest.param(2, 0.85, {}, id="two tasks"),
-        pytest.param(3, 0.85, {}, id="three tasks"),
-        pytest.param(2, 0.8, {}, id="two worse tasks"),
-        pytest.param(4, 0.8, {}, id="four worse tasks"),
-        pytest.param(2, 0.8, {"blocks_on": ["threshold"], "thresholds": {"golden": 1.0}}, id="threshold"),
-    ],
-)
-def test_small_suites_without_a_baseline_are_admitted_as_they_would_be(
-    count: int, rate: float, changes: dict[str, object]
-) -> None:
-    strict = {"suites": ["golden"], "regression": {"mode": "strict"}, "admission": {"passes": 17, "of": 20}}
-    tasks = [a_task(task_id=f"t{number}") for number in range(count)]
-    found = foresee(assumed(tasks, rate, policy=policy(**strict | changes)))
-    seed, reds = random.Random(3), 0
-    for _ in range(GATES):
-        baseline = drawn_baseline(found.setting.plan, rate, seed)
-        trials = [
-            a_trial(task, number, TrialStatus.PASSED if seed.random() < rate else TrialStatus.FAILED)
-            for task in tasks
-            for number in range(task.k)
-        ]
-        plan = found.setting.plan
-        reds += rule_on(plan, plan.gate_policy, measurement_of(tasks, trials), baseline).decision is Decision.FAIL
-    assert found.red == pytest.approx(reds / GATES, abs=0.05)
+@pytest.mark.parametrize("keeps", [1.0, 0.9])
+def test_suites_and_drawn_baselines_are_decided_as_the_gate_decides_them(keeps: float) -> None:
+    """Twenty tasks and a suite that is tested as a whole, with so few trials that the tests compete for them."""
+    tasks = [a_task(task_id=f"t{number:02}") for number in range(20)]
+    gate = {**EVIDENCE, "blocks_on": ["golden_regression", "task_failed", "suite_regression"]}
+    one = assumed(tasks, 0.92, policy=a_policy(suites=["golden"], **gate))
+    baseline = drawn_baseline(one, np.random.default_rng(7))
+    one = replace(one, tasks=tuple(replace(task, rate=task.rate * keeps) for task in one.tasks))
+    draws = Draws((4,), 12, len(tasks))
+    found = SimulatedGate(one, baseline, TaskTests()).run([task.rate for task in one.tasks], draws)
+    for run in range(draws.runs):
+        decision, trials = played(one.plan, baseline, drawn(one, draws, run))
+        assert (found.red[run], found.trials[run].tolist()) == (decision is Decision.FAIL, trials)
+
+
+def test_errors_leave_as_many_runs_open_as_in_the_gate() -> None:
+    names = ("sure", "open")
+    plan, baseline = plan_of(policy(suites=["golden", "open_ended"]), *names), baseline_of(*names)
+    one, seed, decisions = setting(plan, baseline), random.Random(11), Counter[Decision]()
+    for _ in range(400):
+        outcomes = {
+            task.task_id: [
+                a_trial(
+                    task,
+                    number,
+                    TrialStatus.ERROR
+                    if seed.random() < ERRING[task.task_id]
+                    else TrialStatus.PASSED
+                    if seed.random() < KINDS[task.task_id][1]
+                    else TrialStatus.FAILED,
+                )
+                for number in range(60)
+            ]
+            for task in plan.tasks
+        }
+        decisions[played(plan, baseline, outcomes)[0]] += 1
+    found = foresee(one)
+    assert found.red == pytest.approx(decisions[Decision.FAIL] / 400, abs=0.05)
+    assert found.inconclusive == pytest.approx(decisions[Decision.INCONCLUSIVE] / 400, abs=0.05)

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from passgate.tasks.forecasts.run_shifts import NO_SHIFT, Told, shifts_of, spread_of
+from passgate.tasks.forecasts.run_shifts import RunCounts, centre, spread_of
 
 
-def history(rate: float, spread: float, seed: int, *, tasks: int = 20, runs: int = 20, k: int = 3) -> list[Told]:
+def history(rate: float, spread: float, seed: int, *, tasks: int = 20, runs: int = 20, k: int = 3) -> list[RunCounts]:
     """Tasks of an agent with one pass rate, whose runs differ by a normal shift of it."""
     rng = np.random.default_rng(seed)
     rates = np.clip(rate + rng.normal(0, spread, runs), 0, 1)
     passed = rng.binomial(k, rates, (tasks, runs))
-    return [Told(passed.mean() / k, {str(run): (int(one), k) for run, one in enumerate(row)}) for row in passed]
+    return [RunCounts(passed.mean() / k, {str(run): (int(one), k) for run, one in enumerate(row)}) for row in passed]
 
 
 @pytest.mark.parametrize("rate", [0.99, 0.95, 0.8])
@@ -27,14 +27,7 @@ def test_runs_that_differ_are_told() -> None:
     assert spread_of([]) == 0.0
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.3, 0.95, 0.99, 1.0])
+@pytest.mark.parametrize("rate", [0.3, 0.95, 0.99])
 def test_the_mean_over_the_runs_is_the_rate_of_the_task(rate: float) -> None:
-    shifts = shifts_of(0.05)
-    rates = shifts.rates(rate)
-    assert np.dot(rates, shifts.weights) == pytest.approx(rate, abs=1e-6)
-    assert rates == sorted(rates)
-    assert all(0 <= one <= 1 for one in rates)
-
-
-def test_without_a_spread_there_is_one_kind_of_run() -> None:
-    assert (shifts_of(0.0), NO_SHIFT.rates(0.95)) == (NO_SHIFT, [0.95])
+    shifts = np.random.default_rng(1).normal(0, 0.05, 200_000)
+    assert np.clip(centre(rate, 0.05) + shifts, 0, 1).mean() == pytest.approx(rate, abs=0.001)

@@ -19,8 +19,8 @@ THIN = a_baseline_task(passed=3, n=3)
 
 def test_the_seeds_gate_is_red_45_percent_of_the_time_and_the_shipped_one_is_not() -> None:
     found = foresee(setting(tasks(20), 0.99, **STRICT))
-    assert found.red == pytest.approx(0.4528, abs=0.0001)
-    assert found.passed == pytest.approx(1 - found.red)
+    assert found.red == pytest.approx(0.4528, abs=0.02)
+    assert found.inconclusive == 0
     found = foresee(setting(tasks(20), 0.99, **EVIDENCE))
     assert found.red < 0.02
     assert found.effort.confirming < 0.2 * 60
@@ -35,7 +35,7 @@ def test_catching_is_beside_the_strict_rule() -> None:
     strict, evidence = both_of(0.99, [GREEN] * 20)
     to_90, to_70, to_50 = evidence.catches(strict)
     assert [catch.pass_rate for catch in (to_90, to_70, to_50)] == [0.9, 0.7, 0.5]
-    assert to_70.strict_mean == pytest.approx(1 - 0.7**3)
+    assert to_70.strict_mean == pytest.approx(1 - 0.7**3, abs=0.005)
     assert to_70.mean >= 0.9 * to_70.strict_mean
     assert to_50.mean >= 0.95 * to_50.strict_mean
     assert to_90.mean < to_70.mean < to_50.mean
@@ -65,7 +65,11 @@ def test_tasks_that_cannot_fall_so_far_or_cannot_block_are_not_counted() -> None
 def test_causes_share_the_red() -> None:
     found = foresee(setting(tasks(3), [0.9, 1.0, 0.99], known=GREEN, **STRICT))
     first, second = found.causes()
-    assert (first.task, first.rule, first.chance) == ("golden/t0", Rule.GOLDEN_REGRESSION, pytest.approx(0.271))
+    assert (first.task, first.rule, first.chance) == (
+        "golden/t0",
+        Rule.GOLDEN_REGRESSION,
+        pytest.approx(0.271, abs=0.02),
+    )
     assert second.task == "golden/t2"
     assert first.share + second.share == pytest.approx(1)
     (rule,) = found.rules()
@@ -73,14 +77,14 @@ def test_causes_share_the_red() -> None:
     rules = {**STRICT, "thresholds": {"golden": 1.0}, "blocks_on": ["threshold"]}
     (cause,) = foresee(setting(tasks(2), 0.9, known=GREEN, **rules)).causes()
     assert (cause.rule, cause.suite, cause.task) == (Rule.THRESHOLD, Suite.GOLDEN, "")
-    assert cause.chance == pytest.approx(1 - 0.9**6)
+    assert cause.chance == pytest.approx(1 - 0.9**6, abs=0.02)
 
 
 def test_the_curve_goes_through_the_false_red_and_rises() -> None:
     strict, found = both_of(0.95, [GREEN] * 5)
     points = found.curve(strict, [1.0, 0.95, 0.7, 0.5, 0.0])
-    assert points[1].red == pytest.approx(found.red)
-    assert points[1].strict_red == pytest.approx(strict.red)
+    assert points[1].red == pytest.approx(found.red, abs=0.005)
+    assert points[1].strict_red == pytest.approx(strict.red, abs=0.02)
     assert [point.red for point in points] == sorted(point.red for point in points)
     assert points[-1].red == pytest.approx(1, abs=0.01)
 
@@ -108,11 +112,12 @@ def test_planned_trials_are_all_k_and_confirming_ones_come_beside_them() -> None
 
 def test_curtailment_saves_what_comes_after_what_decides() -> None:
     expected = 1 + 0.9 + 0.81
-    assert effort(*tasks(2), **{**STRICT, "curtailment": True}).saved == pytest.approx(2 * (3 - expected))
+    saved = effort(*tasks(2), **{**STRICT, "curtailment": True}).saved
+    assert saved == pytest.approx(2 * (3 - expected), abs=0.05)
     assert effort(*tasks(2), **{**EVIDENCE, "curtailment": True}).saved == 0
     task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
     gate = {**STRICT, "suites": ["open_ended"], "curtailment": True}
-    assert effort(task, **gate).saved == pytest.approx(3 - (1 + 0.1 + 0.01))
+    assert effort(task, **gate).saved == pytest.approx(3 - (1 + 0.1 + 0.01), abs=0.05)
 
 
 def test_money_and_time_are_those_of_the_baselines_means() -> None:
@@ -138,17 +143,21 @@ def gate(limits: dict[str, float], blocks_on: tuple[str, ...] = ("latency", "cos
     return a_policy(limits=NO_FLOORS | limits, blocks_on=blocks_on).gates[GateName.CI_MERGE]
 
 
+def chances(policy: GatePolicy) -> dict[Rule, float]:
+    return {rule: float(runs.mean()) for rule, runs in KNOWN.exceeded(policy).items()}
+
+
 def test_a_bound_must_exceed_its_limit_where_it_blocks() -> None:
-    assert KNOWN.chances(gate({"latency_p95_increase_pct": 15})) == {Rule.LATENCY: 3 / 8}
-    assert KNOWN.chances(gate({"cost_increase_pct": 20})) == {Rule.LATENCY: 0.0, Rule.COST: 2 / 8}
-    assert KNOWN.chances(gate({"latency_p95_increase_ms": 500}))[Rule.LATENCY] == 2 / 8
+    assert chances(gate({"latency_p95_increase_pct": 15})) == {Rule.LATENCY: 3 / 8}
+    assert chances(gate({"cost_increase_pct": 20})) == {Rule.LATENCY: 0.0, Rule.COST: 2 / 8}
+    assert chances(gate({"latency_p95_increase_ms": 500}))[Rule.LATENCY] == 2 / 8
     both = {"latency_p95_increase_ms": 500, "latency_p95_increase_pct": 15}
-    assert KNOWN.chances(gate(both))[Rule.LATENCY] == 3 / 8
+    assert chances(gate(both))[Rule.LATENCY] == 3 / 8
     limits = {"latency_p95_increase_pct": 15, "cost_increase_pct": 10}
-    chances = KNOWN.chances(gate(limits | {"latency_floor_ms": 500, "cost_floor_usd": 0.25}))
-    assert chances == {Rule.LATENCY: 2 / 8, Rule.COST: 2 / 8}
-    assert KNOWN.chances(gate(limits, ("cost",))).keys() == {Rule.COST}
-    assert NO_LIMITS.chances(gate(limits)) == {}
+    found = chances(gate(limits | {"latency_floor_ms": 500, "cost_floor_usd": 0.25}))
+    assert found == {Rule.LATENCY: 2 / 8, Rule.COST: 2 / 8}
+    assert chances(gate(limits, ("cost",))).keys() == {Rule.COST}
+    assert NO_LIMITS.exceeded(gate(limits)) == {}
 
 
 @pytest.mark.parametrize(("count", "known"), [(7, False), (8, True)])
