@@ -55,7 +55,7 @@ _NO_ERRORS = ErrorRates(0.0, {})
 
 
 def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
-    """The plan of a run that is never run, with the base that such a run would be compared with.
+    """Return the plan of a run that is never run, with the base that such a run would be compared with.
 
     Raises `InputError` or `UsageError`.
     """
@@ -66,7 +66,7 @@ def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
 
 
 def basis_of_options(plan: Plan, assumed: float | None, rates_file: Path | None) -> Basis:
-    """The basis with one pass rate for every task, with the rates of a file, or with those of the history alone.
+    """Return the basis with one pass rate for every task, with the rates of a file, or with those of the history alone.
 
     Raises `InputError` for the file, and as `basis_of`.
     """
@@ -82,7 +82,7 @@ def basis_of_options(plan: Plan, assumed: float | None, rates_file: Path | None)
 
 
 def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
-    """What the history says of the plan's agent. The given pass rates replace those of the history.
+    """Return what the history says of the plan's agent. The given pass rates replace those of the history.
 
     Raises `UsageError` if a task's rate is neither given nor in the history, and `StorageError`.
     """
@@ -98,7 +98,7 @@ def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
 
 
 def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
-    """Why the rows of an agent give no pass rates for the plan's tasks, and what to do about it."""
+    """Return why the rows of an agent give no pass rates for the plan's tasks, and what to do about it."""
     has_runs = any(baseline.of(task.name).state is not BaselineState.NEW for task in plan.tasks)
     statuses = rows["status"][(rows["suite"] + "/" + rows["task_id"]).isin([task.name for task in plan.tasks])]
     but = ""
@@ -171,7 +171,7 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
 
 
 def setting_of(plan: Plan, basis: Basis) -> Setting:
-    """The plan and its tasks as a forecast sees them."""
+    """Return the plan and its tasks as a forecast sees them."""
     failed = _all(plan, TrialStatus.FAILED).tasks
     tasks = tuple(
         TaskAssumptions(
@@ -188,7 +188,7 @@ def setting_of(plan: Plan, basis: Basis) -> Setting:
 
 
 def _strict(setting: Setting) -> Setting:
-    """The gate in which every failed task blocks, except those in quarantine."""
+    """Return the gate in which every failed task blocks, except those in quarantine."""
     plan = setting.plan
     regression = plan.gate_policy.regression.model_copy(update={"mode": "strict"})
     gate = plan.gate_policy.model_copy(update={"regression": regression, "admission": False})
@@ -215,12 +215,12 @@ def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
 
 
 def _all(plan: Plan, status: TrialStatus) -> Measurement:
-    """The measurement of a run in which every trial has this status."""
+    """Return the measurement of a run in which every trial has this status."""
     return measurement_of(plan.tasks, [one for task in plan.tasks for one in trials_of(task, status)])
 
 
 def _gaps(plan: Plan, baseline: Baseline) -> tuple[str, ...]:
-    """Why the gate is INCONCLUSIVE even if every trial passes."""
+    """Return why the gate is INCONCLUSIVE even if every trial passes."""
     ruling = rule_on(plan, plan.gate_policy, _all(plan, TrialStatus.PASSED), baseline)
     return tuple(
         f"no run can PASS, whatever its trials give: {reason.message}"

@@ -33,13 +33,13 @@ class Basis:
     spread: float = 0.0  # see `Setting`
 
     def known(self, name: str) -> BaselineTask | None:
-        """The baseline of a task; `None` if it is to be assumed from the pass rate."""
+        """Return the baseline of a task; `None` if it is to be assumed from the pass rate."""
         entry = self.baseline.of(name)
         return entry if entry.runs or self.source not in {"assumed", "file"} else None
 
 
 def noises_of(baseline: Baseline) -> dict[Rule, Noise]:
-    """The noise of latency and of cost in the runs of a baseline."""
+    """Return the noise of latency and of cost in the runs of a baseline."""
     return {
         Rule.LATENCY: noise_of({name: task.wall_times for name, task in baseline.tasks.items()}),
         Rule.COST: noise_of({name: task.costs for name, task in baseline.tasks.items()}),
@@ -55,8 +55,8 @@ def measured_spread(tasks: Iterable[EvalTask], baseline: Baseline) -> float:
 
 
 def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, float]:
-    """The pass rate of each task at the baseline, drawn towards that of all (`shrunk_rates`). It is a share of trials,
-    or of runs for a task that goes by its scores. A task without any has the mean rate; empty if none has any.
+    """Return the pass rate of each task at the baseline, drawn towards that of all (`shrunk_rates`). It is a share of
+    trials, or of runs for a task that goes by its scores. A task without any has the mean rate; empty if none has any.
     """
     # Shares of trials and of runs are different quantities, so each is drawn towards its own mean.
     by_kind: dict[bool, dict[str, tuple[int, int]]] = {True: {}, False: {}}
@@ -96,7 +96,7 @@ class TaskAssumptions:
         return min(vetoes, 1 - self.rate)
 
     def with_k(self, k: int) -> "TaskAssumptions":
-        """The same task with another number of trials."""
+        """Return the same task with another number of trials."""
         return replace(self, failed=self.failed.model_copy(update={"k": k, "planned": k, "failed": k}))
 
 
@@ -114,12 +114,12 @@ class Setting:
 
     @property
     def young(self) -> Young:
-        """What a failed task does while its baseline is young."""
+        """Return what a failed task does while its baseline is young."""
         return self.plan.policy.baseline.young
 
 
 def trials_of(task: EvalTask, status: TrialStatus, count: int | None = None) -> list[Trial]:
-    """The first trials of a task, all of one status; all k without a `count`."""
+    """Return the first trials of a task, all of one status; all k without a `count`."""
     return [
         Trial(
             suite=task.suite,

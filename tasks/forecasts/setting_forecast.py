@@ -137,17 +137,17 @@ class SettingForecast:
 
     @cached_property
     def red(self) -> float:
-        """How often the gate is FAIL on an unchanged agent."""
+        """Return how often the gate is FAIL on an unchanged agent."""
         return float(self._all(lambda runs: runs.red).mean())
 
     @cached_property
     def red_error(self) -> float:
-        """The standard error of `red`."""
+        """Return the standard error of `red`."""
         return self._standard_error(lambda runs: runs.red)
 
     @cached_property
     def confirming_error(self) -> float:
-        """The standard error of `confirming`."""
+        """Return the standard error of `confirming`."""
         return self._standard_error(lambda runs: runs.confirming)
 
     def _standard_error(self, part: Callable[[Runs], npt.ArrayLike]) -> float:
@@ -158,39 +158,39 @@ class SettingForecast:
 
     @cached_property
     def inconclusive(self) -> float:
-        """How often it is INCONCLUSIVE on an unchanged agent."""
+        """Return how often it is INCONCLUSIVE on an unchanged agent."""
         return float(self._all(lambda runs: runs.inconclusive).mean())
 
     @cached_property
     def confirming(self) -> float:
-        """How many confirming trials an unchanged agent is expected to get."""
+        """Return how many confirming trials an unchanged agent is expected to get."""
         return float(self._all(lambda runs: runs.confirming).mean())
 
     @cached_property
     def blocked(self) -> list[float]:
-        """How often each task blocks, by its failure or by a violation."""
+        """Return how often each task blocks, by its failure or by a violation."""
         return _column_means(self._all(lambda runs: runs.blocked | runs.vetoed))
 
     @cached_property
     def withheld(self) -> list[float]:
-        """How likely it is of each task that it may not block but for a violation."""
+        """Return how likely it is of each task that it may not block but for a violation."""
         return _column_means(np.array([gate.settled for gate, _ in self._gates], dtype=float))
 
     @cached_property
     def vetoed(self) -> float:
-        """How often the gate is FAIL by a violation."""
+        """Return how often the gate is FAIL by a violation."""
         return float(self._all(lambda runs: runs.vetoed.any(axis=1)).mean())
 
     @cached_property
     def able(self) -> list[int]:
-        """Which tasks make the gate red by their failure, if they fall to 0."""
+        """Return which tasks make the gate red by their failure, if they fall to 0."""
         found = np.any([gate.own_blocks(0 * self._rates, draws).any(axis=0) for gate, draws in self._gates], axis=0)
         return np.flatnonzero(found).tolist()
 
     @cached_property
     def effort(self) -> Effort:
-        """The trials of an unchanged agent, and what they cost by the means of the baseline. A task whose cost or time
-        is not known there gets the mean of the others.
+        """Return the trials of an unchanged agent, and what they cost by the means of the baseline. A task whose cost
+        or time is not known there gets the mean of the others.
         """
         setting, plan = self.setting, self.setting.plan
         by_name = {task.name: task for task in plan.tasks}

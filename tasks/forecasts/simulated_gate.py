@@ -103,13 +103,13 @@ class Runs:
 
     @cached_property
     def red(self) -> Booleans:
-        """Whether each run is FAIL."""
+        """Return whether each run is FAIL."""
         parts = (self.blocked, self.vetoed, self.suites_fallen, self.thresholds_missed)
         return _any_of(*(part.any(axis=1) for part in parts), *self.limits_exceeded.values())
 
     @cached_property
     def inconclusive(self) -> Booleans:
-        """Whether each run is INCONCLUSIVE."""
+        """Return whether each run is INCONCLUSIVE."""
         return ~self.red & (self.open.any(axis=1) | self.nothing_passed)
 
 

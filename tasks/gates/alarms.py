@@ -15,7 +15,7 @@ _CRASHES: Final = (END_IN_WORDS[EndReason.CRASHED], END_IN_WORDS[EndReason.NOT_S
 def alarms_of(
     policy: GatePolicy, suites: Iterable[SuiteMeasurement], trials: Sequence[Trial], drift: Iterable[str] = ()
 ) -> tuple[Alarm, ...]:
-    """What a gate's policy wants to be told of its suites. `drift` is what the history tells, in words."""
+    """Return what a gate's policy wants to be told of its suites. `drift` is what the history tells, in words."""
     if policy.alarm is False:
         return ()
     found = tuple(alarm for suite in suites for alarm in _of_suite(policy.alarm, suite, trials))

@@ -122,7 +122,7 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
 
 
 def _can_block(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> bool:
-    """Whether the baseline lets a failure of the task block beside tasks that pass, however it fails."""
+    """Return whether the baseline lets a failure of the task block beside tasks that pass, however it fails."""
     is_held = is_weighed(policy, task) and guarding_counts(baseline.of(task.name), baseline.young) is not None
     is_reported = is_young(policy, task, baseline)
     return is_held or _meaning_of(policy, task, baseline, None, is_reported=is_reported).may_block
@@ -138,7 +138,7 @@ def _blocks(reason: Reason, policy: GatePolicy, exempt: Collection[str]) -> bool
 
 
 def _vetoes(measurement: Measurement) -> Iterator[Reason]:
-    """Each violated rule of each task: no other result buys it back."""
+    """Yield each violated rule of each task: no other result buys it back."""
     for task in measurement.tasks:
         for rule in dict.fromkeys(violation.rule for violation in task.violations):
             hits = [violation for violation in task.violations if violation.rule == rule]
@@ -154,9 +154,9 @@ def failed_tasks(
     *,
     any_passed: bool,
 ) -> Iterator[Reason]:
-    """A reason for each failed task. It may not block where the task is no worse than it was at the baseline, or where
-    the baseline does not tell. `any_passed`: the agent has passed a trial of any task; one that passes nothing at all
-    has no bad luck, and that needs no baseline.
+    """Yield a reason for each failed task. It may not block where the task is no worse than it was at the baseline, or
+    where the baseline does not tell. `any_passed`: the agent has passed a trial of any task; one that passes nothing at
+    all has no bad luck, and that needs no baseline.
     """
     for task in tasks:
         if task.state is not TaskState.FAILED:
@@ -183,8 +183,8 @@ def _meaning_of(
     *,
     is_reported: bool,
 ) -> _Meaning:
-    """What a failure means by the baseline and by the confirming trials. `is_reported`: a young baseline lets it block
-    only when a fall is shown.
+    """Return what a failure means by the baseline and by the confirming trials. `is_reported`: a young baseline lets it
+    block only when a fall is shown.
     """
     before = baseline.of(task.name)
     weighed, was_green = is_weighed(policy, task), before.state is BaselineState.GREEN
@@ -205,7 +205,7 @@ def _meaning_of(
 
 
 def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_reported: bool, was_green: bool) -> _Meaning:
-    """What a failure means that the baseline guards."""
+    """Return what a failure means that the baseline guards."""
     counts = (
         f"{confirmation.passed} of {confirmation.n} trials passed now, "
         f"{confirmation.baseline_passed} of {confirmation.baseline_n} before"
@@ -289,7 +289,7 @@ def _missing_evidence(
 
 
 def _unconfirmed(measurement: Measurement, confirmed: Iterable[Confirmation]) -> Iterator[Reason]:
-    """A reason for each failed task whose confirming trials could not be run."""
+    """Yield a reason for each failed task whose confirming trials could not be run."""
     unfinished = {one.task for one in confirmed if one.finding is Finding.UNFINISHED}
     for task in measurement.tasks:
         if task.name in unfinished:
@@ -300,7 +300,7 @@ def _unconfirmed(measurement: Measurement, confirmed: Iterable[Confirmation]) ->
 def _nothing_passed(
     plan: RunContext, policy: GatePolicy, measurement: Measurement, failed: Sequence[Reason]
 ) -> Iterator[Reason]:
-    """A reason where all has failed, here and at the baseline: such a gate would pass whatever the agent does."""
+    """Yield a reason where all has failed, here and at the baseline: such a gate would pass whatever the agent does."""
     blocks_on_failures = not {Rule.TASK_FAILED, Rule.GOLDEN_REGRESSION}.isdisjoint(policy.blocks_on)
     none_passed = any(task.n for task in measurement.tasks) and not any(task.passed for task in measurement.tasks)
     if blocks_on_failures and none_passed and failed and not any(reason.blocking for reason in failed):
@@ -311,7 +311,7 @@ def _nothing_passed(
 
 
 def _doubtful_errors(measurement: Measurement) -> Iterator[Reason]:
-    """A reason for each task that passed beside errors which the provider does not explain."""
+    """Yield a reason for each task that passed beside errors which the provider does not explain."""
     for task in doubtful(measurement.tasks):
         message = (
             f"{task.late_errors} of {attempts_of(task)} attempts became an error after the agent had begun its work, "

@@ -16,7 +16,7 @@ LEFT_OUT: Final = "not run: the verdict is already decided without this trial"
 
 
 def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str | None:
-    """Why the remaining trials of a task need not be run, by those that were measured; `None` while they matter.
+    """Return why the remaining trials of a task need not be run, by those that were measured; `None` while they matter.
 
     With the gate's `curtailment` a trial is left out only where `rule_on` comes to the same decision whatever the trial
     would have come to, an error included, and whatever the baseline says and the trials of the other tasks come to.
@@ -56,7 +56,7 @@ def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str |
 
 
 def _blocks(plan: RunContext, task: EvalTask) -> bool:
-    """Whether a failure of the task blocks for certain."""
+    """Return whether a failure of the task blocks for certain."""
     policy, today = plan.gate_policy, plan.created_at.date()
     # Which of the two it is depends on the baseline, which is known only when the models are that have answered.
     rules = {Rule.TASK_FAILED, Rule.GOLDEN_REGRESSION} if task.suite is Suite.GOLDEN else {Rule.TASK_FAILED}
@@ -65,7 +65,7 @@ def _blocks(plan: RunContext, task: EvalTask) -> bool:
 
 
 def _stays(plan: RunContext, task: EvalTask) -> bool:
-    """Whether a task that has passed cannot block any more."""
+    """Return whether a task that has passed cannot block any more."""
     policy = plan.gate_policy
     compared = bool(policy.limits.rules) and not plan.agent.is_reference
     if task.metric is not Metric.PASS_AT_K or compared or _may_veto(policy, task) or _asks_the_baseline(policy, task):
@@ -76,7 +76,9 @@ def _stays(plan: RunContext, task: EvalTask) -> bool:
 
 
 def _asks_the_baseline(policy: GatePolicy, task: EvalTask) -> bool:
-    """Whether the baseline says if a failure of the task blocks, or has the task's part in what it says of others."""
+    """Return whether the baseline says if a failure of the task blocks, or has the task's part in what it says of
+    others.
+    """
     weighed = policy.regression.mode == "evidence" and task.suite in policy.regression.suites
     return policy.admission is not False or weighed
 

@@ -37,8 +37,8 @@ class Wanted(NamedTuple):
 def confirmations(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str] = ()
 ) -> tuple[Confirmation, ...]:
-    """What the trials have shown of every failed task that its baseline guards. Tasks whose failure does not block are
-    left out, and so are those in `settled`, which are exempt.
+    """Return what the trials have shown of every failed task that its baseline guards. Tasks whose failure does not
+    block are left out, and so are those in `settled`, which are exempt.
     """
     found = []
     is_spent = not confirming_left(policy, measurement)
@@ -67,7 +67,8 @@ def confirmations(
 def wanted_trials(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str] = ()
 ) -> tuple[Wanted, ...]:
-    """The confirming trials to be run next: as many of each task as would decide it if they went on as they have begun.
+    """Return the confirming trials to be run next: as many of each task as would decide it if they went on as they have
+    begun.
 
     Of the same tasks as `confirmations`. Where a run has not so many left, those tasks get them that an unchanged agent
     would leave with so few passes most rarely.
@@ -118,7 +119,7 @@ def confirming_shares(left: Integers, wanted: Integers, run: Integers, rarity: F
 
 
 def confirming_left(policy: GatePolicy, measurement: Measurement) -> int:
-    """How many confirming trials a run has left."""
+    """Return how many confirming trials a run has left."""
     most = policy.most_confirming(sum(task.k for task in measurement.tasks))
     return max(most - sum(len(task.confirming) + task.confirming_errors for task in measurement.tasks), 0)
 
@@ -133,8 +134,8 @@ class _Tested(NamedTuple):
 def _tested(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
 ) -> Iterator[_Tested]:
-    """The tasks whose failure would block and that no veto has decided already. Alpha is shared out among all tasks
-    that could get confirming trials, whether or not they have failed.
+    """Yield the tasks whose failure would block and that no veto has decided already. Alpha is shared out among all
+    tasks that could get confirming trials, whether or not they have failed.
     """
     guarded = held_against(policy, measurement.tasks, baseline)
     alpha = alpha_of_one(policy, len(guarded))
@@ -149,7 +150,7 @@ def _tested(
 
 
 def _is_open(policy: GatePolicy, task: TaskMeasurement) -> bool:
-    """Whether the task has failed, would block by that, and no veto has decided it."""
+    """Return whether the task has failed, would block by that, and no veto has decided it."""
     vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
     return task.state is TaskState.FAILED and blocks_on_falls(policy, task) and not vetoed
 
@@ -157,7 +158,7 @@ def _is_open(policy: GatePolicy, task: TaskMeasurement) -> bool:
 def _tests(
     tasks: Iterable[tuple[TaskMeasurement, Before]], policy: GatePolicy, alpha: float
 ) -> dict[str, RegressionTest]:
-    """The test of each task, by its name. Made one by one they would take many times longer."""
+    """Return the test of each task, by its name. Made one by one they would take many times longer."""
     alike: dict[tuple[int, int], dict[str, Before]] = defaultdict(dict)
     for task, before in tasks:
         alike[task.k, least_red_failures(task)][task.name] = before
@@ -170,20 +171,20 @@ def _tests(
 
 
 def least_red_failures(task: TaskMeasurement) -> int:
-    """The number of failures among its first k trials from which a task is red."""
+    """Return the number of failures among its first k trials from which a task is red."""
     return 1 if task.metric is Metric.PASS_HAT_K else task.k
 
 
 def alpha_of_one(policy: GatePolicy, tasks: int) -> float:
-    """The chance of blocking an unchanged task for a regression that is left to each of so many guarded tasks."""
+    """Return the chance of blocking an unchanged task that is left to each of so many guarded tasks."""
     return share_of_one(policy.regression.alpha - policy.suites_alpha, tasks)
 
 
 def share_of_one(alpha: float, count: int) -> float:
-    """What is left to each of so many tests that err with a chance of alpha together (Sidak 1967)."""
+    """Return what is left to each of so many tests that err with a chance of alpha together (Sidak 1967)."""
     return float(1 - (1 - alpha) ** (1 / max(count, 1)))
 
 
 def outcomes_of(task: TaskMeasurement) -> list[bool]:
-    """Whether each measured trial passed: those of the first k in any order, then the confirming ones in theirs."""
+    """Return whether each measured trial passed: the first k in any order, then the confirming ones in theirs."""
     return [False] * task.failed + [True] * task.passed + list(task.confirming)

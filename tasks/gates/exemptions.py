@@ -24,12 +24,12 @@ class Exemptions(NamedTuple):
 
     @property
     def tasks(self) -> dict[str, Exemption]:
-        """All of them by their `suite/task_id`."""
+        """Return all of them by their `suite/task_id`."""
         return {exempt.task: exempt for exempt in (*self.not_admitted, *self.quarantined)}
 
     @property
     def settled(self) -> frozenset[str]:
-        """Those that block by nothing but a veto."""
+        """Return those that block by nothing but a veto."""
         quarantined = {exempt.task for exempt in self.quarantined}
         return frozenset(name for name in self.tasks if name in quarantined or name not in self.guarded)
 
@@ -37,7 +37,7 @@ class Exemptions(NamedTuple):
 def exemptions(
     policy: GatePolicy, quarantine: QuarantineFile, measurement: Measurement, baseline: Baseline, today: date
 ) -> Exemptions:
-    """Which tasks do not block, and why."""
+    """Return which tasks do not block, and why."""
     entries = quarantined(quarantine, today)
     new = tuple(exempt for task in measurement.tasks if (exempt := not_admitted(policy, task, baseline)) is not None)
     guarded = (one.name for one in measurement.tasks if is_guarded(policy, one, baseline))
@@ -49,7 +49,7 @@ def exemptions(
 
 
 def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> Exemption | None:
-    """What a verdict says of a task that may not block by a failure yet; `None` for one that may.
+    """Return what a verdict says of a task that may not block by a failure yet; `None` for one that may.
 
     A task is admitted when enough of its newest measured trials at the baseline passed. Without a policy for it, and
     while admission is not in force, every task is. One that is not may still be guarded: it blocks when it falls.
@@ -66,7 +66,7 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
 
 
 def _until_then(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> str:
-    """Whether a task that is not admitted is guarded, and why its runs before its edit do not guard it."""
+    """Return whether a task that is not admitted is guarded, and why its runs before its edit do not guard it."""
     before = baseline.of(task.name)
     if is_guarded(policy, task, baseline):
         return "; it blocks if it falls below its own rate" + (" before its edit" if before.before_edit else "")
@@ -74,8 +74,8 @@ def _until_then(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -
 
 
 def admission_in_force(wanted: Admission, baseline: Baseline, suite: Suite) -> bool:
-    """Whether any task of the suite is admitted. In a history that has just begun none can be, and a gate that asked
-    for it would not block on the suite at all.
+    """Return whether any task of the suite is admitted. In a history that has just begun none can be, and a gate that
+    asked for it would not block on the suite at all.
     """
     entries = (entry for name, entry in baseline.tasks.items() if name.startswith(f"{suite}/"))
     return any(_has_shown_itself(wanted, entry.newest) for entry in entries)
@@ -87,22 +87,22 @@ def _has_shown_itself(wanted: Admission, newest: Sequence[bool]) -> bool:
 
 
 def quarantined(file: QuarantineFile, today: date) -> dict[str, QuarantineEntry]:
-    """The entries in force by their tasks: up to and with the day on which they expire."""
+    """Return the entries in force by their tasks: up to and with the day on which they expire."""
     return {entry.task: entry for entry in file.tasks if today <= entry.expires}
 
 
 def expired(file: QuarantineFile, today: date) -> tuple[QuarantineEntry, ...]:
-    """The entries whose tasks block again."""
+    """Return the entries whose tasks block again."""
     return tuple(entry for entry in file.tasks if entry.expires < today)
 
 
 def exempt_by_quarantine(entry: QuarantineEntry) -> Exemption:
-    """What a verdict says of a task in quarantine."""
+    """Return what a verdict says of a task in quarantine."""
     return Exemption(task=entry.task, why=f"quarantined until {entry.expires} by {_whose(entry)}")
 
 
 def quarantine_notes(file: QuarantineFile, baseline: Baseline, today: date) -> Iterator[str]:
-    """What a verdict says of the quarantine itself: entries that have expired, and tasks that need none any more."""
+    """Yield notes on the quarantine itself: entries that have expired, and tasks that need none any more."""
     for entry in expired(file, today):
         since = entry.expires + timedelta(days=1)
         yield (

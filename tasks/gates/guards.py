@@ -11,26 +11,26 @@ from passgate.tasks.stats.regression import ENOUGH, Before
 
 
 def is_weighed(policy: GatePolicy, task: TaskMeasurement) -> bool:
-    """Whether a failure of the task is held against its baseline by evidence rather than strictly."""
+    """Return whether a failure of the task is held against its baseline by evidence rather than strictly."""
     return policy.regression.mode == "evidence" and task.suite in policy.regression.suites and task.metric in BY_TRIALS
 
 
 def blocks_on_falls(policy: GatePolicy, task: TaskMeasurement) -> bool:
-    """Whether the gate blocks on a task of this suite that has fallen."""
+    """Return whether the gate blocks on a task of this suite that has fallen."""
     return (Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED) in policy.blocks_on
 
 
 def is_guarded(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> bool:
-    """Whether the task blocks when it falls below its own rate, admitted or not. A young baseline that is reported
-    guards too: only what is shown to have fallen blocks then.
+    """Return whether the task blocks when it falls below its own rate, admitted or not. A young baseline that is
+    reported guards too: only what is shown to have fallen blocks then.
     """
     counts = guarding_counts(baseline.of(task.name), baseline.young)
     return is_weighed(policy, task) and counts is not None and (counts.n >= ENOUGH or baseline.young == "report")
 
 
 def is_young(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> bool:
-    """Whether the policy only reports a failure of the task that is not shown to be a fall, because its baseline has
-    too few trials. Another model on a known task is a change of the agent, and no young baseline.
+    """Return whether the policy only reports a failure of the task that is not shown to be a fall, because its baseline
+    has too few trials. Another model on a known task is a change of the agent, and no young baseline.
     """
     before = baseline.of(task.name)
     is_new = before.n < ENOUGH and (before.n > 0 or not before.newest)
@@ -38,7 +38,8 @@ def is_young(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> b
 
 
 def guarding_counts(before: BaselineTask, young: Young) -> Counts | None:
-    """The trials of the baseline that a task is held against; `None` where it cannot fall, or too little is known.
+    """Return the trials of the baseline that a task is held against; `None` where it cannot fall, or too little is
+    known.
 
     From `ENOUGH` trials on they are known well enough, whatever the rate is. With fewer the task must have been green
     where it has to clear itself. Of a task whose newest runs are worse than the others only these count: no change is
@@ -54,7 +55,7 @@ def guarding_counts(before: BaselineTask, young: Young) -> Counts | None:
 
 
 def held_against(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline) -> dict[str, Before]:
-    """What each task of a run that its baseline guards is held against, by its `suite/task_id`."""
+    """Return what each task of a run that its baseline guards is held against, by its `suite/task_id`."""
     weighed = [
         (task, guarding_counts(baseline.of(task.name), baseline.young)) for task in tasks if is_weighed(policy, task)
     ]
@@ -73,7 +74,7 @@ def drift_in_force(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baselin
 
 
 def suites_of(guarded: Iterable[tuple[TaskMeasurement, Counts]]) -> dict[Suite, OtherTasks]:
-    """What the guarded tasks of each suite say of each other."""
+    """Return what the guarded tasks of each suite say of each other."""
     by_suite: dict[Suite, list[Counts]] = {}
     for task, counts in guarded:
         by_suite.setdefault(task.suite, []).append(counts)

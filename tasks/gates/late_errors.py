@@ -15,7 +15,7 @@ _PRIOR: Final = (1, 100)  # Errors and attempts that are counted beside those of
 
 
 def doubtful(tasks: Sequence[TaskMeasurement]) -> Iterator[TaskMeasurement]:
-    """The passed tasks with more such errors than their rate in the other tasks explains."""
+    """Yield the passed tasks with more such errors than their rate in the other tasks explains."""
     errors, attempts = sum(task.late_errors for task in tasks), sum(map(attempts_of, tasks))
     for task in tasks:
         if task.late_errors and task.state is TaskState.PASSED:
@@ -26,5 +26,5 @@ def doubtful(tasks: Sequence[TaskMeasurement]) -> Iterator[TaskMeasurement]:
 
 
 def attempts_of(task: TaskMeasurement) -> int:
-    """How often the agent came so far that it could know."""
+    """Return how often the agent came so far that it could know."""
     return task.n + len(task.confirming) + task.late_errors

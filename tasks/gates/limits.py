@@ -30,7 +30,7 @@ TaskFigures = Mapping[str, tuple[Sequence[float], FiguresOfRuns]]
 
 
 def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Baseline) -> tuple[Comparison, ...]:
-    """The comparisons that the limits ask for and the baseline allows."""
+    """Return the comparisons that the limits ask for and the baseline allows."""
     pairs = [(task, baseline.of(task.name)) for task in measurement.tasks]
     # Paired: a task without figures on one of the sides says nothing of a change.
     times = {task.name: (task.wall_times, before.wall_times) for task, before in pairs}
@@ -99,7 +99,7 @@ def _comparison(plain: _Plain, figures: TaskFigures, limits: Limits, limit: str)
 
 
 def _slower(plain: _Plain, compared: Figures, bounds: Floats, limits: Limits) -> Iterator[SlowerTask]:
-    """The tasks that are over the limit of a single task, the worst first."""
+    """Yield the tasks that are over the limit of a single task, the worst first."""
     rule = Rule.LATENCY if plain.name == LATENCY else Rule.COST
     before, now = (
         np.exp([np.nanmean(of_task) for of_task in side[0]]).tolist() for side in (compared.before, compared.now)
@@ -114,7 +114,9 @@ def _slower(plain: _Plain, compared: Figures, bounds: Floats, limits: Limits) ->
 
 
 def dear_after_nothing(measurement: Measurement, baseline: Baseline) -> int:
-    """How many tasks cost something that cost 0 in every trial of the baseline: no ratio says by how much they rose."""
+    """Return how many tasks cost something that cost 0 in every trial of the baseline: no ratio says by how much they
+    rose.
+    """
     pairs = [(task.costs, pooled(baseline.of(task.name).costs)) for task in measurement.tasks]
     return sum(bool(before) and not any(before) and any(now) for now, before in pairs)
 
@@ -122,7 +124,7 @@ def dear_after_nothing(measurement: Measurement, baseline: Baseline) -> int:
 def limit_reasons(
     limits: Limits, comparisons: tuple[Comparison, ...], measurement: Measurement, exempt: Collection[str] = ()
 ) -> Iterator[Reason]:
-    """A reason for every limit that a bound exceeds. Of single tasks, those that are exempt do not block."""
+    """Yield a reason for every limit that a bound exceeds. Of single tasks, those that are exempt do not block."""
     tasks = {task.name: task for task in measurement.tasks}
     for comparison in comparisons:
         rule = Rule.LATENCY if comparison.name == LATENCY else Rule.COST
@@ -145,7 +147,7 @@ def limit_reasons(
 
 
 def _whole_run(limits: Limits, rule: Rule, comparison: Comparison) -> str | None:
-    """Which bounds of the whole run are over the limit, in words."""
+    """Return which bounds of the whole run are over the limit, in words."""
     texts = []
     for bound, text in (
         (comparison.ratio_lower_bound, "compared task by task it is at least {:.3f} times the baseline"),
@@ -165,14 +167,15 @@ def _quantities(before: float, now: float, unit: str) -> str:
 
 
 def exceeds_of_a_task(limits: Limits, rule: Rule, bounds: Floats, before: Floats) -> Booleans:
-    """Which lower bounds of single tasks are over their limit, where a trial of the task took or cost `before`."""
+    """Return which lower bounds of single tasks exceed their limit, where a trial of the task took or cost `before`."""
     if limits.task_increase_pct is None:
         return np.zeros_like(bounds, dtype=bool)
     return (bounds > 1 + limits.task_increase_pct / 100 + _ROUNDING) & _above_floor(limits, rule, before, bounds)
 
 
 def exceeds(limits: Limits, rule: Rule, bounds: Floats, before: Floats | float, pairs: int) -> Booleans:
-    """Which lower bounds of a ratio are over the limits of latency or of cost, where the plain figure was `before`.
+    """Return which lower bounds of a ratio are over the limits of latency or of cost, where the plain figure was
+    `before`.
 
     A limit in milliseconds is held against the increase of the plain figure, in seconds, that a bound stands for. So is
     the floor of a limit in percent; that of cost is for one trial, and the plain figure has one trial of each task.
@@ -191,6 +194,6 @@ def exceeds(limits: Limits, rule: Rule, bounds: Floats, before: Floats | float, 
 
 
 def _above_floor(limits: Limits, rule: Rule, before: Floats | float, bounds: Floats) -> Booleans:
-    """Whether the increase that a bound stands for is more than one that never blocks."""
+    """Return whether the increase that a bound stands for is more than one that never blocks."""
     floor = limits.latency_floor_ms / 1000 if rule is Rule.LATENCY else limits.cost_floor_usd
     return np.asarray(before * (bounds - 1) > floor + _ROUNDING)

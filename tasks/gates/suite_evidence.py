@@ -32,7 +32,7 @@ class TestedSuite(NamedTuple):
     alpha: float
 
     def failed_at(self, look: int) -> int | None:
-        """How many trials have failed by a look; `None` where some are missing."""
+        """Return how many trials have failed by a look; `None` where some are missing."""
         failed = 0
         for task in self.tasks:
             trials = outcomes_of(task)[: trials_at(look, task.k)]
@@ -42,11 +42,13 @@ class TestedSuite(NamedTuple):
         return failed
 
     def missing_at(self, look: int) -> dict[str, int]:
-        """How many trials of each task are missing at a look."""
+        """Return how many trials of each task are missing at a look."""
         return {task.name: max(trials_at(look, task.k) - len(outcomes_of(task)), 0) for task in self.tasks}
 
     def course(self) -> tuple[Finding, int, int]:
-        """The finding, its look, and how many trials had failed by then; where it is open, the look that is missing."""
+        """Return the finding, its look, and how many trials had failed by then; where it is open, the look that is
+        missing.
+        """
         before = 0
         for look in range(self.test.looks):
             failed = self.failed_at(look)
@@ -61,8 +63,8 @@ class TestedSuite(NamedTuple):
 def suite_confirmations(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
 ) -> tuple[SuiteConfirmation, ...]:
-    """What the trials have shown of every suite that its baseline guards, quarantined tasks and such left out. A suite
-    whose next look the run has no trials left for shows no fall.
+    """Return what the trials have shown of every suite that its baseline guards, quarantined tasks and such left out. A
+    suite whose next look the run has no trials left for shows no fall.
     """
     found = []
     left = confirming_left(policy, measurement)
@@ -89,7 +91,9 @@ def suite_confirmations(
 def wanted_of_suites(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
 ) -> tuple[Wanted, ...]:
-    """The confirming trials that the suites' next looks ask for, of those suites for which the run has enough left."""
+    """Return the confirming trials that the suites' next looks ask for, of those suites for which the run has enough
+    left.
+    """
     if Rule.SUITE_REGRESSION not in policy.blocks_on:
         return ()
     wanted: list[Wanted] = []
@@ -105,14 +109,14 @@ def wanted_of_suites(
 
 
 def suite_reasons(found: Sequence[SuiteConfirmation]) -> Iterator[Reason]:
-    """A reason for each suite that has fallen."""
+    """Yield a reason for each suite that has fallen."""
     for one in found:
         if one.finding is Finding.FALLEN:
             yield Reason(rule=Rule.SUITE_REGRESSION, blocking=True, suite=one.suite, message=f"fallen: {_counts(one)}")
 
 
 def missing_of_suites(found: Sequence[SuiteConfirmation]) -> Iterator[Reason]:
-    """A reason for each suite of which trials are missing."""
+    """Yield a reason for each suite of which trials are missing."""
     for one in found:
         if one.finding is Finding.UNFINISHED:
             message = f"confirming trials of the suite are missing: {_counts(one)}"
@@ -120,7 +124,7 @@ def missing_of_suites(found: Sequence[SuiteConfirmation]) -> Iterator[Reason]:
 
 
 def suite_notes(found: Sequence[SuiteConfirmation], tasks: Sequence[TaskMeasurement]) -> Iterator[str]:
-    """What a verdict says of suites that needed confirming trials and fit their baseline."""
+    """Yield what a verdict says of suites that needed confirming trials and fit their baseline."""
     for one in found:
         if one.finding is Finding.FITS and one.n > sum(task.k for task in tasks if task.suite is one.suite):
             yield f"{one.suite}: no large fall shown: {_counts(one)}"
@@ -134,7 +138,7 @@ def _counts(one: SuiteConfirmation) -> str:
 def tested_suites(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
 ) -> Iterator[TestedSuite]:
-    """The suites that their baseline guards, each with its test."""
+    """Yield the suites that their baseline guards, each with its test."""
     by_suite: dict[Suite, list[tuple[TaskMeasurement, Counts]]] = {}
     for task in measurement.tasks:
         counts = guarding_counts(baseline.of(task.name), baseline.young) if is_weighed(policy, task) else None

@@ -19,7 +19,7 @@ _TARGET_STYLES = {True: "bold green", False: "bold red"}
 
 
 def forecast_text(forecast: Forecast, *, width: int, color: bool) -> str:
-    """False failures, what is caught, what a verdict costs, why the gate is red, and what would help."""
+    """Return false failures, what is caught, what a verdict costs, why the gate is red, and what would help."""
     red = Text(figures.percent(forecast.red), _TARGET_STYLES[forecast.red <= forecast.target])
     failures = (
         ("FAIL", red, f"strict rule {figures.percent(forecast.strict_red)}"),
@@ -97,7 +97,7 @@ def _agent_falls_table(falls: Sequence[AgentFall], width: int) -> Table:
 
 
 def effort_text(effort: Effort) -> str:
-    """Trials, money and time of one verdict."""
+    """Return trials, money and time of one verdict."""
     confirming = f" + {figures.decimal(effort.confirming)} confirming" if effort.confirming else ""
     saved = f" - at most {figures.decimal(effort.saved)} saved early" if effort.saved else ""
     lines = (
@@ -109,7 +109,7 @@ def effort_text(effort: Effort) -> str:
 
 
 def _causes_table(rules: Sequence[Cause], causes: Sequence[Cause], width: int) -> Table:
-    """The rules that make the gate red, and the tasks that do so most often."""
+    """Return the rules that make the gate red, and the tasks that do so most often."""
     header = (
         *columns("by rule", no_wrap=True),
         *columns("share", justify="right", no_wrap=True),
@@ -176,7 +176,7 @@ def _named(tasks: Sequence[TaskForecast]) -> str:
 
 
 def burn_in_text(burn_in: BurnIn, *, width: int, color: bool) -> str:
-    """Measured and forecast side by side, why runs were red, and where the trials are."""
+    """Return measured and forecast side by side, why runs were red, and where the trials are."""
     done = burn_in.first + burn_in.judged
     runs = figures.count(done, "run") if done == burn_in.asked else f"{done} of {burn_in.asked} runs"
     first = f"the first {burn_in.first} made the baseline, " if burn_in.first else ""

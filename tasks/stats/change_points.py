@@ -52,13 +52,13 @@ class ChangePoint:
 
 
 def threshold(series: int, runs: int) -> float:
-    """The evidence that a change among so many series needs after each of so many runs."""
+    """Return the evidence that a change among so many series needs after each of so many runs."""
     tests = series * len(_lengths(runs)) * _SIDES
     return float(np.log(max(1, tests) * RUNS / FALSE_ALARMS))
 
 
 def change_points(families: Sequence[Family]) -> list[list[ChangePoint]]:
-    """The changes of each family's series in the order of series and runs. All families share the false alarms."""
+    """Return the changes of each family in the order of series and runs. All families share the false alarms."""
     series, runs = sum(family.series for family in families), max((family.runs for family in families), default=0)
     least = threshold(series, runs)
     # numpy lets go of the interpreter's lock in most of it.
@@ -95,7 +95,7 @@ def _of_family(family: Family, least: float) -> list[ChangePoint]:
 
 
 def _by_series(alarms: Alarms) -> Iterator[tuple[int, Alarms]]:
-    """Each series with its alarms, in their order."""
+    """Yield each series with its alarms, in their order."""
     order = np.argsort(alarms.series, kind="stable")
     series, firsts = np.unique(alarms.series[order], return_index=True)
     for one, which in zip(series.tolist(), np.split(order, firsts[1:]), strict=True):
@@ -129,7 +129,9 @@ def _around(splits: list[int], runs: int) -> list[tuple[int, int, int]]:
 
 
 def _refined(family: Family, series: int, splits: list[int], least: float) -> list[int]:
-    """The splits, each at its likeliest place between its neighbours, without those that have too little evidence."""
+    """Return the splits, each at its likeliest place between its neighbours, without those that have too little
+    evidence.
+    """
     while splits:
         for index in range(len(splits)):
             start, _, end = _around(splits, family.runs)[index]
@@ -156,7 +158,7 @@ def _change(family: Family, series: int, start: int, split: int, end: int, alarm
 
 
 def _with_ramps(family: Family, series: int, changes: list[ChangePoint]) -> list[ChangePoint]:
-    """The changes, where several in one direction are likelier one slow change than so many sudden ones."""
+    """Return the changes, where several in one direction are likelier one slow change than so many sudden ones."""
     groups: list[list[ChangePoint]] = []
     for change in changes:
         if groups and (groups[-1][-1].after > groups[-1][-1].before) == (change.after > change.before):
@@ -172,7 +174,7 @@ def _with_ramps(family: Family, series: int, changes: list[ChangePoint]) -> list
 
 
 def _slow(family: Family, series: int, group: list[ChangePoint], start: int, end: int) -> list[ChangePoint]:
-    """The one slow change that a group of sudden ones is; none where the sudden ones are likelier (BIC)."""
+    """Return the one slow change that a group of sudden ones is; none where the sudden ones are likelier (BIC)."""
     length = end - start
     stride = -(-length // _ONSETS)
     ramp = _likeliest(family, series, (start, end), np.arange(2, length - 2, stride))
@@ -200,7 +202,7 @@ def _slow(family: Family, series: int, group: list[ChangePoint], start: int, end
 
 
 def _likeliest(family: Family, series: int, bounds: tuple[int, int], onsets: npt.NDArray[np.int64]) -> _Ramp | None:
-    """The likeliest slow change between two runs that begins at one of these, counted from the first."""
+    """Return the likeliest slow change between two runs that begins at one of these, counted from the first."""
     length = bounds[1] - bounds[0]
     begins, lengths = (grid.ravel() for grid in np.meshgrid(onsets, _RAMPS, indexing="ij"))
     fits = begins + lengths <= length + 1

@@ -22,12 +22,12 @@ class Windows(NamedTuple):
 
     @classmethod
     def of(cls, before: int, after: int, runs: int) -> "Windows":
-        """Every split with windows of so many runs; at the beginning of the history the first is shorter."""
+        """Return every split with windows of so many runs; at the beginning of the history the first is shorter."""
         ends = np.arange(LEAST_BEFORE + after, runs + 1)
         return cls(np.maximum(ends - after - before, 0), ends - after, ends)
 
     def taken(self, which: Integers | slice) -> "Windows":
-        """Some of them."""
+        """Return some of them."""
         return Windows(*(place[which] for place in self))
 
 
@@ -41,7 +41,7 @@ class Alarms(NamedTuple):
     ends: Integers
 
     def taken(self, which: Integers) -> "Alarms":
-        """Some of them."""
+        """Return some of them."""
         places = Windows(self.starts, self.splits, self.ends).taken(which)
         return Alarms(self.series[which], self.evidence[which], *places)
 
@@ -51,38 +51,38 @@ class Family(Protocol):
 
     @property
     def series(self) -> int:
-        """How many series there are."""
+        """Return how many series there are."""
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """Return how many runs there are."""
 
     def alarms(self, lengths: Sequence[tuple[int, int]], least: float) -> Iterable[Alarms]:
-        """The splits of all series, with windows of these lengths before and after, that have more evidence than
+        """Return the splits of all series, with windows of these lengths before and after, that have more evidence than
         `least` (see `ChangePoint.evidence`).
         """
 
     def confirmed(self, series: int, start: int, split: int, end: int) -> float:
-        """The evidence of one split, with what the whole series says of its noise."""
+        """Return the evidence of one split, with what the whole series says of its noise."""
 
     def likelihoods(self, series: int, start: int, end: int) -> Floats:
-        """The logarithm of the likelihood of each split of a series between two runs, the ends excluded."""
+        """Return the logarithm of the likelihood of each split of a series between two runs, the ends excluded."""
 
     def level(self, series: int, start: int, end: int) -> float:
-        """What the series is between two runs."""
+        """Return what the series is between two runs."""
 
     def ramps(self, series: int, start: int, end: int, shapes: Floats) -> tuple[Floats, Floats, Floats]:
-        """The log-likelihood of each shape, a row of numbers from 0 (before) to 1 (after), and its two levels."""
+        """Return the log-likelihood of each shape (numbers from 0, before, to 1, after) and its two levels."""
 
 
 def cells_with(matrix: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
-    """The rows and columns of what is true: `np.nonzero`, which takes much longer where nearly nothing is."""
+    """Return the rows and columns of what is true: `np.nonzero`, which takes much longer where nearly nothing is."""
     rows, columns = np.divmod(np.flatnonzero(matrix), max(1, matrix.shape[1]))
     return rows, columns
 
 
 def two_levels(values: Floats, weights: Floats, shapes: Floats) -> tuple[Floats, Floats]:
-    """The levels before and after of each shape that fit the values best (weighted least squares)."""
+    """Return the levels before and after of each shape that fit the values best (weighted least squares)."""
     total, mass = weights.sum(), weights @ values
     once, twice, cross = shapes @ weights, shapes**2 @ weights, shapes @ (weights * values)
     determinant = np.maximum(total * twice - once**2, 1e-12)

@@ -21,9 +21,9 @@ def decide(
     scores: Sequence[float] = (),
     threshold: float = 0.8,
 ) -> TaskState:
-    """The state of a task by the rule of its metric. pass^k is the AND rule: all planned trials pass. pass@k is the OR
-    rule: one of them passes. The other two compare the scores of the measured trials with the threshold: their mean,
-    or the lower end of its interval.
+    """Return the state of a task by the rule of its metric. pass^k is the AND rule: all planned trials pass. pass@k is
+    the OR rule: one of them passes. The other two compare the scores of the measured trials with the threshold: their
+    mean, or the lower end of its interval.
 
     Trials that neither passed nor failed are missing; a task that they could still turn is undecided.
     """
@@ -53,7 +53,7 @@ def decide(
 
 
 def decide_by(task: EvalTask, trials: Iterable[Trial]) -> TaskState:
-    """The state of a task by its first k trials, as `decide`; trials that were not measured are missing."""
+    """Return the state of a task by its first k trials, as `decide`; trials that were not measured are missing."""
     measured = [trial for trial in trials if trial.status in MEASURED and trial.trial < task.k]
     passed = sum(trial.status is TrialStatus.PASSED for trial in measured)
     return decide(
@@ -67,7 +67,7 @@ def decide_by(task: EvalTask, trials: Iterable[Trial]) -> TaskState:
 
 
 def score_of(metric: Metric, scores: Sequence[float], k: int) -> float | None:
-    """The value of a task by its trials' scores: their mean, or the lower end of its interval for
+    """Return the value of a task by its trials' scores: their mean, or the lower end of its interval for
     `confidence_interval`. `None` with fewer than k scores, or too few for an interval.
     """
     if len(scores) < k:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from math import comb, exp, lgamma, sqrt
 from statistics import NormalDist, fmean, stdev
 
@@ -15,12 +14,12 @@ CONFIDENCE = 0.95
 
 
 def binomial(n: int, rate: float) -> list[float]:
-    """The chance of each number from 0 to n of successes in n independent trials of a rate."""
+    """Return the chance of each number from 0 to n of successes in n independent trials of a rate."""
     return [comb(n, hits) * rate**hits * (1 - rate) ** (n - hits) for hits in range(n + 1)]
 
 
 def chance_of_so_few(good: float, bad: float, n: int, passed: int) -> float:
-    """The chance of at most so many passes in n trials, when the pass rate is drawn from a Beta distribution."""
+    """Return the chance of at most so many passes in n trials, when the pass rate is drawn from a Beta distribution."""
     whole, ways = _log_beta(good, bad), lgamma(n + 1)
     return sum(
         exp(ways - lgamma(one + 1) - lgamma(n - one + 1) + _log_beta(good + one, bad + n - one) - whole)
@@ -33,14 +32,14 @@ def _log_beta(a: float, b: float) -> float:
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:
-    """The least value that at least `percent` % of the values do not exceed; `None` of no values."""
+    """Return the least value that at least `percent` % of the values do not exceed; `None` of no values."""
     if not values:
         return None
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 
 def pass_at_k(n: Integers, c: Integers, k: Integers) -> Floats:
-    """The chance that at least one of k trials passes, estimated from c passes in n trials.
+    """Return the chance that at least one of k trials passes, estimated from c passes in n trials.
 
     1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv:2107.03374). Arrays broadcast; NaN where n < k, because
     fewer than k trials say nothing of k trials. Raises `ValueError` unless 0 <= c <= n and k >= 1.
@@ -50,7 +49,7 @@ def pass_at_k(n: Integers, c: Integers, k: Integers) -> Floats:
 
 
 def pass_hat_k(n: Integers, c: Integers, k: Integers) -> Floats:
-    """The chance that all of k trials pass, estimated from c passes in n trials.
+    """Return the chance that all of k trials pass, estimated from c passes in n trials.
 
     C(c, k) / C(n, k) (Yao et al. 2024, arXiv:2406.12045). Arrays broadcast; NaN where n < k.
     Raises `ValueError` unless 0 <= c <= n and k >= 1.
@@ -67,7 +66,7 @@ def pass_hat_k(n: Integers, c: Integers, k: Integers) -> Floats:
 
 
 def wilson_interval(n: int, c: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The score interval of a pass rate from c passes in n trials (Wilson 1927); [0, 1] when n is 0.
+    """Return the score interval of a pass rate from c passes in n trials (Wilson 1927); [0, 1] when n is 0.
 
     Unlike the usual normal interval it has a width at 0/n and n/n. Raises `ValueError` unless 0 <= c <= n.
     """
@@ -77,7 +76,7 @@ def wilson_interval(n: int, c: int, confidence: float = CONFIDENCE) -> tuple[flo
 
 
 def suite_interval(value: float, tasks: int) -> tuple[float, float]:
-    """A 95 % interval of a suite's value: the mean over its tasks of pass@k or pass^k.
+    """Return a 95 % interval of a suite's value: the mean over its tasks of pass@k or pass^k.
 
     It is Wilson's interval with the tasks as its sample. That interval is made for values of 0 and 1, which tasks of
     exactly k trials have. Values in between vary less than these at the same mean, so the interval is then too wide
@@ -99,38 +98,28 @@ def _score_interval(rate: float, n: int, confidence: float) -> tuple[float, floa
 
 
 def weighted_mean(scores: Sequence[float], weights: Sequence[float]) -> float | None:
-    """The sum of score x weight over the sum of the weights; `None` when the weights sum to 0."""
+    """Return the sum of score x weight over the sum of the weights; `None` when the weights sum to 0."""
     total = math.fsum(weights)
     return math.fsum(score * weight for score, weight in zip(scores, weights, strict=True)) / total if total else None
 
 
 def mean_lower_bound(scores: Sequence[float]) -> float:
-    """The lower end of the 95 % interval of a mean, by Student's t: mean - t s / sqrt(n), not below 0.
+    """Return the lower end of the 95 % interval of a mean, by Student's t: mean - t s / sqrt(n), not below 0.
 
     The mean itself where all scores are the same. Raises `ValueError` for fewer than two scores.
     """
     if len(scores) < 2:
         raise ValueError("an interval needs at least two scores")
     # 0.975 on each side leaves 95 % between the two ends.
-    half = student_t(len(scores) - 1, 0.975) * stdev(scores) / math.sqrt(len(scores))
+    quantile = float(student_t_quantiles(np.array(len(scores) - 1.0), 0.975))
+    half = quantile * stdev(scores) / math.sqrt(len(scores))
     return max(0.0, fmean(scores) - half)
 
 
-@cache
-def student_t(degrees: int, probability: float) -> float:
-    """The quantile of Student's t for a number of degrees of freedom, from 1, and a probability from 0.5 to 0.975."""
-    low, high = 0.0, 13.0  # with one degree of freedom, the widest, the quantile of 0.975 is 12.7
-    # By halves: the standard library has no quantile of t.
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _student_t_share(middle, degrees) < probability else (low, middle)
-    return high
-
-
 def student_t_quantiles(degrees: Floats, probability: float) -> Floats:
-    """The quantiles of Student's t for any degrees of freedom from 3, and a probability above 0.5.
+    """Return the quantiles of Student's t for a probability above 0.5, and for 1, 2 or any degrees of freedom from 3.
 
-    Hill 1970, Communications of the ACM 13, algorithm 396: right to six digits.
+    Hill 1970, Communications of the ACM 13, algorithm 396: right to six digits. 1 and 2 degrees have closed forms.
     """
     n, both = np.maximum(degrees, 3.0), 2 * (1 - probability)
     a = 1 / (n - 0.5)
@@ -146,25 +135,15 @@ def student_t_quantiles(degrees: Floats, probability: float) -> Floats:
     near = np.expm1(a * near**2)
     tail = ((1 / (((n + 6) / (n * far) - 0.089 * d - 0.822) * (n + 2) * 3) + 0.5 / (n + 4)) * far - 1) * (n + 1)
     tail = tail / (n + 2) + 1 / far
-    quantiles: Floats = np.sqrt(n * np.where(far > 0.05 + a, near, tail))
-    return quantiles
-
-
-def _student_t_share(t: float, degrees: int) -> float:
-    """P(T <= t) for t >= 0, by the finite series of Abramowitz and Stegun 26.7.3 and 26.7.4."""
-    angle = math.atan(t / math.sqrt(degrees))
-    sine, square = math.sin(angle), math.cos(angle) ** 2
-    odd = degrees % 2
-    term, total = (math.cos(angle), 0.0) if odd else (1.0, 0.0)
-    for index in range(degrees // 2):
-        total += term
-        term *= square * (2 * index + 1 + odd) / (2 * index + 2 + odd)
-    both_sides = 2 / math.pi * (angle + sine * total) if odd else sine * total
-    return 0.5 + both_sides / 2
+    quantiles = np.sqrt(n * np.where(far > 0.05 + a, near, tail))
+    within = 1 - both
+    of_two, of_one = within * math.sqrt(2 / (1 - within**2)), math.tan(math.pi * within / 2)
+    return np.where(degrees == 1, of_one, np.where(degrees == 2, of_two, quantiles))
 
 
 def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
-    """The pass rate of each task from its passes and trials; for a task without trials that of all tasks together.
+    """Return the pass rate of each task from its passes and trials; for a task without trials that of all tasks
+    together.
 
     c/n of a task that has never failed is 1, which is too optimistic: a gate of such tasks would never be red. Half a
     failure more for each task (Jeffreys' mean) is too pessimistic: twenty tasks that never failed in sixty trials would
@@ -189,7 +168,8 @@ def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
 
 
 def likeness(counts: Sequence[tuple[int, int]]) -> float:
-    """How alike two trials of one task are (intraclass correlation): 0 where all tasks have one rate, at most 1/2.
+    """Return how alike two trials of one task are (intraclass correlation): 0 where all tasks have one rate, at most
+    1/2.
 
     The expected sum of n (c/n - C/N)^2 over m tasks is pq [(m - 1) + likeness (N - sum of n^2 / N - (m - 1))].
     """

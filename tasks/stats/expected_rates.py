@@ -33,12 +33,12 @@ class Counts(NamedTuple):
 
 
 def has_dropped(runs: Sequence[Counts]) -> bool:
-    """Whether the newest runs of a task, which come first, are worse than the others, by more than chance."""
+    """Return whether the newest runs of a task, which come first, are worse than the others, by more than chance."""
     return is_worse(_sum(runs[:RED_IN_A_ROW]), _sum(runs[RED_IN_A_ROW:]))
 
 
 def is_worse(newest: Counts, older: Counts) -> bool:
-    """Whether trials pass less often than older ones, by more than chance."""
+    """Return whether trials pass less often than older ones, by more than chance."""
     if not older.n or newest.passed * older.n >= older.passed * newest.n:
         return False
     good, bad = older.passed + 0.5, older.n - older.passed + 0.5
@@ -46,7 +46,7 @@ def is_worse(newest: Counts, older: Counts) -> bool:
 
 
 def newest_of(runs: Sequence[Counts]) -> Counts:
-    """The newest runs of a task together."""
+    """Return the newest runs of a task together."""
     return _sum(runs[:RED_IN_A_ROW])
 
 
@@ -58,7 +58,7 @@ class OtherTasks(NamedTuple):
     most: float  # At most this share of a task's own trials
 
     def with_own(self, own: Counts) -> Counts:
-        """The counts of a task, with as many trials more of the suite's rate as the others tell.
+        """Return the counts of a task, with as many trials more of the suite's rate as the others tell.
 
         Tasks with fewer than `ENOUGH` trials stay as they are.
         """
@@ -69,7 +69,7 @@ class OtherTasks(NamedTuple):
 
 
 def other_tasks(counts: Sequence[Counts]) -> OtherTasks:
-    """What the tasks of a suite say of each other.
+    """Return what the tasks of a suite say of each other.
 
     The less their rates differ beyond chance, the more they tell (empirical Bayes in the beta-binomial model, as
     `shrunk_rates`). Of that weight half counts, and never more than a task's own trials, so that a task that differs
@@ -96,7 +96,7 @@ class Drift(NamedTuple):
 
 
 def drift_of(tasks: Iterable[Mapping[str, Counts]]) -> Drift:
-    """The drift of some tasks, of each its counts by run.
+    """Return the drift of some tasks, of each its counts by run.
 
     A single run that is far from the others, as in an outage, tells nothing of how the others differ. Taken for drift
     it would hide every fall for as long as it is in the baseline.
@@ -117,7 +117,7 @@ def drift_of(tasks: Iterable[Mapping[str, Counts]]) -> Drift:
 
 
 def _distance(passed: Floats, n: Floats, run: int, drift: float) -> float:
-    """How many standard deviations a run is from the others, which differ by a drift."""
+    """Return how many standard deviations a run is from the others, which differ by a drift."""
     others_passed, others = passed.sum(axis=1) - passed[:, run], n.sum(axis=1) - n[:, run]
     rates, of_run = (others_passed + 0.5) / (others + 1), n[:, run]
     noise = float((of_run * rates * (1 - rates) * (1 + of_run / (others + 1))).sum())
@@ -133,14 +133,14 @@ class _Spread(NamedTuple):
 
     @property
     def taken(self) -> float:
-        """What the tests allow for."""
+        """Return what the tests allow for."""
         wide = self.deviation * _MARGIN
         return next((step for step in _DRIFTS if step >= wide), _DRIFTS[-1]) if self.beyond_chance else 0.0
 
 
 def _spread(passed: Floats, n: Floats) -> _Spread:
-    """The deviations of a run's tasks from their rates sum up to more than the noise of its trials where runs drift
-    (analysis of variance).
+    """Return the spread of runs (analysis of variance): where runs drift, the deviations of a run's tasks from their
+    rates sum up to more than the noise of its trials.
     """
     whole = n.sum(axis=1, keepdims=True)
     told = whole[:, 0] > 1

@@ -48,7 +48,7 @@ class Levels:
             yield from self._alarms(slice(first, first + at_once), lengths, least)
 
     def _alarms(self, rows: slice, lengths: Sequence[tuple[int, int]], least: float) -> Iterator[Alarms]:
-        """Those of some series. Few splits differ enough for the bound, which takes no variances."""
+        """Yield those of some series. Few splits differ enough for the bound, which takes no variances."""
         enough = [(before, after) for before, after in lengths if after >= _LEAST_AFTER]
         befores = {before: self._means_before(rows, before) for before in {before for before, _ in enough}}
         afters = {after: self._means_after(rows, after) for after in {after for _, after in enough}}
@@ -76,7 +76,7 @@ class Levels:
         return means
 
     def _bound(self, rows: slice, before: int, after: int, least: float) -> Floats:
-        """What the means of two windows of each series differ by where there is enough evidence, or less.
+        """Return what the means of two windows of each series differ by where there is enough evidence, or less.
 
         The tail of z is at most z^2 / 2 + log(max(z, 1) sqrt(2 pi)), and z at most Student's t (Wallace 1959); its
         variance is at least that of the floor, its windows at most so long.
@@ -158,8 +158,8 @@ def _medians(values: Floats, known: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _spreads_of_differences(values: Floats, known: npt.NDArray[np.bool_]) -> Floats:
-    """The standard deviation of a run in each row, from the differences of neighbours, which no change of level can
-    raise; 1 where there are none.
+    """Return the standard deviation of a run in each row, from the differences of neighbours, which no change of level
+    can raise; 1 where there are none.
     """
     whole, several = known.all(axis=1), known.sum(axis=1) > 1
     medians = np.zeros(len(values))

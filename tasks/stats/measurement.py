@@ -25,7 +25,7 @@ _ESTIMATED: Final = {Metric.PASS_AT_K: "pass_at_k", Metric.PASS_HAT_K: "pass_hat
 
 
 def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measurement:
-    """The numbers of every planned task and suite. A planned trial that is not there is missing, like an error."""
+    """Return the numbers of every planned task and suite. A planned trial without a result counts as missing."""
     by_task: dict[str, list[Trial]] = defaultdict(list)
     for trial in trials:
         by_task[trial.task_id].append(trial)
@@ -45,7 +45,9 @@ def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measur
 
 
 def measure_tasks(tasks: Sequence[EvalTask], groups: Sequence[Sequence[Trial]]) -> list[TaskMeasurement]:
-    """The numbers of tasks from the trials of each, in their order. Trials beyond the first k are confirming trials."""
+    """Return the numbers of tasks from the trials of each, in their order. Trials beyond the first k are confirming
+    trials.
+    """
     planned = [[trial for trial in group if trial.trial < task.k] for task, group in zip(tasks, groups, strict=True)]
     n = np.array([sum(trial.status in MEASURED for trial in group) for group in planned], dtype=np.int64)
     c = np.array([sum(trial.status is TrialStatus.PASSED for trial in group) for group in planned], dtype=np.int64)
@@ -121,7 +123,7 @@ def _task(
 def _known_estimates(
     task: EvalTask, trials: Sequence[Trial], state: TaskState, estimates: dict[str, float]
 ) -> dict[str, float | None]:
-    """pass@k and pass^k from estimates that are NaN where fewer than k trials were measured."""
+    """Return pass@k and pass^k from estimates that are NaN where fewer than k trials were measured."""
     known = {name: None if isnan(value) else value for name, value in estimates.items()}
     # Trials that were not run because the task was decided without them cannot change the estimate of its own metric:
     # the OR rule has a pass among its k trials, the AND rule a failure. The other estimate stays unknown.
@@ -166,7 +168,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _total(values: Iterable[float | None]) -> float | None:
-    """The sum of the known values; `None`, which is not 0, where none is known."""
+    """Return the sum of the known values; `None`, which is not 0, where none is known."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 

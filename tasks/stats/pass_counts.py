@@ -26,18 +26,18 @@ class _Sides(NamedTuple):
 
     @property
     def is_open(self) -> npt.NDArray[np.bool_]:
-        """Which tasks could have come out otherwise: not those that always passed or always failed, or have but one
-        window.
+        """Return which tasks could have come out otherwise: not those that always passed or always failed, or have but
+        one window.
         """
         return (self.x > 0) & (self.x < self.n_before + self.n_after) & (self.n_before > 0) & (self.n_after > 0)
 
     def taken(self, places: Integers, tasks: Integers) -> "_Sides":
-        """A place and a task for each entry."""
+        """Return a place and a task for each entry."""
         return _Sides(*(values[places, tasks] for values in self))
 
     @property
     def evidence(self) -> Floats:
-        """How far the windows of each task are from alike."""
+        """Return how far the windows of each task are from alike."""
         x_after, expected_after = self.x - self.x_before, self.n_after * self.share
         before = _divergence(self.n_before, self.x_before, self.expected_before)
         larger = np.maximum(before, _divergence(self.n_after, x_after, expected_after))
@@ -45,7 +45,7 @@ class _Sides(NamedTuple):
 
     @property
     def evidence_of_sum(self) -> Floats:
-        """How far the windows of all tasks together are from alike, at each place."""
+        """Return how far the windows of all tasks together are from alike, at each place."""
         x_after, expected_after = self.x - self.x_before, self.n_after * self.share
         parts = (self.n_before, self.x_before, self.expected_before, self.n_after, x_after, expected_after)
         sums = [np.where(self.is_open, part, 0.0).sum(axis=1) for part in parts]
@@ -82,8 +82,8 @@ class PassCounts:
                 yield from self._alarms(places.taken(slice(first, first + at_once)), least)
 
     def _alarms(self, places: Windows, least: float) -> Iterator[Alarms]:
-        """Those of some places. Nearly none differ enough for the bound, which takes no logarithms: n KL(p, q) is at
-        most n (p - q)^2 / (q (1 - q)), and for tasks together n q (1 - q) is at least the sum of theirs (Jensen).
+        """Yield those of some places. Nearly none differ enough for the bound, which takes no logarithms: n KL(p, q) is
+        at most n (p - q)^2 / (q (1 - q)), and for tasks together n q (1 - q) is at least the sum of theirs (Jensen).
         """
         sides = self._sides(places)
         difference = sides.x_before - sides.expected_before
@@ -111,7 +111,7 @@ class PassCounts:
         return float(self._sides(place, self._members(series)).evidence_of_sum[0])
 
     def _members(self, series: int) -> Integers | slice:
-        """The tasks of a series."""
+        """Return the tasks of a series."""
         return slice(series, series + 1) if series < self._tasks else self._groups[series - self._tasks]
 
     def likelihoods(self, series: int, start: int, end: int) -> Floats:
@@ -121,7 +121,9 @@ class PassCounts:
         return np.asarray(both.sum(axis=0))
 
     def _within(self, series: int, start: int, end: int) -> tuple[Floats, Floats]:
-        """The passed and the measured trials of each task of a series from a run on: before it, and after each run."""
+        """Return the passed and the measured trials of each task of a series from a run on: before it, and after each
+        run.
+        """
         tasks = self._members(series)
         of_tasks = (values[start : end + 1, tasks].T for values in (self._passed, self._n))
         passed, n = (np.ascontiguousarray(values) - values[:, :1] for values in of_tasks)
@@ -132,7 +134,7 @@ class PassCounts:
         return float(passed.sum() / max(1.0, n.sum()))
 
     def _between(self, series: int, start: int, end: int) -> tuple[Floats, Floats]:
-        """The passed and the measured trials of each run of a series."""
+        """Return the passed and the measured trials of each run of a series."""
         passed, n = (np.diff(values, axis=1).sum(axis=0) for values in self._within(series, start, end))
         return passed, n
 
@@ -145,12 +147,12 @@ class PassCounts:
 
 
 def _above(least: float, series: Integers, evidence: Floats, places: Windows) -> Alarms:
-    """Those that have more evidence."""
+    """Return those that have more evidence."""
     return Alarms(series, evidence, *places).taken(np.flatnonzero(evidence > least))
 
 
 def _sums(counts: Floats) -> Floats:
-    """A row for each run: the counts of the runs before it. The tasks of a run lie together in memory."""
+    """Return a row for each run: the counts of the runs before it. The tasks of a run lie together in memory."""
     sums = np.zeros((counts.shape[1] + 1, len(counts)))
     np.cumsum(counts.T, axis=0, out=sums[1:])
     return sums
@@ -162,13 +164,13 @@ def _may_exceed(least: float, difference: Floats, spread: Floats) -> npt.NDArray
 
 
 def _between(sums: Floats, begins: Integers, ends: Integers) -> Floats:
-    """A row for each pair of runs: what lies between them."""
+    """Return a row for each pair of runs: what lies between them."""
     result: Floats = sums[_as_slice(ends)] - sums[_as_slice(begins)]
     return result
 
 
 def _as_slice(rows: Integers) -> Integers | slice:
-    """Rows that lie together as a slice, which copies nothing."""
+    """Return rows that lie together as a slice, which copies nothing."""
     if len(rows) and bool((np.diff(rows) == 1).all()):
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
@@ -185,7 +187,7 @@ def _divergence(n: Floats, got: Floats, expected: Floats) -> Floats:
 
 
 def _likelihood(passed: Floats, n: Floats) -> Floats:
-    """The logarithm of the likelihood of passes at their own rate."""
+    """Return the logarithm of the likelihood of passes at their own rate."""
     with np.errstate(divide="ignore", invalid="ignore"):
         hits = np.where(passed > 0, passed * np.log(passed / n), 0.0)
         misses = np.where(n > passed, (n - passed) * np.log1p(-passed / n), 0.0)

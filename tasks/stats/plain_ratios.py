@@ -23,7 +23,7 @@ Statistic = Callable[[Floats], Floats]
 
 
 def total(figures: Floats) -> Floats:
-    """The sum over the tasks of a trial's mean."""
+    """Return the sum over the tasks of a trial's mean."""
     known = ~np.isnan(figures)
     sums = np.where(known, figures, 0.0).sum(-1)
     found: Floats = (sums / np.maximum(known.sum(-1), 1)).sum(-1)
@@ -31,7 +31,7 @@ def total(figures: Floats) -> Floats:
 
 
 def p95(figures: Floats) -> Floats:
-    """The 95th percentile of all trials, by the nearest rank."""
+    """Return the 95th percentile of all trials, by the nearest rank."""
     flat = figures.reshape(len(figures), -1)
     size = int((~np.isnan(flat[0])).sum())
     # What is missing counts as the greatest, and every run misses the same trials.

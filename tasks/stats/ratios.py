@@ -43,14 +43,14 @@ class Figures(NamedTuple):
 
     @property
     def comparable(self) -> bool:
-        """Whether there are enough tasks, and enough runs that share them, to judge anything."""
+        """Return whether there are enough tasks, and enough runs that share them, to judge anything."""
         known = ~np.isnan(self.before[0]).all(-1)
         shared = known[known.sum(1) > 1].any(0).sum() if len(known) else 0
         return len(self.tasks) >= LEAST_PAIRS and bool(shared >= LEAST_RUNS)
 
 
 def paired_figures(current: Mapping[str, Sequence[float]], baseline: FiguresOfTasks) -> Figures:
-    """The tasks with positive figures (seconds, dollars) on both sides; other figures are left out.
+    """Return the tasks with positive figures (seconds, dollars) on both sides; other figures are left out.
 
     Runs are in the order of their names, which are run ids and so sort by time.
     """
@@ -94,7 +94,7 @@ class Noise(NamedTuple):
 
 
 def noise_of(figures: FiguresOfTasks) -> Noise:
-    """The noise of the positive figures, by analysis of variance; other figures are left out."""
+    """Return the noise of the positive figures, by analysis of variance; other figures are left out."""
     tasks = [task for task, runs in figures.items() if _any(runs.values())]
     runs = sorted({run for task in tasks for run, values in figures[task].items() if _any([values])})
     if not tasks:
@@ -117,7 +117,8 @@ class Ratios(NamedTuple):
 
 
 def paired_ratios(figures: Figures, cells: Cells, effects: RunEffects) -> Ratios:
-    """The geometric mean over the tasks, of each gate. A task's ratio is that of the geometric means of its trials.
+    """Return the geometric mean over the tasks, of each gate. A task's ratio is that of the geometric means of its
+    trials.
 
     The bound is Student's: the mean of the ratios' logarithms minus t times its standard error. The standard error has
     two parts: how the tasks' ratios differ, and how whole runs differ, because this run is one more of them. t has the
@@ -199,7 +200,7 @@ class Pair(NamedTuple):
 def simulated_bounds(
     pairs: Sequence[Pair], gates: int, seed: int, *, drift: float = 0.0, runs: int = LEAST_RUNS
 ) -> Floats | None:
-    """The lower bounds of the paired ratio (`paired_ratios`) in a number of gates whose agent has not changed.
+    """Return the lower bounds of the paired ratio (`paired_ratios`) in a number of gates whose agent has not changed.
 
     Figures vary lognormally, by the spread of their task and by the drift of the whole run. Each gate gets a new
     baseline of `runs` runs, and with it the drift as that gate would measure it. `None` with fewer than eight pairs or

@@ -104,7 +104,7 @@ class RegressionTest:
     fallen_from: tuple[int, ...]  # Likewise: with this many failures or more the task has fallen
 
     def conclude(self, n: int, failed: int) -> Finding:
-        """The finding from `failed` failures in n trials. Raises `ValueError` for fewer than k trials."""
+        """Return the finding from `failed` failures in n trials. Raises `ValueError` for fewer than k trials."""
         if not 0 <= failed <= n or n < self.k:
             raise ValueError("needs k <= n and 0 <= failed <= n")
         look = min(n, self.most) - self.k
@@ -115,9 +115,9 @@ class RegressionTest:
         return Finding.UNFINISHED if failed < self.open_below[look] else Finding.UNDECIDED
 
     def follow(self, passed: Sequence[bool]) -> Course:
-        """Where the test ended, or how far it is, on trials in their order, each of which passed or not. Trials after
-        its end do not count, so that several may run at once and the test stays the same. Raises `ValueError` for fewer
-        than k.
+        """Return where the test ended, or how far it is, on trials in their order, each of which passed or not. Trials
+        after its end do not count, so that several may run at once and the test stays the same. Raises `ValueError` for
+        fewer than k.
         """
         failures = 0 if len(passed) < self.k else self.k - sum(passed[: self.k])
         for n in range(self.k, len(passed) + 1):
@@ -128,7 +128,7 @@ class RegressionTest:
         raise ValueError(f"needs {self.k} trials")
 
     def next_trials(self, n: int, failed: int) -> int:
-        """How many more trials to run at once; 0 when the test has ended.
+        """Return how many more trials to run at once; 0 when the test has ended.
 
         It is the number that ends the test if all of them pass, so that an unchanged task hardly ever wastes one. Where
         most trials have failed so far, it is the number that ends the test if all of them fail. An unsteady task may
@@ -140,7 +140,7 @@ class RegressionTest:
 
     @cached_property
     def findings(self) -> _Findings:
-        """Where the test ends, and how: a row per number of trials from k on, a column per number of failures."""
+        """Return where the test ends, and how: a row per number of trials from k on, a column per failures."""
         failed = np.arange(self.most + 1)
         fits, going_on, fallen = (
             np.array(bounds)[:, None] for bounds in (self.fits_below, self.open_below, self.fallen_from)
@@ -160,7 +160,7 @@ class RegressionTest:
         return np.where(2 * failed > trials, bounded, if_passing)
 
     def operation(self, pass_rate: float) -> Operation:
-        """Exactly what the test does with a task of this pass rate."""
+        """Return exactly what the test does with a task of this pass rate."""
         failing, failed = 1 - pass_rate, np.arange(self.most + 1)
         # The chances of the failures so far, by the number of trials at which their round ends.
         rounds = np.zeros((self.most + 1, self.most + 1))
@@ -194,16 +194,16 @@ class Before(NamedTuple):
 
     @property
     def fallen_rate(self) -> float:
-        """The highest pass rate that counts as fallen."""
+        """Return the highest pass rate that counts as fallen."""
         rate = self.passed / self.n
         return rate * (FALL if self.is_thin else fall_of(rate))
 
     def chance_of_so_few(self, outcomes: Sequence[bool]) -> float:
-        """The chance that of so many trials of an unchanged task so few pass."""
+        """Return the chance that of so many trials of an unchanged task so few pass."""
         return chance_of_so_few(*self.unchanged(), len(outcomes), sum(outcomes))
 
     def unchanged(self) -> tuple[float, float]:
-        """The two parameters of the Beta distribution of the pass rate of a task that has not changed."""
+        """Return the two parameters of the Beta distribution of the pass rate of a task that has not changed."""
         if self.is_thin:
             return self.passed, self.n - self.passed + 1
         good, bad = self.passed + 0.5, self.n - self.passed + 0.5
@@ -215,7 +215,7 @@ class Before(NamedTuple):
 
 
 def fall_of(rate: float) -> float:
-    """The share of its pass rate that a task may keep to count as fallen."""
+    """Return the share of its pass rate that a task may keep to count as fallen."""
     return FALL if rate >= STEADY else DEEP_FALL
 
 
@@ -223,7 +223,7 @@ def fall_of(rate: float) -> float:
 def regression_test(
     passed: float, n: float, *, k: int, red_from: int, most: int, alpha: float, drift: float = 0.0
 ) -> RegressionTest:
-    """The test of a task against `passed` of `n` trials at the baseline, of runs with this drift.
+    """Return the test of a task against `passed` of `n` trials at the baseline, of runs with this drift.
 
     `red_from` is the number of failures among the first k trials from which the task is red: 1 under the AND rule, k
     under the OR rule. `most` is the number of trials at which the test ends, the first k included; fewer than k are
@@ -237,7 +237,7 @@ def regression_test(
 def tests_of_tasks(
     baselines: tuple[Before, ...], *, k: int, red_from: int, most: int, alpha: float
 ) -> Mapping[Before, RegressionTest]:
-    """The test of each task of a run, made together; the arguments are those of `regression_test`."""
+    """Return the test of each task of a run, made together; the arguments are those of `regression_test`."""
     made = regression_tests(baselines, [alpha] * len(baselines), k=k, red_from=red_from, most=most)
     return dict(zip(baselines, made, strict=True))
 
@@ -245,8 +245,8 @@ def tests_of_tasks(
 def regression_tests(
     baselines: Sequence[Before], alphas: Sequence[float], *, k: int, red_from: int, most: int
 ) -> list[RegressionTest]:
-    """The tests of many tasks, each with its own baseline and alpha, in a fraction of the time that they take one by
-    one. Raises `ValueError` as `regression_test`.
+    """Return the tests of many tasks, each with its own baseline and alpha, in a fraction of the time that they take
+    one by one. Raises `ValueError` as `regression_test`.
     """
     if not all(0 < before.passed <= before.n for before in baselines):
         raise ValueError("needs 0 < passed <= n: a baseline that never passed cannot be fallen below")
@@ -302,7 +302,7 @@ class _Problem:
         )
 
     def solved(self, red_from: int, cheapest: float, dearest: float) -> list[Region]:
-        """The rules with the smallest prices, of a miss from the cheapest to the dearest, that keep both risks."""
+        """Return the rules with the smallest prices, of a miss from `cheapest` to `dearest`, that keep both risks."""
         k, count = self.k, len(self.fallen_rates)
         red = np.array(
             [

@@ -58,7 +58,7 @@ def cells_of(before: Floats) -> Cells:
 
 
 def run_effects(cells: Cells) -> RunEffects:
-    """How whole runs differ, by analysis of variance.
+    """Return how whole runs differ, by analysis of variance.
 
     A run's mean deviation from the centres of its tasks has a square with two parts: the effects, of this run and of
     the other runs in those centres, and the trials' own noise in both, which is subtracted. The product of the
@@ -81,7 +81,7 @@ def run_effects(cells: Cells) -> RunEffects:
 
 
 def effects_of_shifts(shifts: Floats, by_chance: float, usual: float) -> RunEffects:
-    """The same of runs that all have the same tasks, by gate and run: how much faster or slower each was.
+    """Return the same of runs that all have the same tasks, by gate and run: how much faster or slower each was.
 
     `by_chance` is the variance that the trials' noise leaves in each, `usual` that of a trial.
     """
@@ -123,7 +123,7 @@ def usual_variance(variances: Floats) -> Floats:
 
 
 def _persistence(deviations: Floats, squares: Floats, weights: "_Weights") -> Floats:
-    """The correlation that successive runs show and one standard error more: few runs cannot rule it out.
+    """Return the correlation that successive runs show and one standard error more: few runs cannot rule it out.
 
     The centring of the deviations makes a correlation look smaller than it is; `weights` tell what each would look
     like. The trials' own noise makes it look smaller too, but then the effects matter as little.
@@ -179,7 +179,7 @@ class _Weights(NamedTuple):
 
 
 def _by_distance(products: Floats) -> Floats:
-    """The sums along the diagonals: of the pairs of runs at each distance, in both orders."""
+    """Return the sums along the diagonals: of the pairs of runs at each distance, in both orders."""
     size = len(products)
     return np.array(
         [products.trace()] + [products.trace(offset) + products.trace(-offset) for offset in range(1, size)]

@@ -41,7 +41,7 @@ class Chances(NamedTuple):
 
 
 def at_baseline(good: float, bad: float, most: int) -> Floats:
-    """The chance of one sequence of trials, by its length and failures, when the pass rate is drawn from a Beta."""
+    """Return the chance of one sequence of trials, by length and failures, when the pass rate is drawn from a Beta."""
     # By logarithms: the gamma functions themselves overflow from about 170 trials on.
     of_good, of_bad, of_both = (
         np.array([lgamma(one + more) for more in range(most + 1)]) for one in (good, bad, good + bad)
@@ -54,7 +54,7 @@ def at_baseline(good: float, bad: float, most: int) -> Floats:
 
 
 def at_rate(pass_rate: float, most: int) -> Floats:
-    """The chance of one sequence of trials, by its length and failures, at a known pass rate."""
+    """Return the chance of one sequence of trials, by its length and failures, at a known pass rate."""
     lengths, failed = np.arange(most + 1)[:, None], np.arange(most + 1)[None, :]
     passed = np.maximum(lengths - failed, 0)
     chances: Floats = np.where(failed <= lengths, pass_rate**passed * (1 - pass_rate) ** failed, 0.0)
@@ -62,7 +62,7 @@ def at_rate(pass_rate: float, most: int) -> Floats:
 
 
 def solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: Floats, miss: Floats) -> list[Region]:
-    """The cheapest rule of each test at each of its prices: where it ends, per number of trials.
+    """Return the cheapest rule of each test at each of its prices: where it ends, per number of trials.
 
     Costs are those of single sequences of trials, so that the cost of one is the sum of its two continuations.
     """
@@ -90,7 +90,7 @@ def solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: Fl
 
 
 def without_hope(regions: list[Region], unchanged: Floats, fallen: Floats, k: int) -> list[Region]:
-    """The regions, undecided at once where going on has hardly a chance to end in either answer."""
+    """Return the regions, undecided at once where going on has hardly a chance to end in either answer."""
     pruned = [regions[-1]]
     most = k + len(regions) - 1
     cleared = np.where(regions[-1].fits, unchanged[:, None, most, : most + 1], 0.0)
@@ -110,7 +110,9 @@ def without_hope(regions: list[Region], unchanged: Floats, fallen: Floats, k: in
 
 
 def without_proof(regions: list[Region], unchanged: Floats, fallen: Floats, k: int) -> list[Region]:
-    """The regions, cleared where going on has hardly a chance to show a fall: what is not shown fits the baseline."""
+    """Return the regions, cleared where going on has hardly a chance to show a fall: what is not shown fits the
+    baseline.
+    """
     del unchanged  # as `without_hope`, which asks for both
     last = regions[-1]
     pruned, most = [last._replace(fits=~last.fallen)], k + len(regions) - 1
@@ -154,7 +156,7 @@ def operate(regions: list[Region], chances: Floats, k: int) -> Chances:
 def smallest(
     holds: Callable[[Floats], Booleans], low: float, high: float, tests: int, *, sections: int, rounds: int
 ) -> Floats:
-    """About the smallest value between `low` and `high` from which on `holds` is true; `high` where it never is.
+    """Return about the smallest value between `low` and `high` from which on `holds` is true; `high` where it never is.
 
     For many tests at once: `holds` has tests along the first axis and values along the second.
     """
@@ -170,6 +172,6 @@ def smallest(
 
 
 def _held_above(held: Booleans) -> Booleans:
-    """Where it holds for a position and for all later ones."""
+    """Return where it holds for a position and for all later ones."""
     above: Booleans = np.logical_and.accumulate(held[..., ::-1], axis=-1)[..., ::-1]
     return above

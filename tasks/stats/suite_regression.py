@@ -65,19 +65,19 @@ class SuiteRegressionTest:
     fallen_from: tuple[int, ...]
 
     def conclude(self, look: int, failed: int) -> Finding:
-        """The finding at a look, counted from 0."""
+        """Return the finding at a look, counted from 0."""
         if failed >= self.fallen_from[look]:
             return Finding.FALLEN
         return Finding.FITS if failed < self.fits_below[look] else Finding.UNFINISHED
 
 
 def trials_at(look: int, k: int) -> int:
-    """How many trials of a task there are at a look, of k planned ones."""
+    """Return how many trials of a task there are at a look, of k planned ones."""
     return k + look * -(-k // _STEP)
 
 
 def suite_regression_test(members: Sequence[Member], *, alpha: float, drift: float, room: Room) -> SuiteRegressionTest:
-    """The test of a suite of these tasks; `drift` is the standard deviation of the pass rate between whole runs."""
+    """Return the test of a suite of these tasks; `drift` is the standard deviation of pass rates between whole runs."""
     # The order of the tasks does not matter: so suites of like tasks have the same test.
     return _test(tuple(sorted(members)), alpha, drift, room)
 
@@ -135,23 +135,23 @@ class _Numbers(NamedTuple):
         return cls(weights, planned, layer, tuple(anyhow))
 
     def unchanged(self, numbers: Floats) -> Floats:
-        """The distribution of an unchanged suite, over all nodes."""
+        """Return the distribution of an unchanged suite, over all nodes."""
         found: Floats = self.weights @ numbers[:-1]
         return found
 
     def fallen(self, numbers: Floats) -> Floats:
-        """The distribution of a suite that has fallen."""
+        """Return the distribution of a suite that has fallen."""
         found: Floats = numbers[-1]
         return found
 
     def between(self, failed: int, look: int) -> int:
-        """The number of failures, within what `GO_ON_LEAST` and `GO_ON_MOST` of the unchanged suites allow."""
+        """Return the number of failures, within what `GO_ON_LEAST` and `GO_ON_MOST` of the unchanged suites allow."""
         anyhow = self.anyhow[look]
         return min(max(failed, int(np.argmax(anyhow <= GO_ON_MOST[look]))), int(np.argmax(anyhow <= GO_ON_LEAST[look])))
 
 
 def expected_failures(members: Sequence[Member], trials: Sequence[int]) -> float:
-    """How many of so many trials of each task are expected to fail if nothing has changed."""
+    """Return how many of so many trials of each task are expected to fail if nothing has changed."""
     return float(np.dot(1 - np.array(_rates(members)), trials))
 
 
@@ -160,8 +160,8 @@ def _rates(members: Sequence[Member]) -> list[float]:
 
 
 def _failure_rates(members: Sequence[Member], drift: float) -> tuple[Floats, Floats]:
-    """The failure rates of the tasks, by the nodes of their mean's distribution and of a suite that has fallen by
-    `FALL`, and the nodes' weights.
+    """Return the failure rates of the tasks, by the nodes of their mean's distribution and of a suite that has fallen
+    by `FALL`, and the nodes' weights.
     """
     failing = np.clip(1 - np.array(_rates(members)), _NEAREST, 1 - _NEAREST)
     shares = np.array([one.k for one in members], dtype=float)
@@ -183,8 +183,8 @@ def _failure_rates(members: Sequence[Member], drift: float) -> tuple[Floats, Flo
 
 
 def _spectra(members: Sequence[Member], failing: Floats, looks: int) -> tuple[Complexes, Complexes]:
-    """The characteristic functions of the number of failed trials, by node: of the planned trials, and of those that
-    each further look adds.
+    """Return the characteristic functions of the number of failed trials, by node: of the planned trials, and of those
+    that each further look adds.
     """
     most = sum(trials_at(looks - 1, one.k) for one in members)
     size = _transform_size(most + 1)
@@ -204,7 +204,7 @@ def _spectra(members: Sequence[Member], failing: Floats, looks: int) -> tuple[Co
 
 
 def _without_the_least(spectrum: Complexes) -> Complexes:
-    """What does not matter is 0: products of very small numbers take a hundred times longer."""
+    """Return what does not matter is 0: products of very small numbers take a hundred times longer."""
     return np.where(np.abs(spectrum) < _NOTHING, 0.0, spectrum)
 
 
@@ -215,18 +215,18 @@ def _power(base: Complexes, exponent: int) -> Complexes:
 
 
 def _chances(spectrum: Complexes, size: int) -> Floats:
-    """The distribution of a number below `size`, from its characteristic function."""
+    """Return the distribution of a number below `size`, from its characteristic function."""
     chances: Floats = np.clip(np.fft.irfft(spectrum)[..., :size], 0.0, 1.0)
     return chances
 
 
 def _transform_size(size: int) -> int:
-    """The next power of two: transforms of such sizes are fast."""
+    """Return the next power of two: transforms of such sizes are fast."""
     return max(2, 1 << (size - 1).bit_length())
 
 
 def _sums(one: Floats, other: Floats) -> Floats:
-    """The distribution of the sum, by node."""
+    """Return the distribution of the sum, by node."""
     size = one.shape[1] + other.shape[1] - 1
     transform = _transform_size(size)
     both = np.fft.rfft(one, transform, axis=1) * np.fft.rfft(other, transform, axis=1)
@@ -234,7 +234,7 @@ def _sums(one: Floats, other: Floats) -> Floats:
 
 
 def _tail(chances: Floats) -> Floats:
-    """The chance of so many failures or more; 0 behind the last number."""
+    """Return the chance of so many failures or more; 0 behind the last number."""
     total: Floats = np.append(np.cumsum(chances[::-1])[::-1], 0.0)
     # What is left of the rounding of the transforms is no chance.
     total[total < 1e-12] = 0.0
