@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.agents.starts import Starts
 from passgate.tasks.execution.batches import batches_of
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.run_state import RunState
@@ -82,9 +81,7 @@ async def gated(tasks: tuple[EvalTask, ...]) -> None:
             worker = Worker(
                 tasks={task.task_id: task for task in tasks},
                 resources=dict.fromkeys(Suite, bench),
-                journal=journal,
-                run_state=RunState(),
-                starts=Starts(),
+                run_state=RunState(journal=journal),
             )
             scheduler = Scheduler(AT_ONCE)
             await asyncio.gather(*(worker.run(batch, scheduler) for batch in batches_of(tasks)))

@@ -15,9 +15,9 @@ from prefect.settings import get_current_settings
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
 
 from passgate.flows.concurrency_limit import shared_limit
-from passgate.tasks.execution.distributed.batch import run_batch
+from passgate.tasks.execution.remote_batch import run_batch
 from passgate.tasks.grade import grade
-from passgate.tasks.model.run import Batch
+from passgate.tasks.model.run import RemoteBatch
 
 
 class _SettingsOfProcess(SettingsContext):
@@ -31,20 +31,18 @@ class _SettingsOfProcess(SettingsContext):
         return {}
 
 
-def process_task_runner(workers: int) -> ProcessPoolTaskRunner:
-    """A task runner with processes of this machine, for `submitted`. Each of them takes over the settings of now."""
+def process_task_runner() -> ProcessPoolTaskRunner:
+    """Return a task runner with one process of this machine, which takes over the settings of now."""
     variables = get_current_settings().to_environment_variables(exclude_unset=True)
-    return ProcessPoolTaskRunner(max_workers=workers, initializer=_take_over, initargs=(variables,))
+    return ProcessPoolTaskRunner(max_workers=1, initializer=_take_over, initargs=(variables,))
 
 
-def submitted(runner: "TaskRunner[Any]", store: str, batch: Batch) -> Any:
-    """Submit a batch of the run at a location to a task runner, inside of a flow run.
-
-    The result is the JSON of its outcome: Prefect looks into the models that it is given, for futures.
+def submit(runner: "TaskRunner[Any]", batch: RemoteBatch) -> Any:
+    """Submit a batch to a task runner, inside of a flow run. Return the future of its result, as JSON: Prefect looks
+    into the models that it is given, for futures.
     """
     parameters = {
         "name": batch.name,
-        "store": store,
         "batch": batch.model_dump_json(),
         "folder": str(Path.cwd()),
         "settings": _settings() if isinstance(runner, ProcessPoolTaskRunner) else None,
@@ -60,14 +58,14 @@ def submitted(runner: "TaskRunner[Any]", store: str, batch: Batch) -> Any:
 
 
 @task(name="batch", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
-def batch_of_trials(name: str, store: str, batch: str, folder: str, settings: Sequence[str] | None) -> str:
+def batch_of_trials(name: str, batch: str, folder: str, settings: Sequence[str] | None) -> str:
     """Run a batch, in the folder that the run was started in where this machine has it.
 
     `settings` are the variables of Prefect in the environment of the run, where the task runner has added others: those
     are none of the agents' business.
     """
     _as_worker(folder, settings)
-    return run_batch(store, Batch.model_validate_json(batch), grade, shared_limit).model_dump_json()
+    return run_batch(RemoteBatch.model_validate_json(batch), grade, shared_limit).model_dump_json()
 
 
 def _settings_for(runner: "TaskRunner[Any]") -> AbstractContextManager[object]:

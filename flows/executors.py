@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import BrokenExecutor, Future, InvalidStateError
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
@@ -19,17 +19,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from passgate.flows.concurrency_limit import refuse_missing_limit, shared_limit
 from passgate.tasks.errors import PassgateError, UsageError, WorkerLostError
 from passgate.tasks.execution.coordinator import Executor
-from passgate.tasks.execution.distributed.executor import distributed_executor
 from passgate.tasks.execution.engine import Engine
-from passgate.tasks.execution.in_process import cost_left, in_process
-from passgate.tasks.execution.worker import trials_at_once
+from passgate.tasks.execution.in_process import in_process
+from passgate.tasks.execution.remote import remote_executor
+from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.grade import grade
-from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
+from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
 from passgate.tasks.model.runner import RunnerName
-from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.sandboxes.processes import finish
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ T = TypeVar("T")
 
 _NEW_CLUSTER: Final = "local"  # As an address of Ray
 _PACKAGES: Final = {RunnerName.DASK: "prefect_dask", RunnerName.RAY: "prefect_ray"}
-_SECONDS_TO_END = 3.0  # How long batches have to end when the run does; they look for its orders every second
+_SECONDS_TO_END = 3.0  # How long batches have to stop when the run does; they look every second
 _SECONDS_TO_CLOSE = 3.0
 _POLL_SECONDS: Final = 0.05
 _SECONDS_TO_CONNECT = 15.0
@@ -59,80 +57,109 @@ def refuse_runner(request: RunRequest) -> None:
 
 
 def open_executor(
-    engine: Engine,
-    handed_out: Callable[[], None],
-    plan: Plan,
-    store: RunStore,
-    journal: Journal,
-    finished: Sequence[FinishedTrial],
+    engine: Engine, handed_out: Callable[[], None], plan: Plan, store: RunStore, run_state: RunState
 ) -> AbstractAsyncContextManager[Executor]:
-    """The executor that the request of a plan asks for, inside of a flow run. To enter it raises `UsageError`.
+    """Open the executor that the request of a plan asks for, inside of a flow run. To enter it raises `UsageError`.
 
     It calls `handed_out` for each task run of the flow run that is none of the engine's.
     """
     if plan.request.runner is None:
-        return in_process(engine, grade, plan, store, journal, finished, open_limit=shared_limit)
-    return _on_task_runner(handed_out, plan, store, finished)
+        return in_process(engine, grade, plan, store, run_state, open_limit=shared_limit)
+    return _on_task_runners(handed_out, plan, store, run_state)
 
 
 @asynccontextmanager
-async def _on_task_runner(
-    handed_out: Callable[[], None], plan: Plan, store: RunStore, finished: Sequence[FinishedTrial]
+async def _on_task_runners(
+    handed_out: Callable[[], None], plan: Plan, store: RunStore, run_state: RunState
 ) -> AsyncIterator[Executor]:
     refuse_runner(plan.request)
     await refuse_missing_limit(plan)
-    cluster = _Cluster(plan.request, handed_out)
+    runners = _TaskRunners(plan.request, handed_out)
     try:
-        await cluster.open()
-        async with distributed_executor(
-            partial(cluster.run, store.location, await asyncio.to_thread(store.plan_digest)),
-            store,
-            workers=await cluster.workers(),
-            trials_at_once=trials_at_once(plan),
-            cost_left=cost_left(plan, finished),
-            finished=finished,
-        ) as execute:
-            yield execute
+        await runners.open()
+        async with remote_executor(runners.run, plan, store, run_state, runners.workers) as executor:
+            yield executor
     finally:
         # A second cancellation must not keep the cluster from being ended.
-        await finish(asyncio.ensure_future(cluster.close()))
+        await finish(asyncio.ensure_future(runners.close()))
 
 
-class _Cluster:
-    """A task runner of Prefect with its worker processes. One that breaks is opened anew."""
+class _TaskRunners:
+    """The task runners of Prefect on which batches run, one batch for each worker.
+
+    A cluster is one task runner. Processes are one task runner each: a process that is lost breaks its task runner, and
+    takes no batch of another process with it.
+    """
 
     def __init__(self, request: RunRequest, handed_out: Callable[[], None]) -> None:
         self._request, self._handed_out = request, handed_out
+        self._runners: list[_Runner] = []
+        self._idle: asyncio.Queue[_Runner] = asyncio.Queue()
+        self.workers = 0
+        """How many batches run at once."""
+
+    async def open(self) -> None:
+        """Start the task runners, or connect to where they are. Raises `UsageError`."""
+        if self._request.runner is RunnerName.PROCESS:
+            self.workers = self._request.workers or _processors()
+            self._runners = [_Runner(self._request) for _ in range(self.workers)]
+        else:
+            self._runners = [_Runner(self._request)]
+        for runner in self._runners:
+            await runner.open()
+        if not self.workers:
+            self.workers = self._request.workers or await self._runners[0].size()
+        for number in range(self.workers):
+            self._idle.put_nowait(self._runners[number % len(self._runners)])
+
+    async def run(self, batch: RemoteBatch) -> BatchResult:
+        """Have a batch run as a task run. Raises what it raises, and `WorkerLostError`."""
+        runner = await self._idle.get()
+        self._handed_out()
+        try:
+            return await runner.run(batch)
+        finally:
+            self._idle.put_nowait(runner)
+
+    async def close(self) -> None:
+        """End the task runners, and the worker processes that they have started.
+
+        Batches that still run stop by themselves: those that are killed before leave their temporary folders behind.
+        """
+        await asyncio.gather(*(runner.close() for runner in self._runners))
+        for child in multiprocessing.active_children():
+            child.kill()
+
+
+class _Runner:
+    """A task runner of Prefect. If it breaks, it is opened anew."""
+
+    def __init__(self, request: RunRequest) -> None:
+        self._request = request
         self._runner: Any = None
         self._opening = asyncio.Lock()
         self._results: set[asyncio.Future[Any]] = set()
 
     async def open(self) -> None:
-        """Start the task runner, or connect to where it is. Raises `UsageError`."""
         self._runner = await _in_thread(partial(_started, self._request), then=_wait_for_ever)
         if threading.current_thread() is threading.main_thread():
             # Ray has put a handler before it that prints a stack of its own.
             signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
-    async def workers(self) -> int:
-        """How many batches run at once."""
-        return self._request.workers or int(await _in_thread(partial(_size_of, self._runner)))
+    async def size(self) -> int:
+        """Return the number of tasks that a cluster runs at once."""
+        return int(await _in_thread(partial(_size_of, self._runner)))
 
-    async def run(self, store: str, plan_digest: str, batch: Batch) -> BatchOutcome:
-        """Have a batch run as a task run. Raises what it raises, and `WorkerLostError`."""
-        from passgate.flows.batch_task import submitted
+    async def run(self, batch: RemoteBatch) -> BatchResult:
+        from passgate.flows.batch_task import submit
 
         async with self._opening:  # A broken one takes no batches while it ends: they would be lost again at once.
             runner = self._runner
         if runner is None:
             raise WorkerLostError("the task runner is closed")
-        self._handed_out()
         try:
-            future = await _in_thread(
-                partial(submitted, runner, store, batch.model_copy(update={"plan_digest": plan_digest})),
-                contextvars.copy_context(),
-            )
-            return BatchOutcome.model_validate_json(await self._result(future))
+            future = await _in_thread(partial(submit, runner, batch), contextvars.copy_context())
+            return BatchResult.model_validate_json(await self._result(future))
         except PassgateError:
             raise
         except BrokenExecutor as error:
@@ -142,7 +169,7 @@ class _Cluster:
             raise WorkerLostError(f"{type(error).__name__}: {error}") from error
 
     async def _result(self, future: Any) -> Any:
-        """What a task run gives. Whoever is cancelled here leaves it for `close` to wait for."""
+        """Return the result of a task run. Whoever is cancelled here leaves it for `close` to wait for."""
         result = asyncio.ensure_future(_in_thread(future.result))
         self._results.add(result)
         result.add_done_callback(self._forget)
@@ -154,17 +181,11 @@ class _Cluster:
             result.exception()  # asyncio complains of one that nobody has looked at
 
     async def close(self) -> None:
-        """End the task runner, and the worker processes that it has started.
-
-        Batches that still run have been told to end: those that are killed before leave their temporary folders behind.
-        """
         runner, self._runner = self._runner, None
         if self._results:
             await asyncio.wait(self._results, timeout=_SECONDS_TO_END)
         if runner is not None:
             await _end(runner, _SECONDS_TO_CLOSE)
-        for child in multiprocessing.active_children():
-            child.kill()
 
     async def _open_again(self, broken: "TaskRunner[Any]") -> None:
         """Once for all batches that were on a task runner which has broken."""
@@ -261,18 +282,16 @@ def _task_runner(request: RunRequest) -> Any:
         return RayTaskRunner(address=address or _NEW_CLUSTER, init_kwargs=quiet if address else quiet | local)
     from passgate.flows.batch_task import process_task_runner
 
-    return process_task_runner(workers)
+    return process_task_runner()
 
 
 def _size_of(runner: Any) -> Any:
     """The number of tasks that a cluster runs at once."""
     if hasattr(runner, "client"):
         return max(1, sum(runner.client.ncores().values()))
-    if type(runner).__name__ == "RayTaskRunner":
-        import ray
+    import ray
 
-        return max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
-    return _processors()
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
 
 
 def _processors() -> int:

@@ -43,8 +43,8 @@ from passgate.flows.flow_runs import (
 from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm, ignore_interrupts
 from passgate.tasks.errors import PassgateError
-from passgate.tasks.execution.distributed.executor import MOST_TASK_RUNS
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
+from passgate.tasks.execution.remote import MOST_TASK_RUNS
 from passgate.tasks.execution.worker import fault_of_task
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore

@@ -1,11 +1,14 @@
-"""Run: a plan in, its finished trials out, each of them in the journal before it counts."""
+"""Run a plan: return its finished trials, each of them in the journal before it counts."""
 
 import asyncio
+from functools import partial
 
-from passgate.tasks.agents.starts import counted_trials
+from passgate.tasks.agents.starts import Starts, counted_trials
 from passgate.tasks.errors import StorageError
-from passgate.tasks.execution.coordinator import Coordinated, OpenExecutor, coordinate
+from passgate.tasks.execution.coordinator import OpenExecutor, coordinate
+from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.files.temporary import sweep
+from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
@@ -14,30 +17,29 @@ from passgate.tasks.reports.messages import warn
 
 
 async def run(open_executor: OpenExecutor, plan: Plan, pool: Pool) -> list[Trial]:
-    """Run every trial of a plan that its journal does not hold yet and that can still matter, confirming ones included;
-    gives all of them.
+    """Run every trial of a plan that its journal does not contain yet and that can still matter, including confirming
+    trials. Return all trials.
 
-    The journal is held meanwhile, so that nobody else coordinates the run. Raises `UsageError` and `StorageError`.
+    The journal is locked meanwhile, so that no other process coordinates the run. Raises `UsageError` and
+    `StorageError`.
     """
     for remains in await asyncio.to_thread(sweep):
         warn(str(remains))
-    store = RunStore.of(plan.run_id)
-    coordinated = await _coordinated(open_executor, plan, pool, store)
-    for trouble in coordinated.warnings:
-        warn(f"{trouble}. The verdict does not depend on it")
+    store, starts = RunStore.of(plan.run_id), Starts()
+    with store.open_journal() as journal:
+        journal.drop_torn_line()
+        finished = counted_trials(store.read_journal())
+        starts.resume(finished)
+        before = (one.trial for one in finished)
+        run_state = RunState(before, partial(needless, plan), journal=journal, starts=starts)
+        async with open_executor(plan, store, run_state) as executor:
+            await coordinate(plan, pool, run_state, executor)
+    for problem in run_state.warnings:
+        warn(f"{problem}. The verdict does not depend on it")
     trials = store.read_trials()
-    lost = {(one.task_id, one.trial) for one in coordinated.trials} - {(one.task_id, one.trial) for one in trials}
+    lost = {(one.task_id, one.trial) for one in run_state.finished} - {(one.task_id, one.trial) for one in trials}
     if lost:
         raise StorageError(
             f"{store.location} has lost {len(lost)} trials that were in the journal: there is no verdict"
         )
     return trials
-
-
-async def _coordinated(open_executor: OpenExecutor, plan: Plan, pool: Pool, store: RunStore) -> Coordinated:
-    """Coordinate what is missing."""
-    with store.open_journal() as journal:
-        journal.drop_torn_line()
-        finished = counted_trials(store.read_journal())
-        async with open_executor(plan, store, journal, finished) as execute:
-            return await coordinate(plan, pool, finished, execute, store.plan_digest())

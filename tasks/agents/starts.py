@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.run import BatchOutcome
-from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
+from passgate.tasks.model.trial import MEASURED, FinishedTrial
 
 ENOUGH: Final = 3
 """So many trials show that a command is wrong: one may have broken its own PATH, and all others are spared."""
@@ -32,27 +31,18 @@ class Starts:
         self._started = _one_has_started(one for one in before if not one.trial.reused_from)
 
     def add(self, finished: FinishedTrial) -> None:
-        """Take in a finished trial. Raises `UsageError` once enough trials show that the agent cannot be run."""
-        failures = (finished.transcript.detail,) if finished.has_not_started else ()
-        self._add(failures, started=finished.trial.status in MEASURED and not failures)
+        """Take in a finished trial. Raise `UsageError` once enough of them show that the agent cannot be run."""
+        trial = finished.trial
+        if finished.has_not_started:
+            self._failures.append(finished.transcript.detail)
+        elif trial.status in MEASURED:
+            self._started = True
         if len(self._failures) >= ENOUGH:
             self.refuse_wrong_command()
-        self._refuse_without_price([finished.trial])
-
-    def add_outcome(self, outcome: BatchOutcome) -> None:
-        """Take in a batch, maybe of another process. Raises `UsageError` once enough trials lack a price."""
-        measured = sum(trial.status in MEASURED for trial in outcome.trials)
-        self._add(outcome.not_started, started=measured > len(outcome.not_started))
-        self._refuse_without_price(outcome.trials)
-
-    def _add(self, failures: Iterable[str], *, started: bool) -> None:
-        self._failures.extend(failures)
-        self._started = self._started or started
-
-    def _refuse_without_price(self, trials: Iterable[Trial]) -> None:
-        self._unpriced += [trial.reason for trial in trials if trial.unpriced_model]
-        if len(self._unpriced) >= ENOUGH:
-            raise UsageError(f"{self._unpriced[0]}; the run stops after {ENOUGH} such trials")
+        if trial.unpriced_model:
+            self._unpriced.append(trial.reason)
+            if len(self._unpriced) >= ENOUGH:
+                raise UsageError(f"{self._unpriced[0]}; the run stops after {ENOUGH} such trials")
 
     def refuse_wrong_command(self) -> None:
         """Raise `UsageError` if no trial could be started; return if there was none."""

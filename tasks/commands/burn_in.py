@@ -148,14 +148,12 @@ class _Series:
 
     async def _trials(self, number: int, pool: Pool | None) -> tuple[Trial, ...]:
         file = folder_of(self._plan) / f"{number:04}.jsonl"
-        run_state = RunState((), partial(needless, self._plan))
         with FileJournal(file) as journal:
+            run_state = RunState((), partial(needless, self._plan), journal=journal, starts=self._starts)
             worker = Worker(
                 tasks={task.task_id: task for task in self._plan.tasks},
                 resources=self._resources,
-                journal=journal,
                 run_state=run_state,
-                starts=self._starts,
             )
             baseline = Baseline(branch="") if pool is None else pool(())
             planned = Batch(name="planned", trials=tuple(run_order(self._plan.tasks, baseline)))

@@ -1,12 +1,12 @@
-"""Who owns the order and the rounds of a run: the planned trials, then those that confirm what has failed."""
+"""Run a plan in rounds: the planned trials first, then confirming trials for failed tasks."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from itertools import count, islice
+from typing import Protocol
 
-from passgate.tasks.agents.starts import Starts
 from passgate.tasks.execution.batches import batches_of, confirming_batches
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import TrialKey
@@ -14,12 +14,11 @@ from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.evidence import wanted_trials
 from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.suite_evidence import wanted_of_suites
-from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.run import Batch, BatchOutcome, Plan
+from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.trial import FinishedTrial, Trial
+from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.planning.baseline import Pool
 from passgate.tasks.planning.order import run_order
@@ -34,56 +33,36 @@ class Round:
     order: tuple[TrialKey, ...] = ()
 
 
-Executor = Callable[[Round, Callable[[BatchOutcome], None]], Awaitable[None]]
-"""Runs the batches of a round, wherever that is, and passes on the outcome of each as it ends. A batch may have several
-outcomes, one for each time that it is handed out."""
+class Executor(Protocol):
+    """Runs trials, in this process or elsewhere."""
+
+    async def run(self, current: Round) -> None:
+        """Run what is missing of a round, and record each trial in the state of the run."""
 
 
-@dataclass(frozen=True)
-class Coordinated:
-    """What a run has come to."""
-
-    trials: tuple[Trial, ...]  # Every trial that has finished, those of before it was resumed included
-    warnings: tuple[str, ...] = ()  # What went wrong that no trial depends on
+OpenExecutor = Callable[[Plan, RunStore, RunState], AbstractAsyncContextManager[Executor]]
+"""Opens an executor for a plan, given where the run is kept and its state."""
 
 
-OpenExecutor = Callable[[Plan, RunStore, Journal, Sequence[FinishedTrial]], AbstractAsyncContextManager[Executor]]
-"""Opens an executor for a plan, where it is kept, its open journal, and the trials of it that have finished before."""
+async def coordinate(plan: Plan, pool: Pool, run_state: RunState, executor: Executor) -> None:
+    """Run a plan in rounds: the planned trials first, then confirming trials for failed tasks.
 
-
-async def coordinate(
-    plan: Plan, pool: Pool, finished: Sequence[FinishedTrial], execute: Executor, plan_digest: str | None = None
-) -> Coordinated:
-    """Run every trial of a plan that has not finished and that can still matter, confirming ones included.
-
-    Batches that run elsewhere run by the plan with a digest. Raises `UsageError` when no trial could be started.
+    Only trials that were not measured yet and that can still matter are run. Raises `UsageError` when no trial could be
+    started.
     """
-    before = [one.trial for one in finished]
-    run_state, starts, warnings = RunState(before), Starts(), dict[str, None]()
-    starts.resume(finished)
-
-    def ended(outcome: BatchOutcome) -> None:
-        for trial in outcome.trials:
-            run_state.add(trial)
-        starts.add_outcome(outcome)
-        warnings.update(dict.fromkeys(outcome.warnings))
 
     def confirming() -> Round:
         trials = run_state.finished
-        return Round(_by_plan(confirming_batches(confirming_trials(plan, trials, pool(trials))), plan_digest))
+        return Round(confirming_batches(confirming_trials(plan, trials, pool(trials))))
 
-    order = tuple(key for key in run_order(plan.tasks, pool(before)) if not run_state.has(key))
+    order = tuple(key for key in run_order(plan.tasks, pool(run_state.finished)) if not run_state.has(key))
     # A round without an order has none to keep: it would be run whole. A resumed run may lack confirming trials alone.
-    current = Round(_by_plan(batches_of(plan.tasks), plan_digest), order) if order else confirming()
+    current = Round(batches_of(plan.tasks), order) if order else confirming()
     while current.batches:
-        await execute(current, ended)
-        starts.refuse_wrong_command()
+        await executor.run(current)
+        if run_state.starts is not None:
+            run_state.starts.refuse_wrong_command()
         current = confirming()
-    return Coordinated(tuple(run_state.finished), tuple(warnings))
-
-
-def _by_plan(batches: Sequence[Batch], plan_digest: str | None) -> tuple[Batch, ...]:
-    return tuple(batch.model_copy(update={"plan_digest": plan_digest}) for batch in batches)
 
 
 def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -> list[tuple[EvalTask, list[int]]]:

@@ -1,21 +1,41 @@
 """The default executor: all batches in this process, with one scheduler, one cost cap and one event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from passgate.tasks.execution.coordinator import Executor, Round
+from passgate.tasks.execution.coordinator import Round
 from passgate.tasks.execution.engine import Engine, StepFault
 from passgate.tasks.execution.resources import GradeTrial
+from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.shared_limit import OpenLimit, not_shared
 from passgate.tasks.execution.worker import Worker, open_worker, trials_at_once
-from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.run import Batch, BatchOutcome, Plan
-from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.model.run import Batch, Plan
+
+
+class InProcess:
+    """Run batches in this process, each as a step of the engine."""
+
+    def __init__(self, engine: Engine, worker: Worker, at_once: int) -> None:
+        self._engine, self._worker, self._at_once = engine, worker, at_once
+
+    async def run(self, current: Round) -> None:
+        """As of `Executor`. The order and the number of trials at once hold over all batches of the round."""
+        scheduler = Scheduler(self._at_once, current.order)
+        async with asyncio.TaskGroup() as group:
+            for batch in current.batches:
+                group.create_task(self._run_batch(batch, scheduler))
+
+    async def _run_batch(self, batch: Batch, scheduler: Scheduler) -> None:
+        def fault(_: None) -> StepFault | None:
+            # Confirming trials show a task that has failed already.
+            return self._worker.fault_of(batch) if batch.step == "run" else None
+
+        await self._engine.step(batch.step, partial(self._worker.run, batch, scheduler), batch.name, fault)
 
 
 @asynccontextmanager
@@ -24,44 +44,11 @@ async def in_process(
     grade: GradeTrial,
     plan: Plan,
     _store: RunStore,
-    journal: Journal,
-    finished: Sequence[FinishedTrial],
+    run_state: RunState,
     *,
     open_limit: OpenLimit = not_shared,
-) -> AsyncIterator[Executor]:
-    """An executor of this process, for as long as the context lasts; every batch is a step of the engine.
-
-    The order of the trials, the cost cap and the number of trials at once hold over all batches. Raises `UsageError`.
-    """
-    cost_cap = CostCap(plan.request.max_cost, spent=_spent(finished))
-    async with open_worker(plan, journal, finished, cost_cap, grade, open_limit) as worker:
-        yield partial(_execute, engine, plan, worker)
-
-
-def cost_left(plan: Plan, finished: Iterable[FinishedTrial]) -> float | None:
-    """US dollars of the cost cap of a run that its trials have left; `None` without a cap."""
-    return None if plan.request.max_cost is None else max(0.0, plan.request.max_cost - _spent(finished))
-
-
-def _spent(finished: Iterable[FinishedTrial]) -> float:
-    return sum(one.trial.cost for one in finished if not one.trial.reused_from)
-
-
-async def _execute(
-    engine: Engine, plan: Plan, worker: Worker, current: Round, ended: Callable[[BatchOutcome], None]
-) -> None:
-    # One for the round: the order and the number of trials at once hold over all of its batches.
-    scheduler = Scheduler(trials_at_once(plan), current.order)
-    async with asyncio.TaskGroup() as group:
-        for batch in current.batches:
-            group.create_task(_step(engine, worker, batch, scheduler, ended))
-
-
-async def _step(
-    engine: Engine, worker: Worker, batch: Batch, scheduler: Scheduler, ended: Callable[[BatchOutcome], None]
-) -> None:
-    def fault(_outcome: BatchOutcome) -> StepFault | None:
-        # Confirming trials show a task that has failed already.
-        return worker.fault_of(batch) if batch.step == "run" else None
-
-    ended(await engine.step(batch.step, partial(worker.run, batch, scheduler), batch.name, fault))
+) -> AsyncIterator[InProcess]:
+    """Open the executor of this process while the context lasts. Raises `UsageError`."""
+    cost_cap = CostCap(plan.request.max_cost, spent=run_state.spent)
+    async with open_worker(plan, run_state, cost_cap, grade, open_limit) as worker:
+        yield InProcess(engine, worker, trials_at_once(plan))

@@ -28,12 +28,10 @@ DEFAULT_SECONDS = 3600.0  # Of a trial whose task and suite set no `max_seconds`
 _RETRY_PAUSE_SECONDS = 1.0
 
 
-def left_out(
-    task: EvalTask, trial: int, reason: str, resources: TrialResources, *, paid_before: float = 0.0
-) -> FinishedTrial:
-    """A trial that is not run because it could not change the verdict any more."""
+def left_out(task: EvalTask, trial: int, reason: str, masker: Masker, *, paid_before: float = 0.0) -> FinishedTrial:
+    """Return a trial that is not run because it cannot change the verdict any more."""
     blank = _blank(task, trial, 0, paid_before).model_copy(update={"left_out": True})
-    return _not_run(blank, reason, resources)
+    return _not_run(blank, reason, masker)
 
 
 async def run_trial(
@@ -45,7 +43,7 @@ async def run_trial(
     """
     if resources.cost_cap.exhausted:
         reason = f"the run's cost cap of ${resources.cost_cap.cap:g} is spent"
-        return _not_run(_blank(task, trial, 0, paid_before), reason, resources)
+        return _not_run(_blank(task, trial, 0, paid_before), reason, resources.masker)
     blank = _blank(task, trial, 1, paid_before)
     while True:
         finished, transient = await _attempt(task, blank, resources)
@@ -75,8 +73,8 @@ async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> t
     return _finished(known.ended(), result, known.transcript, resources.masker), transient
 
 
-def _not_run(blank: Trial, reason: str, resources: TrialResources) -> FinishedTrial:
-    return _finished(blank, TrialResult(TrialStatus.NOT_RUN, reason, None), Transcript(), resources.masker)
+def _not_run(blank: Trial, reason: str, masker: Masker) -> FinishedTrial:
+    return _finished(blank, TrialResult(TrialStatus.NOT_RUN, reason, None), Transcript(), masker)
 
 
 def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Trial:

@@ -3,8 +3,8 @@
 import asyncio
 import fcntl
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatch
 from io import BytesIO
@@ -16,7 +16,6 @@ from pydantic import ConfigDict, ValidationError
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
-from passgate.tasks.history.lease import Lease, LeaseHeldError
 from passgate.tasks.history.storage import Storage
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
@@ -28,14 +27,18 @@ class JournalBusyError(StorageError):
     """Another process is writing this part of a journal."""
 
 
-class Journal(Protocol):
+class TrialWriter(Protocol):
     """What finished trials are appended to."""
-
-    def drop_torn_line(self) -> bool:
-        """Cut off what a killed run has left of its last line; whether there was any."""
 
     async def append(self, finished: FinishedTrial) -> None:
         """Write one trial; when this returns it is kept. Raises `StorageError`, on a full disk for one."""
+
+
+class Journal(TrialWriter, Protocol):
+    """A writer that keeps trials with their run."""
+
+    def drop_torn_line(self) -> bool:
+        """Cut off what a killed run has left of its last line; whether there was any."""
 
 
 def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
@@ -107,14 +110,10 @@ def _weight(trial: Trial) -> tuple[bool, datetime]:
     return trial.status in MEASURED, trial.started_at
 
 
-Wanted = Callable[[str], bool]
-"""Whether a part of a journal is wanted; that of the coordinator has an empty name."""
-
-
 class JournalParts(Protocol):
     """Reads the parts of a journal."""
 
-    def contents(self, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
+    def contents(self) -> Iterator[tuple[str, bytes]]:
         """What the parts hold, in files or objects, each by its name."""
 
     def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
@@ -127,9 +126,9 @@ class FileParts:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def contents(self, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
+    def contents(self) -> Iterator[tuple[str, bytes]]:
         """As of `JournalParts`."""
-        return self._storage.read_all(name for name in self._sizes() if wanted("".join(name.split(".")[1:-1])))
+        return self._storage.read_all(self._sizes())
 
     def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
         """As of `JournalParts`; `seen` has how many bytes of each file were read."""
@@ -227,20 +226,6 @@ class FileJournal:
             for done in group:
                 if not done.cancelled():
                     done.set_exception(outcome) if outcome else done.set_result(None)
-
-
-@contextmanager
-def leased(journal: FileJournal, lease: Lease) -> Iterator[Journal]:
-    """A journal on a file system that other machines may share: they see the lease where they do not see the lock.
-
-    To enter it raises `JournalBusyError` while another process has the lease, and `StorageError`.
-    """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(lease)
-        except LeaseHeldError as error:
-            raise JournalBusyError(str(error)) from error
-        yield stack.enter_context(journal)
 
 
 def line_of(finished: FinishedTrial) -> str:

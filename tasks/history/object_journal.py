@@ -16,8 +16,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.history.journal import JournalBusyError, Wanted, line_of
-from passgate.tasks.history.lease import Lease, LeaseHeldError
+from passgate.tasks.history.journal import line_of
 from passgate.tasks.history.storage import Storage
 from passgate.tasks.model.trial import FinishedTrial
 
@@ -32,20 +31,14 @@ _SUFFIX: Final = ".jsonl"
 class ObjectJournal:
     """Appends finished trials to a part of a journal. Use it as a context manager."""
 
-    def __init__(self, storage: Storage, part: str, lease: Lease | None = None) -> None:
-        """`lease` is held while the part is written, where nothing else keeps others from it."""
-        self._storage, self._part, self._lease = storage, part, lease
+    def __init__(self, storage: Storage, part: str) -> None:
+        self._storage, self._part = storage, part
         self._folder = f"{_FOLDER}/{part}"
         self._open: dict[str, bytes] = {}  # The lines that are not sealed, by the names of their objects
         self._sealing = asyncio.Lock()
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="journal")
 
     def __enter__(self) -> Self:
-        if self._lease is not None:
-            try:
-                self._lease.__enter__()
-            except LeaseHeldError as error:
-                raise JournalBusyError(str(error)) from error
         # What a writer that was killed has left open is sealed with what comes now.
         left = [f"{self._folder}/{name}" for name in self._storage.listing(self._folder).files]
         self._open = dict(self._storage.read_all(left))
@@ -58,8 +51,6 @@ class ObjectJournal:
         with suppress(StorageError):  # the trials are kept, as objects of their own
             if kind is None:
                 self._seal()
-        if self._lease is not None:
-            self._lease.__exit__(kind, error, trace)
 
     def drop_torn_line(self) -> bool:
         """As of `Journal`: an object is there whole or not at all."""
@@ -67,8 +58,6 @@ class ObjectJournal:
 
     async def append(self, finished: FinishedTrial) -> None:
         """As of `Journal`."""
-        if self._lease is not None:
-            self._lease.refuse_lost()
         line = line_of(finished).encode("utf-8", "surrogatepass")
         # A name of its own also where a trial is run again by another process; names sort by time.
         name = f"{self._folder}/{time.time_ns()}-{secrets.token_hex(4)}{_SUFFIX}"
@@ -101,16 +90,16 @@ class ObjectParts:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def contents(self, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
+    def contents(self) -> Iterator[tuple[str, bytes]]:
         """As of `JournalParts`. A line may stand in two objects."""
         for _ in range(_TRIES):
-            names = [name for name in self._open_names() if wanted(_part_of(name))]
+            names = self._open_names()
             found = list(self._storage.read_all(names))
             # What is not there any more was sealed meanwhile, and the listing from now on has it.
             if len(found) == len(names):
                 yield from found
                 sealed = (f"{_FOLDER}/{name}" for name in self._storage.listing(_FOLDER).files)
-                yield from self._storage.read_all(name for name in sealed if wanted(_part_of(name)))
+                yield from self._storage.read_all(sealed)
                 return
         raise StorageError("the journal is written faster than it can be read")
 
@@ -136,12 +125,6 @@ class ObjectParts:
             for folder in folders
             for name in self._storage.listing(f"{_FOLDER}/{folder}").files
         ]
-
-
-def _part_of(name: str) -> str:
-    """The part that an object is of; empty for the coordinator's."""
-    part = name.removeprefix(f"{_FOLDER}/").partition("/")[0].partition(".")[0]
-    return "" if part == MAIN else part
 
 
 def _was_seen_open(name: str, seen: dict[str, int]) -> bool:

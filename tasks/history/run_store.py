@@ -7,7 +7,6 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +20,7 @@ from passgate.tasks.history.journal import (
     Journal,
     JournalParts,
     LineWithoutTranscript,
-    leased,
     merged,
-    parse_part,
     parsed_lines,
 )
 from passgate.tasks.history.lease import Lease, living_holder
@@ -41,11 +38,9 @@ _PLAN: Final = "plan.json"
 _JOURNAL: Final = "journal.jsonl"
 _VERDICT: Final = "verdict.json"
 _LOCATION: Final = "location"  # In the folder of a run that is kept at a URL: where that is
+_COORDINATOR: Final = "coordinator"  # The id of the process that hands out batches; empty when none does
 _PROBE: Final = "probe"
 _LEASE: Final = "lease"
-_LEASES_OF_PARTS: Final = "leases"
-# A process that runs several batches of a run makes its plan once: that of 1000 tasks takes a tenth of a second.
-_plan_of_batches = lru_cache(maxsize=1)(Plan.model_validate_json)
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -56,9 +51,9 @@ def verdict_text(verdict: Verdict) -> str:
 class RunStore:
     """One run at its location, a folder or a URL that fsspec knows.
 
-    Whoever coordinates the run appends to the main part of its journal, and holds the run by a lock or a lease. A
-    process that runs a batch of it elsewhere appends to a part of its own, and readers merge the parts. Of a run at a
-    URL the working folder has a folder too, with the location and copies of the verdict and the reports.
+    The process that coordinates the run appends to its journal, and holds the run by a lock or a lease. Earlier
+    versions wrote the journal in several parts, which readers merge. For a run at a URL the working folder has a folder
+    too, with the location and copies of the verdict and the reports.
     """
 
     def __init__(self, location: str, here: Path | None = None) -> None:
@@ -206,36 +201,30 @@ class RunStore:
         """What whoever coordinates a run at a URL holds; `lost` is called in another thread once another has it."""
         return Lease(self._storage, _LEASE, f"the run {self.location}", lost=lost)
 
-    def open_journal(self, part: str = "") -> AbstractContextManager[Journal]:
-        """The journal to append to: the coordinator's, or a part of its own for a batch that runs elsewhere.
+    def open_journal(self) -> AbstractContextManager[Journal]:
+        """Open the journal to append to it.
 
-        To enter it raises `JournalBusyError` while another process has the part, and `StorageError`.
+        To enter it raises `JournalBusyError` while another process has it, and `StorageError`.
         """
-        what = f"a batch of the run {self.location}"
-        lease = Lease(self._storage, f"{_LEASES_OF_PARTS}/{part}", what) if part and self.is_elsewhere else None
         if not isinstance(self._storage, LocalStorage):
-            return ObjectJournal(self._storage, part or MAIN, lease)
-        journal = FileJournal(self._storage.folder / (f"journal.{part}.jsonl" if part else _JOURNAL))
-        return journal if lease is None else leased(journal, lease)
+            return ObjectJournal(self._storage, MAIN)
+        return FileJournal(self._storage.folder / _JOURNAL)
 
-    def read_trials(self, without: str = "") -> list[Trial]:
-        """The trials of all parts of the journal, or of all but one, each once.
-
-        Raises `StorageError` for a part that is damaged.
-        """
+    def read_trials(self) -> list[Trial]:
+        """Return the trials of the journal, each once. Raises `StorageError` if it is damaged."""
         return merged(
             (line.trial for line, _ in parsed_lines(content, f"{self.location}/{name}", LineWithoutTranscript))
-            for name, content in self.journal_parts(without)
+            for name, content in self.journal_parts()
         )
 
-    def read_journal(self, without: str = "") -> list[FinishedTrial]:
-        """The trials of `read_trials` with their transcripts. Raises `StorageError` for a part that is damaged."""
-        return list(self.finished(self.read_trials(without), without))
+    def read_journal(self) -> list[FinishedTrial]:
+        """Return the trials of `read_trials` with their transcripts. Raises `StorageError` if it is damaged."""
+        return list(self.finished(self.read_trials()))
 
-    def finished(self, trials: Iterable[Trial], without: str = "") -> Iterator[FinishedTrial]:
-        """Trials of `read_trials` with their transcripts, one at a time: those of a whole run may fill the memory."""
+    def finished(self, trials: Iterable[Trial]) -> Iterator[FinishedTrial]:
+        """Yield trials of `read_trials` with their transcripts, one at a time: all of them may fill the memory."""
         wanted = {(one.task_id, one.trial): (one.status, one.started_at) for one in trials}
-        for name, content in self.journal_parts(without):
+        for name, content in self.journal_parts():
             for one, _ in parsed_lines(content, f"{self.location}/{name}", FinishedTrial):
                 key = one.trial.task_id, one.trial.trial
                 if wanted.get(key) == (one.trial.status, one.trial.started_at):
@@ -251,18 +240,9 @@ class RunStore:
                 if (one.trial.task_id, one.trial.trial) not in known:
                     await journal.append(one)
 
-    def journal_parts(self, without: str = "") -> Iterator[tuple[str, bytes]]:
-        """The parts of the journal, or all but one, as they are stored, each by its name with what it holds.
-
-        A line may stand in two of them.
-        """
-        return self._parts.contents(lambda part: not without or part != without)
-
-    def read_part(self, part: str) -> list[FinishedTrial]:
-        """The trials of one part of the journal, each as it ended last. Raises `StorageError`."""
-        contents = self._parts.contents(lambda one: one == part)
-        every = (one for name, content in contents for one in parse_part(content, f"{self.location}/{name}")[0])
-        return list({(one.trial.task_id, one.trial.trial): one for one in every}.values())
+    def journal_parts(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the files of the journal as they are stored, each by its name. A line may be in two of them."""
+        return self._parts.contents()
 
     def read_line(self, part: str, start: int, end: int) -> bytes:
         """What a part of the journal holds between two bytes. Raises `StorageError`."""
@@ -294,9 +274,17 @@ class RunStore:
         if digest is not None and hashlib.sha256(content).hexdigest() != digest:
             raise StorageError(f"{self.location}/{_PLAN} is not the plan that the run began with: nothing was run")
         try:
-            return Plan.model_validate_json(content) if digest is None else _plan_of_batches(content)
+            return Plan.model_validate_json(content)
         except ValidationError as error:
             raise StorageError(f"{self.location}/{_PLAN} is not the plan of a run: {error}") from error
+
+    def write_coordinator(self, coordinator: str) -> None:
+        """Keep the id of the process that hands out batches now, empty if none does. Raises `StorageError`."""
+        self._storage.write(_COORDINATOR, coordinator.encode())
+
+    def read_coordinator(self) -> str:
+        """Return the id of the process that hands out batches now. Raises `StorageError`."""
+        return (self._storage.read(_COORDINATOR) or b"").decode("utf-8", "replace")
 
     def write_file(self, name: str, content: bytes) -> None:
         """Keep a file with the run, named after its content. Raises `StorageError`."""

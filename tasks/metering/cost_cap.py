@@ -143,13 +143,6 @@ class CostCap:
         self._queue.notify()
         return paid
 
-    def give_back(self, part: float) -> float:
-        """Lower the limit by a part, from 0 to 1, of what is free. Return by how much. Without a cap it is 0."""
-        amount = max(0.0, (self._account.free or 0.0) * part)
-        if self._account.limit is not None:
-            self._account.limit -= amount
-        return amount
-
     def release(self, reservation: Reservation) -> None:
         """Cancel a call that was not made."""
         self._account.settle(reservation.amount, 0.0)

@@ -1,6 +1,5 @@
 """A run: what was asked for and what is going to be done."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -14,7 +13,7 @@ from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.runner import RunnerName
 from passgate.tasks.model.task import EvalTask, GateName, Suite
-from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.trial import FinishedTrial, Trial
 
 HISTORY_VARIABLE = "PASSGATE_HISTORY_URL"
 """The environment variable that names the history where no option does."""
@@ -231,66 +230,44 @@ class Plan(RunContext):
 
 
 class Batch(Frozen):
-    """Trials that one process runs, in plain values. All that is wanted of an eval task is in one batch, as long as no
-    worker is idle.
-    """
+    """Trials that one process runs side by side."""
 
     name: str
     step: Literal["run", "confirm"] = "run"
     trials: tuple[tuple[str, int], ...]
     """Task ids and trial numbers, in the order in which the trials begin."""
-    trials_at_once: Annotated[int, Field(ge=1)] | None = None
-    """The request's or the policy's when not given."""
-    max_cost: float | None = None
+
+
+class RemoteBatch(Batch):
+    """A batch for another process, with all that this process must know, in plain values."""
+
+    location: str
+    """The folder or the URL where the run is kept."""
+    plan_digest: str
+    """SHA-256 of the run's plan. A worker that finds another plan runs nothing."""
+    coordinator: str
+    """The id of the process that waits for the result. The batch stops if another process coordinates the run."""
+    passgate_version: str
+    """The coordinator's version. A worker with another version runs nothing."""
+    trials_at_once: Annotated[int, Field(ge=1)]
+    cost_cap: float | None = None
+    """US dollars that the whole run may cost."""
+    share: float | None = None
     """US dollars that the batch may spend; no limit when not given."""
-    plan_digest: str | None = None
-    """SHA-256 of the plan that the batch is of; of another one it runs nothing. Not checked when not given."""
-    passgate_version: str | None = None
-    """That of the coordinator; a worker with another one runs nothing. Not checked when not given."""
     call_cost: float = 0.0
-    """US dollars that a call has cost on average, in the batches that have ended."""
-    coordinator: str = ""
-    """The id of the coordinator that has handed it out. Only that one can give orders about it."""
-    number: int = 0
-    """Which one it is of those that the coordinator has handed out. A batch whose worker is lost keeps its number."""
-    continued: bool = False
-    """Whether the journal can hold trials of its eval tasks that another batch has run."""
+    """US dollars that a call has cost on average so far."""
+    earlier: tuple[Trial, ...] = ()
+    """The trials of its eval tasks that ended before."""
 
 
-class BatchOutcome(Frozen):
-    """What a batch has come to. The journal of the run holds its trials, with their transcripts."""
+class BatchResult(Frozen):
+    """What another process returns for a batch."""
 
-    name: str
-    trials: tuple[Trial, ...] = ()
-    """Those that it has run, in the order of their ends, those of an earlier attempt at the same batch included."""
-    spent: float = 0.0
-    """US dollars, of calls of trials that were not measured too."""
+    trials: tuple[FinishedTrial, ...] = ()
+    """In the order in which they ended."""
+    seconds: float = 0.0
+    """How long its trials took, all together."""
     call_cost: float = 0.0
     """US dollars that a call has cost on average."""
-    not_started: tuple[str, ...] = ()
-    """What the agent's command could not be started for, of each trial in which it could not."""
     warnings: tuple[str, ...] = ()
-    """What went wrong that no trial depends on."""
-    released: tuple[tuple[str, int], ...] = ()
-    """Trials that it has given back without running them."""
-
-
-class BatchOrders(Frozen):
-    """What the coordinator of a run tells the processes that run its batches."""
-
-    coordinator: str
-    """Its id. Batches that another coordinator has handed out end."""
-    divide: Mapping[int, int] = {}
-    """For numbers of batches, into how many equal parts to divide the trials that have not begun: the batch keeps one
-    part and gives back the others, once."""
-    ended: bool = False
-    """Whether every batch is to end now."""
-
-
-class Released(Frozen):
-    """What a batch gives back while it runs on."""
-
-    trials: tuple[tuple[str, int], ...]
-    """Those that it does not run."""
-    cost: float = 0.0
-    """US dollars of its share."""
+    """Problems that no trial depends on."""

@@ -5,11 +5,13 @@ import random
 import signal
 import time
 from collections import Counter
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.flows.counting import asked, begun, finished, said, trials, wait_for_trials, write_counting
+from tests.flows.counting import Key, asked, begun, finished, said, trials, wait_for_trials, write_counting
+from tests.flows.dask_cluster import running_dask
 from tests.processes import worker_of
 from tests.project import Project
 from tests.unit.agents.agent_server import Says, running_agent
@@ -18,41 +20,60 @@ from tests.waiting import wait_until
 TASKS, K, KILLS, JOBS = 10, 30, 20, 4
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_a_run_that_is_killed_twenty_times_repeats_only_what_was_in_flight_and_loses_nothing(
-    bare_project: Project,
-) -> None:
-    project, moments = bare_project, random.Random(11)
-    temporary = project.path / "temporary"
-    temporary.mkdir()
-    project.environment |= {"TMPDIR": str(temporary), "PASSGATE_ENGINE": "none"}
+def kill_again_and_again(project: Project, pause: float, *options: str) -> "Counter[Key]":
+    """Run a gate whose trials take so many seconds, kill it twenty times and resume it. Return how often each trial was
+    run.
+    """
+    moments = random.Random(11)
     with running_agent() as agent:
-        agent.replies = [Says(pause=0.05)]
+        agent.replies = [Says(pause=pause)]
         write_counting(project, agent, tasks=TASKS, k=K, jobs=JOBS)
         for kill in range(KILLS):
             before, asked_before = finished(project), len(agent.asked)
             # From its first second, before any trial, to some trials later.
             wanted = len(before) + moments.randrange(10)
-            with begun(project, *(("--resume", "last") if kill else ())) as run:
+            with begun(project, *options, *(("--resume", "last") if kill else ())) as run:
                 wait_until(lambda: run.poll() is not None or any(project.path.glob(".passgate/runs/*/plan.json")))
                 wait_for_trials(project, run, wanted)
                 time.sleep(moments.random() * 0.2)
                 assert run.poll() is None, said(project)
-            assert before.isdisjoint(asked(agent, asked_before)), "a finished trial was run again"
+            assert before.isdisjoint(asked(agent, asked_before)), "a trial in the journal was run again"
         assert len(finished(project)) < TASKS * K
-        last = project.passgate("run", "ci_merge", "--resume", "last", timeout=1800)
+        last = project.passgate("run", "ci_merge", *options, "--resume", "last", timeout=1800)
     assert last.returncode == 0, last.stdout + last.stderr
     every = {(f"t{task}", trial) for task in range(TASKS) for trial in range(K)}
     assert finished(project) == every
     assert len(trials(project)) == len(every), "a trial stands in the journal twice"
-    calls = asked(agent)
-    assert set(calls) == every
-    assert calls.total() <= len(every) + KILLS * JOBS, "more was repeated than was in flight"
     rows = pd.read_parquet(project.path / ".passgate/history/trials")
     assert Counter(rows["status"]) == {"passed": len(every)}
     assert len(project.run_folders()) == 1
+    calls = asked(agent)
+    assert set(calls) == every
+    return calls
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_run_that_is_killed_twenty_times_repeats_only_what_was_in_flight_and_loses_nothing(
+    bare_project: Project,
+) -> None:
+    temporary = bare_project.path / "temporary"
+    temporary.mkdir()
+    bare_project.environment |= {"TMPDIR": str(temporary), "PASSGATE_ENGINE": "none"}
+    calls = kill_again_and_again(bare_project, 0.05)
+    assert calls.total() <= len(calls) + KILLS * JOBS, "more was repeated than was in flight"
     assert list(temporary.glob("*/*")) == [], "what killed processes have left is swept"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_run_on_dask_that_is_killed_twenty_times_repeats_no_trial_of_its_journal_and_loses_none(
+    project: Project, tmp_path: Path
+) -> None:
+    with running_dask(tmp_path) as dask:
+        calls = kill_again_and_again(project, 0.3, "--runner", "dask", "--runner-address", dask.address)
+    # About forty trials take ten seconds on these slots.
+    assert calls.total() <= len(calls) + KILLS * 2 * 40, "more was repeated than the batches in flight"
 
 
 @pytest.mark.slow

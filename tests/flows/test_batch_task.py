@@ -18,14 +18,14 @@ def settings_here() -> tuple[str, int]:
 
 def test_a_process_has_the_settings_of_the_coordinator_before_its_first_task() -> None:
     with temporary_settings({PREFECT_API_URL: ELSEWHERE, PREFECT_CLIENT_MAX_RETRIES: 2}):
-        runner = batch_task.process_task_runner(1)
+        runner = batch_task.process_task_runner()
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, spawn, runner._initializer, runner._initargs) as processes:
         assert processes.submit(settings_here).result() == (ELSEWHERE, 2)
 
 
 def test_only_tasks_of_such_processes_bring_no_settings() -> None:
-    with batch_task._settings_for(batch_task.process_task_runner(1)):
+    with batch_task._settings_for(batch_task.process_task_runner()):
         assert not serialize_context()["settings_context"]
     with batch_task._settings_for(ThreadPoolTaskRunner()):
         assert serialize_context()["settings_context"]

@@ -12,9 +12,19 @@ import pytest
 
 from passgate.flows import batch_task, executors
 from passgate.tasks.errors import UsageError, WorkerLostError
-from passgate.tasks.model.run import Batch, BatchOutcome, RunRequest
+from passgate.tasks.model.run import BatchResult, RemoteBatch, RunRequest
 from passgate.tasks.model.runner import RunnerName
 from tests.waiting import until
+
+BATCH = RemoteBatch(
+    name="b",
+    trials=(("golden/a", 0),),
+    location="store",
+    plan_digest="digest",
+    coordinator="c",
+    passgate_version="1",
+    trials_at_once=1,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,11 +47,10 @@ def test_a_task_runner_that_is_not_there_or_not_fully_named_is_refused(
 
 
 async def test_a_closed_task_runner_takes_no_batch() -> None:
-    cluster = executors._Cluster(RunRequest(runner=RunnerName.PROCESS), lambda: None)
-    batch = Batch(name="b", trials=(("golden/a", 0),))
+    runner = executors._Runner(RunRequest(runner=RunnerName.PROCESS))
     with pytest.raises(WorkerLostError, match="the task runner is closed"):
-        await cluster.run("store", "digest", batch)
-    await cluster.close()
+        await runner.run(BATCH)
+    await runner.close()
 
 
 class Runner:
@@ -64,27 +73,26 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
         runners.append(Runner(len(runners)))
         return runners[-1]
 
-    def submitted(runner: Runner, _: str, batch: Batch) -> "Future[str]":
+    def submit(runner: Runner, _: RemoteBatch) -> "Future[str]":
         if runner.is_ending:
             raise RuntimeError("Task runner is not started")
         future: Future[str] = Future()
         if runner.number:
-            future.set_result(BatchOutcome(name=batch.name).model_dump_json())
+            future.set_result(BatchResult(seconds=1.0).model_dump_json())
         else:
             future.set_exception(BrokenProcessPool("a process has ended"))
         return future
 
     monkeypatch.setattr(executors, "_started", started)
-    monkeypatch.setattr(batch_task, "submitted", submitted)
-    cluster: Any = executors._Cluster(RunRequest(runner=RunnerName.PROCESS), lambda: None)
-    await cluster.open()
-    batch = Batch(name="b", trials=(("t", 0),))
-    lost = asyncio.create_task(cluster.run("store", "digest", batch))
+    monkeypatch.setattr(batch_task, "submit", submit)
+    runner: Any = executors._Runner(RunRequest(runner=RunnerName.PROCESS))
+    await runner.open()
+    lost = asyncio.create_task(runner.run(BATCH))
     await until(lambda: runners[0].is_ending)
-    next_one = asyncio.create_task(cluster.run("store", "digest", batch))
+    next_one = asyncio.create_task(runner.run(BATCH))
     await asyncio.sleep(0)
     runners[0].may_end.set()
-    assert (await next_one).name == "b"
+    assert (await next_one).seconds == 1.0
     with pytest.raises(WorkerLostError, match="a process has ended"):
         await lost
 

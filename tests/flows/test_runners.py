@@ -6,11 +6,9 @@ import random
 import re
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,14 +16,15 @@ from typing import Any
 import pytest
 
 from tests.flows.counting import Key, asked, begun, finished, said, trials, wait_for_trials, write_counting
+from tests.flows.dask_cluster import running_dask, with_mark
 from tests.flows.prefect_api import descendants, why_failed
 from tests.prefect_servers import PATIENT
 from tests.processes import how_to_resume, process_ids
-from tests.project import Project, clean_environment
+from tests.project import Project
 from tests.scenarios import Scenarios
 from tests.scenarios.counting import JOBS, TASKS, K, in_one_process
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
-from tests.waiting import LIMIT, wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -59,52 +58,6 @@ def what_counts(project: Project) -> Any:
     return verdict["decision"], [reason["message"] for reason in verdict["reasons"]], sorted(rows)
 
 
-def with_mark(processes: list[int], mark: str, file: str = "cmdline") -> list[int]:
-    """Those of some processes that carry a mark in their command line or in another file of /proc."""
-    found = []
-    for one in processes:
-        with suppress(OSError):
-            found += [one] if mark.encode() in Path(f"/proc/{one}/{file}").read_bytes() else []
-    return sorted(found)
-
-
-@dataclass(frozen=True)
-class DaskCluster:
-    """A scheduler and two workers, each a process that its nanny starts again when it is killed."""
-
-    address: str
-    nannies: list["subprocess.Popen[bytes]"]
-
-    def workers(self) -> list[int]:
-        return with_mark([one for nanny in self.nannies for one in descendants(nanny.pid)], "spawn_main")
-
-
-@contextmanager
-def running_dask(folder: Path) -> Iterator[DaskCluster]:
-    environment = {**clean_environment(), "PREFECT_HOME": str(folder / "prefect"), "OMP_NUM_THREADS": "1"}
-
-    def started(*arguments: str) -> "subprocess.Popen[bytes]":
-        with (folder / "messages.txt").open("a") as messages:
-            command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
-            return subprocess.Popen(command, cwd=folder, env=environment, stdout=messages, stderr=messages)
-
-    file = folder / "scheduler.json"
-    at = ["--scheduler-file", str(file), "--no-dashboard"]
-    processes = [started("dask_scheduler", *at, "--host", "127.0.0.1", "--port", "0")]
-    try:
-        wait_until(lambda: file.exists() and "address" in file.read_text())
-        one = ["--nworkers", "1", "--nthreads", "1", "--memory-limit", "0"]
-        processes += [started("dask_worker", *at, *one) for _ in range(2)]
-        cluster = DaskCluster(json.loads(file.read_text())["address"], processes[1:])
-        wait_until(lambda: len(cluster.workers()) == 2)
-        yield cluster
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(timeout=LIMIT)
-
-
 def lose_workers(
     project: Project, agent: AgentServer, options: list[str], workers: Callable[[int], list[int]], losses: int
 ) -> None:
@@ -120,8 +73,8 @@ def lose_workers(
                     os.kill(worker, signal.SIGKILL)
         assert run.wait(timeout=600) == 1, said(project)
     for before, calls_before in lost:
-        assert before.isdisjoint(asked(agent, calls_before)), "a finished trial was run again"
-    assert asked(agent).total() <= TASKS * K + losses * JOBS, "more was run again than was in flight"
+        assert before.isdisjoint(asked(agent, calls_before)), "a trial in the journal was run again"
+    assert asked(agent).total() <= TASKS * K * (1 + losses / 2), "more was run again than the batch of one worker"
     assert "without Prefect" not in said(project)
 
 
@@ -158,7 +111,9 @@ def test_a_process_tells_the_embedded_engine_of_each_batch_and_agents_do_not_kno
     assert (ended.returncode, "without Prefect" in ended.stderr) == (0, False), ended.stdout + ended.stderr
     with closing(sqlite3.connect(home / "prefect.db")) as database:
         shown = database.execute("SELECT name, state_name FROM task_run").fetchall()
-    assert sorted(one for one in shown if one[0] in {"t0", "t1"}) == [("t0", "Completed"), ("t1", "Completed")]
+    batches = [state for name, state in shown if name.startswith(("t0", "t1"))]
+    assert batches
+    assert set(batches) == {"Completed"}
 
 
 # What a process of a Ray cluster does that begins while the cluster ends.
@@ -176,12 +131,12 @@ for _ in range(300_000):
 def test_a_signal_ends_a_run_on_every_task_runner_and_leaves_nothing_behind(
     project: Project, counting: AgentServer, runner: str, left: list[str]
 ) -> None:
-    counting.replies = [Says(), Says(pause=300)]
+    counting.replies = [Says(pause=300)]
     with TemporaryDirectory(prefix="t") as temporary:  # a short path, for the sockets of Ray
         project.environment["TMPDIR"] = temporary
         command = [sys.executable, "-c", ENDS_IN_PEACE]
         with begun(project, "--runner", runner, "--workers", "2", command=command) as run:
-            wait_for_trials(project, run, 1)
+            wait_until(lambda: run.poll() is not None or counting.asked != [])
             commands = [
                 [sys.executable, "-c", MAKES_FOLDERS, f"--session-dir={session}"]
                 for session in Path(temporary).glob("ray/session_2*")

@@ -4,12 +4,10 @@ import asyncio
 import json
 import os
 import re
-import signal
 import subprocess
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,21 +16,19 @@ import cloudpickle
 import pytest
 
 from passgate import __version__
-from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.errors import StorageError, UsageError, WorkerLostError
 from passgate.tasks.execution.batches import batches_of
 from passgate.tasks.execution.coordinator import OpenExecutor
-from passgate.tasks.execution.distributed.batch import run_batch
-from passgate.tasks.execution.distributed.executor import distributed_executor
-from passgate.tasks.execution.distributed.orders import write_orders
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.execution.in_process import in_process
-from passgate.tasks.execution.worker import trials_at_once
+from passgate.tasks.execution.remote import RunRemotely, remote_executor
+from passgate.tasks.execution.remote_batch import run_batch
 from passgate.tasks.grade import grade
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
 from passgate.tasks.measure import measure
-from passgate.tasks.model.run import Batch, BatchOrders, BatchOutcome, Plan, RunRequest
+from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Verdict
@@ -42,7 +38,7 @@ from tests.builders import task_document
 from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
-from tests.waiting import wait_until
+from tests.waiting import until, wait_until
 from tests.warm import CODE, popen
 
 GATES = """
@@ -110,42 +106,46 @@ def what_counts(verdict: Verdict, trials: Sequence[Trial]) -> Any:
 HERE: OpenExecutor = partial(in_process, NoEngine(), grade)
 
 
-def elsewhere(run_one: Callable[[str, Batch], Any], workers: int = 2) -> OpenExecutor:
-    """An executor of distributed batches."""
-
-    @asynccontextmanager
-    async def opened(plan: Plan, store: RunStore, *_: object):  # type: ignore[no-untyped-def]
-        async with distributed_executor(
-            partial(run_one, store.location),
-            store,
-            workers=workers,
-            trials_at_once=trials_at_once(plan),
-            cost_left=plan.request.max_cost,
-        ) as execute:
-            yield execute
-
-    return opened
+def elsewhere(run_one: RunRemotely, workers: int = 2) -> OpenExecutor:
+    """An executor of batches in other processes."""
+    return lambda plan, store, state: remote_executor(run_one, plan, store, state, workers)
 
 
-def started(store: str, batch: Batch, code: str = CHILD) -> "subprocess.Popen[bytes]":
+def first_batch(plan: Plan, **changes: Any) -> RemoteBatch:
+    """A batch with the planned trials of the first task, which this process coordinates."""
+    store = RunStore.of(plan.run_id)
+    store.write_coordinator("first")
+    batch = RemoteBatch(
+        name="first",
+        trials=batches_of(plan.tasks)[0].trials,
+        location=store.location,
+        plan_digest=store.plan_digest(),
+        coordinator="first",
+        passgate_version=__version__,
+        trials_at_once=1,
+    )
+    return batch.model_copy(update=changes)
+
+
+def started(batch: RemoteBatch, code: str = CHILD) -> "subprocess.Popen[bytes]":
     """A batch in a child process."""
     child = popen([*CODE, code], cwd=Path.cwd(), env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None
-    child.stdin.write(cloudpickle.dumps(partial(run_batch, store, batch, grade)))
+    child.stdin.write(cloudpickle.dumps(partial(run_batch, batch, grade)))
     child.stdin.close()
     return child
 
 
 def outcome_of(child: "subprocess.Popen[bytes]") -> Any:
-    """What a child process hands on, as a task runner does: an outcome, or what was raised."""
+    """What a child process hands on, as a task runner does: a result, or what was raised."""
     with child:
         assert child.stdout is not None
         return cloudpickle.load(child.stdout)
 
 
-async def in_child_process(store: str, batch: Batch) -> BatchOutcome:
-    outcome: BatchOutcome = await asyncio.to_thread(outcome_of, started(store, batch))
-    return outcome
+async def in_child_process(batch: RemoteBatch) -> BatchResult:
+    result: BatchResult = await asyncio.to_thread(outcome_of, started(batch))
+    return result
 
 
 @pytest.mark.slow
@@ -157,20 +157,13 @@ def test_child_processes_come_to_the_same_verdict_and_the_same_rows(repository: 
     assert calls(repository) == called
 
 
-def test_a_worker_whose_disk_is_full_raises_a_storage_error_and_no_group(repository: Project) -> None:
-    plan = planned()
-    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))\n"
-    error = outcome_of(started(RunStore.of(plan.run_id).location, batches_of(plan.tasks)[0], full + CHILD))
-    assert (type(error), "cannot write the journal " in str(error)) == (StorageError, True)
-
-
 def test_a_worker_with_another_version_runs_nothing_and_says_which_to_install(
     repository: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passgate.tasks.execution.distributed.batch.__version__", "0.0.9")
+    monkeypatch.setattr("passgate.tasks.execution.remote_batch.__version__", "0.0.9")
 
-    async def in_thread(store: str, batch: Batch) -> BatchOutcome:
-        return await asyncio.to_thread(run_batch, store, batch, grade)
+    async def in_thread(batch: RemoteBatch) -> BatchResult:
+        return await asyncio.to_thread(run_batch, batch, grade)
 
     has = f"has passgate 0.0.9, and the run is coordinated by {__version__}: install passgate {__version__} there"
     with pytest.raises(UsageError, match=re.escape(has)):
@@ -179,47 +172,69 @@ def test_a_worker_with_another_version_runs_nothing_and_says_which_to_install(
 
 
 @pytest.mark.slow
-def test_a_batch_that_is_handed_out_twice_repeats_no_trial(repository: Project) -> None:
-    async def twice(store: str, batch: Batch) -> BatchOutcome:
-        first, second = await asyncio.gather(in_child_process(store, batch), in_child_process(store, batch))
-        assert first.trials == second.trials, "one of them has waited, and found nothing left to do"
-        assert first.spent == second.spent
-        return await in_child_process(store, batch)
-
+def test_a_batch_whose_process_is_killed_is_repeated_and_nothing_else(repository: Project) -> None:
     (repository.path / "slow").touch()
-    _, trials = judged(planned(), elsewhere(twice))
-    assert len(trials) == 9
-    assert calls(repository) == sorted(f"{one.task_id} {one.trial}" for one in trials)
+    repository.write("gates.yaml", GATES.replace("k: 3", "k: 20"))
+    killed = list[RemoteBatch]()
+
+    async def losing(batch: RemoteBatch) -> BatchResult:
+        if not killed and len(calls(repository)) > 8:
+            killed.append(batch)
+            with started(batch) as child:
+                before = len(calls(repository))
+                await until(lambda: len(calls(repository)) > before + 1)
+                child.kill()
+            raise WorkerLostError("killed")
+        return await in_child_process(batch)
+
+    plan = planned()
+    judged(plan, elsewhere(losing))
+    repeated = [call for call, count in Counter(calls(repository)).items() if count > 1]
+    assert repeated
+    assert set(repeated) <= {f"{task_id} {number}" for task_id, number in killed[0].trials}
+    assert len(RunStore.of(plan.run_id).read_trials()) == 60
 
 
 @pytest.mark.slow
-def test_a_batch_whose_process_was_killed_goes_on_elsewhere(repository: Project) -> None:
+@pytest.mark.parametrize("successor", ["second", ""])
+def test_a_batch_stops_when_another_process_coordinates_the_run_or_none_does(
+    repository: Project, successor: str
+) -> None:
     (repository.path / "slow").touch()
     plan = planned()
-    store = RunStore.of(plan.run_id)
-    (batch, *_) = batches_of(plan.tasks)
-    batch = batch.model_copy(update={"trials_at_once": 1})
-    with started(store.location, batch) as child:
-        wait_until(lambda: bool(store.read_journal()))
-        child.send_signal(signal.SIGKILL)
-    before = calls(repository)[: len(store.read_journal())]
-    outcome = asyncio.run(in_child_process(store.location, batch))
-    assert {(one.task_id, one.trial) for one in outcome.trials} == set(batch.trials)
-    assert {(one.trial.task_id, one.trial.trial) for one in store.read_journal()} == set(batch.trials)
-    assert all(calls(repository).count(call) == 1 for call in before)
+    batch = first_batch(plan, trials=tuple((task.task_id, number) for task in plan.tasks for number in range(200)))
+    child = started(batch)
+    wait_until(lambda: bool(calls(repository)))
+    RunStore.of(plan.run_id).write_coordinator(successor)
+    assert "nobody coordinates it any more" in str(outcome_of(child))
+    assert len(calls(repository)) < 600
 
 
 @pytest.mark.slow
-def test_a_batch_ends_when_another_coordinator_has_the_run(repository: Project) -> None:
+def test_a_batch_stops_when_the_process_that_has_started_it_is_killed(repository: Project) -> None:
     (repository.path / "slow").touch()
     plan = planned()
-    store = RunStore.of(plan.run_id)
-    trials = tuple((task.task_id, number) for task in plan.tasks for number in range(200))
-    child = started(store.location, Batch(name="all", trials=trials, trials_at_once=1, coordinator="first"))
-    wait_until(lambda: bool(store.read_journal()))
-    write_orders(store, BatchOrders(coordinator="second"))
-    assert isinstance(outcome_of(child), Exception)
-    assert len(store.read_journal()) < len(trials)
+    batch = first_batch(plan, trials=tuple((task.task_id, number) for task in plan.tasks for number in range(200)))
+    work = repository.write("batch.pickle", "")
+    work.write_bytes(cloudpickle.dumps(partial(run_batch, batch, grade)))
+    command = [*CODE, CHILD]
+    code = f"import subprocess; subprocess.Popen({command!r}, stdin=open({str(work)!r})); import time; time.sleep(999)"
+    with popen([*CODE, code], cwd=Path.cwd(), env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        wait_until(lambda: bool(calls(repository)))
+        parent.kill()
+        assert "nobody coordinates it any more" in str(cloudpickle.load(parent.stdout))
+
+
+def test_trials_that_the_journal_has_lost_give_no_verdict(repository: Project) -> None:
+    plan = planned()
+
+    async def losing(batch: RemoteBatch) -> BatchResult:
+        os.truncate(RunStore.of(plan.run_id).journal, 0)
+        return await asyncio.to_thread(run_batch, batch, grade)
+
+    with pytest.raises(StorageError, match=r"has lost \d trials"):
+        judged(plan, elsewhere(losing, workers=1))
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from tests.builders import a_task, a_trial
 
 from passgate.tasks.agents.starts import ENOUGH, Starts, counted_trials
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.run import BatchOutcome
 from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 
@@ -63,8 +62,6 @@ def test_a_run_stops_after_its_first_trials_that_need_an_unknown_price() -> None
     starts = starts_of([STARTED, *[UNPRICED] * (ENOUGH - 1), STARTED])
     with pytest.raises(UsageError, match=r"the price of 'm' is unknown: add it; the run stops after 3 such trials"):
         starts.add(UNPRICED)
-    with pytest.raises(UsageError, match="the run stops"):
-        Starts().add_outcome(BatchOutcome(name="batch", trials=(UNPRICED.trial,) * ENOUGH))
 
 
 def test_trials_of_a_command_that_was_wrong_do_not_count() -> None:

@@ -1,15 +1,15 @@
 """The rounds of a run, whoever runs its batches, and the numbers of the confirming trials."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from passgate.tasks.execution.coordinator import Round, confirming_trials, coordinate
+from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
-from passgate.tasks.model.run import BatchOutcome
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Finding
 from passgate.tasks.stats.measurement import measurement_of
@@ -25,13 +25,14 @@ BASELINE = a_baseline(TASK, OTHER, passed=60, n=60, newest=(True,) * 60)
 async def test_what_has_finished_is_handed_out_no_more(finished: int, handed_out: list[int]) -> None:
     rounds: list[Round] = []
 
-    async def execute(current: Round, ended: Callable[[BatchOutcome], None]) -> None:
-        rounds.append(current)
+    class Executor:
+        async def run(self, current: Round) -> None:
+            rounds.append(current)
 
-    before = [a_finished(TASK, trial) for trial in range(finished)]
-    done = await coordinate(a_plan(TASK), lambda _: Baseline(branch="main"), before, execute)
+    state = RunState(a_finished(TASK, trial).trial for trial in range(finished))
+    await coordinate(a_plan(TASK), lambda _: Baseline(branch="main"), state, Executor())
     assert [key for one in rounds for key in one.order] == [("say-yes", trial) for trial in handed_out]
-    assert (len(done.trials), bool(rounds)) == (finished, bool(handed_out))
+    assert (len(state.finished), bool(rounds)) == (finished, bool(handed_out))
 
 
 def wanted(trials: Sequence[Trial], **plan: Any) -> dict[str, list[int]]:

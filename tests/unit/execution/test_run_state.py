@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial
-from tests.builders import a_task, trials_of
+from tests.builders import a_finished, a_task, trials_of
 
 TASK, OTHER = a_task(k=5), a_task(task_id="other")
 
@@ -27,3 +27,8 @@ def test_each_task_stands_for_itself_and_a_trial_that_is_tried_again_is_told_onc
     run_state.add(trials_of(TASK, "f")[0])
     assert (run_state.needless(TASK), run_state.needless(OTHER)) == ("say-yes [0]", "other [1]")
     assert not run_state.has(("other", 0))
+
+
+def test_trials_that_another_run_has_paid_for_cost_nothing() -> None:
+    own, reused = a_finished(TASK, 0, player_cost=0.25), a_finished(TASK, 1, player_cost=4.0, reused_from="earlier")
+    assert RunState([own.trial, reused.trial]).spent == 0.25

@@ -1,26 +1,22 @@
 """Batches of trials, really run: side by side, and only those that are needed."""
 
 import asyncio
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.starts import Starts
 from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.execution.resources import TrialResources
-from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.run_state import Needless, RunState, always_needed
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker, fault_of_task
-from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask, Suite
-from passgate.tasks.model.trial import Trial, TrialStatus
+from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 from tests.builders import a_task, measured, trials_of
 from tests.unit.benches import bench, says
 from tests.waiting import until
@@ -28,25 +24,39 @@ from tests.waiting import until
 __all__ = ["bench"]
 
 
+class Recorded:
+    """A journal in memory."""
+
+    def __init__(self) -> None:
+        self.trials: list[Trial] = []
+
+    async def append(self, finished: FinishedTrial) -> None:
+        self.trials.append(finished.trial)
+
+
 async def run(
-    tasks: Sequence[EvalTask], bench: TrialResources, state: RunState | None = None, limit: int = 4, order: Any = ()
+    tasks: Sequence[EvalTask],
+    bench: TrialResources,
+    *,
+    before: Sequence[Trial] = (),
+    needless: Needless = always_needed,
+    limit: int = 4,
+    order: Any = (),
 ) -> tuple[int, list[Trial]]:
-    """How many trials of these tasks are run, and the trials in the journal."""
-    with tempfile.TemporaryDirectory() as folder, FileJournal(Path(folder) / "journal") as journal:
-        worker = Worker(
-            tasks={task.task_id: task for task in tasks},
-            resources=dict.fromkeys(Suite, bench),
-            journal=journal,
-            run_state=state or RunState(),
-            starts=Starts(),
-        )
-        batch = Batch(name="batch", trials=tuple((task.task_id, trial) for task in tasks for trial in range(task.k)))
-        ran = len((await worker.run(batch, Scheduler(limit, order))).trials)
-        trials = [one.trial for one in read_journal(Path(folder) / "journal")[0]]
-    return ran, sorted(trials, key=lambda trial: (trial.task_id, trial.trial))
+    """Return how many trials of these tasks are run, and all that are recorded."""
+    journal = Recorded()
+    worker = Worker(
+        tasks={task.task_id: task for task in tasks},
+        resources=dict.fromkeys(Suite, bench),
+        run_state=RunState(before, needless, journal=journal),
+    )
+    batch = Batch(name="batch", trials=tuple((task.task_id, trial) for task in tasks for trial in range(task.k)))
+    await worker.run(batch, Scheduler(limit, order))
+    trials = sorted(journal.trials, key=lambda trial: (trial.task_id, trial.trial))
+    return sum(not trial.left_out for trial in trials), trials
 
 
-async def test_every_trial_of_a_batch_is_in_the_journal(bench) -> None:
+async def test_every_trial_of_a_batch_is_recorded(bench) -> None:
     ran, trials = await run([a_task(), a_task(task_id="other", k=2)], bench(says("yes")))
     assert ran == 5
     assert [(trial.task_id, trial.trial) for trial in trials] == [
@@ -57,8 +67,8 @@ async def test_every_trial_of_a_batch_is_in_the_journal(bench) -> None:
 
 @pytest.mark.parametrize(("before", "left"), [("p-f", [1]), ("enl", [0, 1, 2])])
 async def test_what_was_measured_is_not_run_again(bench, before: str, left: list[int]) -> None:
-    state = RunState([*trials_of(a_task(), before), *trials_of(a_task(task_id="other"), "-p")])
-    ran, trials = await run([a_task()], bench(says("yes")), state)
+    ended = [*trials_of(a_task(), before), *trials_of(a_task(task_id="other"), "-p")]
+    ran, trials = await run([a_task()], bench(says("yes")), before=ended)
     assert (ran, [trial.trial for trial in trials]) == (len(left), left)
 
 
@@ -77,7 +87,7 @@ async def test_what_is_not_needed_any_more_is_left_out(bench) -> None:
         return "yes" if attempt.prompt == "be right" else "no"
 
     in_turn = [(task.task_id, trial) for trial in range(3) for task in (wrong, right)]
-    ran, trials = await run([wrong, right], bench(agent), RunState(needless=after_a_failure), 1, in_turn)
+    ran, trials = await run([wrong, right], bench(agent), needless=after_a_failure, limit=1, order=in_turn)
     assert (ran, len(asked)) == (4, 4)
     assert [trial.status for trial in trials[:3]] == [TrialStatus.PASSED] * 3
     first, *others = trials[3:]
@@ -90,7 +100,7 @@ async def test_what_is_not_needed_any_more_is_left_out(bench) -> None:
 @pytest.mark.parametrize("cost_cap", [CostCap(), CostCap(1.0, spent=1.0)], ids=["money is left", "none is left"])
 async def test_what_was_measured_before_counts_too_and_what_is_left_out_costs_nothing(bench, cost_cap: CostCap) -> None:
     made = replace(bench(says("yes")), cost_cap=cost_cap)
-    ran, trials = await run([a_task()], made, RunState(trials_of(a_task(), "-f"), after_a_failure))
+    ran, trials = await run([a_task()], made, before=trials_of(a_task(), "-f"), needless=after_a_failure)
     assert ran == 0
     left_out = [(number, True, "one has failed") for number in (0, 2)]
     assert [(trial.trial, trial.left_out, trial.reason) for trial in trials] == left_out
@@ -103,7 +113,7 @@ async def test_trials_that_run_already_are_not_stopped(bench) -> None:
         await together.wait()
         return "no"
 
-    assert (await run([a_task()], bench(agent), RunState(needless=after_a_failure), 3))[0] == 3
+    assert (await run([a_task()], bench(agent), needless=after_a_failure, limit=3))[0] == 3
 
 
 @pytest.mark.parametrize("limit", [1, 3])

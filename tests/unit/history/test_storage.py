@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.journal import JournalBusyError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import storage_at
 from passgate.tasks.history.url_storage import UrlStorage
@@ -53,64 +52,45 @@ def test_a_plan_and_a_verdict_are_read_back(store: RunStore) -> None:
     assert not store.has_verdict()
 
 
-async def test_the_parts_of_the_journal_are_merged_and_one_is_read_alone_or_left_out(store: RunStore) -> None:
-    """A trial that ended in an error in one part and was measured in another is the measured one, in any order."""
-    for part, status in (("", TrialStatus.ERROR), ("b", TrialStatus.PASSED), ("c", TrialStatus.ERROR)):
-        with store.open_journal(part) as journal:
+async def test_a_trial_that_was_measured_counts_whatever_comes_later(store: RunStore) -> None:
+    for status in (TrialStatus.ERROR, TrialStatus.PASSED, TrialStatus.ERROR):
+        with store.open_journal() as journal:
             await journal.append(a_finished(TASK, 0, status=status))
-            if part:
-                await journal.append(a_finished(TASK, 1 if part == "b" else 2))
-    passed = {(number, TrialStatus.PASSED) for number in range(3)}
-    assert {(one.trial.trial, one.trial.status) for one in store.read_journal()} == passed
-    assert [one.trial.trial for one in store.read_part("b")] == [0, 1]
-    assert sorted(one.trial for one in store.read_trials("b")) == [0, 2]
-    assert sorted(one.trial.trial for one in store.read_journal("b")) == [0, 2]
+    assert [one.trial.status for one in store.read_journal()] == [TrialStatus.PASSED]
 
 
 async def test_the_journal_is_followed_while_it_grows(store: RunStore) -> None:
     seen: dict[str, int] = {}
     assert list(store.new_lines(seen)) == store.read_journal() == []
-    for part in ("", "b"):
-        with store.open_journal(part) as journal:
-            for trial in range(2):
-                await journal.append(a_finished(TASK, trial))
-                assert len(list(store.new_lines(seen))) == 1
+    with store.open_journal() as journal:
+        for trial in range(2):
+            await journal.append(a_finished(TASK, trial))
+            assert len(list(store.new_lines(seen))) == 1
     assert list(store.new_lines(seen)) == []
 
 
 async def test_what_a_killed_writer_has_left_is_read_and_followed_once(store: RunStore) -> None:
     seen: dict[str, int] = {}
-    journal = store.open_journal("b")
+    journal = store.open_journal()
     opened = journal.__enter__()
     await opened.append(a_finished(TASK, 0))
     assert len(list(store.new_lines(seen))) == 1
     journal.__exit__(KeyboardInterrupt, None, None)
-    with store.open_journal("b") as again:
+    with store.open_journal() as again:
         await again.append(a_finished(TASK, 1))
     assert [one.trial.trial for one in store.read_journal()] == [0, 1]
     assert 1 <= len(list(store.new_lines(seen))) <= 2
     assert list(store.new_lines(seen)) == []
 
 
-async def test_a_part_has_one_writer(store: RunStore) -> None:
-    with store.open_journal("b"):
-        with pytest.raises(JournalBusyError), store.open_journal("b"):
-            pytest.fail("two writers have a part")
-        with store.open_journal("c") as other:
-            await other.append(a_finished(TASK, 0))
-    with store.open_journal("b") as journal:
-        await journal.append(a_finished(TASK, 1))
-    assert len(store.read_journal()) == 2
-
-
 async def test_to_look_for_new_trials_takes_a_few_requests_however_many_there_are(tmp_path: Path) -> None:
     store = RunStore(f"memory:/{tmp_path}/r1")
     stored, seen = storage_at(store.location), dict[str, int]()
-    with store.open_journal("b") as journal:
+    with store.open_journal() as journal:
         for trial in range(230):
             await journal.append(a_finished(TASK, trial))
         assert len(stored.listing("journal").files) == 2, "every hundred are one object"
-        assert len(stored.listing("journal/b").files) == 30
+        assert len(stored.listing("journal/main").files) == 30
         assert len(set(store.new_lines(seen))) == 230
     assert list(store.new_lines(seen)) == [], "what was sealed was seen before"
     assert [one.trial for one in store.read_trials()] == list(range(230))
