@@ -38,18 +38,16 @@ def request_base(model: str, tools: Sequence[Tool], output_schema: Mapping[str, 
 
 
 def chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
-    """Messages of a transcript. Calls that the agent never saw are left out."""
-    return [chat for number, message in enumerate(messages) for chat in _message(message, number)]
-
-
-def _message(message: Message, number: int) -> Iterator[ChatMessage]:
-    calls = {f"call_{number}_{n}": call for n, call in enumerate(message.tool_calls) if not call.refused}
-    if not calls:
-        yield {"role": message.role, "content": message.content}
-        return
-    yield _asking(message.content or None, calls)
-    for key, call in calls.items():
-        yield tool_message(key, call.result)
+    """Return the messages of a transcript in the shape of a chat. Calls that the agent never saw are left out."""
+    chat: list[ChatMessage] = []
+    for number, message in enumerate(messages):
+        calls = {f"call_{number}_{n}": call for n, call in enumerate(message.tool_calls) if not call.refused}
+        if calls:
+            chat.append(_calling_message(message.content or None, calls))
+            chat += [tool_message(key, call.result) for key, call in calls.items()]
+        else:
+            chat.append({"role": message.role, "content": message.content})
+    return chat
 
 
 def tool_message(call_id: str, result: Any) -> ChatMessage:
@@ -65,29 +63,31 @@ def reply_message(document: Mapping[str, Any]) -> ChatMessage:
 
 
 def task_chat(messages: Sequence[TaskMessage], files: Mapping[str, Path]) -> list[ChatMessage]:
-    """Messages of a task; `files` says where their images lie.
+    """Return the messages of a task in the shape of a chat; `files` says where their images lie.
 
-    Models want every call answered and every answer asked for. So a call that no message answers is answered with its
-    own result, and an answer without a call is given one. Raises `MeasurementError` for an image that cannot be sent.
+    Models require that every call is answered and every answer asked for. So a call that no message answers is answered
+    with its own result, and an answer without a call gets one. Raises `MeasurementError` for an image that cannot be
+    sent.
     """
     chat: list[ChatMessage] = []
     waiting: dict[str, MessageCall] = {}
     for number, message in enumerate(messages):
+        own_id = f"given_{number}"
         if message.role == "tool":
-            chat += _answer(message, waiting, f"given_{number}")
+            chat += _answer(message, waiting, own_id)
             continue
         chat += _own_results(waiting)
-        waiting = _with_ids(message.tool_calls, f"given_{number}")
-        chat.append(_said(message, waiting, files))
+        waiting = {}
+        for place, call in enumerate(message.tool_calls):
+            # A call that has no id, or that of another one, gets one.
+            waiting[call.id if call.id and call.id not in waiting else f"{own_id}_{place}"] = call
+        if waiting:
+            chat.append(_calling_message(message.text or None, waiting))
+        elif message.role == "user" and not isinstance(message.content, str):
+            chat.append({"role": "user", "content": [_part(block, files) for block in message.content]})
+        else:
+            chat.append({"role": message.role, "content": message.text})
     return [*chat, *_own_results(waiting)]
-
-
-def _with_ids(calls: Sequence[MessageCall], own_id: str) -> dict[str, MessageCall]:
-    """Calls by their ids; those that have none, or that of another one, are given one."""
-    waiting: dict[str, MessageCall] = {}
-    for number, call in enumerate(calls):
-        waiting[call.id if call.id and call.id not in waiting else f"{own_id}_{number}"] = call
-    return waiting
 
 
 def _answer(message: TaskMessage, waiting: dict[str, MessageCall], own_id: str) -> Iterator[ChatMessage]:
@@ -97,7 +97,7 @@ def _answer(message: TaskMessage, waiting: dict[str, MessageCall], own_id: str) 
     key = next(iter([*by_id, *by_name, *waiting]), None)
     if key is None:
         key = message.tool_call_id or own_id
-        yield _asking(None, {key: MessageCall(tool=message.name or "tool")})
+        yield _calling_message(None, {key: MessageCall(tool=message.name or "tool")})
     waiting.pop(key, None)
     yield tool_message(key, message.text)
 
@@ -106,49 +106,31 @@ def _own_results(waiting: Mapping[str, MessageCall]) -> list[ChatMessage]:
     return [tool_message(key, "" if call.result is None else call.result) for key, call in waiting.items()]
 
 
-def _said(message: TaskMessage, calls: Mapping[str, MessageCall], files: Mapping[str, Path]) -> ChatMessage:
-    if calls:
-        return _asking(message.text or None, calls)
-    if message.role == "user" and not isinstance(message.content, str):
-        return {"role": "user", "content": [_part(block, files) for block in message.content]}
-    return {"role": message.role, "content": message.text}
-
-
-def _asking(content: str | None, calls: Mapping[str, MessageCall | ToolCall]) -> ChatMessage:
-    asked = [
+def _calling_message(content: str | None, calls: Mapping[str, MessageCall | ToolCall]) -> ChatMessage:
+    tool_calls = [
         {"id": key, "type": "function", "function": {"name": call.tool, "arguments": as_text(call.arguments)}}
         for key, call in calls.items()
     ]
-    return {"role": "assistant", "content": content, "tool_calls": asked}
+    return {"role": "assistant", "content": content, "tool_calls": tool_calls}
 
 
 def _part(block: ContentBlock, files: Mapping[str, Path]) -> dict[str, Any]:
-    if block.type == "image":
-        return {"type": "image_url", "image_url": {"url": _image(str(block.value), files)}}
-    return {"type": "text", "text": block_text(block)}
-
-
-def _image(name: str, files: Mapping[str, Path]) -> str:
-    """Return an image as a data URL, unless it is one or an address already."""
+    """Return a block as a part of a user's message; an image as a data URL, unless it is one or an address already."""
+    if block.type != "image":
+        return {"type": "text", "text": block_text(block)}
+    name = str(block.value)
     if name.startswith(_ADDRESSES):
-        return name
-    kind = _KINDS.get(Path(name).suffix.lower())
+        return {"type": "image_url", "image_url": {"url": name}}
+    kind, file = _KINDS.get(Path(name).suffix.lower()), files.get(name)
     if kind is None:
         raise MeasurementError(f"the image {name} cannot be sent to a model: known are {', '.join(_KINDS)}")
-    content = _beginning(files.get(name))
-    if content is None:
-        raise MeasurementError(f"the image {name} cannot be read")
-    if len(content) > MAX_IMAGE_BYTES:
-        raise MeasurementError(f"the image {name} has more than {MAX_IMAGE_BYTES // 1024 // 1024} MiB")
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
-
-
-def _beginning(file: Path | None) -> bytes | None:
-    """Return a little more of a file than an image may have; `None` if there is no regular file."""
     if file is None or file.is_symlink() or not file.is_file():
-        return None
+        raise MeasurementError(f"the image {name} cannot be read")
     try:
         with file.open("rb") as opened:
-            return opened.read(MAX_IMAGE_BYTES + 1)
-    except OSError:
-        return None
+            content = opened.read(MAX_IMAGE_BYTES + 1)
+    except OSError as error:
+        raise MeasurementError(f"the image {name} cannot be read: {error}") from error
+    if len(content) > MAX_IMAGE_BYTES:
+        raise MeasurementError(f"the image {name} has more than {MAX_IMAGE_BYTES // 1024 // 1024} MiB")
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{base64.b64encode(content).decode()}"}}

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -99,8 +99,16 @@ class CliAgent(Agent):
     ) -> Transcript:
         given = _given(attempt, sandbox, self.places.project)
         words = self.command.fill(given)
-        _refuse_long_words(words)
-        environment = _environment(given, access, sandbox.variables)
+        longest = max(len(os.fsencode(word)) for word in words)
+        if longest > LONGEST_WORD:
+            raise MeasurementError(
+                f"a word of the agent's command has {longest:,} bytes, and Linux allows {LONGEST_WORD:,}: "
+                "have the agent read {prompt_file} in place of {prompt}"
+            )
+        inherited = {name: value for name, value in inherited_variables().items() if name not in _OURS}
+        announced = {variable: given.values[name] for variable, name in _ANNOUNCED.items()}
+        environment = {**inherited, **sandbox.variables, **announced}
+        environment |= model_environment(environment, access)
         result = await sandbox.run(
             words, folder=self.places.start, seconds=seconds, environment=environment, network=sandbox.network
         )
@@ -124,16 +132,6 @@ class CliAgent(Agent):
         if end is EndReason.COMPLETED and left is None:
             return transcript
         return transcript.model_copy(update={"end": end, "detail": detail})
-
-
-def _refuse_long_words(words: Sequence[str]) -> None:
-    """Raise `MeasurementError` for a word that Linux starts no program with."""
-    longest = max(len(os.fsencode(word)) for word in words)
-    if longest > LONGEST_WORD:
-        raise MeasurementError(
-            f"a word of the agent's command has {longest:,} bytes, and Linux allows {LONGEST_WORD:,}: "
-            "have the agent read {prompt_file} in place of {prompt}"
-        )
 
 
 def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
@@ -161,23 +159,13 @@ def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
         "turn": str(attempt.turn),
         "session": attempt.session,
     }
-    return Given(values, _files(attempt, sandbox.workspace))
-
-
-def _files(attempt: Attempt, workspace: Path) -> tuple[Path, ...]:
-    """Return the files of `inputs.files` and those of the task's messages, without images."""
+    # The files of `inputs.files` and those of the task's messages, without images.
     listed = attempt.inputs.get("files")
-    names = listed if isinstance(listed, list | tuple) else ()
+    names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list | tuple) else []
     blocks = [block for message in attempt.messages for block in message.content if not isinstance(block, str)]
-    told = [str(block.value) for block in blocks if block.type == "file"]
-    files = [workspace / name for name in names if isinstance(name, str)]
-    return tuple(dict.fromkeys([*files, *(attempt.files[name] for name in told if name in attempt.files)]))
-
-
-def _environment(given: Given, access: ModelAccess, wanted: Mapping[str, str]) -> dict[str, str]:
-    environment = {**{key: value for key, value in inherited_variables().items() if key not in _OURS}, **wanted}
-    environment |= {variable: given.values[name] for variable, name in _ANNOUNCED.items()}
-    return {**environment, **model_environment(environment, access)}
+    named = [str(block.value) for block in blocks if block.type == "file"]
+    placed = [attempt.files[name] for name in named if name in attempt.files]
+    return Given(values, tuple(dict.fromkeys([*(sandbox.workspace / name for name in names), *placed])))
 
 
 def _end(result: ProcessResult, environment: Mapping[str, str]) -> tuple[EndReason, str]:

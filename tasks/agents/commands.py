@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from passgate.tasks.agents.transcripts import (
     LONGEST_DETAIL,
@@ -76,13 +76,14 @@ class AgentVLine:
     files_format: str
 
     def fill(self, given: Given) -> list[str]:
-        return ["sh", "-c", _PLACEHOLDER.sub(lambda match: self._word(match, given), self.line)]
+        def words(match: re.Match[str]) -> str:
+            name = AGENTV_PLACEHOLDERS.get(match[1], match[1])
+            if name != "files":
+                return shlex.quote(given.values[name]) if name in given.values else match[0]
+            parts = [{"path": shlex.quote(str(file)), "basename": shlex.quote(file.name)} for file in given.files]
+            return " ".join(_OF_A_FILE.sub(lambda found: part[found[1]], self.files_format) for part in parts)  # noqa: B023
 
-    def _word(self, match: re.Match[str], given: Given) -> str:
-        name = AGENTV_PLACEHOLDERS.get(match[1], match[1])
-        if name == "files":
-            return " ".join(_formatted(file, self.files_format) for file in given.files)
-        return shlex.quote(given.values[name]) if name in given.values else match[0]
+        return ["sh", "-c", _PLACEHOLDER.sub(words, self.line)]
 
     def answer(self, printed: str, given: Given) -> Transcript:
         if "{OUTPUT_FILE}" not in self.line:
@@ -94,11 +95,6 @@ class AgentVLine:
 
 
 Command = Words | AgentVLine
-
-
-def enclosing_repository(folder: Path) -> Path:
-    """Return the repository that a folder lies in; outside of one the folder itself."""
-    return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), folder)
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,8 @@ class Places:
         Raises `UsageError` if there is no such folder.
         """
         working_folder = Path.cwd()
-        project = enclosing_repository(working_folder)
+        folders = (working_folder, *working_folder.parents)
+        project = next((folder for folder in folders if (folder / ".git").exists()), working_folder)
         start = None if cwd is None else project / cwd
         if start is not None and not start.is_dir():
             raise UsageError(f"the agent's `cwd` is not a folder: {start}; name one relative to {project}")
@@ -208,12 +205,9 @@ def _refuse_missing(program: str, places: Places) -> None:
     raise UsageError(f"the agent command {program!r} {remedy}")
 
 
-def _formatted(file: Path, files_format: str) -> str:
-    words = {"path": shlex.quote(str(file)), "basename": shlex.quote(file.name)}
-    return _OF_A_FILE.sub(lambda match: words[match[1]], files_format)
-
-
-_Amount = Annotated[float, Field(le=MOST, allow_inf_nan=False)]
+_Amount = Annotated[
+    float, Field(le=MOST, allow_inf_nan=False), AfterValidator(lambda amount: None if amount < 0 else amount)
+]
 """AgentV takes a negative one for an unknown one."""
 
 
@@ -257,7 +251,8 @@ def agentv_transcript(content: str) -> Transcript:
     except ValueError:
         document = None
     told = document if isinstance(document, dict) else {}
-    listed = next((told[key] for key in ("output", "output_messages") if _lists_messages(told.get(key))), ())
+    lists = [value for key in ("output", "output_messages") if isinstance(value := told.get(key), list) and value]
+    listed = next((value for value in lists if isinstance(value[0], dict) and "role" in value[0]), ())
     if not listed and "text" not in told:
         return read_transcript(content.strip())
     try:
@@ -266,7 +261,7 @@ def agentv_transcript(content: str) -> Transcript:
         raise MeasurementError(f"not an output of AgentV: {first_problem(error)}") from error
     used = answer.token_usage
     tokens = {"tokens_in": used.input, "tokens_cached": used.cached, "tokens_out": used.output} if used else {}
-    usage = Usage(**tokens, cost_usd=_amount(answer.cost_usd))
+    usage = Usage(**tokens, cost_usd=answer.cost_usd)
     if answer.messages:
         # What a message of the role `tool` says stands with its call already.
         messages = [_message(message) for message in answer.messages if message.role in _ROLES]
@@ -278,33 +273,15 @@ def agentv_transcript(content: str) -> Transcript:
     return transcript
 
 
-def _lists_messages(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "role" in value[0]
-
-
 def _message(message: _Message) -> dict[str, Any]:
-    content = message.content
-    blocks = content if isinstance(content, list) else []
-    texts = [block.get("text", block.get("value")) if isinstance(block, dict) else block for block in blocks]
+    content, calls = message.content, []
+    if isinstance(content, list):
+        texts = [block.get("text", block.get("value")) if isinstance(block, dict) else block for block in content]
+        content = "\n".join(text for text in texts if isinstance(text, str))
+    for call in message.tool_calls or ():
+        given = {} if call.input is None else call.input
+        arguments = given if isinstance(given, dict) else {"unparsed": given}
+        told = {"result": call.output, "is_error": call.status in _FAILED, "duration_ms": call.duration_ms}
+        calls.append(ToolCall(tool=call.tool, arguments=arguments, **told))
     text = "" if content is None else as_text(content)
-    return {
-        "role": message.role,
-        "content": "\n".join(text for text in texts if isinstance(text, str)) if isinstance(content, list) else text,
-        "tool_calls": [_call(call) for call in message.tool_calls or ()],
-        "latency_ms": _amount(message.duration_ms),
-    }
-
-
-def _call(call: _ReportedCall) -> ToolCall:
-    arguments = {} if call.input is None else call.input
-    return ToolCall(
-        tool=call.tool,
-        arguments=arguments if isinstance(arguments, dict) else {"unparsed": arguments},
-        result=call.output,
-        is_error=call.status in _FAILED,
-        duration_ms=_amount(call.duration_ms),
-    )
-
-
-def _amount(value: float | None) -> float | None:
-    return None if value is None or value < 0 else value
+    return {"role": message.role, "content": text, "tool_calls": calls, "latency_ms": message.duration_ms}

@@ -3,12 +3,12 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.processes.trial import PRINTED_BYTES
@@ -115,10 +115,17 @@ async def converse(
     the agent has `grace` seconds more, then it is stopped. `user` plays the user of a task that asks for one. The error
     is that of the meter, else that of the agent or the user. Raises `MeasurementError` if nobody can play the user.
     """
-    person = make_user(task, user) if agent.has_conversations else ScriptedUser(())
+    person: User = ScriptedUser(())
+    if task.user is not None and agent.has_conversations:
+        if task.user.persona is None:
+            person = ScriptedUser(task.user.says)
+        elif user is None:
+            raise MeasurementError(NO_JUDGE)
+        else:
+            person = PlayedUser(task.user.persona, user, task.user.max_turns)
     context = _TrialContext(task, trial, sandbox, access, secrets.token_hex(16), agent.uses_workspace)
     try:
-        played = await _all_turns(agent, person, context, _Limits(seconds, grace, access.over()))
+        played = await _all_turns(agent, person, context, seconds, grace)
     finally:
         await agent.end_session(context.session)
     known = await access.transcript(whole_transcript(played.turns))
@@ -160,12 +167,6 @@ class _TrialContext:
         )
 
 
-class _Limits(NamedTuple):
-    seconds: float
-    grace: float
-    over: asyncio.Future[None]
-
-
 @dataclass
 class _Played:
     """What was said until somebody ended the conversation."""
@@ -175,16 +176,17 @@ class _Played:
     error: MeasurementError | None = None  # Why the agent or the user could not go on
 
 
-async def _all_turns(agent: Agent, person: User, context: _TrialContext, limits: _Limits) -> _Played:
+async def _all_turns(agent: Agent, person: User, context: _TrialContext, seconds: float, grace: float) -> _Played:
     played = _Played()
+    over = context.access.over()
     said: Message | None = Message(role="user", content=context.task.prompt)
     while said is not None:
         started = time.monotonic()
-        found = await _one_turn(agent, said, played.turns, context, limits, limits.seconds - played.seconds)
+        found = await _one_turn(agent, said, played.turns, context, seconds - played.seconds, over, grace)
         played.seconds += time.monotonic() - started
         played.turns.append(Turn(said, found.transcript))
         played.error = found.error
-        if found.error or found.transcript.end is not EndReason.COMPLETED or limits.over.done():
+        if found.error or found.transcript.end is not EndReason.COMPLETED or over.done():
             break
         try:
             said = await person.next(played.turns)
@@ -195,39 +197,39 @@ async def _all_turns(agent: Agent, person: User, context: _TrialContext, limits:
 
 
 async def _one_turn(
-    agent: Agent, said: Message, before: Sequence[Turn], context: _TrialContext, limits: _Limits, seconds: float
+    agent: Agent,
+    said: Message,
+    before: Sequence[Turn],
+    context: _TrialContext,
+    seconds: float,
+    over: asyncio.Future[None],
+    grace: float,
 ) -> TrialTranscript:
+    """Let the agent answer once, and stop it `grace` seconds after the trial is over."""
     if seconds <= 0:
         return TrialTranscript(no_answer(EndReason.TIMED_OUT, said=(said,)))
     attempt = context.attempt(said, before)
-    running = agent.run(context.task, attempt, context.sandbox, context.access, seconds=seconds)
-    try:
-        answer = await _watched(running, limits)
-    except MeasurementError as error:
-        return TrialTranscript(no_answer(EndReason.CRASHED, str(error), (said,)), error)
-    late = f"ended {limits.grace:g} s after the models were closed to it"
-    return TrialTranscript(answer or no_answer(EndReason.CRASHED, late, (said,)))
-
-
-async def _watched(running: Coroutine[Any, Any, Transcript], limits: _Limits) -> Transcript | None:
-    """Return the agent's transcript; `None` if it had to be stopped because the trial is over."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(None) as limit:
 
             def end_after_grace(_: object) -> None:
-                with suppress(RuntimeError):  # the agent has ended between the notice and this call
-                    limit.reschedule(loop.time() + limits.grace)
+                with suppress(RuntimeError):  # The agent has ended between the notice and this call
+                    limit.reschedule(loop.time() + grace)
 
-            limits.over.add_done_callback(end_after_grace)
+            over.add_done_callback(end_after_grace)
             try:
-                return await running
+                run = agent.run(context.task, attempt, context.sandbox, context.access, seconds=seconds)
+                return TrialTranscript(await run)
             finally:
-                limits.over.remove_done_callback(end_after_grace)
+                over.remove_done_callback(end_after_grace)
+    except MeasurementError as error:
+        return TrialTranscript(no_answer(EndReason.CRASHED, str(error), (said,)), error)
     except TimeoutError:
         if not limit.expired():
             raise
-        return None
+        late = f"ended {grace:g} s after the models were closed to it"
+        return TrialTranscript(no_answer(EndReason.CRASHED, late, (said,)))
 
 
 def all_messages(turns: Sequence[Turn]) -> tuple[Message, ...]:
@@ -261,17 +263,6 @@ def whole_transcript(turns: Sequence[Turn]) -> Transcript:
             "printed": end("".join(transcript.printed for transcript in transcripts), PRINTED_BYTES),
         }
     )
-
-
-def make_user(task: EvalTask, judge: LlmJudge | None) -> User:
-    """Return the user of a task. Raises `MeasurementError` if nobody can play it."""
-    if task.user is None:
-        return ScriptedUser(())
-    if task.user.persona is None:
-        return ScriptedUser(task.user.says)
-    if judge is None:
-        raise MeasurementError(NO_JUDGE)
-    return PlayedUser(task.user.persona, judge, task.user.max_turns)
 
 
 def player_request(persona: str, turns: Sequence[Turn]) -> JudgeRequest:

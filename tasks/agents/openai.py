@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -23,12 +24,11 @@ from passgate.tasks.agents.transcripts import excerpt, read_json, read_transcrip
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess, ModelAnswer
 from passgate.tasks.model.agent import AgentSpec
-from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
-from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, ModelReply
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
 
 OWN_KEYS: Final = ("model", "messages", "tools", "stream", "stream_options", "n")
 """What passgate says in a request, and nobody else."""
@@ -68,7 +68,7 @@ class OpenAiAgent(Agent):
         opening = make_opening(self._spec.completion.system, attempt)
         request = request_base(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
         turn = _Turn({**self._spec.completion.parameters, **request}, opening.context, toolbox)
-        end, detail = await turn.within(seconds, access)
+        end, detail = await turn.run(seconds, access)
         is_last = task.user is None or attempt.turn >= len(task.user.says)
         if end is EndReason.COMPLETED and is_last and toolbox.missing:
             end, detail = EndReason.REPLAY_MISMATCH, toolbox.missing
@@ -85,30 +85,34 @@ class _Turn:
         self._toolbox = toolbox
         self.steps: list[Message] = []
 
-    async def within(self, seconds: float, access: ModelAccess) -> tuple[EndReason, str]:
+    async def run(self, seconds: float, access: ModelAccess) -> tuple[EndReason, str]:
         """Run to the end or until the time is up. Return how the turn ended."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                return await self._loop(access)
-        except TimeoutError:
-            return EndReason.TIMED_OUT, ""
-
-    async def _loop(self, access: ModelAccess) -> tuple[EndReason, str]:
-        while True:
-            body = {**self._request, "messages": self._messages}
-            answer = await access.complete(json.dumps(body, default=str).encode())
-            if answer.status >= _CLIENT_ERROR:
-                return _refusal(answer)
-            calls = await self._step(answer.content)
-            if self._toolbox.mismatch:
-                return EndReason.REPLAY_MISMATCH, self._toolbox.mismatch
-            if not calls:
-                return EndReason.COMPLETED, ""
+                while True:
+                    body = {**self._request, "messages": self._messages}
+                    answer = await access.complete(json.dumps(body, default=str).encode())
+                    if answer.status >= _CLIENT_ERROR:
+                        return _refusal(answer)
+                    calls = await self._step(answer.content)
+                    if self._toolbox.mismatch:
+                        return EndReason.REPLAY_MISMATCH, self._toolbox.mismatch
+                    if not calls:
+                        return EndReason.COMPLETED, ""
+        return EndReason.TIMED_OUT, ""
 
     async def _step(self, content: bytes) -> tuple[ToolCall, ...]:
-        document, reply = _read(content)
+        """Read a reply and make its calls. Raises `MeasurementError` for a reply that cannot be read."""
+        try:
+            document = read_json(content)
+            if not isinstance(document, dict):
+                raise ApiFormatError("no JSON object")
+            reply = _API.read_reply(document)
+        except (ValueError, ApiFormatError) as error:
+            what = f"the model's reply cannot be read: {error}: "
+            raise MeasurementError(raw(what, quote(excerpt(content), 300))) from error
         # Each is awaited to its end, also when another one cannot be run.
-        outcomes = await asyncio.gather(*map(self._called, reply.calls), return_exceptions=True)
+        outcomes = await asyncio.gather(*map(self._call, reply.calls), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -120,7 +124,7 @@ class _Turn:
         ]
         return calls
 
-    async def _called(self, asked: AskedCall) -> ToolCall:
+    async def _call(self, asked: AskedCall) -> ToolCall:
         started = time.monotonic()
         outcome = await self._toolbox.call(asked.tool, asked.arguments)
         return ToolCall(
@@ -130,17 +134,6 @@ class _Turn:
             is_error=outcome.is_error,
             duration_ms=(time.monotonic() - started) * 1000,
         )
-
-
-def _read(content: bytes) -> tuple[dict[str, Any], ModelReply]:
-    try:
-        document = read_json(content)
-        if not isinstance(document, dict):
-            raise ApiFormatError("no JSON object")
-        return document, _API.read_reply(document)
-    except (ValueError, ApiFormatError) as error:
-        what = f"the model's reply cannot be read: {error}: "
-        raise MeasurementError(raw(what, quote(excerpt(content), 300))) from error
 
 
 def _refusal(answer: ModelAnswer) -> tuple[EndReason, str]:
@@ -170,7 +163,9 @@ def make_opening(system: str | None, attempt: Attempt) -> Opening:
     """
     user = Message(role="user", content=attempt.prompt)
     first = tuple(takewhile(lambda message: message.role == "system", attempt.messages))
-    systems = _systems(system, attempt, first)
+    texts = filter(None, [system, attempt.inputs.get("system"), *(message.text for message in first)])
+    joined = "\n\n".join(map(str, texts))
+    systems = (Message(role="system", content=joined),) if joined else ()
     if not attempt.messages:
         new = (user,) if attempt.history else (*systems, user)
         return Opening(new, tuple(chat_messages([*attempt.history, *new])))
@@ -180,9 +175,3 @@ def make_opening(system: str | None, attempt: Attempt) -> Opening:
         return Opening((user,), (*asked, *chat_messages([*attempt.history_since_messages, user])))
     said = [Message(role=told.role, content=told.text) for told in rest if told.role in {"system", "user"}]
     return Opening((*systems, *said), asked)
-
-
-def _systems(system: str | None, attempt: Attempt, first: tuple[TaskMessage, ...]) -> tuple[Message, ...]:
-    texts = [system, attempt.inputs.get("system"), *(message.text for message in first)]
-    joined = "\n\n".join(str(text) for text in texts if text)
-    return (Message(role="system", content=joined),) if joined else ()

@@ -12,7 +12,7 @@ from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
-from passgate.tasks.model.messages import MessageCall, TaskMessage
+from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Solution
@@ -54,7 +54,7 @@ class OracleAgent(Agent):
         has_answer = bool(task.expected_messages) or task.expected_output is not None
         if self.counterexample is None and task.reference is None and has_answer:
             # As an agent would say it; the output is the last text of an assistant.
-            said = _said(task.expected_messages) or (Message(role="assistant", content=task.reference_answer),)
+            said = _expected(task.expected_messages) or (Message(role="assistant", content=task.reference_answer),)
             output = next((told.content for told in reversed(said) if told.role == "assistant" and told.content), "")
             return Transcript(messages=(_asked(task), *said), output=output, usage=_NO_MODEL)
         solution = self._solution(task)
@@ -105,21 +105,19 @@ def _asked(task: EvalTask) -> Message:
     return Message(role="user", content=task.prompt)
 
 
-def _said(messages: Sequence[TaskMessage]) -> tuple[Message, ...]:
-    """Return the messages of a transcript, in which what a tool says is the result of its call."""
-    said = []
+def _expected(messages: Sequence[TaskMessage]) -> tuple[Message, ...]:
+    """Return expected messages as those of a transcript, in which what a tool says is the result of its call."""
+    expected = []
     for number, message in enumerate(messages, start=1):
-        if message.role != "tool":
-            answers = list(takewhile(lambda later: later.role == "tool", messages[number:]))
-            calls = tuple(_made(call, position, answers) for position, call in enumerate(message.tool_calls))
-            said.append(Message(role=message.role, content=message.text, tool_calls=calls))
-    return tuple(said)
-
-
-def _made(call: MessageCall, position: int, answers: Sequence[TaskMessage]) -> ToolCall:
-    """Return an expected call as a call of a transcript; `answers` are what tools say after its message."""
-    named = [answer for answer in answers if call.id and answer.tool_call_id == call.id]
-    text = next((answer.text for answer in named or answers[position : position + 1]), None)
-    duration = call.duration_ms if call.duration_ms is not None and call.duration_ms >= 0 else None
-    result = text if call.result is None else call.result
-    return ToolCall(tool=call.tool, arguments=call.arguments, result=result, duration_ms=duration)
+        if message.role == "tool":
+            continue
+        answers = list(takewhile(lambda later: later.role == "tool", messages[number:]))
+        calls = []
+        for position, call in enumerate(message.tool_calls):
+            named = [answer for answer in answers if call.id and answer.tool_call_id == call.id]
+            text = next((answer.text for answer in named or answers[position : position + 1]), None)
+            result = text if call.result is None else call.result
+            duration = call.duration_ms if call.duration_ms is not None and call.duration_ms >= 0 else None
+            calls.append(ToolCall(tool=call.tool, arguments=call.arguments, result=result, duration_ms=duration))
+        expected.append(Message(role=message.role, content=message.text, tool_calls=tuple(calls)))
+    return tuple(expected)
