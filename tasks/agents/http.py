@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -27,12 +28,11 @@ from passgate.tasks.model.json_values import MISSING, at_path
 from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
-from passgate.tasks.providers.retries import TRY_AGAIN, Breaker, RetryPolicy, retry_after
+from passgate.tasks.providers.retries import RETRY_POLICY, TRY_AGAIN, Breaker, RetryPolicy, retry_after
 
 _NOT_THE_AGENTS_FAULT: Final = frozenset({401, 402, 403, 404, 407, 408, 425, 429})
 _EXCERPT: Final = 300  # Characters of a refusal
 MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
-_PATIENCE: Final = RetryPolicy()
 _DECLINED: Final = frozenset({429, 503})
 _PLAIN: Final = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
@@ -55,13 +55,15 @@ def _tls() -> ssl.SSLContext:
 
 
 class AgentEndpoint:
-    """Sends JSON and gives the reply.
+    """Sends JSON and returns the reply.
 
-    Whoever asks an agent twice may make it act twice. So a request is sent again only when it was surely not taken on:
-    no connection came about, or the endpoint declined it with 429 or 503 and a Retry-After.
+    An agent that is asked twice may act twice. So a request is sent again only if it was surely not accepted: there was
+    no connection, or the endpoint declined it with 429 or 503 and a Retry-After.
     """
 
-    def __init__(self, method: str, url: str, *, silence_seconds: float, retry_policy: RetryPolicy = _PATIENCE) -> None:
+    def __init__(
+        self, method: str, url: str, *, silence_seconds: float, retry_policy: RetryPolicy = RETRY_POLICY
+    ) -> None:
         self.url = url
         self._method = method
         self._silence = silence_seconds
@@ -76,13 +78,20 @@ class AgentEndpoint:
         Raises `TimeoutError` if the agent took longer or was silent for too long, `ReplyTooLargeError`, and
         `MeasurementError` if it could not be reached or the connection broke.
         """
+        policy = self._retry_policy
         deadline = time.monotonic() + seconds
-        for attempt in range(1, self._retry_policy.attempts + 1):
+        for attempt in count(1):
             if not self._breaker.admits():
                 raise MeasurementError(f"the agent at {self.url} is not asked: {self._breaker.reason}", transient=True)
             outcome = await self._once(content, headers, seconds=deadline - time.monotonic())
-            pause = self._pause(outcome, attempt)
-            if pause is None or time.monotonic() + pause >= deadline:
+            asked = 0.0
+            if isinstance(outcome, Reply):
+                wish = retry_after(outcome.headers, datetime.now(UTC)) if outcome.status in _DECLINED else None
+                if wish is None or wish > policy.longest_retry_after:
+                    return outcome
+                asked = wish
+            pause = max(policy.pause(attempt, random.random()), asked)  # noqa: S311 - no secret
+            if attempt >= policy.attempts or time.monotonic() + pause >= deadline:
                 break
             await asyncio.sleep(pause)
         if isinstance(outcome, Reply):
@@ -94,10 +103,20 @@ class AgentEndpoint:
         self, content: bytes, headers: Mapping[str, str], *, seconds: float
     ) -> Reply | httpx.TransportError:
         """Return the reply, or why there was no connection."""
+        # A connection that takes half of the time is not the agent's slowness.
+        limits = httpx.Timeout(self._silence, connect=min(self._retry_policy.connect_seconds, seconds / 2))
+        client = httpx.AsyncClient(verify=self._tls, timeout=limits, headers=_PLAIN, trust_env=self._uses_proxies)
+        body = bytearray()
         try:
-            async with asyncio.timeout(seconds):
-                # A connection that takes half of the time is not the agent's slowness.
-                reply = await self._exchange(content, headers, min(self._retry_policy.connect_seconds, seconds / 2))
+            async with (
+                asyncio.timeout(seconds),
+                client,
+                client.stream(self._method, self.url, content=content, headers=headers) as response,
+            ):
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > MAX_REPLY_BYTES:
+                        raise ReplyTooLargeError(f"the reply is larger than {MAX_REPLY_BYTES // 1024 // 1024} MiB")
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             self._breaker.record_failure(repr(error))
             return error
@@ -110,32 +129,7 @@ class AgentEndpoint:
             why = f"{error!r}{via_proxy(self.url)}"
             raise MeasurementError(f"the connection to {self.url} broke: {why}", transient=True) from error
         self._breaker.record_success()
-        return reply
-
-    async def _exchange(self, content: bytes, headers: Mapping[str, str], connect_seconds: float) -> Reply:
-        limits = httpx.Timeout(self._silence, connect=connect_seconds)
-        async with (
-            httpx.AsyncClient(verify=self._tls, timeout=limits, headers=_PLAIN, trust_env=self._uses_proxies) as client,
-            client.stream(self._method, self.url, content=content, headers=headers) as response,
-        ):
-            body = bytearray()
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > MAX_REPLY_BYTES:
-                    raise ReplyTooLargeError(f"the reply is larger than {MAX_REPLY_BYTES // 1024 // 1024} MiB")
-            return Reply(response.status_code, bytes(body), dict(response.headers))
-
-    def _pause(self, outcome: Reply | httpx.TransportError, attempt: int) -> float | None:
-        """Return the seconds until the request may be sent again; `None` if it may not."""
-        if attempt == self._retry_policy.attempts:
-            return None
-        pause = self._retry_policy.pause(attempt, random.random())  # noqa: S311 - no secret
-        if isinstance(outcome, httpx.TransportError):
-            return pause
-        asked = retry_after(outcome.headers, datetime.now(UTC)) if outcome.status in _DECLINED else None
-        if asked is None or asked > self._retry_policy.longest_retry_after:
-            return None
-        return max(pause, asked)
+        return Reply(response.status_code, bytes(body), dict(response.headers))
 
 
 @dataclass(frozen=True)
@@ -217,10 +211,17 @@ def read_reply(content: bytes, options: HttpOptions) -> Transcript:
         raise ValueError(f"`{path}` is not a list")  # noqa: TRY004 - the type of a document, not of an argument
     calls = tuple(_call(item, f"{path}.{index}") for index, item in enumerate(listed))
     working = (Message(role="assistant", tool_calls=calls),) if calls else ()
+    paths = {name: path for name in ("tokens_in", "tokens_out", "cost_usd") if (path := getattr(options, name))}
+    found = {name: value for name, path in paths.items() if (value := at_path(document, path)) is not MISSING}
+    try:
+        usage = Usage.model_validate(found)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise ValueError(f"`{paths[name]}` cannot be used: {first_problem(error)}") from None
     return Transcript(
         messages=(*working, Message(role="assistant", content=as_text(output))),
         output=as_text(output),
-        usage=_usage(document, options),
+        usage=usage,
         complete=options.complete,
     )
 
@@ -240,13 +241,3 @@ def _call(item: Any, where: str) -> ToolCall:
         return ToolCall.model_validate(call)
     except ValidationError as error:
         raise ValueError(f"`{where}` cannot be used: {first_problem(error)}") from None
-
-
-def _usage(document: Any, options: HttpOptions) -> Usage:
-    paths = {name: getattr(options, name) for name in ("tokens_in", "tokens_out", "cost_usd")}
-    found = {name: at_path(document, path) for name, path in paths.items() if path is not None}
-    try:
-        return Usage.model_validate({name: value for name, value in found.items() if value is not MISSING})
-    except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
-        raise ValueError(f"`{paths[name]}` cannot be used: {first_problem(error)}") from None

@@ -5,7 +5,6 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from typing import Any, Final, Self
 
 from passgate.tasks.agents.chat_messages import task_chat
@@ -75,10 +74,19 @@ def _value(name: str, values: Mapping[str, Any]) -> Any:
 
 def placeholder_values(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
     """Return the values of the placeholders in one turn; a function returns its value when it is called."""
+
+    def messages() -> list[dict[str, Any]]:
+        """Return the whole conversation, with the user's new message."""
+        asked = task_chat(attempt.messages, attempt.files)
+        before = attempt.history_since_messages if asked else attempt.history
+        said = [{"role": message.role, "content": message.content} for message in before if message.content]
+        now = [] if asked and not attempt.history else [{"role": "user", "content": attempt.prompt}]
+        return [*asked, *said, *now]
+
     return {
         "prompt": attempt.prompt,
         # Images are read only for agents that ask for the messages.
-        "messages": partial(_messages, attempt),
+        "messages": messages,
         "inputs": attempt.inputs,
         "session": attempt.session,
         "task_id": attempt.task_id,
@@ -88,15 +96,6 @@ def placeholder_values(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
         "anthropic_base_url": access.anthropic_base_url,
         "api_key": access.api_key,
     }
-
-
-def _messages(attempt: Attempt) -> list[dict[str, Any]]:
-    """Return the whole conversation, with the user's new message."""
-    asked = task_chat(attempt.messages, attempt.files)
-    before = attempt.history_since_messages if asked else attempt.history
-    said = [{"role": message.role, "content": message.content} for message in before if message.content]
-    now = [] if asked and not attempt.history else [{"role": "user", "content": attempt.prompt}]
-    return [*asked, *said, *now]
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,10 @@ class Meter:
         else:
             # Whoever can guess the token of another trial could spend its budget.
             token = secrets.token_urlsafe(24)
-            trial = self._trial_at(f"http://127.0.0.1:{self.bridge.port}/{token}", ledger, forbidden)
+            root = f"http://127.0.0.1:{self.bridge.port}/{token}"
+            openai, anthropic = f"{root}/openai/v1", f"{root}/anthropic"
+            variables = model_variables(self.spec, openai, anthropic)
+            trial = TrialMeter(openai, anthropic, PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
             self.trials[token] = trial
         try:
             yield trial
@@ -70,11 +73,6 @@ class Meter:
             for task in trial.close():
                 self.ending.add(task)
                 task.add_done_callback(self.ending.discard)
-
-    def _trial_at(self, root: str, ledger: Ledger, forbidden: Forbidden) -> TrialMeter:
-        openai, anthropic = f"{root}/openai/v1", f"{root}/anthropic"
-        variables = model_variables(self.spec, openai, anthropic)
-        return TrialMeter(openai, anthropic, PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
 
     async def _complete(self, trial: TrialMeter, content: bytes) -> ModelAnswer:
         # The built-in agent's model is its target: what the user names, and no choice of an agent's.

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import uvicorn
 from starlette.requests import ClientDisconnect, Request
@@ -36,7 +35,9 @@ async def serving(meter: Meter, label: str = "meter") -> AsyncIterator[None]:
 
     Trials that begin meanwhile have addresses. `label` begins the name of the folder that its socket lies in.
     """
-    with temporary_folder(label, place=_short_place(label)) as folder:
+    # Where a path in the usual place of temporary folders is too long for a socket, it lies in `/tmp`.
+    longest = len(os.fsencode(tempfile.gettempdir())) + len(os.fsencode(label)) + _REST_OF_PATH
+    with temporary_folder(label, place=None if longest <= _LONGEST_SOCKET else SHORT_PLACE) as folder:
         sockets = [
             # Without the protocol asyncio does not send without delay, and every reply waits 40 ms for an ACK.
             _listening(socket.AF_INET, ("127.0.0.1", 0), socket.IPPROTO_TCP),
@@ -149,9 +150,3 @@ def _listening(family: socket.AddressFamily, address: str | tuple[str, int], pro
     listening.listen(2048)
     listening.setblocking(False)
     return listening
-
-
-def _short_place(label: str) -> Path | None:
-    """Return `/tmp` if a path in the usual place of temporary folders is too long for a socket, else `None`."""
-    longest = len(os.fsencode(tempfile.gettempdir())) + len(os.fsencode(label)) + _REST_OF_PATH
-    return None if longest <= _LONGEST_SOCKET else SHORT_PLACE

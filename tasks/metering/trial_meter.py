@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -63,7 +63,11 @@ class TrialMeter:
         """See `ModelAccess.seconds_waited`. What calls side by side waited at the same time counts once."""
         now = time.monotonic()
         under_way = [(call.asked_at, call.started_at if call.progress.is_healthy else now) for call in self._open]
-        return _length([*self._waits, *under_way])
+        total, until = 0.0, 0.0
+        for begin, end in sorted([*self._waits, *under_way]):
+            total += max(0.0, end - max(begin, until))
+            until = max(until, end)
+        return total
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
         """Return the transcript as `ModelAccess.transcript` does. If the agent has come to its end, wait for a call
@@ -80,9 +84,15 @@ class TrialMeter:
         for call in list(self._open):
             call.abandon()
         seen = self.recorder.transcript()
-        told = _as_made(reported)
-        knows_steps = seen.steps or (self.was_asked and not told.complete)
-        transcript = completed(seen, told) if knows_steps else told
+        if any(call.refused for call in reported.tool_calls):
+            # Which calls were refused only the meter knows.
+            messages = []
+            for message in reported.messages:
+                calls = tuple(call.model_copy(update={"refused": False}) for call in message.tool_calls)
+                messages.append(message.model_copy(update={"tool_calls": calls}))
+            reported = reported.model_copy(update={"messages": tuple(messages)})
+        knows_steps = seen.steps or (self.was_asked and not reported.complete)
+        transcript = completed(seen, reported) if knows_steps else reported
         if self.ledger.end is None:
             return TrialTranscript(transcript, self.ledger.problem)
         end, detail = self.ledger.end
@@ -245,23 +255,3 @@ class MeteredCall:
             first_token_at=self.first_token_at,
             refused=refused,
         )
-
-
-def _length(spans: Iterable[Span]) -> float:
-    """Return how long at least one of some spans lasted."""
-    total, until = 0.0, 0.0
-    for begin, end in sorted(spans):
-        total += max(0.0, end - max(begin, until))
-        until = max(until, end)
-    return total
-
-
-def _as_made(reported: Transcript) -> Transcript:
-    """Return what an agent reports, with no call refused: which calls were refused only the meter knows."""
-    if not any(call.refused for call in reported.tool_calls):
-        return reported
-    messages = []
-    for message in reported.messages:
-        calls = tuple(call.model_copy(update={"refused": False}) for call in message.tool_calls)
-        messages.append(message.model_copy(update={"tool_calls": calls}))
-    return reported.model_copy(update={"messages": tuple(messages)})

@@ -34,27 +34,20 @@ def trial_metrics(transcript: Transcript) -> TrialMetrics:
     if not transcript.complete:
         return metrics
     judged = all(call.is_error is not None for call in calls)
+    count = len(calls) or 1
     return metrics.model_copy(
         update={
             "steps": len(steps),
             "n_turns": sum(message.role == "user" for message in transcript.messages),
             "tool_call_count": len(calls),
-            "tool_error_rate": _share(sum(bool(call.is_error) for call in calls), len(calls)) if judged else None,
-            "loop_rate": _share(_repeated(calls), len(calls)),
-            "retry_rate": _share(_retried(calls), len(calls)) if judged else None,
+            "tool_error_rate": sum(bool(call.is_error) for call in calls) / count if judged else None,
+            "loop_rate": (len(calls) - len(set(map(_identity, calls)))) / count,
+            "retry_rate": _retry_count(calls) / count if judged else None,
         }
     )
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
-def _repeated(calls: tuple[ToolCall, ...]) -> int:
-    return len(calls) - len({_identity(call) for call in calls})
-
-
-def _retried(calls: tuple[ToolCall, ...]) -> int:
+def _retry_count(calls: tuple[ToolCall, ...]) -> int:
     """Count the calls whose last predecessor with the same tool and arguments had failed."""
     failed: set[tuple[str, str]] = set()
     retried = 0

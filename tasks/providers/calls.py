@@ -156,15 +156,17 @@ def headers_out(
     A configured key replaces the caller's. `length` is that of the body, `None` without one.
     """
     given = {name.lower(): value.strip() for name, value in passed.items()}
-    dropped = {name.strip().lower() for name in given.get("connection", "").split(",")}
-    if has_key:
-        dropped |= _KEYS
+    own = {name.strip().lower() for name in given.get("connection", "").split(",")}
+    dropped = own | _NOT_SENT_ON | (_KEYS if has_key else frozenset())
     headers = [
         *fixed,
         *(
             (name.encode("ascii"), value.encode("latin-1"))
             for name, value in given.items()
-            if name not in dropped and _may_go_on(name) and _VALUE.fullmatch(value)
+            if name not in dropped
+            and _NAME.fullmatch(name)
+            and not _OF_PROXIES.fullmatch(name)
+            and _VALUE.fullmatch(value)
         ),
     ]
     if length is not None:
@@ -172,10 +174,6 @@ def headers_out(
         if "content-type" not in given:
             headers.append((b"content-type", b"application/json"))
     return headers
-
-
-def _may_go_on(name: str) -> bool:
-    return bool(name not in _NOT_SENT_ON and _NAME.fullmatch(name) and not _OF_PROXIES.fullmatch(name))
 
 
 def headers_back(raw: RawHeaders) -> dict[str, str]:

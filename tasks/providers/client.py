@@ -66,7 +66,7 @@ class StreamedReply:
 
 
 @dataclass(slots=True)
-class _BegunReply:
+class _ReplyHead:
     """The beginning of an answer, or a refusal with its body."""
 
     response: httpcore.Response
@@ -108,13 +108,13 @@ class Upstream:
         Statuses from 400 on that another attempt would not change come back, without the key if they repeat it.
         Raises `UpstreamError`.
         """
-        return await self._insist(self._calls.new(path, body, headers, seconds, progress), self._whole)
+        return await self._call(self._calls.new(path, body, headers, seconds, progress), self._whole)
 
     async def get(
         self, path_and_query: str, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float | None
     ) -> ProviderReply:
         """Do as `send`, without a body."""
-        return await self._insist(self._calls.new(path_and_query, None, headers, seconds), self._whole)
+        return await self._call(self._calls.new(path_and_query, None, headers, seconds), self._whole)
 
     @asynccontextmanager
     async def stream(
@@ -130,7 +130,7 @@ class Upstream:
         `progress` is kept up to date. Raises `UpstreamError`.
         """
         call = self._calls.new(path, body, headers, None, progress)
-        stack, reply = await self._insist(call, self._begun)
+        stack, reply = await self._call(call, self._open_stream)
         broken = False
 
         async def chunks() -> AsyncIterator[bytes]:
@@ -143,13 +143,13 @@ class Upstream:
                     yield piece
             except AttemptError as fault:
                 broken = True
-                self._note(call, fault, reply.epoch)
+                self._record_fault(call, fault, reply.epoch)
                 raise self._error(call, call.progress.last_fault, transient=True) from fault
 
         async with stack, aclosing(pieces(reply.response, self._silence)) as rest:
             yield StreamedReply(reply.response.status, reply.headers, chunks)
             if not broken:
-                self._succeeded()
+                self._record_success()
 
     async def close(self) -> None:
         """Close the connections that are kept; no call may be under way."""
@@ -161,7 +161,7 @@ class Upstream:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _insist(self, call: ProviderCall, ask: Callable[[ProviderCall], Awaitable[Found]]) -> Found:
+    async def _call(self, call: ProviderCall, ask: Callable[[ProviderCall], Awaitable[Found]]) -> Found:
         """Ask until there is an answer, the call is given up or its time is over."""
         try:
             async with asyncio.timeout_at(call.deadline):
@@ -202,17 +202,17 @@ class Upstream:
             status = reply.response.status
             check_head(status, reply.headers, "json")
             answer = ProviderReply(status, reply.headers, body, parse_reply(status, body))
-            self._succeeded()
+            self._record_success()
         return answer
 
-    async def _begun(self, call: ProviderCall) -> tuple[AsyncExitStack, _BegunReply]:
+    async def _open_stream(self, call: ProviderCall) -> tuple[AsyncExitStack, _ReplyHead]:
         async with AsyncExitStack() as stack:
             reply = await stack.enter_async_context(self._exchange(call))
             check_head(reply.response.status, reply.headers, "text/event-stream")
             return stack.pop_all(), reply
 
     @asynccontextmanager
-    async def _exchange(self, call: ProviderCall) -> AsyncIterator[_BegunReply]:
+    async def _exchange(self, call: ProviderCall) -> AsyncIterator[_ReplyHead]:
         """Make one attempt: a turn, a connection and the beginning of an answer that needs no other attempt."""
         call.progress.stage = Stage.TURN
         while not await self._limiter.enter(call.age):
@@ -222,23 +222,23 @@ class Upstream:
         call.progress.attempts += 1
         call.progress.asked_at = time.monotonic()
         try:
-            connection, response = await self._asked(call)
+            connection, response = await self._send(call)
             try:
                 headers = headers_back(response.headers)
                 refusal = None
                 if response.status >= _CLIENT_ERROR:
                     refusal = mask_body(await self._body(response), call.request.headers)
                     check_refusal(response.status, headers, refusal)
-                yield _BegunReply(response, headers, refusal, epoch)
+                yield _ReplyHead(response, headers, refusal, epoch)
             finally:
                 await self._wire.release(connection, response)
         except AttemptError as fault:
-            self._note(call, fault, epoch)
+            self._record_fault(call, fault, epoch)
             raise
         finally:
             self._limiter.leave()
 
-    async def _asked(self, call: ProviderCall) -> tuple[httpcore.AsyncConnectionInterface, httpcore.Response]:
+    async def _send(self, call: ProviderCall) -> tuple[httpcore.AsyncConnectionInterface, httpcore.Response]:
         call.progress.stage = Stage.ANSWER
         clock = asyncio.get_running_loop().time
         begun = clock()
@@ -248,7 +248,7 @@ class Upstream:
         except asyncio.CancelledError:
             # A provider that lets every call run out of its time is as dead as one that refuses them.
             if call.seconds_left <= 0:
-                self._failed("it did not answer in time", clock() - begun)
+                self._record_failure("it did not answer in time", clock() - begun)
             raise
         call.progress.stage = Stage.REST if found[1].status < _CLIENT_ERROR else Stage.REFUSAL
         return found
@@ -256,20 +256,20 @@ class Upstream:
     async def _body(self, response: httpcore.Response) -> bytes:
         return b"".join([piece async for piece in pieces(response, self._silence)])
 
-    def _note(self, call: ProviderCall, fault: AttemptError, epoch: int) -> None:
+    def _record_fault(self, call: ProviderCall, fault: AttemptError, epoch: int) -> None:
         call.progress.last_fault = quote(mask_secrets(str(fault), call.request.headers), _LONGEST_FAULT)
         if fault.overload:
             self._limiter.window.shrink(self._limiter.in_flight, epoch)
         if fault.alive:
             self._breaker.record_success()
         else:
-            self._failed(call.progress.last_fault, fault.silence)
+            self._record_failure(call.progress.last_fault, fault.silence)
 
-    def _failed(self, what: Raw, silence: float) -> None:
+    def _record_failure(self, what: Raw, silence: float) -> None:
         if self._breaker.record_failure(what, silence):
             self._limiter.send_away()
 
-    def _succeeded(self) -> None:
+    def _record_success(self) -> None:
         self._breaker.record_success()
         self._limiter.window.grow(self._limiter.in_flight)
 

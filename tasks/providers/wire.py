@@ -1,6 +1,5 @@
-"""Connections to one endpoint: kept alive, taken again, and their breakdowns told in words."""
+"""Connections to one endpoint: kept alive, taken again, and their breakdowns described."""
 
-import ssl
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
@@ -37,7 +36,7 @@ class Wire:
         self._endpoint = endpoint
         url = endpoint.url
         self._origin = httpcore.Origin(url.raw_scheme, url.raw_host, url.port or {"https": 443}.get(url.scheme, 80))
-        self._maker: httpcore.AsyncConnectionPool | None = None
+        self._pool: httpcore.AsyncConnectionPool | None = None  # Makes the connections and keeps none
         self._idle: list[httpcore.AsyncConnectionInterface] = []
         self._closed = False
 
@@ -46,13 +45,26 @@ class Wire:
 
         A kept connection that the server has closed meanwhile is replaced by a new one.
         """
-        connection = await self._kept()
-        if connection is not None:
-            try:
-                return connection, await connection.handle_async_request(request)
-            except _CLOSED_MEANWHILE:
-                await connection.aclose()
-        connection = self._new()
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.has_expired():
+                try:
+                    return connection, await connection.handle_async_request(request)
+                except _CLOSED_MEANWHILE:
+                    await connection.aclose()
+                    break
+            await connection.aclose()
+        if self._pool is None:
+            # The certificates take 25 ms, so they are loaded once, and not before there is a connection.
+            tls = httpx.create_ssl_context() if self._endpoint.url.scheme == "https" else None
+            # The proxy that the environment names for the address, as curl and httpx read it.
+            named = proxy_of(self._endpoint.base_url)
+            named_proxy = httpx.Proxy(named) if named else None
+            proxy = httpcore.Proxy(url=str(named_proxy.url), auth=named_proxy.raw_auth) if named_proxy else None
+            self._pool = httpcore.AsyncConnectionPool(
+                ssl_context=tls, proxy=proxy, keepalive_expiry=_KEEP_ALIVE_SECONDS
+            )
+        connection = self._pool.create_connection(self._origin)
         return connection, await connection.handle_async_request(request)
 
     async def release(self, connection: httpcore.AsyncConnectionInterface, response: httpcore.Response) -> None:
@@ -69,34 +81,6 @@ class Wire:
         while self._idle:
             await self._idle.pop().aclose()
 
-    async def _kept(self) -> httpcore.AsyncConnectionInterface | None:
-        while self._idle:
-            connection = self._idle.pop()
-            if not connection.has_expired():
-                return connection
-            await connection.aclose()
-        return None
-
-    def _new(self) -> httpcore.AsyncConnectionInterface:
-        if self._maker is None:
-            self._maker = httpcore.AsyncConnectionPool(
-                ssl_context=self._tls(), proxy=_proxy(self._endpoint), keepalive_expiry=_KEEP_ALIVE_SECONDS
-            )
-        return self._maker.create_connection(self._origin)
-
-    def _tls(self) -> ssl.SSLContext | None:
-        # 25 ms, so once for all connections and not before there is one.
-        return httpx.create_ssl_context() if self._endpoint.url.scheme == "https" else None
-
-
-def _proxy(endpoint: ResolvedEndpoint) -> httpcore.Proxy | None:
-    """Return the proxy that the environment names for an address, as curl and httpx read it."""
-    named = proxy_of(endpoint.base_url)
-    if not named:
-        return None
-    proxy = httpx.Proxy(named)
-    return httpcore.Proxy(url=str(proxy.url), auth=proxy.raw_auth)
-
 
 @contextmanager
 def breakdowns(silence: float) -> Iterator[None]:
@@ -104,20 +88,17 @@ def breakdowns(silence: float) -> Iterator[None]:
     try:
         yield
     except _BREAKDOWNS as error:
-        waited = silence if isinstance(error, httpcore.TimeoutException) else 0.0
-        raise AttemptError(_in_words(error, silence), silence=waited) from error
-
-
-def _in_words(error: Exception, silence: float) -> str:
-    detail = f": {error}" if str(error) else ""
-    match error:
-        case httpcore.ConnectTimeout():
-            return "no connection came about in time"
-        case httpcore.TimeoutException():
-            return f"it was silent for {silence:g} s"
-        case httpcore.ConnectError() | httpcore.ProxyError():
-            return f"it cannot be reached{detail}"
-    return f"the connection broke{detail}"
+        waited, detail = 0.0, f": {error}" if str(error) else ""
+        match error:
+            case httpcore.ConnectTimeout():
+                waited, what = silence, "no connection was made in time"
+            case httpcore.TimeoutException():
+                waited, what = silence, f"it was silent for {silence:g} s"
+            case httpcore.ConnectError() | httpcore.ProxyError():
+                what = f"it cannot be reached{detail}"
+            case _:
+                what = f"the connection broke{detail}"
+        raise AttemptError(what, silence=waited) from error
 
 
 async def pieces(response: httpcore.Response, silence: float) -> AsyncGenerator[bytes, None]:

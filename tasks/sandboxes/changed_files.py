@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -66,17 +66,6 @@ class _Compared(NamedTuple):
     """The content that the file had; `None` if it is not known or not small."""
     later: bytes | None
 
-    @property
-    def differs(self) -> bool:
-        is_same = self.old is not None and self.new is not None and self.earlier is not None
-        return not (is_same and self.earlier == self.later)
-
-    @property
-    def kind(self) -> ChangeKind:
-        if self.old is None:
-            return ChangeKind.ADDED
-        return ChangeKind.DELETED if self.new is None else ChangeKind.MODIFIED
-
 
 def list_files(workspace: Path) -> WorkspaceFiles:
     """List the files of a workspace, without the folders of tools. Symbolic links are listed and not followed."""
@@ -104,13 +93,17 @@ def changes_since(before: WorkspaceFiles, workspace: Path, template: Path | None
     for place, path in enumerate(paths):
         if len(listed) == MOST_FILES:
             return FileChanges(files=tuple(listed), left_out=len(paths) - place)
-        compared = _compared(path, before, after, workspace, template)
-        if compared.differs:
-            diff = _diff(compared, room)
-            room -= len(diff or "")
-            size = None if compared.new is None else compared.new.size
-            name = _as_text(path)[:_LONGEST_PATH]
-            listed.append(ChangedFile(path=name, change=compared.kind, size=size, diff=diff))
+        old, new = before.entries.get(path), after.entries.get(path)
+        earlier = b"" if old is None else _earlier(template, path, old)
+        compared = _Compared(path, old, new, earlier, b"" if new is None else _content(workspace / path))
+        is_known = old is not None and new is not None and compared.earlier is not None
+        if is_known and compared.earlier == compared.later:
+            continue
+        diff = _diff(compared, room)
+        room -= len(diff or "")
+        kind = ChangeKind.ADDED if old is None else ChangeKind.DELETED if new is None else ChangeKind.MODIFIED
+        size = None if new is None else new.size
+        listed.append(ChangedFile(path=_as_text(path)[:_LONGEST_PATH], change=kind, size=size, diff=diff))
     return FileChanges(files=tuple(listed))
 
 
@@ -124,16 +117,14 @@ def _walk(workspace: Path, unreadable: list[str]) -> Iterator[tuple[str, _Entry 
                 for one in listing:
                     path = f"{folder}{one.name}"
                     if not one.is_dir(follow_symlinks=False):
-                        yield path, _entry(one.stat(follow_symlinks=False))
+                        found = one.stat(follow_symlinks=False)
+                        times = found.st_mtime_ns, found.st_ctime_ns
+                        yield path, _Entry(found.st_mode, found.st_size, *times, found.st_ino)
                     elif one.name not in FOLDERS_OF_TOOLS:
                         folders.append(f"{path}/")
                         yield path, None
         except OSError:
             unreadable.append(folder)
-
-
-def _entry(found: os.stat_result) -> _Entry:
-    return _Entry(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 def _changed_paths(before: WorkspaceFiles, after: WorkspaceFiles) -> list[str]:
@@ -146,15 +137,6 @@ def _changed_paths(before: WorkspaceFiles, after: WorkspaceFiles) -> list[str]:
         and (path in before.entries or not before.may_hold(path))
         and (path in after.entries or not after.may_hold(path))
     ]
-
-
-def _compared(
-    path: str, before: WorkspaceFiles, after: WorkspaceFiles, workspace: Path, template: Path | None
-) -> _Compared:
-    old, new = before.entries.get(path), after.entries.get(path)
-    earlier = b"" if old is None else _earlier(template, path, old)
-    later = b"" if new is None else _content(workspace / path)
-    return _Compared(path, old, new, earlier, later)
 
 
 def _earlier(template: Path | None, path: str, old: _Entry) -> bytes | None:
@@ -190,21 +172,19 @@ def _content(file: Path) -> bytes | None:
 def _diff(compared: _Compared, room: int) -> str | None:
     """Return a unified diff of at most `room` characters, as git writes it; `None` if there is none of small texts."""
     old, new = _lines(compared.earlier), _lines(compared.later)
-    if old is None or new is None or _lines_to_compare(old, new) > MOST_LINES:
+    if old is None or new is None:
+        return None
+    # Only the lines between those that both texts begin and end with have to be compared.
+    shorter = min(len(old), len(new))
+    begin = next((place for place in range(shorter) if old[place] != new[place]), shorter)
+    end = next((place for place in range(shorter - begin) if old[-1 - place] != new[-1 - place]), shorter - begin)
+    if shorter - begin - end > MOST_LINES:
         return None
     name = _as_text(compared.path).replace("\n", "?")
     from_file = "/dev/null" if compared.old is None else f"a/{name}"
     to_file = "/dev/null" if compared.new is None else f"b/{name}"
     diff = "\n".join(unified_diff(old, new, from_file, to_file, lineterm=""))
     return diff if 0 < len(diff) <= room else None
-
-
-def _lines_to_compare(old: Sequence[str], new: Sequence[str]) -> int:
-    """Count the lines of the shorter text between the lines that both texts begin and end with."""
-    shorter = min(len(old), len(new))
-    begin = next((place for place in range(shorter) if old[place] != new[place]), shorter)
-    end = next((place for place in range(shorter - begin) if old[-1 - place] != new[-1 - place]), shorter - begin)
-    return shorter - begin - end
 
 
 def _lines(content: bytes | None) -> list[str] | None:

@@ -71,18 +71,22 @@ class ExtensionState:
     output: str = ""
 
     @property
-    def told(self) -> dict[str, Any]:
+    def context(self) -> dict[str, Any]:
         """The keys that are added to the context of the next extension."""
         paths = {_PATHS: self.provider_context[_PATHS]} if _PATHS in self.provider_context else {}
         said = {"metadata": self.metadata, "output": self.output, **paths}
         return {"provider_context": self.provider_context, **{key: value for key, value in said.items() if value}}
 
-    def then(self, returned: Mapping[str, Any]) -> "ExtensionState":
+    def add(self, returned: Mapping[str, Any]) -> "ExtensionState":
         """Return the state after one more extension."""
         context, metadata = ({**(returned.get(key) or {})} for key in ("provider_context", "metadata"))
         paths, known = {**context, **returned}.get(_PATHS), self.provider_context.get(_PATHS)
         if isinstance(paths, dict) and isinstance(known, dict):
-            paths = {kind: _joined(known.get(kind), paths.get(kind)) for kind in {**known, **paths}}
+            lists = {kind: (known.get(kind), paths.get(kind)) for kind in {**known, **paths}}
+            paths = {
+                kind: list(dict.fromkeys(str(item) for listed in pair if isinstance(listed, list) for item in listed))
+                for kind, pair in lists.items()
+            }
         both = {} if paths is None else {_PATHS: paths}
         return ExtensionState(
             provider_context={**self.provider_context, **context, **both},
@@ -90,15 +94,11 @@ class ExtensionState:
             output="\n".join(text for text in (self.output, returned.get("output")) if text),
         )
 
-    def moved(self, workspace: Path, copy: Path) -> "ExtensionState":
+    def relocate(self, workspace: Path, copy: Path) -> "ExtensionState":
         """Return the same about a copy of the workspace: the paths in it lead into the copy."""
         inside = json.dumps(str(workspace))[1:-1], json.dumps(str(copy))[1:-1]
         said = (self.provider_context, self.metadata, self.output)
         return ExtensionState(*json.loads(json.dumps(said).replace(*inside)))
-
-
-def _joined(*lists: Any) -> list[Any]:
-    return list(dict.fromkeys(item for listed in lists if isinstance(listed, list) for item in map(str, listed)))
 
 
 async def run_extension(

@@ -107,7 +107,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
     async def _fresh(self, task: EvalTask, folder: Path) -> TrialSandbox:
         template, described = None, SandboxFile()
         if task.workspace is not None:
-            template = (await self._workspaces.prepared(task.workspace, task)).sandbox.workspace
+            template = (await self._workspaces.prepare(task.workspace, task)).sandbox.workspace
         elif task.sandbox is not None:
             template, described = await self._prepared.get(task.sandbox, partial(self._prepare, task.sandbox))
         sandbox = await self._place(folder, template, network=task.network or described.network)

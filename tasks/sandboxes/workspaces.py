@@ -104,7 +104,7 @@ class Repositories:
 
     async def check_out(self, repository: Repository, workspace: Path) -> None:
         """Check a repository out into a workspace at the commit that it names. Raises `MeasurementError`."""
-        place = _place_in(workspace, repository.path)
+        place = _free_place(workspace, repository.path)
         address = git_address(repository.repo, self._suites_folder)
         mirror = await self._mirrors.get(address, partial(self._clone, address))
         name = hide_credentials(repository.repo)
@@ -191,7 +191,7 @@ def hide_credentials(address: str) -> str:
     return _CREDENTIALS.sub(r"\1", address)
 
 
-def _place_in(workspace: Path, path: str) -> Path:
+def _free_place(workspace: Path, path: str) -> Path:
     place = (workspace / path).resolve()
     if not place.is_relative_to(workspace.resolve()):
         raise MeasurementError(f"the repository's path {path!r} is outside the workspace")
@@ -214,7 +214,7 @@ class Workspaces:
         self._prepared = Once[Prepared]()
         self.warnings: list[Raw] = []  # what went wrong after trials, and changes nothing of them
 
-    async def prepared(self, workspace: Workspace, task: EvalTask) -> Prepared:
+    async def prepare(self, workspace: Workspace, task: EvalTask) -> Prepared:
         """Return the prepared copy of a workspace. Raises `MeasurementError` if it cannot be prepared."""
         key = digest_of(workspace.model_dump(mode="json", exclude={"before_each", "after_each"}))
         prepare = partial(self._prepare, workspace, task, self._folder / key[:16])
@@ -237,8 +237,8 @@ class Workspaces:
         """Run what comes before a trial, in its workspace. Raises `MeasurementError` if it fails or takes too long."""
         if task.workspace is None:
             return ExtensionState()
-        prepared = await self.prepared(task.workspace, task)
-        state = prepared.state.moved(prepared.sandbox.workspace, sandbox.workspace)
+        prepared = await self.prepare(task.workspace, task)
+        state = prepared.state.relocate(prepared.sandbox.workspace, sandbox.workspace)
         return await self._run_hooks("before_each", task.workspace, sandbox, task, state)
 
     async def after_each(self, sandbox: TrialSandbox, task: EvalTask, state: ExtensionState) -> None:
@@ -289,13 +289,13 @@ class Workspaces:
         state: ExtensionState,
     ) -> ExtensionState:
         """Run a hook or an extension. Raises `MeasurementError` if it fails or takes too long."""
-        told = self._told(name, sandbox.workspace, task)
+        told = self._hook_input(name, sandbox.workspace, task)
         variables = {**workspace.environment, **dict.fromkeys(WORKSPACE_VARIABLES, str(sandbox.workspace))}
         if isinstance(step, Hook):
             await self._run_command(step, name, sandbox, told, variables)
             return state
-        context = {**{key: value for key, value in told.items() if value is not None}, **state.told}
-        return state.then(await run_extension(step, workspace, sandbox, self._suites_folder, context, variables))
+        context = {**{key: value for key, value in told.items() if value is not None}, **state.context}
+        return state.add(await run_extension(step, workspace, sandbox, self._suites_folder, context, variables))
 
     async def _run_command(
         self, hook: Hook, name: str, sandbox: TrialSandbox, told: Mapping[str, Any], variables: Mapping[str, str]
@@ -313,8 +313,8 @@ class Workspaces:
         )
         refuse_failure(result, hook.timeout_seconds, f"the hook {name}", shlex.join(command))
 
-    def _told(self, name: str, workspace: Path, task: EvalTask) -> dict[str, Any]:
-        """Return the input of a hook, with AgentV's keys. For hooks of the whole run `task` is the first that asked."""
+    def _hook_input(self, name: str, workspace: Path, task: EvalTask) -> dict[str, Any]:
+        """Return what a hook reads, with AgentV's keys. For hooks of the whole run `task` is the first that asked."""
         each = name.endswith("_each")
         return {
             "workspace_path": str(workspace),

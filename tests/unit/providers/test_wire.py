@@ -67,7 +67,7 @@ async def test_a_proxy_of_the_environment_is_used_but_not_before_this_machine(
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (httpcore.ConnectTimeout(), "no connection came about in time"),
+        (httpcore.ConnectTimeout(), "no connection was made in time"),
         (httpcore.ReadTimeout(), "it was silent for 7 s"),
     ],
 )
