@@ -253,14 +253,11 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
         told = Refusal.from_reply(answer.status, answer.body)
         note_refusal(call, upstream, told, is_the_agents=told.blames_request(content.decode("latin-1")))
     else:
-        call.answer(ModelReply(usage=_usage(answer.document)))
+        usage = answer.document.get("usage") if isinstance(answer.document, dict) else None
+        tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+        is_known = isinstance(tokens, int) and tokens >= 0
+        call.answer(ModelReply(usage=Usage(tokens_in=tokens, tokens_out=0) if is_known else Usage()))
     return _plain(answer)
-
-
-def _usage(document: object) -> Usage:
-    usage = document.get("usage") if isinstance(document, dict) else None
-    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return Usage(tokens_in=tokens, tokens_out=0) if isinstance(tokens, int) and tokens >= 0 else Usage()
 
 
 def _plain(answer: ProviderReply) -> Response:

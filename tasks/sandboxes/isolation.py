@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +51,10 @@ STARTED = "\0"  # what is written to standard error once the isolation stands, b
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk. Not the `sh` of a PATH that an
 # agent's definition may set.
 _LIMITED = ("/bin/sh", "-c", "printf '\\000' >&2; ulimit -c 0; ulimit -f 2097152; exec \"$@\"", "sh")
+
+
+_WORKED = set[tuple[str, frozenset[Path], bool]]()
+"""Isolations that have worked in this process: the program, the folders that it hides, whether it has a bridge."""
 
 
 class Launch(NamedTuple):
@@ -161,20 +164,6 @@ def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
     return [part for path in paths for part in (option, str(path), str(path))]
 
 
-@dataclass(frozen=True)
-class _Probe:
-    """A harmless command. Two are equal if they differ only in names that are new for each run."""
-
-    lasting: tuple[str, frozenset[Path], bool]
-    """What does not change between runs: the program, the folders that it hides, whether it has a bridge."""
-    command: tuple[str, ...] = field(compare=False)
-    seconds: float = field(compare=False)
-
-
-class _ProbeError(Exception):
-    """What the command of a probe complains of."""
-
-
 def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge | None = None) -> Isolation:
     """Return the strongest isolation that works on this machine, tried with a harmless command. No command may see the
     `hidden` folders; trials lie in `run_folder`. Raises `MeasurementError` if only the `bridge`, whose server must run,
@@ -214,32 +203,27 @@ def refuse_unisolated(isolation: Isolation) -> None:
 
 def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> str | None:
     """Return what a harmless command complains of; `None` if it works."""
+    # Without what is new for each run: these names are those of the run's own folders.
     of_run = {run_folder, *([bridge.socket.parent.resolve()] if bridge else [])}
     lasting = isolation.executable, frozenset(isolation.hidden) - of_run, bridge is not None
+    if lasting in _WORKED:
+        return None
     launch = isolation.wrap(["true"], {}, working_folder=run_folder, network=False, bridge=bridge)
+    path = {"PATH": os.environ.get("PATH", os.defpath)}
     trouble = None
     for seconds in PROBE_SECONDS:
         try:
-            _succeed(_Probe(lasting, tuple(launch.command), seconds))
-        except _ProbeError as error:
+            done = subprocess.run(launch.command, capture_output=True, timeout=seconds, check=False, env=path)
+        except subprocess.TimeoutExpired:
+            trouble = f"it took longer than {seconds:g} s"
+        except OSError as error:
             trouble = str(error)
         else:
-            return None
+            if done.returncode == 0:
+                _WORKED.add(lasting)
+                return None
+            trouble = done.stderr.decode("utf-8", "replace").strip()[-500:]
     return trouble
-
-
-@lru_cache(maxsize=32)
-def _succeed(probe: _Probe) -> None:
-    """Run a probe. Raises `_ProbeError`, which no cache keeps."""
-    try:
-        path = {"PATH": os.environ.get("PATH", os.defpath)}
-        done = subprocess.run(probe.command, capture_output=True, timeout=probe.seconds, check=False, env=path)
-    except subprocess.TimeoutExpired as error:
-        raise _ProbeError(f"it took longer than {probe.seconds:g} s") from error
-    except OSError as error:
-        raise _ProbeError(str(error)) from error
-    if done.returncode != 0:
-        raise _ProbeError(done.stderr.decode("utf-8", "replace").strip()[-500:])
 
 
 def _kept_entries(run_folder: Path) -> tuple[Path, ...]:

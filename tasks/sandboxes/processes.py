@@ -6,7 +6,7 @@ import signal
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -52,11 +52,11 @@ async def run_process(
             await finish(asyncio.ensure_future(_end(starting.result(), mark, None)))
         raise
     streams = _Streams(process, stdin)
-    reading = asyncio.ensure_future(streams.drained())
+    reading = asyncio.ensure_future(streams.read_all())
     timed_out = False
     try:
         async with asyncio.timeout(seconds):
-            await _exited(process)
+            await _wait_for_exit(process)
     except TimeoutError:
         timed_out = True
     finally:
@@ -80,31 +80,25 @@ async def _start(
     try:
         if not options:
             return await start(*command)
-        with _readable(options) as descriptor:
+        with os.fdopen(os.memfd_create("options"), "w+b", buffering=0) as file:
+            file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
+            file.seek(0)
+            descriptor = file.fileno()
             return await start(command[0], "--args", str(descriptor), *command[1:], pass_fds=(descriptor,))
     except (OSError, ValueError) as error:
         raise MeasurementError(f"cannot start {command[0]}: {error}") from error
 
 
-@contextmanager
-def _readable(options: Sequence[str]) -> Iterator[int]:
-    """Open a descriptor from which a process reads options, each ended by a NUL."""
-    with os.fdopen(os.memfd_create("options"), "w+b", buffering=0) as file:
-        file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
-        file.seek(0)
-        yield file.fileno()
-
-
 async def finish(task: "asyncio.Future[_Result]") -> _Result:
     """Return the result of a task that must run to its end, however often the caller is cancelled."""
-    called_off = None
+    cancelled = None
     while not task.done():
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as error:
-            called_off = error
-    if called_off is not None:
-        raise called_off
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
     return task.result()
 
 
@@ -143,7 +137,7 @@ class _Streams:
         self._seen = 0
         self.limit_hit = False
 
-    async def drained(self) -> None:
+    async def read_all(self) -> None:
         """Wait until both streams are closed or the output limit is hit."""
         # All at once: a process that waits for one pipe to be emptied does not read from another.
         await asyncio.gather(self._feed(), self._read(self._process.stdout, 0), self._read(self._process.stderr, 1))
@@ -168,7 +162,7 @@ class _Streams:
                 return
 
 
-async def _exited(process: asyncio.subprocess.Process) -> None:
+async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
     """Wait for the process itself. `Process.wait` would also wait for whoever inherited its pipes."""
     pause = 0.001  # most commands of graders are short: looked for often at first, then every 20 ms
     while process.returncode is None:
@@ -181,7 +175,7 @@ async def _end(process: asyncio.subprocess.Process, mark: str | None, reading: "
     _kill_group(process.pid)
     if mark:
         await asyncio.to_thread(_kill_marked, mark)
-    await _exited(process)
+    await _wait_for_exit(process)
     if reading is not None:
         await asyncio.wait([reading], timeout=_DRAIN_SECONDS)
         reading.cancel()

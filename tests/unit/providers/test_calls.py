@@ -34,10 +34,6 @@ def test_what_proxies_say_of_a_request_does_not_go_on(name: str) -> None:
     assert set(out(**{name: "elsewhere"})) == set(out())
 
 
-def test_what_a_connection_names_as_its_own_does_not_go_on() -> None:
-    assert b"x-mine" not in out(Connection="close, X-Mine", X_Mine="1")
-
-
 def test_headers_of_an_answer_have_lower_case_names() -> None:
     own = [(b"Content-Type", b"application/json"), (b"X-Request-Id", b"r\xe9"), (b"Vary", b"a"), (b"vary", b"b")]
     hop = [(b"Connection", b"close"), (b"Content-Length", b"2"), (b"Transfer-Encoding", b"chunked")]

@@ -56,6 +56,17 @@ def test_a_success_begins_the_count_again(breaker: Breaker, clock: Clock) -> Non
     assert breaker.record_failure("down")
 
 
+def test_silence_counts_as_failing(breaker: Breaker) -> None:
+    assert [breaker.record_failure("silent", silence=300) for _ in range(3)] == [False, False, True]
+
+
+def test_while_it_is_open_one_call_goes_through_now_and_then(opened: Breaker, clock: Clock) -> None:
+    clock.now += 4.9
+    assert not opened.admits()
+    clock.now += 0.1
+    assert [opened.admits() for _ in range(3)] == [True, False, False]
+
+
 def test_it_says_since_when_and_why_it_is_open(opened: Breaker) -> None:
     begin, _time, end = re.split(r"(\d\d:\d\d:\d\d)", str(opened.reason))
     assert begin == "the circuit breaker is open: 3 failures in a row since "

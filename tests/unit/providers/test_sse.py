@@ -38,11 +38,6 @@ def test_the_data_of_events(pieces: list[bytes], data: list[bytes | None]) -> No
     assert [(event.name, event.data) for event in read(*pieces)] == [(None, one) for one in data]
 
 
-def test_what_is_read_is_all_that_came() -> None:
-    stream = b"\n: hello\r\n\r\ndata: a\r\rdata: b\n\n\n"
-    assert b"".join(event.raw for event in read(stream)) == b"\n: hello\r\n\r\ndata: a\r\rdata: b\n\n"
-
-
 def test_an_event_that_the_end_cuts_short_can_be_ended() -> None:
     parser = EventParser()
     assert parser.feed(b"data: a") == []

@@ -41,19 +41,6 @@ async def test_a_kept_connection_that_the_server_has_closed_is_no_failure(connec
             assert (await send(upstream)).document == {}
 
 
-async def test_connections_are_kept_and_the_last_one_is_taken_first(provider, connect) -> None:
-    upstream = connect()
-    await asyncio.gather(*(send(upstream) for _ in range(5)))
-    assert len(upstream._wire._idle) == 5
-    last = upstream._wire._idle[-1]
-    for _ in range(3):
-        await send(upstream)
-    assert len(upstream._wire._idle) == 5
-    assert upstream._wire._idle[-1] is last
-    await upstream.close()
-    assert upstream._wire._idle == []
-
-
 async def test_a_proxy_of_the_environment_is_used_but_not_before_this_machine(
     provider, connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,19 +22,8 @@ def test_a_template_without_placeholders_is_itself(template: Any) -> None:
     assert fill(template, {}) == template
 
 
-@given(documents)
-def test_one_placeholder_is_its_value(value: Any) -> None:
-    check_template({"a": ["{{ inputs }}"]}, "request")
-    assert fill({"a": ["{{ inputs }}"]}, {"inputs": value}) == {"a": [value]}
-
-
 @given(documents, texts, texts)
 def test_within_a_text_a_value_is_its_json_and_a_text_is_itself(value: Any, before: str, after: str) -> None:
     whole = fill(f"{before}x{{{{inputs}}}}x{after}", {"inputs": value})
     inner = whole.removeprefix(f"{before}x").removesuffix(f"x{after}")
     assert inner == value if isinstance(value, str) else json.loads(inner) == value
-
-
-@given(st.text())
-def test_values_are_not_taken_for_templates(value: str) -> None:
-    assert fill("{{ prompt }} and {{ prompt }}", {"prompt": value}) == f"{value} and {value}"
