@@ -263,7 +263,7 @@ def agentv_transcript(content: str) -> Transcript:
     tokens = {"tokens_in": used.input, "tokens_cached": used.cached, "tokens_out": used.output} if used else {}
     usage = Usage(**tokens, cost_usd=answer.cost_usd)
     if answer.messages:
-        # What a message of the role `tool` says stands with its call already.
+        # What a message of the role `tool` says is with its call already.
         messages = [_message(message) for message in answer.messages if message.role in _ROLES]
         transcript = read_transcript({"messages": messages, "usage": usage})
     else:

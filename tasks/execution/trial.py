@@ -70,7 +70,7 @@ async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> t
     if known.is_late_error and result.status is TrialStatus.ERROR:
         late = {"late_errors": blank.late_errors + 1, "late_error": resources.masker.render(result.reason)}
         known.trial = known.trial.model_copy(update=late)
-    return _finished(known.ended(), result, known.transcript, resources.masker), transient
+    return _finished(known.final_trial(), result, known.transcript, resources.masker), transient
 
 
 def _not_run(blank: Trial, reason: str, masker: Masker) -> FinishedTrial:
@@ -109,7 +109,7 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
         changes = await asyncio.to_thread(sandbox.agent_changes) if sandbox.is_used else None
         transcript = said.transcript.model_copy(update={"file_changes": changes})
         metrics = trial_metrics(transcript)
-        known.said(transcript, metrics, sandbox.isolation)
+        known.add_transcript(transcript, metrics, sandbox.isolation)
         said.result()
         await resources.standstills.refuse_time_out(transcript, started)
         evidence = Evidence(

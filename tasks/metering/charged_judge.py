@@ -49,4 +49,4 @@ class ChargedLlmJudge:
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost_usd": cost})})
 
     async def close(self) -> None:
-        """Nothing: whoever made the other judge closes it."""
+        """Do nothing: the owner of the other judge closes it."""

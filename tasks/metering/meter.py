@@ -59,7 +59,7 @@ class Meter:
         if self.bridge is None:
             trial = TrialMeter("", "", "", {}, ledger, forbidden, self._complete)
         else:
-            # Whoever can guess the token of another trial could spend its budget.
+            # An agent that can guess the token of another trial could spend its budget.
             token = secrets.token_urlsafe(24)
             root = f"http://127.0.0.1:{self.bridge.port}/{token}"
             openai, anthropic = f"{root}/openai/v1", f"{root}/anthropic"

@@ -94,14 +94,14 @@ async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[
             route.api.path, admitted.content, headers, seconds=None, progress=call.progress
         )
         if answer.status >= CLIENT_ERROR:
-            refused_by_provider(route, admitted, Refusal.from_reply(answer.status, answer.body))
-            return ModelAnswer(answer.status, answer.body, passed_headers(answer.headers))
+            record_provider_refusal(route, admitted, Refusal.from_reply(answer.status, answer.body))
+            return ModelAnswer(answer.status, answer.body, agent_headers(answer.headers))
         reply = route.api.read_reply(answer.document)
         route.upstream.has_answered.add(route.api.name)
         refused = {asked.call_id for asked in reply.calls if call.withhold(asked)}
         call.answer(reply)
         body = json_bytes(route.api.without_calls(answer.document, refused)) if refused else answer.body
-        return ModelAnswer(answer.status, body, passed_headers(answer.headers))
+        return ModelAnswer(answer.status, body, agent_headers(answer.headers))
     except (UpstreamError, ApiFormatError) as error:
         return answer_failure(route, admitted, error)
     finally:
@@ -122,7 +122,7 @@ def refuse_unreadable(route: Route, error: ApiFormatError) -> ModelAnswer:
 def answer_failure(route: Route, admitted: AdmittedRequest, error: UpstreamError | ApiFormatError) -> ModelAnswer:
     """Return the answer to a call whose provider is unavailable, or replies with an error or something unreadable."""
     if isinstance(error, ReplyError):
-        message = broken_reply(route, admitted, error)
+        message = record_broken_reply(route, admitted, error)
         if error.refusal.blames_request(admitted.text):
             return error_answer(route.api, CLIENT_ERROR, "invalid_request_error", message)
         return error_answer(route.api, 503, "provider_unavailable", message)
@@ -136,25 +136,25 @@ def answer_failure(route: Route, admitted: AdmittedRequest, error: UpstreamError
     return error_answer(route.api, 503, "provider_unavailable", message)
 
 
-def refused_by_provider(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> None:
+def record_provider_refusal(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> None:
     """Record that a provider refused a call, and whether that is the agent's fault."""
     if refusal.status == _UNAUTHORISED and route.upstream.missing_key:
         admitted.call.fail(MeasurementError(f"{route.upstream.missing_key} is not set"))
         return
-    is_the_agents = _is_the_agents_doing(route, admitted, refusal)
-    note_refusal(admitted.call, route.upstream, refusal, is_the_agents=is_the_agents)
+    is_the_agents = _blames_agent(route, admitted, refusal)
+    record_refusal(admitted.call, route.upstream, refusal, is_the_agents=is_the_agents)
 
 
-def note_refusal(call: MeteredCall, upstream: Upstream, refusal: Refusal, *, is_the_agents: bool) -> None:
+def record_refusal(call: MeteredCall, upstream: Upstream, refusal: Refusal, *, is_the_agents: bool) -> None:
     """Record that a provider refused a call; the caller says whether that is the agent's fault."""
     what = f"{upstream.name} answered {refusal.status}: "
     call.fail(f"{what}{refusal.text}" if is_the_agents else MeasurementError(raw(what, quote(refusal.text, _EXCERPT))))
 
 
-def broken_reply(route: Route, admitted: AdmittedRequest, error: ReplyError) -> str:
+def record_broken_reply(route: Route, admitted: AdmittedRequest, error: ReplyError) -> str:
     """Record that a reply holds an error. Return the message for the agent."""
     message = f"{route.upstream.name} answered with an error in its reply: {error}"
-    if _is_the_agents_doing(route, admitted, error.refusal):
+    if _blames_agent(route, admitted, error.refusal):
         admitted.call.fail(message)
     else:
         passes = not error.refusal.blames_account(admitted.text)
@@ -162,7 +162,7 @@ def broken_reply(route: Route, admitted: AdmittedRequest, error: ReplyError) -> 
     return message
 
 
-def _is_the_agents_doing(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> bool:
+def _blames_agent(route: Route, admitted: AdmittedRequest, refusal: Refusal) -> bool:
     """Return whether the agent's own request provokes a refusal, and not the account, a filter, a key that passgate
     changed, a model that the user names, or an address that is wrong for every request.
     """
@@ -182,7 +182,7 @@ def error_answer(api: Api | None, status: int, code: str, message: str) -> Model
     return ModelAnswer(status, json_bytes(api.error_body(status, code, message) if api else anyones), _OWN_HEADERS)
 
 
-def passed_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def agent_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return those of a provider's headers that the agent gets."""
     return {name: headers[name] for name in _PASSED_HEADERS if name in headers}
 

@@ -20,14 +20,14 @@ from passgate.tasks.metering.model_call import (
     AdmittedRequest,
     Route,
     admit,
+    agent_headers,
     answer_failure,
-    broken_reply,
     error_answer,
-    note_refusal,
     parse_object,
-    passed_headers,
+    record_broken_reply,
+    record_provider_refusal,
+    record_refusal,
     refuse_unreadable,
-    refused_by_provider,
     whole_reply,
 )
 from passgate.tasks.metering.trial_meter import TrialMeter
@@ -56,28 +56,28 @@ async def relay(request: Request, route: Route) -> Response:
     try:
         content = await _read_body(request)
     except ApiFormatError as error:
-        return response_of(refuse_unreadable(route, error))
+        return http_response(refuse_unreadable(route, error))
     admitted = await admit(route, content)
     if isinstance(admitted, ModelAnswer):
-        return response_of(admitted)
-    headers = _sent_headers(request)
+        return http_response(admitted)
+    headers = _provider_headers(request)
     if admitted.stream:
-        return await _streamed(route, admitted, headers)
-    return response_of(await whole_reply(route, admitted, headers))
+        return await _stream_reply(route, admitted, headers)
+    return http_response(await whole_reply(route, admitted, headers))
 
 
-def response_of(answer: ModelAnswer) -> Response:
+def http_response(answer: ModelAnswer) -> Response:
     """Return an answer as the server sends it."""
     return Response(answer.content, answer.status, dict(answer.headers))
 
 
-async def _streamed(route: Route, admitted: AdmittedRequest, headers: Mapping[str, str]) -> Response:
+async def _stream_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[str, str]) -> Response:
     """Return the reply as it comes. A task reads it from the provider to its end, even if the agent leaves."""
     first: asyncio.Future[Response | StreamedReply] = asyncio.get_running_loop().create_future()
     outlet, call = Outlet(), admitted.call
 
     def begin(answer: Response | StreamedReply) -> None:
-        # Whoever waited for it may have been cancelled, and the future with it.
+        # The waiting task may have been cancelled, and the future with it.
         if not first.done():
             first.set_result(answer)
 
@@ -86,19 +86,19 @@ async def _streamed(route: Route, admitted: AdmittedRequest, headers: Mapping[st
         async with route.upstream.stream(route.api.path, content, headers, progress=call.progress) as answer:
             if answer.status >= CLIENT_ERROR:
                 whole = b"".join([chunk async for chunk in answer.chunks()])
-                return ModelAnswer(answer.status, whole, passed_headers(answer.headers))
+                return ModelAnswer(answer.status, whole, agent_headers(answer.headers))
             begin(answer)
             await _pump(route, admitted, answer, outlet)
             return None
 
     async def fetch() -> None:
         try:
-            refused = await _refusal_of(route, admitted, ask)
+            refused = await _ask_with_fallback(route, admitted, ask)
             if refused:
-                refused_by_provider(route, admitted, Refusal.from_reply(refused.status, refused.content))
-                begin(response_of(refused))
+                record_provider_refusal(route, admitted, Refusal.from_reply(refused.status, refused.content))
+                begin(http_response(refused))
         except (UpstreamError, ApiFormatError) as error:
-            begin(response_of(answer_failure(route, admitted, error)))
+            begin(http_response(answer_failure(route, admitted, error)))
         finally:
             call.abandon()
             first.cancel()
@@ -109,7 +109,7 @@ async def _streamed(route: Route, admitted: AdmittedRequest, headers: Mapping[st
     answer = await first
     if isinstance(answer, Response):
         return answer
-    return StreamingResponse(outlet.pieces(), answer.status, passed_headers(answer.headers))
+    return StreamingResponse(outlet.pieces(), answer.status, agent_headers(answer.headers))
 
 
 class Outlet:
@@ -127,7 +127,7 @@ class Outlet:
             self._queue.put_nowait(piece)
 
     def end(self) -> None:
-        """Nothing more comes. Never waits: whoever ends a reply may have been cancelled."""
+        """End the reply, without waiting: the caller may have been cancelled."""
         self._queue.put_nowait(None)
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -141,7 +141,7 @@ class Outlet:
             self._room.release()
 
 
-async def _refusal_of(
+async def _ask_with_fallback(
     route: Route, admitted: AdmittedRequest, ask: Callable[[bytes], Awaitable[ModelAnswer | None]]
 ) -> ModelAnswer | None:
     """Ask, and once more without the option to say what was used where a provider may not know it."""
@@ -198,7 +198,7 @@ async def _pump(route: Route, admitted: AdmittedRequest, answer: StreamedReply, 
 
 async def _break_off(route: Route, admitted: AdmittedRequest, error: Exception, outlet: Outlet) -> None:
     if isinstance(error, ReplyError):
-        message = broken_reply(route, admitted, error)
+        message = record_broken_reply(route, admitted, error)
     else:
         if not isinstance(error, MeasurementError):
             error = MeasurementError(f"the provider's stream ended early: {error}", transient=True)
@@ -211,7 +211,7 @@ async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: 
     """Answer a request that is no model call: lists of models and counting tokens are free, embeddings cost and are no
     step. `path` is decoded.
     """
-    headers = _sent_headers(request)
+    headers = _provider_headers(request)
     query = request.scope["query_string"].decode("latin-1")
     where = f"{path}?{query}" if query else path
     try:
@@ -221,7 +221,7 @@ async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: 
             case ("POST", "anthropic", "v1/messages/count_tokens"):
                 return _plain(await upstream.send(where, await _read_body(request), headers, seconds=None))
             case ("POST", "openai", "embeddings"):
-                return await _embedded(await _read_body(request), headers, trial, upstream)
+                return await _embed(await _read_body(request), headers, trial, upstream)
     except UpstreamError as error:
         return _own_error(503, "provider_unavailable", UNMASKED.render(error.message))
     except ApiFormatError as error:
@@ -231,10 +231,10 @@ async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: 
 
 
 def _own_error(status: int, code: str, message: str) -> Response:
-    return response_of(error_answer(None, status, code, message))
+    return http_response(error_answer(None, status, code, message))
 
 
-async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, upstream: Upstream) -> Response:
+async def _embed(content: bytes, headers: dict[str, str], trial: TrialMeter, upstream: Upstream) -> Response:
     try:
         asked = str(parse_object(content)["model"])
     except KeyError:
@@ -251,7 +251,7 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
         raise
     if answer.status >= CLIENT_ERROR:
         told = Refusal.from_reply(answer.status, answer.body)
-        note_refusal(call, upstream, told, is_the_agents=told.blames_request(content.decode("latin-1")))
+        record_refusal(call, upstream, told, is_the_agents=told.blames_request(content.decode("latin-1")))
     else:
         usage = answer.document.get("usage") if isinstance(answer.document, dict) else None
         tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
@@ -274,7 +274,7 @@ async def _read_body(request: Request) -> bytes:
     return unpack(bytes(parts), request.headers.get("content-encoding", ""))
 
 
-def _sent_headers(request: Request) -> dict[str, str]:
+def _provider_headers(request: Request) -> dict[str, str]:
     """Return the agent's headers for the provider, which gets the body unpacked. A header that was sent twice is one
     list.
     """

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
 from passgate.tasks.metering.meter import Meter
 from passgate.tasks.metering.model_call import Route, error_answer
-from passgate.tasks.metering.relay import pass_on, relay, response_of
+from passgate.tasks.metering.relay import http_response, pass_on, relay
 from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
@@ -78,7 +78,7 @@ class _Application:
         if api is None:
             return await pass_on(request, trial, provider, self.meter.upstreams[provider], path)
         if request.method != "POST":
-            return response_of(error_answer(api, 405, "method_not_allowed", "send a POST"))
+            return http_response(error_answer(api, 405, "method_not_allowed", "send a POST"))
         return await relay(request, Route(trial, api, self.meter.upstreams[provider], self.meter.spec.model))
 
 

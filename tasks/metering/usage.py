@@ -99,7 +99,7 @@ class TrialRecord:
     agent_paid: float = 0.0  # US dollars of the run's money
     is_late_error: bool = False  # Whether the agent could know how the trial goes before it became an error
 
-    def said(self, transcript: Transcript, metrics: TrialMetrics, isolation: str) -> None:
+    def add_transcript(self, transcript: Transcript, metrics: TrialMetrics, isolation: str) -> None:
         """Add the agent's part."""
         self.transcript = transcript
         played = [message.usage.cost_usd for message in transcript.messages if message.role == "user"]
@@ -112,7 +112,7 @@ class TrialRecord:
         }
         self.trial = self.trial.model_copy(update=update)
 
-    def ended(self) -> Trial:
+    def final_trial(self) -> Trial:
         """Return the trial with what was paid beyond what it states itself."""
         trial = self.trial
         of_agent = max(0.0, self.agent_paid - (trial.metrics.cost or 0.0))

@@ -63,7 +63,7 @@ class Stage(StrEnum):
 
 @dataclass(slots=True)
 class CallProgress:
-    """How far one call has come. The client writes it; whoever waits for the call may read it at any time."""
+    """How far one call has come. The client writes it; those who wait for the call may read it at any time."""
 
     attempts: int = 0
     asked_at: float | None = None  # When the last attempt had its turn, by `time.monotonic()`

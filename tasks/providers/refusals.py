@@ -68,7 +68,7 @@ class Refusal:
 
     @classmethod
     def from_error(cls, error: Any) -> "Refusal":
-        """Read the error that stands in a reply."""
+        """Read the error inside a reply."""
         text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False, default=str)
         codes = frozenset(_codes(error))
         status = next((int(code) for code in codes if code.isdecimal() and len(code) == len("400")), None)
@@ -100,7 +100,7 @@ class Refusal:
         return any(words not in said for words in found)
 
     def blames_request(self, request: str) -> bool:
-        """Return whether the request provokes it, whoever sends it."""
+        """Return whether the request provokes it, no matter who sends it."""
         told = self.status in _OF_REQUESTS or not self.codes.isdisjoint(_REQUEST_CODES)
         return told and not self.blames_account(request)
 

@@ -86,7 +86,7 @@ def _moment(text: str) -> datetime | None:
 
 
 class AttemptError(Exception):
-    """One attempt in vain; the text says what the provider did."""
+    """A failed attempt; the text says what the provider did."""
 
     def __init__(
         self,

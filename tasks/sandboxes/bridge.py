@@ -37,7 +37,7 @@ def _leave_behind(listener: socket.socket, path: str) -> None:
         if os.fork() == 0:
             nothing = os.open(os.devnull, os.O_RDWR)
             for stream in range(3):
-                os.dup2(nothing, stream)  # else whoever reads the command's output would never see its end
+                os.dup2(nothing, stream)  # else a reader of the command's output would never see its end
             _forward(listener, path)
     finally:
         os._exit(0)

@@ -90,7 +90,7 @@ class ProcessGroup:
         """
         return Launch([*_LIMITED, *command], environment, working_folder)
 
-    def showing(self, folders: Sequence[Path]) -> "ProcessGroup":
+    def reveal(self, folders: Sequence[Path]) -> "ProcessGroup":
         """Return the same isolation that lets these folders be read."""
         return self
 
@@ -147,7 +147,7 @@ class Bubblewrap:
         variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
         return Launch([self.executable, *options, "--", *across, *_LIMITED, *command], {}, Path("/"), variables)
 
-    def showing(self, folders: Sequence[Path]) -> "Bubblewrap":
+    def reveal(self, folders: Sequence[Path]) -> "Bubblewrap":
         resolved = [folder.resolve() for folder in folders]
         # In a /tmp of their own commands see nothing that is not put there.
         kept = [folder for folder in resolved if folder != _TEMPORARY and folder.is_relative_to(_TEMPORARY)]

@@ -18,7 +18,7 @@ from passgate.tasks.model.sandbox import ProcessResult
 KEPT_BYTES = 1024 * 1024  # How much of each output stream is kept: half of it from the beginning, half from the end
 _HALF = KEPT_BYTES // 2
 MAX_OUTPUT_BYTES = 64 * 1024 * 1024  # A command that prints more than this is ended
-# Of waiting for the pipes to close: whoever has inherited them and cannot be killed may hold them open.
+# Of waiting for the pipes to close: a process that inherited them and cannot be killed may hold them open.
 _DRAIN_SECONDS = 5
 _MARK = "PASSGATE_PROCESS"
 
@@ -163,7 +163,7 @@ class _Streams:
 
 
 async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
-    """Wait for the process itself. `Process.wait` would also wait for whoever inherited its pipes."""
+    """Wait for the process itself. `Process.wait` would also wait for processes that inherited its pipes."""
     pause = 0.001  # most commands of graders are short: looked for often at first, then every 20 ms
     while process.returncode is None:
         await asyncio.sleep(pause)
@@ -179,7 +179,7 @@ async def _end(process: asyncio.subprocess.Process, mark: str | None, reading: "
     if reading is not None:
         await asyncio.wait([reading], timeout=_DRAIN_SECONDS)
         reading.cancel()
-    # asyncio closes it only when all pipes are, and whoever has inherited one may hold it open.
+    # asyncio closes it only when all pipes are, and a process that inherited one may hold it open.
     transport: asyncio.SubprocessTransport | None = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()

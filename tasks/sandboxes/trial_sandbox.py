@@ -52,7 +52,7 @@ class TrialFolder:
         self._names = names
         self.is_made = False
 
-    def made(self) -> Path:
+    def make(self) -> Path:
         if not self.is_made:
             for name in self._names:
                 (self.path / name).mkdir(parents=True, exist_ok=True)  # graders ask from several threads at once
@@ -60,7 +60,7 @@ class TrialFolder:
         return self.path
 
     def folders(self) -> list[Path]:
-        return [self.made() / name for name in self._names]
+        return [self.make() / name for name in self._names]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,11 +82,11 @@ class TrialSandbox:
 
     @property
     def workspace(self) -> Path:
-        return self._folder.made() / "workspace"
+        return self._folder.make() / "workspace"
 
     @property
     def scratch(self) -> Path:
-        return (self._of_grader or self._folder).made() / "scratch"
+        return (self._of_grader or self._folder).make() / "scratch"
 
     @property
     def is_used(self) -> bool:
@@ -146,7 +146,7 @@ class TrialSandbox:
     ) -> Callable[..., Launch]:
         trial, own = self._folder, self._of_grader or self._folder
         writable, readable = trial.folders(), [trial.path / INPUTS_FOLDER]
-        environment = {**minimal_environment(own.made()), **given}
+        environment = {**minimal_environment(own.make()), **given}
         if own is not trial:
             environment = {"PYTHONNOUSERSITE": "1", "PASSGATE_AGENT_HOME": str(trial.path / "home"), **environment}
             writable, readable = [*writable, *own.folders()], [*readable, _GRADER_PYTHON]

@@ -63,7 +63,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
             self._held.remove()
             raise
         self.isolation = isolation
-        shown, limit = isolation.showing([*repository, *of_authors]), asyncio.Semaphore(processes)
+        shown, limit = isolation.reveal([*repository, *of_authors]), asyncio.Semaphore(processes)
         self._around = Surroundings(isolation=isolation, of_authors=shown, processes=limit, bridge=bridge)
         self._prepared = Once[tuple[Path, SandboxFile]]()
         self._remains: list[str] = []
@@ -128,7 +128,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         try:
             return await asyncio.shield(copying)
         except asyncio.CancelledError:
-            # A thread cannot be called off, and would bring back the folder that is about to be removed.
+            # A thread cannot be cancelled, and would bring back the folder that is about to be removed.
             await asyncio.gather(copying, return_exceptions=True)
             raise
 

@@ -70,7 +70,7 @@ class Prepared(NamedTuple):
 
 
 class Once(Generic[_Result]):
-    """What is prepared once for each key, whoever asks first."""
+    """Results that are prepared once for each key."""
 
     def __init__(self) -> None:
         self._begun: dict[str, asyncio.Future[_Result]] = {}
@@ -79,7 +79,7 @@ class Once(Generic[_Result]):
         """Return what was prepared for a key. If that failed, every caller gets its error."""
         if key not in self._begun:
             self._begun[key] = asyncio.ensure_future(prepare())
-        # A trial that is called off while it waits must not stop what others wait for.
+        # A trial that is cancelled while it waits must not stop what others wait for.
         return await asyncio.shield(self._begun[key])
 
     async def cancel_unfinished(self) -> list[_Result | BaseException]:

@@ -251,7 +251,7 @@ def test_who_may_see_a_folder_sees_it_inside_of_one_that_stays_hidden(tmp_path: 
     """As the graders of a merge base, whose suites lie in the folder of the run."""
     suites, state = tmp_path / "state/base/suites", tmp_path / "state"
     other, git = tmp_path / "suites", tmp_path / ".git"
-    isolation = Bubblewrap("bwrap", hidden=(suites, state, other, git)).showing([suites, git, tmp_path])
+    isolation = Bubblewrap("bwrap", hidden=(suites, state, other, git)).reveal([suites, git, tmp_path])
     assert isolation.hidden == (state, other)
     assert isolation.shown == (suites,)
     launch = isolation.wrap(["true"], {}, working_folder=tmp_path, network=False, bridge=None)
