@@ -23,14 +23,14 @@ def percent(share: float | None) -> str:
     return "< 0.1 %" if hundredths < 1 else "> 99.9 %"
 
 
-def interval(ends: Interval | None, *, between: str = ", ") -> str:
+def interval(ends: Interval | None) -> str:
     """`[44 %, 100 %]`."""
-    return UNKNOWN if ends is None else f"[{percent(ends.low)}{between}{percent(ends.high)}]"
+    return UNKNOWN if ends is None else f"[{percent(ends.low)}, {percent(ends.high)}]"
 
 
-def trials(passed: int, measured: int, errors: int, not_run: int, *, gap: str = " ") -> str:
+def trials(passed: int, measured: int, errors: int, not_run: int) -> str:
     """Passed of measured trials with what is missing, as in `2/3` or `7/9 +1 error +2 not run`."""
-    return f"{gap}+".join((f"{passed}/{measured}", *missing(errors, not_run)))
+    return " +".join((f"{passed}/{measured}", *missing(errors, not_run)))
 
 
 def missing(errors: int, not_run: int) -> tuple[str, ...]:
@@ -82,15 +82,15 @@ def paired_ratio_explained(comparisons: Sequence[Comparison]) -> str:
     return f"{explained} Whole runs of the baseline differ by {', '.join(drifts)}." if drifts else explained
 
 
-def suite_cells(suite: SuiteMeasurement, *, between: str = ", ", gap: str = " ") -> tuple[str, ...]:
-    """A row under `SUITE_HEADER`; `between` separates the ends of the interval, `gap` the trials that are missing."""
+def suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
+    """A row under `SUITE_HEADER`."""
     return (
         suite.suite,
         f"{suite.tasks_passed}/{suite.tasks}",
-        trials(suite.trials_passed, suite.trials_measured, suite.trials_error, suite.trials_not_run, gap=gap),
+        trials(suite.trials_passed, suite.trials_measured, suite.trials_error, suite.trials_not_run),
         metric_name(suite.metric, suite.k),
         percent(suite.value),
-        interval(suite.interval, between=between),
+        interval(suite.interval),
         decimal(suite.steps),
         dollars(suite.cost),
         duration(suite.wall_time_seconds),

@@ -13,7 +13,7 @@ from passgate.tasks.reports import console, findings
 from passgate.tasks.reports.console import DECISION_STYLE, MESSAGE, NAME, SHORT_MESSAGE, Marked, heading
 from passgate.tasks.reports.document import Commands, Item, Items, Kind, Section, Span, Table, Tone, Words
 from passgate.tasks.reports.escape import printable, printable_lines
-from passgate.tasks.reports.terminal_tasks import Sheet, heading_of, task_lines
+from passgate.tasks.reports.terminal_tasks import Page, task_lines, tasks_heading
 from passgate.tasks.reports.verdict_document import VerdictDocument, verdict_document
 
 LINES: Final = 39
@@ -25,6 +25,7 @@ _LEAST_OF_A_SECTION = 5
 _LEFT_OUT = 2  # Lines that say which sections are left out
 _SHARE_OF_OTHERS = 4  # Of the lines, one in so many is kept for what is not about tasks
 _ELSEWHERE = "in summary.md of the run"
+_RUN = ("agent", "answered by", "LLM judge", "branch", "commit")
 _STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow"}
 _MARKS = {Tone.PLAIN: "·", Tone.GOOD: "✓", Tone.BAD: "✗", Tone.OPEN: "!"}
 
@@ -38,9 +39,11 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
     that `passgate try` needs too.
     """
     document = verdict_document(verdict)
-    page = Sheet(width, color, verdict.run_id, verdict.agent, options)
-    facts = [f"{printable(f'{label} {value}', NAME)}" for label, value in document.facts]
-    run = Marked("run", Text(" · ".join(facts).removeprefix("run "), "dim"), style="dim")
+    page = Page(width, color, verdict.run_id, verdict.agent, options)
+    facts = [f"{label} {document.facts[label]}" for label in _RUN if label in document.facts]
+    run = Marked(
+        "run", Text(" · ".join(printable(text, NAME) for text in (verdict.run_id, *facts)), "dim"), style="dim"
+    )
     head = page.lines(run, Text(), _table(document.suites, width))
     tail = [
         *page.lines(*_reasons(verdict, _WHOLE if is_whole else _REASONS_ON_SCREEN)),
@@ -55,7 +58,7 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
     room = (_WHOLE if is_whole else LINES) - len(head) - len(tail)
     tasks: list[str] = []
     if document.tasks:
-        tasks = page.lines(heading(heading_of(document.tasks)))
+        tasks = page.lines(heading(tasks_heading(document.tasks)))
         wanted = sum(len(lines) for _, lines in others)
         kept_of_others = max(room // _SHARE_OF_OTHERS, kept + 1 + _LEFT_OUT, _LEAST_OF_A_SECTION + _LEFT_OUT)
         tasks += task_lines(document.tasks, page, room - len(tasks) - min(wanted, kept_of_others))
@@ -63,7 +66,7 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
     return "".join(f"{line}\n" for line in (*head, *tasks, *shown, *tail))
 
 
-def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: Sheet, kept: int) -> Iterator[str]:
+def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: Page, kept: int) -> Iterator[str]:
     """Yield the lines of sections in about `room` lines, at least `kept` of the first one. Name what has no room."""
     left_out: list[str] = []
     room -= _LEFT_OUT

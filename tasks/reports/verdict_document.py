@@ -1,9 +1,9 @@
 """A verdict as a document: what every report says of it beside its reasons and its tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from passgate.tasks.model.measurement import SuiteMeasurement
+from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
 from passgate.tasks.model.policy import VETOES
 from passgate.tasks.model.verdict import Decision, Exemption, Integrity, Reason, Verdict
 from passgate.tasks.reports import figures, findings
@@ -19,7 +19,7 @@ class VerdictDocument(NamedTuple):
     """The parts of a document on a verdict. A report shows its headline first or last; an absent part is `None`."""
 
     verdict: Verdict
-    facts: tuple[tuple[str, str], ...]
+    facts: Mapping[str, str]
     """The run in short; the values are from outside."""
     suites: Table
     sign_off: Section | None
@@ -40,7 +40,7 @@ def verdict_document(verdict: Verdict) -> VerdictDocument:
     withheld = (("Not admitted", verdict.not_admitted), ("Quarantined", verdict.quarantined))
     return VerdictDocument(
         verdict=verdict,
-        facts=tuple((label, value) for label, value in _facts(verdict) if value),
+        facts={label: value for label, value in _facts(verdict).items() if value},
         suites=Table(figures.SUITE_HEADER, tuple(map(_suite, verdict.measurement.suites))),
         sign_off=_sign_off(verdict),
         comparisons=_comparisons(verdict),
@@ -76,14 +76,23 @@ def task_explanations(finding: TaskFinding) -> tuple[tuple[str, str], ...]:
     return tuple(finding.told_once(label, text) for label, text in finding.explanations if text.strip())
 
 
-def _facts(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    revision = verdict.revision
-    yield "run", verdict.run_id
-    yield "agent", verdict.agent
-    yield "answered by", findings.models(verdict)
-    yield "LLM judge:", verdict.judge
-    yield "branch", revision.branch
-    yield "commit", f"{revision.commit[:12]}{' with changes' if revision.dirty else ''}" if revision.commit else ""
+def _facts(verdict: Verdict) -> Mapping[str, str]:
+    measurement, revision = verdict.measurement, verdict.revision
+    tasks, p95 = measurement.tasks, measurement.latency_p95_seconds
+    changes = " with changes" if revision.dirty else ""
+    return {
+        "trials": f"{sum(task.passed for task in tasks)} of {sum(task.n for task in tasks)} passed",
+        "tasks": f"{sum(task.state is TaskState.PASSED for task in tasks)} of {len(tasks)} passed",
+        "agent": verdict.agent,
+        "answered by": findings.models(verdict),
+        "LLM judge": verdict.judge,
+        "branch": revision.branch,
+        "commit": f"{revision.commit[:12]}{changes}" if revision.commit else "",
+        "cost": "" if measurement.cost is None else figures.dollars(measurement.cost),
+        "latency P95": "" if p95 is None else figures.duration(p95),
+        "took": figures.duration((verdict.judged_at - verdict.started_at).total_seconds()),
+        "started": f"{verdict.started_at:%Y-%m-%d %H:%M} UTC",
+    }
 
 
 def _suite(suite: SuiteMeasurement) -> tuple[str | Span, ...]:

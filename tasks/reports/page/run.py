@@ -12,8 +12,8 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus, trial_numbers
-from passgate.tasks.model.verdict import Decision, Reason, Verdict
-from passgate.tasks.reports import figures, findings
+from passgate.tasks.model.verdict import Decision, Reason
+from passgate.tasks.reports import findings
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.page.charts import Histogram, Spark, histogram, spark
 from passgate.tasks.reports.page.texts import anchor
@@ -105,7 +105,6 @@ class RunPage(NamedTuple):
     document: VerdictDocument
     mark: str
     headline: str
-    facts: tuple[tuple[str, str], ...]
     reasons: tuple[LinkedReason, ...]
     reasons_open: int
     """So many blocking reasons stand open; the others are folded."""
@@ -130,7 +129,6 @@ def run_page(view: RunView, here: Mapping[Key, str], beside: Mapping[Key, str]) 
         document=verdict_document(verdict),
         mark=DECISION_MARKS[verdict.decision],
         headline=verdict.headline.removeprefix(f"{verdict.gate} {verdict.decision}").removeprefix(": "),
-        facts=tuple((name, value) for name, value in _facts(verdict) if value),
         reasons=tuple(map(links.reason, reasons[:_MOST_REASONS])),
         reasons_open=_REASONS_OPEN if blocking >= _REASONS_OPEN + _REASONS_FOLDED else blocking,
         more_reasons=max(0, len(reasons) - _MOST_REASONS),
@@ -240,22 +238,6 @@ def _sections(view: RunView, rows: Sequence[TaskRow], here: Mapping[Key, str], l
             tuple(here[name, trial.trial] for trial in pair),
             tuple(here[name, trial.trial] for trial in shown if trial not in pair),
         )
-
-
-def _facts(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    measurement, revision = verdict.measurement, verdict.revision
-    tasks = measurement.tasks
-    commit = f"{revision.commit[:12]}{' with changes' if revision.dirty else ''}" if revision.commit else ""
-    yield "trials", f"{sum(task.passed for task in tasks)} of {sum(task.n for task in tasks)} passed"
-    yield "tasks", f"{sum(task.state is TaskState.PASSED for task in tasks)} of {len(tasks)} passed"
-    yield "agent", verdict.agent
-    yield "models", findings.models(verdict)
-    yield "commit", " on ".join(part for part in (commit, revision.branch) if part)
-    yield "cost", "" if measurement.cost is None else figures.dollars(measurement.cost)
-    p95 = measurement.latency_p95_seconds
-    yield "latency P95", "" if p95 is None else figures.duration(p95)
-    yield "took", figures.duration((verdict.judged_at - verdict.started_at).total_seconds())
-    yield "started", f"{verdict.started_at:%Y-%m-%d %H:%M} UTC"
 
 
 def _distributions(view: RunView) -> Iterator[Distribution]:
