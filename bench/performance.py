@@ -69,7 +69,7 @@ def main() -> None:
     for name, results in (("before", before), ("after", after)):
         text = json.dumps(figures_of(results), indent=1, sort_keys=True)
         (RESULTS / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
-    PAGE.write_text(page(figures_of(before), figures_of(after), after), encoding="utf-8")
+    PAGE.write_text(page(figures_of(after), after), encoding="utf-8")
     CHART.write_text(chart(figures_of(before), figures_of(after)), encoding="utf-8")
 
 
@@ -86,7 +86,7 @@ def figures_of(results: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]
     }
 
 
-def page(before: dict[str, Any], after: dict[str, Any], results: dict[str, Any]) -> str:
+def page(after: dict[str, Any], results: dict[str, Any]) -> str:
     machine, settings = results["machine"], results["settings"]
     about = ABOUT.format(
         machine=f"It has {machine['cpus']} cores ({machine['cpu']}) and Python {machine['python']}",
@@ -105,13 +105,7 @@ def page(before: dict[str, Any], after: dict[str, Any], results: dict[str, Any])
         cells = [_seconds(after[size], name) for size in sizes]
         if any(cells):
             peers.append(f"| {title} | {' | '.join(cells)} |")
-    changes = ["## Before and after", "", "`passgate --engine none`: seconds, CPU seconds and the peak of memory.", ""]
-    changes += ["| | before | after |", "| --- | ---: | ---: |"]
-    for size in sizes:
-        old, new = before.get(size, {}).get("passgate_none"), after[size].get("passgate_none")
-        if old and new:
-            changes.append(f"| {SIZES[size]} | {_cost(old)} | {_cost(new)} |")
-    return "\n".join([about, *peers, "", *changes, "", READING])
+    return "\n".join([about, *peers, "", READING])
 
 
 def _seconds(runs: dict[str, dict[str, float]], name: str) -> str:
@@ -119,10 +113,6 @@ def _seconds(runs: dict[str, dict[str, float]], name: str) -> str:
         return ""
     ratio = runs[name]["wall_s"] / runs["floor"]["wall_s"] if "floor" in runs else 0.0
     return f"{runs[name]['wall_s']:.1f} ({ratio:.1f})"
-
-
-def _cost(run: dict[str, float]) -> str:
-    return f"{run['wall_s']:.1f} s, {run['cpu_s']:.1f} s, {run['peak_rss'] / 2**20:.0f} MiB"
 
 
 def chart(before: dict[str, Any], after: dict[str, Any]) -> str:

@@ -12,7 +12,10 @@ from bench.gate_trust.worlds import RUN_EFFECT, worlds
 
 BEGIN, END = "<!-- gate-trust: begin -->", "<!-- gate-trust: end -->"
 _WITH_RUN_EFFECTS = ", with run effects"
-_NOT_SHOWN = ("standard errors between", "forecast off by", "confirming trials, by the forecast")
+_NOT_SHOWN = (
+    *("standard errors between", "forecast off by", "confirming trials, by the forecast"),
+    *("red by a task", "red by the suite alone"),
+)
 """Parts of the labels of figures that the results have and the page leaves out."""
 _SUITE = "all tasks fall"
 

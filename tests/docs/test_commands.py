@@ -10,6 +10,8 @@ from tests.docs.pages import PAGES, cells, section
 from tests.project import REPOSITORY
 
 INTERNAL_VARIABLES = {"PASSGATE_PROCESS", "PASSGATE_COMPLETE"}
+OF_ALL = {"--json", "--quiet"}
+"""The options that every command has."""
 
 
 def test_the_usage_of_every_command() -> None:
@@ -24,7 +26,8 @@ def test_the_usage_of_every_command() -> None:
             for flag in (*parameter.opts, *parameter.secondary_opts)
             if flag.startswith("--")
         }
-        assert set(re.findall(r"--[a-z-]+", usages[name])) == given - {"--help"}, name
+        assert given >= OF_ALL, name
+        assert set(re.findall(r"--[a-z-]+", usages[name])) == given - OF_ALL - {"--help"}, name
 
 
 def test_every_command_in_the_text_is_one() -> None:

@@ -151,8 +151,8 @@ def test_targets_of_agentv() -> None:
     assert {key for key, of in keys.items() if of == "the others"} == set(targets_file._CHAT_KEYS)
     common = {*targets_file._COMMON, "use_target"} - set(targets_file._READ_OVER)
     assert {key for key, of in keys.items() if of == "all"} == common
-    read_over = text.partition("These keys are read over")[2].partition(": ")[2].partition(". ")[0]
-    assert code_in(read_over) == set(targets_file._READ_OVER)
+    ignored = text.partition("These keys are ignored")[2].partition(": ")[2].partition(". ")[0]
+    assert code_in(ignored) == set(targets_file._READ_OVER)
 
 
 def test_addresses_and_keys_of_the_providers_of_agentv() -> None:
