@@ -19,6 +19,7 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import Document, DocumentPath, read_document
 
 _OF_OUR_OWN = "Value error, "  # what pydantic puts before the text of a model's own check
+_EMPTY = "must not be empty"
 _MISSPELT_FROM = 0.8  # how like a known key, from 0 to 1, an unknown one is that is taken for its misspelling
 REMOVED_KEYS: Final[Mapping[str, str]] = {
     "compat": "leave it out; docs/compatibility.md lists where AgentV computes other scores",
@@ -127,7 +128,11 @@ def surely_valid(model: type[Model], data: Any) -> Model | None:
 
 def model_differences(error: ModelError) -> list[Difference]:
     """What a model has against data that its schema has nothing against."""
-    return [Difference(found["loc"], found["msg"].removeprefix(_OF_OUR_OWN)) for found in error.errors()]
+    empty = {"too_short", "string_too_short"}
+    return [
+        Difference(each["loc"], _EMPTY if each["type"] in empty else each["msg"].removeprefix(_OF_OUR_OWN))
+        for each in error.errors()
+    ]
 
 
 def read_model(
@@ -223,7 +228,7 @@ def _message(error: ValidationError, kind: str) -> str:
         allowed = [item if isinstance(item, str) else shown(item) for item in (value if kind == "enum" else [value])]
         return f"{found} is not one of the allowed values{nearest(error.instance, allowed)}"
     if kind in {"minItems", "minLength", "minProperties"}:
-        return "must not be empty" if value == 1 else f"needs at least {value}"
+        return _EMPTY if value == 1 else f"needs at least {value}"
     if kind in _BOUNDS:
         return f"must be {_BOUNDS[kind]} {value}, not {found}"
     return error.message

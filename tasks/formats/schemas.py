@@ -6,9 +6,8 @@
 import json
 from typing import Any
 
-from pydantic import BaseModel
-
-from passgate.tasks.formats.evals.schemas.dialects import DRAFT, agentevals_schema, agentv_schema
+from passgate.tasks.formats.evals.schemas import agentevals_schema, agentv_schema
+from passgate.tasks.formats.model_schema import headed, input_schema
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.json_schema import json_schema
@@ -18,8 +17,6 @@ from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import TaskFile
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.verdict import Verdict
-
-_PLAIN = str | int | float  # defaults of other kinds are left out
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -32,9 +29,9 @@ def schemas() -> dict[str, dict[str, Any]]:
         "prices": input_schema(PriceTable, "prices", "passgate prices"),
         "baseline": input_schema(Pins, "baseline", "passgate baseline pins"),
         "quarantine": input_schema(QuarantineFile, "quarantine", "passgate quarantine"),
-        "verdict": _headed(json_schema(Verdict, "serialization"), "verdict", "passgate verdict"),
+        "verdict": headed(json_schema(Verdict, "serialization"), "verdict", "passgate verdict"),
         # Agents write it and passgate too: what is not known may be left out or `null`.
-        "transcript": _headed(json_schema(Transcript), "transcript", "passgate transcript"),
+        "transcript": headed(json_schema(Transcript), "transcript", "passgate transcript"),
         "eval": agentevals_schema(),
         "agentv": agentv_schema(),
     }
@@ -43,67 +40,6 @@ def schemas() -> dict[str, dict[str, Any]]:
 def schema_text(schema: dict[str, Any]) -> str:
     """A schema as its file holds it."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-
-
-def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
-    """The schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
-    schema = _simplified(json_schema(model))
-    definitions = schema.get("$defs", {})
-    schema = _told_apart(schema, definitions)
-    schema["$defs"] = {key: _told_apart(value, definitions) for key, value in definitions.items()}
-    return _headed(schema, name, title)
-
-
-def _headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
-    return {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
-
-
-def _simplified(value: Any) -> Any:
-    """Without generated titles and empty defaults, and without `null` as a way of leaving a key out."""
-    if isinstance(value, list):
-        return [_simplified(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    result: dict[str, Any] = {}
-    for key, item in value.items():
-        if key in {"properties", "$defs"}:  # in there `title` is a name
-            result[key] = {name: _simplified(inner) for name, inner in item.items()}
-        elif not (key == "title" and isinstance(item, str)) and (key != "default" or isinstance(item, _PLAIN)):
-            result[key] = _simplified(item)
-    if "anyOf" in result:
-        result["anyOf"] = options = [option for option in result["anyOf"] if option != {"type": "null"}]
-        if len(options) == 1:
-            del result["anyOf"]
-            return {**options[0], **result}
-    return result
-
-
-def _told_apart(value: Any, definitions: dict[str, Any]) -> Any:
-    if isinstance(value, list):
-        return [_told_apart(item, definitions) for item in value]
-    if not isinstance(value, dict):
-        return value
-    result = {key: _told_apart(item, definitions) for key, item in value.items() if key != "$defs"}
-    wanted: dict[str, Any]
-    conditions: list[tuple[dict[str, Any], str]]
-    if "discriminator" in result:
-        mapping: dict[str, str] = result.pop("discriminator")["mapping"]
-        del result["oneOf"]
-        wanted = {"required": ["type"], "properties": {"type": {"enum": list(mapping)}}}
-        conditions = [
-            ({"properties": {"type": {"const": kind}}, "required": ["type"]}, mapping[kind]) for kind in mapping
-        ]
-    else:
-        references = [option.get("$ref") for option in result.get("anyOf", ())]
-        if len(references) < 2 or not all(references):
-            return result
-        # Forms without a type are told apart by the first key that each of them needs.
-        del result["anyOf"]
-        keys = [definitions[reference.rsplit("/", 1)[-1]]["required"][0] for reference in references]
-        wanted = {"anyOf": [{"required": [key]} for key in keys]}
-        conditions = [({"required": [key]}, reference) for key, reference in zip(keys, references, strict=True)]
-    branches = [{"if": condition, "then": {"$ref": reference}} for condition, reference in conditions]
-    return {**result, "type": "object", **wanted, "allOf": branches}
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from passgate.tasks.formats.evals.graders import FORMS
-from passgate.tasks.formats.evals.node import snake_case
+from passgate.tasks.formats.evals.words import snake_case
 from passgate.tasks.graders import GRADERS
 from passgate.tasks.graders.judges.judge_prompt import _AUTHORS, _QUESTION, _WORK
 from passgate.tasks.graders.programs.grader_reply import read_document

@@ -7,7 +7,8 @@ from pathlib import PurePosixPath
 
 from passgate.tasks.formats.evals.reader import _NOT_HAD
 from passgate.tasks.formats.evals.runtime import BLOCKS, STRATEGIES
-from passgate.tasks.formats.evals.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.top_level import TESTS_KEYS, SuiteWords
+from passgate.tasks.formats.evals.words import names_by_spelling
 from passgate.tasks.model.task import TaskFile
 from tests.docs.keys import paths
 from tests.docs.pages import PAGES, code_in, rows, section, table
@@ -20,7 +21,7 @@ CATALOGUE = REPOSITORY / "docs" / "schema-catalog.json"
 def test_the_names_of_the_tests_and_of_what_stands_beside_prompts() -> None:
     said = code_in(next(row[0] for row in rows(section(PAGE, "What is read")) if "`evalcases`" in row[0]))
     assert said >= {*TESTS_KEYS}
-    assert said <= {*TOP_LEVEL_KEYS}
+    assert said <= {*names_by_spelling(SuiteWords)}
 
 
 def test_where_the_keys_of_a_task_come_from() -> None:

@@ -15,8 +15,9 @@ from passgate.tasks.formats.evals.folder import files_of_folder, kind_of
 from passgate.tasks.formats.evals.json_text import JsonError, offset_of, parse_json
 from passgate.tasks.formats.evals.node import Complaints
 from passgate.tasks.formats.evals.paths import ground_of
-from passgate.tasks.formats.evals.top_level import TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.top_level import SuiteWords
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
+from passgate.tasks.formats.evals.words import names_by_spelling
 
 TEXTS = (
     *("", "hi", "x", "./raw.yaml", "./rows.jsonl", "file://table.csv", "./cases/", "*.yaml", "**/*", "../..", "/"),
@@ -26,7 +27,7 @@ TEXTS = (
 OTHERS = (
     *("id", "include", "type", "select", "run", "vars", "config", "label", "raw", "prompt", "file", "test_ids", "tags"),
 )
-keys = st.sampled_from((*TOP_LEVEL_KEYS, *OTHERS)) | st.text(max_size=3)
+keys = st.sampled_from((*names_by_spelling(SuiteWords), *OTHERS)) | st.text(max_size=3)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.sampled_from(TEXTS) | st.text(max_size=8)
 values = nested(scalars | texts, keys, size=4, most=20)

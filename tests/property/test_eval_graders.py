@@ -11,12 +11,13 @@ from tests.property.documents import nested
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
 from passgate.tasks.formats.evals.forms import Form
-from passgate.tasks.formats.evals.graders import BASE_KEYS, FORMS, read_graders, rubric_grader
-from passgate.tasks.formats.evals.judges import ITEM_KEYS
-from passgate.tasks.formats.evals.node import Complaints, Key, Keys, Node
+from passgate.tasks.formats.evals.graders import FORMS, read_graders, rubric_grader
+from passgate.tasks.formats.evals.judges import Item
+from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.schema_check import Kind
+from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
+from passgate.tasks.formats.model_schema import input_schema
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.graders import Grader
 
@@ -27,13 +28,13 @@ texts = st.text(max_size=12) | st.sampled_from(
 )
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 values = nested(scalars, texts)
-of_kind = {
-    Kind.TEXT: texts,
-    Kind.NUMBER: st.integers(-1, 12) | st.floats(-1, 2) | st.just(10**400),
-    Kind.WHOLE: st.integers(-1, 12) | st.just(10**30),
-    Kind.TRUTH: st.booleans(),
-    Kind.LIST: st.lists(values, max_size=3),
-    Kind.MAPPING: st.dictionaries(texts, values, max_size=3),
+of_type = {
+    "string": texts,
+    "number": st.integers(-1, 12) | st.floats(-1, 2) | st.just(10**400),
+    "integer": st.integers(-1, 12) | st.just(10**30),
+    "boolean": st.booleans(),
+    "array": st.lists(values, max_size=3),
+    "object": st.dictionaries(texts, values, max_size=3),
 }
 
 
@@ -57,25 +58,30 @@ def read(value: Any) -> tuple[tuple[Grader, ...], Complaints]:
     return read_graders(node(value), sources_of(complaints)), complaints
 
 
-def value_of(key: Key, wild: bool) -> st.SearchStrategy[Any]:
-    likely = [of_kind[kind] for kind in key.kinds]
-    if Kind.LIST in key.kinds:
+def value_of(schema: dict[str, Any], wild: bool) -> st.SearchStrategy[Any]:
+    if "enum" in schema and not wild:
+        return st.sampled_from(schema["enum"])
+    types = [option.get("type") for option in schema.get("anyOf", [schema])]
+    likely = [of_type[kind] for kind in types if kind in of_type]
+    if "array" in types:
         likely.append(st.lists(st.deferred(lambda: assertions | items), max_size=2))
     return st.one_of(*likely, values) if wild or not likely else st.one_of(*likely)
 
 
-def mapping_of(keys: Keys, *, wild: bool = True, **fixed: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    optional = {name: value_of(key, wild) for name, key in keys.items() if name not in fixed and not key.needed}
-    needed = {name: value_of(key, wild) for name, key in keys.items() if name not in fixed and key.needed}
-    return st.fixed_dictionaries({**needed, **fixed}, optional=optional)
+def mapping_of(words: type[EvalWords], *, wild: bool = True, **fixed: Any) -> st.SearchStrategy[dict[str, Any]]:
+    schema = input_schema(words, "", "")
+    spelled = {name: spelling for spelling, name in names_by_spelling(words).items()}
+    likely = {name: value_of(value, wild) for name, value in schema["properties"].items() if name not in fixed}
+    needed = {spelled[name]: likely.pop(name) for name in schema.get("required", ()) if name in likely}
+    return st.fixed_dictionaries({**needed, **fixed}, optional={spelled[name]: value for name, value in likely.items()})
 
 
 def assertion_of(form: Form, *, wild: bool) -> st.SearchStrategy[dict[str, Any]]:
     names = [*form.names, *(f"not-{name}" for name in form.names)]
-    return mapping_of({**BASE_KEYS, **form.keys}, wild=wild, type=st.sampled_from(names))
+    return mapping_of(form.words, wild=wild, type=st.sampled_from(names))
 
 
-items = st.one_of(texts, mapping_of(ITEM_KEYS))
+items = st.one_of(texts, mapping_of(Item))
 assertions = st.one_of(*(assertion_of(form, wild=True) for form in FORMS))
 likely_assertions = st.one_of(*(assertion_of(form, wild=False) for form in FORMS))
 

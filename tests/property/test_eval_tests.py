@@ -9,19 +9,10 @@ from hypothesis import strategies as st
 from tests.builders import SHIPPED
 from tests.property.documents import nested
 
-from passgate.tasks.formats.evals.messages import AGENTV_CALL_KEYS, FUNCTION_KEYS, MESSAGE_KEYS, OPENAI_CALL_KEYS
 from passgate.tasks.formats.evals.reader import EvalReader
-from passgate.tasks.formats.evals.runtime import OPTIONS_KEYS, POLICY_KEYS, REPEAT_KEYS
-from passgate.tasks.formats.evals.tests import TEST_KEYS, TURN_KEYS, merged
-from passgate.tasks.formats.evals.top_level import TOP_LEVEL_KEYS
-from passgate.tasks.formats.evals.workspaces import (
-    ENVIRONMENT_KEYS,
-    EXTENSION_KEYS,
-    HOOK_KEYS,
-    HOOKS_KEYS,
-    REPOSITORY_KEYS,
-    WORKSPACE_KEYS,
-)
+from passgate.tasks.formats.evals.tests import EvalTestWords, merged
+from passgate.tasks.formats.evals.top_level import SuiteWords
+from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
 
@@ -46,17 +37,20 @@ WORDS = st.sampled_from(
     ]
 )
 SCALARS = st.none() | st.booleans() | st.integers(-3, 2000) | st.floats(allow_nan=False, allow_infinity=False) | WORDS
-MODELS = (TEST_KEYS, TURN_KEYS, POLICY_KEYS, OPTIONS_KEYS, REPEAT_KEYS, MESSAGE_KEYS, WORKSPACE_KEYS, ENVIRONMENT_KEYS)
-HOOKS = (HOOKS_KEYS, HOOK_KEYS, EXTENSION_KEYS, REPOSITORY_KEYS)
-CALLS_AND_HOOKS = (*HOOKS, OPENAI_CALL_KEYS, FUNCTION_KEYS, AGENTV_CALL_KEYS)
-OTHERS = ("type", "value", "text", "x", "y", "suite", "transform")
-KEYS = sorted({*OTHERS, *(key for keys in (*MODELS, *CALLS_AND_HOOKS) for key in keys)})
+
+
+def spellings(words: type[EvalWords]) -> set[str]:
+    """The keys of a kind of mapping and of those that are made of it."""
+    return {*names_by_spelling(words)}.union(*map(spellings, words.__subclasses__()))
+
+
+KEYS = sorted(spellings(EvalWords) | {"text", "x", "y", "suite", "transform"})
 VALUES = nested(SCALARS, st.sampled_from(KEYS), most=12)
 SOUND = {"id": "t", "input": "x", "criteria": "c"}
-TESTS = st.dictionaries(
-    st.sampled_from([*TEST_KEYS, "input_messages", "expected_outcome"]), VALUES, max_size=3
-).flatmap(lambda said: st.sampled_from([said, {"id": "t", **said}, {**SOUND, **said}, {**SOUND, **said}]))
-FILE_KEYS = sorted({*TOP_LEVEL_KEYS} - {"tests", "scenarios", "cases", "evalcases", "eval_cases"})
+TESTS = st.dictionaries(st.sampled_from([*names_by_spelling(EvalTestWords)]), VALUES, max_size=3).flatmap(
+    lambda said: st.sampled_from([said, {"id": "t", **said}, {**SOUND, **said}, {**SOUND, **said}])
+)
+FILE_KEYS = sorted({*names_by_spelling(SuiteWords)} - {"tests", "scenarios", "cases", "evalcases", "eval_cases"})
 FILES = st.builds(
     lambda tests, said: {"tests": tests, **said},
     st.lists(TESTS, min_size=1, max_size=2),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 from passgate.tasks.formats.evals.case_files import (
     CASE_FILES,
@@ -21,13 +22,22 @@ from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext, scenario_tests, selected, with_templates
 from passgate.tasks.formats.evals.top_level import check_top_level, has_tests, tests_of, without_tests
-from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
 
 MAX_DEPTH = 8  # of files that include files
 MAX_OPENED = 20_000  # includes that fan out open the same files again and again without being a circle
 _DOCUMENTS = frozenset({".yaml", ".yml", ".json"})
-_INCLUDE_KEYS = ("include", "type", "select", "run")
-_TYPES = ("suite", "tests")
+
+
+class Include(EvalWords):
+    """Tests of another file."""
+
+    include: str = word("An eval file, or raw cases; a pattern may be given.", needed=True)
+    type: Literal["suite", "tests"] = word(
+        "`suite`: with the input, graders and workspace of that file; `tests`: the cases alone.", needed=True
+    )
+    select: Any = word("Which tests: a pattern of ids, a list of them, or more.")
+    run: dict[str, Any] = word("How the tests are run; it goes before the file's policy.")
 
 
 @dataclass(frozen=True)
@@ -118,32 +128,15 @@ def _entry(entry: Node, scope: _Scope) -> list[RawTest]:
         scope.documents.refuse(entry.problem("expected a test: a mapping, or the path of a file with tests"))
         return []
     if "include" in entry.value:
-        return _included(entry, scope) if _is_usable(entry, scope.documents) else []
+        parts = take_apart(entry, Include, scope.documents.complaints)
+        return _included(parts, scope) if parts.sound else []
     return [scope.test(entry)]
 
 
-def _is_usable(entry: Node, documents: Documents) -> bool:
-    """Whether an include is right. Type `suite` takes in eval files with what they say of all tests, `tests` only
-    cases.
-    """
-    before = len(documents.complaints.problems)
-    documents.refuse_unknown_keys(entry, _INCLUDE_KEYS)
-    reference, kind, run = entry.child("include"), entry.get("type"), entry.get("run")
-    if not isinstance(reference.value, str):
-        documents.refuse(reference.problem("expected a path or a pattern"))
-    if kind is None:
-        documents.refuse(entry.problem("the key 'type' is missing: suite or tests"))
-    elif kind.value not in _TYPES:
-        documents.refuse(kind.problem(f"{kind.value!r} is not one of the allowed values{nearest(kind.value, _TYPES)}"))
-    if run is not None and not isinstance(run.value, dict):
-        documents.refuse(run.problem("expected a mapping"))
-    return len(documents.complaints.problems) == before
-
-
-def _included(include: Node, scope: _Scope) -> list[RawTest]:
-    reference, select, run = include.child("include"), include.get("select"), include.get("run")
+def _included(include: Parts, scope: _Scope) -> list[RawTest]:
+    reference, select, run = include.values["include"], include.get("select"), include.get("run")
     files, inner = files_of(reference, scope.documents), replace(scope, cases_only=True)
-    if include.value["type"] == "suite":
+    if include.value("type") == "suite":
         root = scope.context.root
         parents = [parent for parent in (root, root.get("experiment"), root.get("execution")) if parent is not None]
         for workspace in filter(None, (parent.get("workspace") for parent in parents)):

@@ -3,28 +3,34 @@
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE, Form, Options, Read, build
-from passgate.tasks.formats.evals.node import Key, Keys, Node, Parts, take_apart
-from passgate.tasks.formats.evals.sources import Sources
+from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options, Read, words_for
+from passgate.tasks.formats.evals.node import Node
+from passgate.tasks.formats.evals.sources import MAPPING, Sources
+from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
 from passgate.tasks.formats.findings import check_json_schema
 from passgate.tasks.formats.schema_check import Kind, is_kind, wrong_kind
-from passgate.tasks.model.assertions import ExpectedCall, FieldCheck
+from passgate.tasks.model.assertions import (
+    ExecutionMetrics,
+    ExpectedCall,
+    FieldCheck,
+    StepCount,
+    TokenUsage,
+    ToolArguments,
+    ToolSequence,
+    ToolTrajectory,
+    ToolUsed,
+)
+from passgate.tasks.model.base import Share, Text
 from passgate.tasks.model.javascript_regex import regex_problem
 from passgate.tasks.model.json_values import parse_json
 
 _OF_A_FIELD = "is said of each field: write fields: [{path: PATH, match: numeric_tolerance, tolerance: 0.01}]"
-FIELD_KEYS: Keys = {
-    "path": Key(TEXT, needed=True),
-    "match": Key(TEXT, spellings=("match_type",), says="How it is compared."),
-    "required": Key(TRUTH),
-    "weight": Key(NUMBER, says="Its part in the score."),
-    "tolerance": Key(NUMBER, spellings=("numeric_tolerance",), says="For `numeric_tolerance`."),
-    "relative": Key(TRUTH),
-    "formats": Key(LIST, items=TEXT),
-}
+FIELD = words_for(FieldCheck, spellings={"match": ("match_type",), "tolerance": ("numeric_tolerance",)})
 
 
 def _read_items(parts: Parts, key: str, read: Callable[[Node], Any]) -> Options:
@@ -107,47 +113,73 @@ def _fields(parts: Parts, sources: Sources) -> Options:
     def read(item: Node) -> FieldCheck | None:
         if wrong_kind(item.value, MAPPING):  # already reported for the whole list
             return None
-        field = take_apart(item, FIELD_KEYS, sources.complaints)
-        return build(FieldCheck, field.values, item, sources) if field.sound else None
+        field = take_apart(item, FIELD, sources.complaints)
+        return build(FieldCheck, field.values, item, sources.complaints) if field.sound else None
 
     return {**parts.only("aggregation"), **_read_items(parts, "fields", read)}
 
 
-_ONE = Key(TEXT, needed=True, says="The text.")
-_MANY = Key(LIST, items=TEXT, needed=True, says="The texts.")
-_TEXT_OF_JSON = "The answer; a value that is no text is compared as JSON."
-_VALUE_OR_FILE: dict[str, Any] = {"says": "Or `file://` and the path of a file that holds it."}
-_SCRIPT_KEYS: Keys = {"value": Key(TEXT, needed=True, **_VALUE_OR_FILE), "threshold": Key(NUMBER)}
-_REGEX_KEYS: Keys = {
-    "value": Key(TEXT, needed=True, says="The pattern, as JavaScript knows them."),
-    "flags": Key(TEXT, says="As in `i`."),
-}
-_ACCURACY_KEYS: Keys = {
-    "fields": Key(LIST, items=MAPPING, needed=True, says="What is compared."),
-    **{name: Key(spellings=FIELD_KEYS[name].spellings, instead=_OF_A_FIELD) for name in ("match", "tolerance")},
-    "aggregation": Key(TEXT, says="How the fields' scores become one."),
-}
+class OneText(DescribedWords):
+    """The final answer against a text."""
 
+    value: Text = word("The text.", needed=True)
+
+
+class ManyTexts(DescribedWords):
+    """The final answer against texts."""
+
+    value: Annotated[list[Text], Field(min_length=1)] = word("The texts.", needed=True)
+
+
+class AnyValue(DescribedWords):
+    """The final answer against a value."""
+
+    NULL = frozenset({"value"})
+
+    value: Any = word("The answer; a value that is no text is compared as JSON.", needed=True)
+
+
+class JsonWords(DescribedWords):
+    """The final answer as JSON."""
+
+    value: dict[str, Any] | str = word("A JSON Schema, or `file://` and the path of a file that holds it.")
+
+
+class ScriptWords(DescribedWords):
+    """A script."""
+
+    value: Text = word("The script, or `file://` and the path of a file that holds it.", needed=True)
+    threshold: Share = word("The least score that passes, before `min_score`.")
+
+
+class FieldsWords(DescribedWords):
+    """The fields of the answer."""
+
+    REFUSED = dict.fromkeys(("match", "match_type", "tolerance", "numeric_tolerance"), _OF_A_FIELD)
+
+    fields: list[dict[str, Any]] = word("What is compared.", needed=True)
+    aggregation: Literal["weighted_average", "minimum", "all_or_nothing"] = word("How the fields' scores become one.")
+
+
+_TEXTS = ("contains_any", "contains_all", "icontains_any", "icontains_all")
 ANSWER_FORMS = (
-    Form(("contains",), {"value": _ONE}, agentevals=("contains",)),
-    *(Form((name,), {"value": _ONE}) for name in ("icontains", "starts_with", "ends_with")),
-    *(Form((name,), {"value": _MANY}) for name in ("contains_any", "contains_all", "icontains_any", "icontains_all")),
-    Form(("equals",), {"value": Key(needed=True, null=True, says=_TEXT_OF_JSON)}, agentevals=("equals",)),
-    Form(("regex",), _REGEX_KEYS, _regex, agentevals=("regex",)),
-    Form(("is_json",), {"value": Key((*MAPPING, *TEXT), **_VALUE_OR_FILE)}, _is_json, agentevals=("is_json",)),
-    Form(("field_accuracy",), _ACCURACY_KEYS, _fields, agentevals=("field_accuracy",)),
-    Form(("javascript",), _SCRIPT_KEYS, partial(_script, _javascript_body), later=("javascript",)),
-    Form(("python",), _SCRIPT_KEYS, partial(_script, _python_body), later=("python",)),
+    Form(("contains",), OneText, agentevals=("contains",)),
+    *(Form((name,), OneText) for name in ("icontains", "starts_with", "ends_with")),
+    *(Form((name,), ManyTexts) for name in _TEXTS),
+    Form(("equals",), AnyValue, agentevals=("equals",)),
+    Form(("regex",), None, _regex, agentevals=("regex",)),
+    Form(("is_json",), JsonWords, _is_json, agentevals=("is_json",)),
+    Form(("field_accuracy",), FieldsWords, _fields, agentevals=("field_accuracy",)),
+    Form(("javascript",), ScriptWords, partial(_script, _javascript_body), later=("javascript",)),
+    Form(("python",), ScriptWords, partial(_script, _python_body), later=("python",)),
 )
 
-_ARGS_MATCH = Key((*TEXT, *LIST), items=TEXT, says="exact, superset, subset, ignore, or the fields compared.")
-EXPECTED_KEYS: Keys = {
-    "tool": Key(TEXT, needed=True, says="The tool's name."),
-    "args": Key((*MAPPING, *TEXT), spellings=("input",)),
-    "output": Key(says="The result; passgate compares none."),
-    "args_match": _ARGS_MATCH,
-    "max_duration_ms": Key(NUMBER, says="The most milliseconds of the call."),
-}
+
+EXPECTED = words_for(
+    ExpectedCall,
+    spellings={"args": ("input",)},
+    own={"output": (Any, word("The result; passgate compares none."))},
+)
 _GOAL_PROMPT = """Did the agent reach the goal?
 
 [[ ## goal ## ]]
@@ -162,26 +194,6 @@ _GOAL_PROMPT = """Did the agent reach the goal?
 [[ ## answer ## ]]
 {{ output }}
 """
-_LIMITS: Keys = {
-    "max_tool_calls": Key(WHOLE, says="The most tool calls."),
-    "max_llm_calls": Key(WHOLE, says="The most calls of models."),
-    "max_tokens": Key(WHOLE),
-    "max_input_tokens": Key(WHOLE, says="The most tokens into the model."),
-    "max_output_tokens": Key(WHOLE, says="The most tokens out of the model."),
-    "max_cost_usd": Key(NUMBER, says="The most US dollars."),
-    "max_duration_ms": Key(NUMBER, says="The most milliseconds."),
-    "target_exploration_ratio": Key(NUMBER),
-}
-_TOKENS: Keys = {
-    "max_total": Key(WHOLE),
-    "max_input": Key(WHOLE, says="The most tokens into the model."),
-    "max_output": Key(WHOLE, says="The most tokens out of the model."),
-}
-_SKILL_KEYS: Keys = {
-    "skill": Key(TEXT, spellings=("value",), needed=True, says="The skill's name."),
-    "should_trigger": Key(TRUTH, says="Whether it is to be used."),
-    "any_call": Key(TRUTH),
-}
 
 
 def _trajectory(parts: Parts, sources: Sources) -> Options:
@@ -203,51 +215,69 @@ def _trajectory(parts: Parts, sources: Sources) -> Options:
 
 def _expected(item: Node, sources: Sources) -> ExpectedCall | None:
     if isinstance(item.value, str):
-        return build(ExpectedCall, {"tool": item}, item, sources)
+        return build(ExpectedCall, {"tool": item}, item, sources.complaints)
     if wrong_kind(item.value, MAPPING):
         return None
-    parts = take_apart(item, EXPECTED_KEYS, sources.complaints)
-    args = parts.get("args")
-    if args is not None and isinstance(args.value, str) and args.value != "any":
-        sources.refuse(args, f"expected a mapping or 'any', not {args.value!r}")
-        return None
+    parts = take_apart(item, EXPECTED, sources.complaints)
     if (output := parts.get("output")) is not None:
         sources.cannot_run(output, "results of calls are not compared: let a `script` grader do it", at_key=True)
     fields = parts.only(*ExpectedCall.model_fields)
-    return build(ExpectedCall, fields, item, sources) if parts.sound else None
+    return build(ExpectedCall, fields, item, sources.complaints) if parts.sound else None
 
 
-_USED_KEYS: Keys = {
-    "name": Key((*TEXT, *LIST), items=TEXT, spellings=("pattern", "tool"), needed=True),
-    **dict.fromkeys(("min", "max"), Key(WHOLE)),
-}
-_SEQUENCE_KEYS: Keys = {"steps": Key(LIST, items=TEXT, needed=True), "mode": Key(TEXT)}
-_ARGUMENTS_KEYS: Keys = {
-    "name": Key(TEXT, spellings=("tool",), needed=True),
-    "args": Key(MAPPING, spellings=("arguments",), needed=True),
-    "mode": Key(TEXT),
-    "defaults": Key(MAPPING),
-    "ignore": Key((*TEXT, *LIST), items=TEXT),
-}
 _LISTS = frozenset({"tools", "ignore"})  # a single value may be written as a text
-_COUNT_KEYS: Keys = {"type": Key(TEXT), "pattern": Key(TEXT), "min": Key(WHOLE), "max": Key(WHOLE)}
+_TEXT_OR_LIST: Any = Text | list[Text]
+USED = words_for(ToolUsed, spellings={"tools": ("name", "pattern", "tool")}, own={"tools": _TEXT_OR_LIST})
+SEQUENCE = words_for(ToolSequence)
+ARGUMENTS = words_for(
+    ToolArguments, spellings={"tool": ("name",), "args": ("arguments",)}, own={"ignore": _TEXT_OR_LIST}
+)
+COUNT = words_for(StepCount, spellings={"kind": ("type",)})
+
+
+class Goal(EvalWords):
+    """What the agent must reach."""
+
+    criteria: str = word("The goal.", "criteria", "goal", needed=True)
+
+
+class OfValue(DescribedWords):
+    """A grader of the latest AgentV, whose options are its `value`."""
+
+    value: dict[str, Any] = word("The options.", needed=True)
+
+
+class OfTexts(DescribedWords):
+    """The same; a list stands for its first option."""
+
+    value: list[str] | dict[str, Any] = word("The options, or the first one alone.", needed=True)
+
+
+class OfText(DescribedWords):
+    """The same; a text or a list stands for its first option."""
+
+    value: str | list[str] | dict[str, Any] = word("The options, or the first one alone.", needed=True)
+
+
+class GoalWords(DescribedWords):
+    """A goal that a judge marks."""
+
+    value: str | dict[str, Any] = word("The goal.", needed=True)
+    target: str = word("See `llm_grader`.", "target", "provider")
 
 
 def _of_value(
-    keys: Keys,
+    words: type[EvalWords],
     parts: Parts,
     sources: Sources,
     short: str = "",
     check: Callable[[Parts, Sources], None] | None = None,
-    **names: str,
 ) -> Options:
-    """The options of a grader that are its `value`: a mapping with the keys, or what stands for the option `short`.
-    `names` are the names that the model has for keys, where they differ. One text stands for a list of one.
-    """
-    value, options = parts.get("value"), {}
+    """Return the options of a grader that are its `value`: a mapping, or what stands for the option `short`."""
+    value, options = parts.get("value"), dict[str, Node]()
     if value is not None and isinstance(value.value, dict):
-        inner = take_apart(value, keys, sources.complaints)
-        options = {names.get(key, key): part for key, part in inner.values.items()}
+        inner = take_apart(value, words, sources.complaints)
+        options = dict(inner.values)
         if check is not None:
             check(inner, sources)
     elif value is not None and short:
@@ -270,53 +300,50 @@ def _refuse_boundless(count: Parts, sources: Sources) -> None:
 
 
 def _goal(parts: Parts, sources: Sources) -> Options:
-    goal = _of_value({"goal": Key(TEXT, needed=True)}, parts, sources, "criteria", goal="criteria")
+    goal = _of_value(Goal, parts, sources, "criteria")
     return {"prompt": parts.node.with_value(_GOAL_PROMPT), **parts.only("target"), **goal}
 
 
-def _limited(name: str, limits: Keys, agentevals: tuple[str, ...] = (), **keys: Key) -> Form:
-    """A form that needs at least one of its limits."""
+def _limited(*limits: str) -> Read:
+    """Return what reads a form that needs at least one of its limits."""
 
     def read(parts: Parts, sources: Sources) -> Options:
         if parts.sound and not parts.only(*limits):
+            name = snake_case(str(parts.value("type")))
             sources.refuse(parts.node, f"{name} cannot fail: give at least one of {', '.join(limits)}")
-        return parts.only(*limits, *keys)
+        return {name: part for name, part in parts.values.items() if name not in DescribedWords.model_fields}
 
-    return Form((name,), {**limits, **keys}, read, agentevals)
+    return read
 
 
 def _any_call(parts: Parts, _: Sources) -> Options:
-    return {"any_call": parts.node.with_value(True), **parts.only(*_SKILL_KEYS)}
+    return {"any_call": parts.node.with_value(True), **parts.only("skill", "should_trigger", "any_call")}
 
 
-def _later(name: str, read: Read, *kinds: Kind, model_type: str = "", **keys: Key) -> Form:
-    """A form of the latest AgentV, whose options are its `value`."""
+def _later(name: str, words: type[EvalWords], read: Read, model_type: str = "") -> Form:
+    """Return a form of the latest AgentV, whose options are its `value`."""
     names = (f"trajectory:{name}",)
-    value = Key(kinds, items=TEXT, needed=True)
-    return Form(names, {"value": value, **keys}, read, later=names, model_type=model_type or name)
+    return Form(names, words, read, later=names, model_type=model_type or name)
 
 
-_TRAJECTORY_KEYS: Keys = {
-    "mode": Key(TEXT),
-    "expected": Key(LIST, items=(*MAPPING, *TEXT), says="The calls that are expected."),
-    "minimums": Key(MAPPING, values=WHOLE),
-    "args_match": _ARGS_MATCH,
-}
-_USED = partial(_of_value, _USED_KEYS, short="tools", check=_refuse_crossed, name="tools")
-_OFF = Key(NUMBER, says="How far the ratio may be off.")
+_LIMITS = [name for name in ExecutionMetrics.model_fields if name.startswith(("max_", "target_"))]
+_TOKENS = [name for name in TokenUsage.model_fields if name.startswith("max_")]
+_SKILL = {"skill": ("value",)}
+_CALLS = words_for(ToolTrajectory, DescribedWords, own={"expected": list[dict[str, Any] | str]})
+_USED = partial(_of_value, USED, short="tools", check=_refuse_crossed)
 
 # AgentEvals, AgentV and the latest AgentV write graders of tool calls in different forms.
 TRIAL_FORMS = (
-    Form(("tool_trajectory",), _TRAJECTORY_KEYS, _trajectory, agentevals=("tool_trajectory",)),
-    _later("tool_used", _USED, *TEXT, *LIST, *MAPPING),
-    _later("tool_sequence", partial(_of_value, _SEQUENCE_KEYS, short="steps"), *LIST, *MAPPING),
-    _later("tool_args_match", partial(_of_value, _ARGUMENTS_KEYS, name="tool"), *MAPPING, model_type="tool_arguments"),
-    _later("step_count", partial(_of_value, _COUNT_KEYS, check=_refuse_boundless, type="kind"), *MAPPING),
-    _later("goal_success", _goal, *TEXT, *MAPPING, model_type="llm_grader", target=Key(TEXT, spellings=("provider",))),
-    _limited("execution_metrics", _LIMITS, ("execution_metrics",), exploration_tolerance=_OFF),
-    Form(("latency",), {"threshold": Key(NUMBER, spellings=("max_ms",), needed=True)}),
-    Form(("cost",), {"budget": Key(NUMBER, spellings=("threshold",), needed=True)}),
-    _limited("token_usage", _TOKENS),
-    Form(("skill_trigger",), _SKILL_KEYS, agentevals=("skill_trigger",)),
-    Form(("skill_used",), _SKILL_KEYS, _any_call, later=("skill_used",), model_type="skill_trigger"),
+    Form(("tool_trajectory",), _CALLS, _trajectory, agentevals=("tool_trajectory",)),
+    _later("tool_used", OfText, _USED),
+    _later("tool_sequence", OfTexts, partial(_of_value, SEQUENCE, short="steps")),
+    _later("tool_args_match", OfValue, partial(_of_value, ARGUMENTS), "tool_arguments"),
+    _later("step_count", OfValue, partial(_of_value, COUNT, check=_refuse_boundless)),
+    _later("goal_success", GoalWords, _goal, "llm_grader"),
+    Form(("execution_metrics",), None, _limited(*_LIMITS), ("execution_metrics",)),
+    Form(("latency",), spellings={"threshold": ("max_ms",)}),
+    Form(("cost",), spellings={"budget": ("threshold",)}),
+    Form(("token_usage",), None, _limited(*_TOKENS)),
+    Form(("skill_trigger",), spellings=_SKILL, agentevals=("skill_trigger",)),
+    Form(("skill_used",), None, _any_call, later=("skill_used",), model_type="skill_trigger", spellings=_SKILL),
 )

@@ -4,53 +4,76 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from passgate.tasks.formats.evals.computed_forms import ANSWER_FORMS, TRIAL_FORMS
-from passgate.tasks.formats.evals.forms import LIST, MAPPING, MODELS, NUMBER, TEXT, TRUTH, Form, Options, build
+from passgate.tasks.formats.evals.forms import MODELS, DescribedWords, Form, GraderWords, Options
 from passgate.tasks.formats.evals.judges import JUDGE_FORMS, prompt_parts, rubric_of
 from passgate.tasks.formats.evals.messages import Variables
 from passgate.tasks.formats.evals.native import NATIVE_FORMS
-from passgate.tasks.formats.evals.node import Key, Keys, Node, Parts, agreed, as_items, snake_case, take_apart
+from passgate.tasks.formats.evals.node import Node, agreed, as_items
 from passgate.tasks.formats.evals.paths import first_of, upwards
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
-from passgate.tasks.formats.evals.sources import Sources, is_file, present
+from passgate.tasks.formats.evals.sources import LIST, MAPPING, TEXT, Sources, is_file, present
+from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
 from passgate.tasks.formats.grader_rules import is_required
-from passgate.tasks.formats.schema_check import Kind, is_kind, nearest
+from passgate.tasks.formats.schema_check import Kind, is_kind, nearest, shown
 from passgate.tasks.model.assertions import Rubrics
+from passgate.tasks.model.base import Amount, Share, Text
 from passgate.tasks.model.graders import AGGREGATOR_NEEDS, Aggregator, Grader, TurnGraders
 
-BASE_KEYS: Keys = {
-    "type": Key(TEXT, needed=True, says="What grades."),
-    "name": Key(TEXT),
-    "metric": Key(TEXT, says="Its name, where it has no `name`."),
-    "id": Key(TEXT, says="Its name, where it has neither `name` nor `metric`."),
-    "weight": Key(NUMBER),
-    "required": Key((*TRUTH, *NUMBER), says="The trial fails without it. A number is the least score that passes too."),
-    "min_score": Key(NUMBER),
-    "negate": Key(TRUTH),
-}
-DESCRIPTION: Keys = {"description": Key(TEXT, says="What it is there for, for readers.")}
 # Other names of aggregators.
 AGGREGATOR_NAMES = {
     **dict.fromkeys(("code_judge", "script"), "code_grader"),
     **dict.fromkeys(("llm_judge", "llm_rubric"), "llm_grader"),
 }
-AGGREGATOR_KEYS: Keys = {
-    "type": Key(TEXT, needed=True),
-    "weights": Key(MAPPING, values=NUMBER),
-    "required": Key(LIST, items=TEXT),
-    "threshold": Key(NUMBER, says="For `all_or_nothing` and `threshold`."),
-    "command": Key((*TEXT, *LIST), spellings=("path", "script")),
-    "cwd": Key(TEXT, says="Where the program runs."),
-    "prompt": Key(TEXT),
-    "target": Key(TEXT, spellings=("model", "provider"), says="See `llm_grader`."),
-}
-COMPOSITE_KEYS: Keys = {
-    "assertions": Key(LIST, spellings=("assert", "evaluators"), needed=True, says="The members."),
-    "aggregator": Key(MAPPING, says="How their scores become one; their weighted average when not given."),
-    "threshold": Key(NUMBER),
-}
+AGGREGATORS = get_args(Aggregator.model_fields["type"].annotation)
+
+
+class AggregatorWords(EvalWords):
+    """How the scores of members become one."""
+
+    type: str = word("How the scores become one.", needed=True)
+    weights: dict[str, Amount] = word("Weights by the names of members.")
+    required: list[Text] = word("Names of members that must pass.")
+    threshold: Share = word("For `all_or_nothing` and `threshold`.")
+    command: str | list[Text] = word("A program that makes one score.", "command", "path", "script")
+    cwd: str = word("Where the program runs.")
+    prompt: str = word("What a judge is asked.")
+    target: str = word("See `llm_grader`.", "target", "model", "provider")
+
+
+class CompositeWords(DescribedWords):
+    """Graders that count as one."""
+
+    assertions: list[Any] = word("The members.", "assertions", "assert", "evaluators", needed=True)
+    aggregator: dict[str, Any] = word("How their scores become one; their weighted average when not given.")
+    threshold: Share = word("The least score that passes.")
+
+
+class TurnsWords(DescribedWords):
+    """Graders for each answer of a conversation."""
+
+    turns: list[dict[str, Any]] = word("Graders for each answer.", needed=True)
+    conversation: list[Any] = word("Graders of the whole conversation.")
+    aggregation: Literal["mean", "min", "max"] = word("How the scores of the turns become one.")
+    on_turn_failure: Literal["continue", "stop"] = word("Whether a conversation goes on.")
+
+
+class TemplateInclude(EvalWords):
+    """A template of assertions."""
+
+    include: str = word("Its name or path.", needed=True)
+
+
+class Template(EvalWords):
+    """A file of assertions."""
+
+    UNUSED = ("name", "description", "version")
+
+    assertions: list[Any] = word("Graders.", "assertions", "assert", "evaluators", needed=True)
+
+
 # Types of assertions that other tools have and passgate does not.
 _FOREIGN = {
     *("agent_rubric", "answer_relevance", "bleu", "classifier", "contains_html", "contains_json", "contains_sql"),
@@ -79,11 +102,6 @@ _NOT = "not_"
 MAX_TEMPLATE_DEPTH = 3  # AgentV reads templates inside templates as deep as this
 TEMPLATES_FOLDER = ".agentv/templates"
 _TEMPLATE_SUFFIXES = (".yaml", ".yml")
-_INCLUDE_KEYS: Keys = {"include": Key(TEXT, needed=True)}
-_TEMPLATE_KEYS: Keys = {
-    "assertions": Key(LIST, spellings=("assert", "evaluators"), needed=True),
-    **dict.fromkeys(("name", "description", "version"), Key()),
-}
 
 
 class Graders(NamedTuple):
@@ -141,7 +159,7 @@ def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
         if not isinstance(item.value, dict) or "include" not in item.value:
             yield item, sources
             continue
-        parts = take_apart(item, _INCLUDE_KEYS, sources.complaints)
+        parts = take_apart(item, TemplateInclude, sources.complaints)
         if not parts.sound:
             continue
         before = len(sources.complaints.problems)
@@ -181,7 +199,7 @@ def _list_of(root: Node, sources: Sources) -> Node | None:
         return None
     if isinstance(root.value, list):
         return root
-    parts = take_apart(root, _TEMPLATE_KEYS, sources.complaints)
+    parts = take_apart(root, Template, sources.complaints)
     return parts.get("assertions") if parts.sound else None
 
 
@@ -198,12 +216,11 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
     form, negated = _form(kind, sources)
     if form is None:
         return _without_form(node, kind, negated, sources)
-    transforms = sorted(_TRANSFORMS & node.value.keys() - form.keys.keys())
+    transforms = sorted(_TRANSFORMS & node.value.keys() - form.words.model_fields.keys())
     for key in transforms:
         sources.cannot_run(node.child(key), NO_TRANSFORM, at_key=True)
     node = node.with_value({key: value for key, value in node.value.items() if key not in transforms})
-    keys = {**BASE_KEYS, **({} if form.further else DESCRIPTION), **form.keys}
-    parts = take_apart(node, keys, sources.complaints, further=form.further)
+    parts = take_apart(node, form.words, sources.complaints, further=form.further)
     before = len(sources.complaints.problems)
     options = {**form.options(parts, sources), **_base(parts, negated, sources)}
     if not parts.sound or len(sources.complaints.problems) > before:
@@ -214,7 +231,7 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
 def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
     # The values have no keys of their own in the file, so their problems are told at the node.
     options |= {name: node.with_value(value) for name, value in values.items()}
-    return cast("Grader | None", build(MODELS[options["type"].value], options, node, sources))
+    return cast("Grader | None", build(MODELS[options["type"].value], options, node, sources.complaints))
 
 
 def _form(kind: Node, sources: Sources) -> tuple[Form | None, bool]:
@@ -240,12 +257,12 @@ def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Gr
         return None
     instead = _IN_PLACE.get(name.partition(":")[0], "script")
     sources.cannot_run(kind, f"passgate has no evaluator {written!r}; write `{instead}` instead")
-    own = {key: value for key, value in node.value.items() if snake_case(key) in BASE_KEYS}
-    parts = take_apart(node.with_value(own), BASE_KEYS, sources.complaints)
+    own = {name: value for name, value in node.value.items() if snake_case(name) in GraderWords.model_fields}
+    parts = take_apart(node.with_value(own), GraderWords, sources.complaints)
     base = _base(parts, negated, sources)
     if not parts.sound:
         return None
-    further = {key: value for key, value in node.value.items() if key not in own}
+    further = {name: value for name, value in node.value.items() if name not in own}
     return _made(node, base, sources, type="unavailable", kind=written, options=further)
 
 
@@ -286,11 +303,15 @@ def _composite(parts: Parts, sources: Sources) -> Options:
 
 
 def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Aggregator | None:
-    parts = take_apart(node, AGGREGATOR_KEYS, sources.complaints)
+    parts = take_apart(node, AggregatorWords, sources.complaints)
     if not parts.sound:
         return None
     kind = snake_case(parts.values["type"].value)
     kind = AGGREGATOR_NAMES.get(kind, kind)
+    if kind not in AGGREGATORS:
+        message = f"{shown(kind)} is not one of the allowed values{nearest(kind, AGGREGATORS)}"
+        sources.refuse(parts.values["type"], message)
+        return None
     _check(kind, parts, members, sources)
     options = {"type": parts.values["type"].with_value(kind), **parts.only("weights", "required", "threshold")}
     command, prompt = parts.get("command"), parts.get("prompt")
@@ -298,7 +319,7 @@ def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Ag
         options |= command_parts(command, parts.get("cwd"), sources)
     if prompt is not None:
         options["prompt"] = prompt_parts(prompt, sources).get("prompt", prompt)
-    return build(Aggregator, options, node, sources)
+    return build(Aggregator, options, node, sources.complaints)
 
 
 def _check(kind: str, parts: Parts, members: tuple[Grader, ...], sources: Sources) -> None:
@@ -336,17 +357,11 @@ def _turns(parts: Parts, sources: Sources) -> Options:
     return options
 
 
-_TURNS_KEYS: Keys = {
-    "turns": Key(LIST, items=MAPPING, needed=True, says="Graders for each answer."),
-    "conversation": Key(LIST),
-    "aggregation": Key(says="mean, min or max of the turns."),
-    "on_turn_failure": Key(),
-}
 # The JSON Schemas list them in this order.
 FORMS: tuple[Form, ...] = (
     *(*ANSWER_FORMS, *JUDGE_FORMS, *PROGRAM_FORMS),
-    Form(("composite", "assert_set"), COMPOSITE_KEYS, _composite, ("composite",), later=("assert_set",)),
+    Form(("composite", "assert_set"), CompositeWords, _composite, ("composite",), later=("assert_set",)),
     *(*TRIAL_FORMS, *NATIVE_FORMS),
-    Form(("turns",), _TURNS_KEYS, _turns),
+    Form(("turns",), TurnsWords, _turns),
 )
 _BY_NAME: dict[str, Form] = {name: form for form in FORMS for name in form.names}

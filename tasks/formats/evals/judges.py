@@ -3,52 +3,85 @@
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE, Form, Options, build
-from passgate.tasks.formats.evals.node import Key, Keys, Node, Parts, take_apart
-from passgate.tasks.formats.evals.sources import Sources, present
-from passgate.tasks.formats.schema_check import Kind, is_kind, shown, wrong_kind
+from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options
+from passgate.tasks.formats.evals.node import Node
+from passgate.tasks.formats.evals.sources import MAPPING, TEXT, Sources, present
+from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Whole, build, take_apart, word
+from passgate.tasks.formats.schema_check import wrong_kind
 from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics, ScoreRange
+from passgate.tasks.model.base import Amount, Share, Text
 from passgate.tasks.model.graders import Composite, Grader
 
 HIGHEST = 10  # points go from 0 to 10
 
-_RANGES_SAY = "What the points from 0 to 10 mean: by the lowest of each span, or as a list of spans."
-ITEM_KEYS: Keys = {
-    "id": Key(TEXT, says="Its name in reports, unique in the rubric."),
-    "outcome": Key(TEXT, spellings=("criteria", "expected_outcome", "description")),
-    "weight": Key(NUMBER, says="Its part in the score."),
-    "required": Key(TRUTH),
-    "min_score": Key(NUMBER),
-    "required_min_score": Key(NUMBER, says="The least of its 10 points that meets it; without it the trial fails."),
-    "score_ranges": Key((*MAPPING, *LIST), says=_RANGES_SAY),
-    "operator": Key(TEXT),
-}
-RANGE_KEYS: Keys = {
-    "score_range": Key(LIST, items=WHOLE, needed=True, says="The lowest and the highest of the points."),
-    "outcome": Key(TEXT, spellings=("expected_outcome", "description"), needed=True, says="What they mean."),
-}
-_SETTINGS = {"temperature": NUMBER, "max_steps": WHOLE, "model": TEXT}  # keys that are the same as in `config`
-_JUDGE_KEYS: Keys = {
-    "prompt": Key((*TEXT, *MAPPING), spellings=("rubric_prompt",)),
-    "target": Key((*TEXT, *MAPPING), spellings=("provider",)),
-    "min_score": Key(NUMBER, spellings=("threshold",)),
-    "config": Key(MAPPING, says="Settings of the judge in the tool that the file was written for."),
-    "preprocessors": Key(says="What turns files into text for the judge; passgate has none."),
-    "transform": Key(says="What turns the answer into text for the judge; passgate has none."),
-    **{name: Key(kinds, says="The same as in `config`.") for name, kinds in _SETTINGS.items()},
-}
+
+_Points = Annotated[int, Field(ge=0, le=HIGHEST), AS_WHOLE]
+
+
+class Item(EvalWords):
+    """An item of a rubric."""
+
+    id: Text = word("Its name in reports, unique in the rubric.")
+    outcome: Text = word("What must be so.", "outcome", "criteria", "expected_outcome", "description")
+    weight: Amount = word("Its part in the score.")
+    required: bool = word("The trial fails when it is not met.")
+    min_score: Share = word("The least share of its 10 points that meets it, with `score_ranges`.")
+    required_min_score: Annotated[float, Field(ge=0, le=HIGHEST)] = word(
+        "The least of its 10 points that meets it; without it the trial fails."
+    )
+    score_ranges: dict[str, Any] | list[Any] = word(
+        "What the points from 0 to 10 mean: by the lowest of each span, or as a list of spans."
+    )
+    operator: Literal["correctness", "contradiction"] = word(
+        "`contradiction`: met unless the answer contradicts `outcome`."
+    )
+
+
+class Span(EvalWords):
+    """A span of points."""
+
+    score_range: list[Annotated[int, Field(ge=0, le=HIGHEST), AS_WHOLE]] = word(
+        "The lowest and the highest of the points.", needed=True
+    )
+    outcome: Text = word("What they mean.", "outcome", "expected_outcome", "description", needed=True)
+
+
+_SETTINGS = ("temperature", "max_steps", "model")  # keys that are the same as in `config`
 _ITEMS_SAY = "The items of a rubric; with them the grader is one of type `rubrics`."
-_LLM_KEYS: Keys = {
-    **_JUDGE_KEYS,
-    "criteria": Key((*TEXT, *LIST), spellings=("value",), says=f"What is asked for, or: {_ITEMS_SAY}"),
-    "rubrics": Key(LIST, says=_ITEMS_SAY),
-}
-_RUBRIC_KEYS: Keys = {
-    **_JUDGE_KEYS,
-    "criteria": Key(LIST, spellings=("rubrics", "value", "items"), needed=True, says="The items."),
-}
+
+
+class JudgeWords(DescribedWords):
+    """A judge model."""
+
+    prompt: str | dict[str, Any] = word("What the judge is asked, or the path of a file.", "prompt", "rubric_prompt")
+    target: str | dict[str, Any] = word("The judge in the other tool.", "target", "provider")
+    min_score: Share = word("The least score that passes it, instead of 0.8.", "min_score", "threshold")
+    config: dict[str, Any] = word("Settings of the judge in the tool that the file was written for.")
+    preprocessors: Any = word("What turns files into text for the judge; passgate has none.")
+    transform: Any = word("What turns the answer into text for the judge; passgate has none.")
+    temperature: float = word("The same as in `config`.")
+    max_steps: Whole = word("The same as in `config`.")
+    model: str = word("The same as in `config`.")
+
+
+class LlmWords(JudgeWords):
+    """A judge model scores the trial."""
+
+    criteria: str | list[Any] = word(f"What is asked for, or: {_ITEMS_SAY}", "criteria", "value")
+    rubrics: list[Any] = word(_ITEMS_SAY)
+
+
+class RubricWords(JudgeWords):
+    """A judge model marks the items of a rubric."""
+
+    criteria: list[Any] = word("The items.", "criteria", "rubrics", "value", "items", needed=True)
+
+
 _NO_PROGRAM = "a prompt that a program makes is not to be had; write the text, with {{ }} for what changes"
 _POINTS = re.compile("0?[0-9]|10")
 _RUBRICS = re.compile(r"\{\{\s*rubrics?\s*\}\}")
@@ -165,23 +198,20 @@ def _criterion(item: Node, default_id: str, sources: Sources) -> Criterion | Non
         return None
     own_id = {"id": item.with_value(default_id)}
     if isinstance(item.value, str):
-        return build(Criterion, {**own_id, "outcome": item}, item, sources)
-    parts = take_apart(item, ITEM_KEYS, sources.complaints)
+        return build(Criterion, {**own_id, "outcome": item}, item, sources.complaints)
+    parts = take_apart(item, Item, sources.complaints)
     fields = {**own_id, **parts.only("id", "outcome", "weight", "required", "operator"), **_least(parts, sources)}
     ranges = parts.get("score_ranges")
     if ranges is not None and isinstance(ranges.value, (dict, list)):  # anything else was refused with the keys
         fields["score_ranges"] = ranges.with_value(_ranges(ranges, sources))
-    return build(Criterion, fields, item, sources) if parts.sound else None
+    return build(Criterion, fields, item, sources.complaints) if parts.sound else None
 
 
 def _least(parts: Parts, sources: Sources) -> Options:
     # `min_score` is a share of 1. `required_min_score` counts points and means `required` too, unless the file says no.
     share, points = parts.get("min_score"), parts.get("required_min_score")
-    if points is None or not is_kind(points.value, Kind.NUMBER):
+    if points is None:
         return {"min_score": share} if share is not None else {}
-    if not 0 <= points.value <= HIGHEST:
-        sources.refuse(points, f"must be from 0 to {HIGHEST}, not {shown(points.value)}")
-        return {}
     if share is not None and share.value != points.value / HIGHEST:
         message = "'min_score' (of 1) and 'required_min_score' (of 10) differ; keep one of them"
         sources.refuse(points, message, at_key=True)
@@ -218,7 +248,7 @@ def _gap(ranges: Sequence[ScoreRange]) -> str:
 def _span(item: Node, sources: Sources) -> ScoreRange | None:
     if sources.refuses_kind(item, MAPPING, "invalid rubric: "):
         return None
-    parts = take_apart(item, RANGE_KEYS, sources.complaints)
+    parts = take_apart(item, Span, sources.complaints)
     span = parts.get("score_range")
     if not parts.sound or span is None:
         return None
@@ -226,7 +256,7 @@ def _span(item: Node, sources: Sources) -> ScoreRange | None:
         sources.refuse(span, "invalid rubric: expected the lowest and the highest score")
         return None
     fields = {"low": span.child(0), "high": span.child(1), **parts.only("outcome")}
-    return build(ScoreRange, fields, item, sources)
+    return build(ScoreRange, fields, item, sources.complaints)
 
 
 def _from_bounds(node: Node, sources: Sources) -> list[ScoreRange | None]:
@@ -244,11 +274,11 @@ def _from_bounds(node: Node, sources: Sources) -> list[ScoreRange | None]:
     # A span is named by its lowest point and ends where the next begins.
     for low, following in pairwise([*sorted(bounds), HIGHEST + 1]):
         fields = {"low": node.with_value(low), "high": node.with_value(following - 1), "outcome": bounds[low]}
-        spans.append(build(ScoreRange, fields, bounds[low], sources))
+        spans.append(build(ScoreRange, fields, bounds[low], sources.complaints))
     return spans
 
 
 JUDGE_FORMS = (
-    Form(("llm_grader", "llm_judge", "llm_rubric"), _LLM_KEYS, _llm, ("llm_judge",), later=("llm_rubric",)),
-    Form(("rubrics", "rubric"), _RUBRIC_KEYS, _rubrics, ("rubric", "rubrics")),
+    Form(("llm_grader", "llm_judge", "llm_rubric"), LlmWords, _llm, ("llm_judge",), later=("llm_rubric",)),
+    Form(("rubrics", "rubric"), RubricWords, _rubrics, ("rubric", "rubrics")),
 )

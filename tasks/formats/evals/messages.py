@@ -5,17 +5,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT
-from passgate.tasks.formats.evals.node import Key, Node, Parts, as_items, as_number, as_one_of, as_text, take_apart
+from passgate.tasks.formats.evals.node import Node, as_items, as_text
 from passgate.tasks.formats.evals.paths import first_of
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import Sources, present
+from passgate.tasks.formats.evals.sources import TEXT, Sources, present
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
+from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
 from passgate.tasks.formats.rules import NO_FILES, Messages
 from passgate.tasks.formats.schema_check import nearest, shown
+from passgate.tasks.model.base import Amount
 from passgate.tasks.model.json_values import parse_json
 from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
 
@@ -27,33 +28,74 @@ JUDGES_NAMES = {
     *("metadata", "metadata_json", "rubrics", "rubrics_json", "file_changes", "tool_calls", "candidate_answer"),
     *("input_messages", "output_messages", "expected_messages", "evaluator_results_json"),
 }
-_ANY, _TEXT, _NUMBER = Key(), Key(TEXT), Key(NUMBER)
 ROLES = ("system", "user", "assistant", "tool")
-MESSAGE_KEYS = {
-    "role": Key(TEXT, needed=True),
-    "content": _ANY,
-    # In the message of a tool: which tool, and the call that it answers.
-    **dict.fromkeys(("name", "tool_call_id"), _TEXT),
-    "tool_calls": Key(LIST, items=MAPPING),
-    # Recorded messages have these; a task does not need them.
-    **dict.fromkeys(("metadata", "duration_ms", "start_time", "end_time", "token_usage", "cost_usd"), _ANY),
-}
-OPENAI_CALL_KEYS = {**dict.fromkeys(("id", "type"), _TEXT), "function": Key(MAPPING, needed=True), "index": _NUMBER}
-FUNCTION_KEYS = {"name": Key(TEXT, needed=True), "arguments": Key((*TEXT, *MAPPING))}
-AGENTV_CALL_KEYS = {
-    "tool": Key(TEXT, spellings=("name",), needed=True),
-    "arguments": Key(spellings=("input", "args")),
-    "result": Key(spellings=("output",)),
-    "status": _TEXT,
-    "duration_ms": _NUMBER,
-    **dict.fromkeys(("id", "start_time", "end_time", "error", "metadata"), _ANY),
-}
-_TYPE = Key(TEXT, needed=True)
-BLOCK_KEYS = {
-    "text": {"type": _TYPE, "value": Key(spellings=("text",), needed=True)},
-    **{kind: {"type": _TYPE, "value": Key(TEXT, spellings=("path",), needed=True)} for kind in ("file", "image")},
-    "json": {"type": _TYPE, "value": Key(needed=True, null=True)},
-}
+
+
+class MessageWords(EvalWords):
+    """A message."""
+
+    UNUSED = ("metadata", "duration_ms", "start_time", "end_time", "token_usage", "cost_usd")
+
+    role: Literal["system", "user", "assistant", "tool"] = word("Who speaks.", needed=True)
+    content: Any = word("What is said: a text, or blocks.")
+    name: str = word("Of a tool's message: the tool.")
+    tool_call_id: str = word("Of a tool's message: the call that it answers.")
+    tool_calls: list[dict[str, Any]] = word("Of an assistant's message: the tools that it calls.")
+
+
+class OpenAiCall(EvalWords):
+    """A tool call as OpenAI writes it."""
+
+    id: str = word("Unique; the message of the result names it.")
+    type: str = word("Always `function`.")
+    function: dict[str, Any] = word("What is called.", needed=True)
+    index: float = word("Not used.")
+
+
+class Function(EvalWords):
+    """What is called."""
+
+    name: str = word("The tool.", needed=True)
+    arguments: str | dict[str, Any] = word("The arguments, also as a JSON text.")
+
+
+class ToolCallWords(EvalWords):
+    """A tool call."""
+
+    UNUSED = ("start_time", "end_time", "error", "metadata")
+
+    tool: str = word("The tool.", "tool", "name", needed=True)
+    arguments: Any = word("The arguments.", "arguments", "input", "args")
+    result: Any = word("The result.", "result", "output")
+    id: Any = word("Of the call.")
+    status: str = word("How it ended.")
+    duration_ms: Amount = word("How long it took.")
+
+
+class TextBlock(EvalWords):
+    """A block of a message: a text, or any value in its place."""
+
+    type: str = word("What the block is.", needed=True)
+    value: Any = word("The text.", "value", "text", needed=True)
+
+
+class FileBlock(EvalWords):
+    """A block of a message: a file or an image."""
+
+    type: str = word("What the block is.", needed=True)
+    value: str = word("The path.", "value", "path", needed=True)
+
+
+class JsonBlock(EvalWords):
+    """A block of a message: any JSON value."""
+
+    NULL = frozenset({"value"})
+
+    type: str = word("What the block is.", needed=True)
+    value: Any = word("The value.", needed=True)
+
+
+_BLOCKS: dict[str, type[EvalWords]] = {"text": TextBlock, "file": FileBlock, "image": FileBlock, "json": JsonBlock}
 # The types of images by the first bytes.
 _IMAGE_TYPES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 _LONGEST_PATH = 1024  # a longer text that is base64 is meant as an image: macOS knows no longer paths
@@ -93,14 +135,13 @@ def _message(node: Node, sources: Sources) -> TaskMessage | None:
     role, content = node.value["role"], node.value.get("content")
     if len(node.value) == 2 and role in ROLES and isinstance(content, str):
         return TaskMessage(role=role, content=content)  # as most messages are: no need to take them apart
-    parts = take_apart(node, MESSAGE_KEYS, sources.complaints)
-    role = as_one_of(parts.get("role"), ROLES, sources.complaints)
-    if not parts.sound or role is None:
+    parts = take_apart(node, MessageWords, sources.complaints)
+    if not parts.sound:
         return None
     if parts.get("content") is None and parts.get("tool_calls") is None:
         sources.refuse(node, "a message needs `content` or `tool_calls`")
     return TaskMessage(
-        role=role,
+        role=parts.value("role"),
         content=_content(parts.get("content"), sources),
         name=as_text(parts.get("name")),
         tool_call_id=as_text(parts.get("tool_call_id")),
@@ -156,11 +197,11 @@ def _block(node: Node, sources: Sources) -> ContentBlock | None:
     if isinstance(node.value, str):
         return ContentBlock(type="text", value=node.value)
     kind = node.value.get("type") if isinstance(node.value, dict) else None
-    keys = BLOCK_KEYS.get(kind) if isinstance(kind, str) else None
-    if keys is None:
-        sources.refuse(node, f"{shown(kind or node.value)} is no kind of content{nearest(kind, list(BLOCK_KEYS))}")
+    words = _BLOCKS.get(kind) if isinstance(kind, str) else None
+    if words is None:
+        sources.refuse(node, f"{shown(kind or node.value)} is no kind of content{nearest(kind, list(_BLOCKS))}")
         return None
-    block = take_apart(node, keys, sources.complaints)
+    block = take_apart(node, words, sources.complaints)
     if not block.sound:
         return None
     value = block.values["value"]
@@ -195,13 +236,13 @@ def _image(node: Node, text: str, sources: Sources) -> str:
 
 def _call(node: Node, sources: Sources) -> MessageCall | None:
     if "function" in node.value:  # as OpenAI writes it
-        call = take_apart(node, OPENAI_CALL_KEYS, sources.complaints)
+        call = take_apart(node, OpenAiCall, sources.complaints)
         if not call.sound:
             return None
-        function = take_apart(call.values["function"], FUNCTION_KEYS, sources.complaints)
+        function = take_apart(call.values["function"], Function, sources.complaints)
         tool, arguments = as_text(function.get("name")), _arguments(function.get("arguments"), sources)
         return MessageCall(id=call.value("id", ""), tool=tool, arguments=arguments) if tool else None
-    call = take_apart(node, AGENTV_CALL_KEYS, sources.complaints)
+    call = take_apart(node, ToolCallWords, sources.complaints)
     tool = as_text(call.get("tool"))
     if not call.sound or tool is None:
         return None
@@ -210,7 +251,7 @@ def _call(node: Node, sources: Sources) -> MessageCall | None:
         tool=tool,
         arguments=_arguments(call.get("arguments"), sources),
         result=call.value("result"),
-        duration_ms=as_number(call.get("duration_ms"), sources.complaints),
+        duration_ms=call.value("duration_ms"),
     )
 
 

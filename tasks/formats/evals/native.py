@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from passgate.tasks.formats.evals.forms import MODELS, Form, Options, build
-from passgate.tasks.formats.evals.node import Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.evals.forms import MODELS, Form, Options
+from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.sources import Sources
+from passgate.tasks.formats.evals.words import EvalWords, Parts, build, take_apart, word
 from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.rules import own_findings
-from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.formats.serialise import Serialisation, serialised_model
-from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
+from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.base import Frozen, Text
 from passgate.tasks.model.task import Environment, GateSelection, Reference, Scoring, TaskFile, TrackedMetrics, Trials
 
@@ -24,14 +24,22 @@ _NOT_THEIRS = ("required", "min_score", "negate")  # options that only graders o
 _PATHS = {"tests", "configuration", "rubric"}
 _TEXT_FILES = (".md", ".txt")
 KEY = "passgate"
-NATIVE_KEYS: Keys = {
-    **dict.fromkeys(("inputs", "environment", "trials", "gates", "reference", "scoring"), Key((Kind.MAPPING,))),
-    "tracked_metrics": Key((Kind.LIST,)),
-}
+
+
+class NativeWords(EvalWords):
+    """What only passgate has."""
+
+    inputs: dict[str, Any] = word("As in task files.")
+    environment: dict[str, Any] = word("As in task files.")
+    trials: dict[str, Any] = word("As in task files.")
+    tracked_metrics: list[Any] = word("As in task files.")
+    gates: dict[str, Any] = word("As in task files.")
+    reference: dict[str, Any] = word("As in task files.")
+    scoring: dict[str, Any] = word("As in task files.")
 
 
 class _Native(Frozen):
-    """The parts of a task that the key can say."""
+    """The parts of a task that the key can give."""
 
     inputs: dict[str, Any] = {}
     environment: Environment = Environment()
@@ -43,15 +51,9 @@ class _Native(Frozen):
 
 
 def _form(name: str) -> Form:
-    """The form of a grader of task files: its options have the same names."""
+    """Return the form of a grader of task files: its options have the same names."""
     type_name = name.removeprefix(NAMESPACE)
-    fields = MODELS[type_name].model_fields
-    own = {key: field for key, field in fields.items() if key not in {*GraderOptions.model_fields, "type"}}
-    keys = {
-        **dict.fromkeys(_NOT_THEIRS, Key(says="Not of this grader, which passes or fails.")),
-        **{key: Key(needed=field.is_required(), says="As in task files.") for key, field in own.items()},
-    }
-    return Form((name,), keys, partial(_options, type_name), model_type=type_name)
+    return Form((name,), None, partial(_options, type_name), model_type=type_name)
 
 
 def _options(type_name: str, parts: Parts, sources: Sources) -> Options:
@@ -102,8 +104,8 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     said = test.get(KEY)
     if said is None or not isinstance(said.value, dict):
         return task
-    parts = take_apart(said, NATIVE_KEYS, sources.complaints)
-    native = build(_Native, parts.values, said, sources) if parts.sound else None
+    parts = take_apart(said, NativeWords, sources.complaints)
+    native = build(_Native, parts.values, said, sources.complaints) if parts.sound else None
     if native is None:
         return task
     # Paths in the file are relative to its folder, paths in tasks to the suites folder.

@@ -8,10 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT, Form, Options
-from passgate.tasks.formats.evals.node import Key, Keys, Node, Parts, as_items, as_text
+from passgate.tasks.formats.evals.forms import Form, GraderWords, Options
+from passgate.tasks.formats.evals.node import Node, as_text
 from passgate.tasks.formats.evals.paths import PROJECT_MARK, Ground, find_folder, first_of, upwards
 from passgate.tasks.formats.evals.sources import Sources, is_file
+from passgate.tasks.formats.evals.words import Parts, word
+from passgate.tasks.model.base import Seconds, Text
 
 _SCRIPT = re.compile(r"(?!-)[^\s$*?|&;<>()`]+\.([cm]?[jt]sx?|py|sh|bash|rb|pl|php|lua|jl|r)", re.IGNORECASE)
 _INLINE = frozenset({"-c", "-e", "--eval", "-m"})  # what comes after them is code or a module's name
@@ -20,13 +22,24 @@ _FOLDERS = (("assertions",), ("graders", "judges"))
 _SUFFIXES = (".ts", ".js", ".mts", ".mjs")
 _LONGEST_NAME = 100  # any text may be a type: no file is looked for by one that is too long to be a file's name
 _CODE_NAMES = ("code_grader", "code_judge", "script", "code")
-_CODE_KEYS: Keys = {
-    "command": Key((*TEXT, *LIST), spellings=("script",), needed=True),
-    "cwd": Key(TEXT),
-    "config": Key(MAPPING),
-    "target": Key(spellings=("provider",), says="Asks for a proxy of model calls, which passgate does not have."),
-    "timeout_seconds": Key(NUMBER, says="How long it may take."),
-}
+
+
+class CodeWords(GraderWords):
+    """A program that grades."""
+
+    command: str | list[Text] = word(
+        "The program and its arguments, or a text for a shell.", "command", "script", needed=True
+    )
+    cwd: str = word("Where it runs.")
+    config: dict[str, Any] = word("Given to the program as `config`, with the keys beside it.")
+    target: Any = word("Asks for a proxy of model calls, which passgate does not have.", "target", "provider")
+    timeout_seconds: Seconds = word("How long it may take.")
+
+
+class CustomWords(GraderWords):
+    """A program whose name is the type."""
+
+    config: dict[str, Any] = word("Given to the program as `config`, with the keys beside it.")
 
 
 def _code(parts: Parts, sources: Sources) -> Options:
@@ -54,12 +67,8 @@ def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
     or in the nearest one above where the scripts that it names are. A script that is nowhere is noted as what keeps the
     test from running.
     """
-    before = len(sources.complaints.problems)
     if not node.value or (isinstance(node.value, str) and not node.value.strip()):
         sources.refuse(node, "must not be empty")
-    for item in as_items(node):
-        sources.refuses_kind(item, TEXT)
-    if len(sources.complaints.problems) > before:
         return {}
     given = find_folder(cwd, cwd.value, sources.ground, sources.complaints) if cwd is not None else None
     if cwd is not None and given is not None and not given.is_dir():
@@ -79,11 +88,11 @@ def _rooted(command: Any, folder: Path, repository: Path) -> Any:
     if isinstance(command, str):
         return command
     scripts, words = set(_scripts(command)), []
-    for word in command:
-        place = repository / word.lstrip("/")
+    for item in command:
+        place = repository / item.lstrip("/")
         # A script that the machine has under its absolute path stays as it is.
-        is_rooted = word.startswith("/") and word in scripts and not is_file(folder / word) and is_file(place)
-        words.append(Path(os.path.relpath(place, folder)).as_posix() if is_rooted else word)
+        is_rooted = item.startswith("/") and item in scripts and not is_file(folder / item) and is_file(place)
+        words.append(Path(os.path.relpath(place, folder)).as_posix() if is_rooted else item)
     return words
 
 
@@ -93,11 +102,11 @@ def _scripts(command: Any) -> Iterator[str]:
         words = shlex.split(command) if isinstance(command, str) else command
     except ValueError:  # quotes that do not close: no word can be told
         return
-    for index, word in enumerate(words):
+    for index, item in enumerate(words):
         if index and words[index - 1] in _INLINE:
             continue
-        if _SCRIPT.fullmatch(word) or (index == 0 and word.startswith(("./", "../"))):
-            yield word
+        if _SCRIPT.fullmatch(item) or (index == 0 and item.startswith(("./", "../"))):
+            yield item
 
 
 def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
@@ -148,8 +157,7 @@ def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
             **_config(parts),
         }
 
-    keys = {"config": Key(MAPPING, says="Given to the program as `config`, with the keys beside it.")}
-    return Form((), keys, read, model_type="code_grader", further=True)
+    return Form((), CustomWords, read, model_type="code_grader", further=True)
 
 
-PROGRAM_FORMS = (Form(_CODE_NAMES, _CODE_KEYS, _code, agentevals=("code_judge",), later=("script",), further=True),)
+PROGRAM_FORMS = (Form(_CODE_NAMES, CodeWords, _code, agentevals=("code_judge",), later=("script",), further=True),)

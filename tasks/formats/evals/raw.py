@@ -16,6 +16,7 @@ from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files
 from passgate.tasks.formats.evals.json_text import TextPlaces
 from passgate.tasks.formats.evals.node import Node, ValuePlaces
 from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.words import EvalWords, take_apart, word
 from passgate.tasks.formats.schema_check import nearest
 
 _GRADERS = ("assert", "assertions")
@@ -53,20 +54,22 @@ class RawTest:
     prompt_label: str | None = None  # tells the tests of several prompts apart
 
 
+class Select(EvalWords):
+    """Which tests of a file are taken."""
+
+    test_ids: str | list[str] = word("Patterns of ids.")
+    tags: str | list[str] = word("Tags of which a test has one.")
+    metadata: dict[str, Any] = word("What the metadata of a test must hold.")
+
+
 def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> list[RawTest]:
     """The tests that a `select` takes: a pattern of ids, a list of them, or a mapping all of whose keys must hold."""
     wanted = {"test_ids": select.value} if isinstance(select.value, str | list) else select.value
     if not isinstance(wanted, dict):
         documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
         return list(tests)
-    before = len(documents.complaints.problems)
-    documents.refuse_unknown_keys(select.with_value(wanted), ("test_ids", "tags", "metadata"))
-    for key in ("test_ids", "tags"):
-        if not all(isinstance(item, str) for item in _listed(wanted.get(key))):
-            documents.refuse(select.problem(f"{key}: expected a text or a list of texts"))
-    if not isinstance(wanted.get("metadata", {}), dict):
-        documents.refuse(select.child("metadata").problem("expected a mapping"))
-    if len(documents.complaints.problems) > before:
+    parts = take_apart(select.with_value(wanted), Select, documents.complaints)
+    if not parts.sound:
         return list(tests)
     taken = [test for test in tests if _holds(test, wanted)]
     if not taken:

@@ -14,9 +14,9 @@ from passgate.tasks.formats.evals.messages import Variables, read_messages
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground, full_id, ground_of
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
-from passgate.tasks.formats.evals.runtime import RUN_KEYS, check_runtime
+from passgate.tasks.formats.evals.runtime import read_blocks, read_file_runtime
 from passgate.tasks.formats.evals.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.tests import NO_PREPROCESSORS, TEST_KEYS, ReadTest, SuiteWide, read_test
+from passgate.tasks.formats.evals.tests import NO_PREPROCESSORS, ReadTest, SuiteWide, read_test
 from passgate.tasks.formats.normalise import Loaded, Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
 from passgate.tasks.model.policy import Policy
@@ -25,10 +25,6 @@ from passgate.tasks.model.task import TaskFile
 Shown = Callable[[Path], str]  # a file's name as users know it
 _NOT_HAD = {
     "preprocessors": NO_PREPROCESSORS,
-}
-_KINDS = {
-    **{key: TEST_KEYS[key].kinds for key in ("suite", "description", "metadata", "governance", "tags", "input_files")},
-    **{key: RUN_KEYS[key].kinds for key in ("threshold", "timeout_seconds", "budget_usd")},
 }
 
 
@@ -138,13 +134,11 @@ class _Tests:
 def _suite_wide(root: Node, variables: Variables, sources: Sources) -> SuiteWide:
     """The suite-wide parts of an eval file, with the variables of a test where there are any."""
     own = replace(sources, complaints=Complaints())
-    for key, kinds in _KINDS.items():
-        if said := root.get(key):
-            own.refuses_kind(said, kinds)
     for key, message in _NOT_HAD.items():
         if (said := root.get(key)) and said.value:  # an empty list asks for nothing
             own.cannot_run(said, message, at_key=True)
-    check_runtime(root, own)
+    read_blocks(root, own)
+    read_file_runtime(root, own.complaints)
     said = variables.filled_at(root, "input", own)
     messages = () if said is None else read_messages(said, own)
     variable = {key: root.value.get(key) for key in ("input", "rubrics", "execution", *GRADER_LISTS)}

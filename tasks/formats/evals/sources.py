@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from passgate.tasks.formats.evals.node import Complaints, Node, Parts
+from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground, find_folder, find_path
+from passgate.tasks.formats.evals.words import Parts
 from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.left_out import left_out
 from passgate.tasks.formats.schema_check import Kind, wrong_kind
 
 Value = TypeVar("Value")
+TEXT, LIST, MAPPING = (Kind.TEXT,), (Kind.LIST,), (Kind.MAPPING,)
 
 
 @dataclass(frozen=True)

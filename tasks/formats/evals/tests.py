@@ -1,31 +1,21 @@
 """From a raw test to a task as four-suite files have it: what it asks and expects, its metadata, tags and suite."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from passgate.tasks.formats.discover import SUITES, suite_of
-from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE
 from passgate.tasks.formats.evals.graders import NO_TRANSFORM, Graders, read_list, read_own_graders
 from passgate.tasks.formats.evals.judges import prompt_parts, with_prompt
 from passgate.tasks.formats.evals.messages import Variables, read_expected, read_input, read_messages, variables_of
 from passgate.tasks.formats.evals.native import with_native
-from passgate.tasks.formats.evals.node import (
-    Complaints,
-    Key,
-    Keys,
-    Node,
-    Parts,
-    as_items,
-    as_mapping,
-    as_one_of,
-    as_text,
-    take_apart,
-)
+from passgate.tasks.formats.evals.node import Complaints, Node, as_items, as_mapping, as_text
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.runtime import RUN_KEYS, check_runtime, run_of
+from passgate.tasks.formats.evals.runtime import GraderLists, Repeats, run_of
 from passgate.tasks.formats.evals.sources import Sources, add_complaints
+from passgate.tasks.formats.evals.words import EvalWords, Parts, Whole, take_apart, word
 from passgate.tasks.formats.rules import Messages
 from passgate.tasks.model.assertions import LlmGrader
+from passgate.tasks.model.base import Seconds, Share
 from passgate.tasks.model.graders import Grader, TurnGraders, Turns
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.messages import TaskMessage, as_prompt
@@ -34,34 +24,74 @@ from passgate.tasks.model.task import Environment, SimulatedUser, Suite, TaskFil
 _DEFAULT = LlmGrader(type="llm_grader")  # grades a test that has criteria or an expected answer and no grader
 _OWN_SCORE = "the score is the mean by `weight`, against `threshold`; write a `script` grader, `required`, for another"
 NO_PREPROCESSORS = "passgate runs no preprocessors: let a `script` grader read the file"
-TEST_KEYS: Keys = {
-    "criteria": Key(TEXT, spellings=("expected_outcome",)),
-    "input": Key(spellings=("input_messages",)),
-    **dict.fromkeys(("input_files", "depends_on"), Key((*LIST, *TEXT), items=TEXT)),
-    "turns": Key(LIST, items=MAPPING),
-    "tags": Key((*LIST, *MAPPING, *TEXT)),
-    "repeat": Key((*WHOLE, *MAPPING)),
-    "window_size": Key(WHOLE),
-    **dict.fromkeys(("id", "conversation_id"), Key((*TEXT, *WHOLE))),
-    **dict.fromkeys(("description", "note", "suite", "category", "target", "mode", "aggregation"), Key(TEXT)),
-    **dict.fromkeys(("on_turn_failure", "on_dependency_failure"), Key(TEXT)),
-    **dict.fromkeys(("metadata", "governance", "execution", "run", "vars", "options", "passgate"), Key(MAPPING)),
-    **dict.fromkeys(("rubrics", "assert", "assertions", "evaluators", "targets", "extensions"), Key(LIST)),
-    **dict.fromkeys(("threshold", "timeout_seconds"), Key(NUMBER)),
-    **dict.fromkeys(("workspace", "environment"), Key((*MAPPING, *TEXT))),
-    **dict.fromkeys(("expected_output", "expected_messages"), Key()),
-    **dict.fromkeys(("provider", "providers", "prompts", "preprocessors"), Key()),
-    "assert_scoring_function": Key(instead=_OWN_SCORE),
-    "evaluator": Key(instead="write `assert`"),
-    "postprocess": Key(instead=NO_TRANSFORM),
-    "provider_output": Key(instead="play recorded answers with `--agent replay:FOLDER`; leave it out here"),
-}
-OPTIONS_KEYS: Keys = {
-    **dict.fromkeys(("provider", "transform", "transform_vars", "postprocess", "rubric_prompt"), Key()),
-    **dict.fromkeys(("prefix", "suffix", "store_output_as"), Key(TEXT)),
-    **dict.fromkeys(("disable_var_expansion", "disable_conversation_memory", "run_serially"), Key(TRUTH)),
-    "repeat": Key(WHOLE),
-}
+
+
+class EvalTestWords(GraderLists):
+    """A test."""
+
+    REFUSED = {
+        "assert_scoring_function": _OWN_SCORE,
+        "evaluator": "write `assert`",
+        "postprocess": NO_TRANSFORM,
+        "provider_output": "play recorded answers with `--agent replay:FOLDER`; leave it out here",
+    }
+
+    id: str | Whole = word("Unique among the tests of the file.")
+    description: str = word("What the test is about, for readers.")
+    criteria: str = word("What a good answer is, in words; judges are told.", "criteria", "expected_outcome")
+    input: Any = word("What the agent is asked: a text or messages.", "input", "input_messages")
+    input_files: list[str] | str = word("Files attached to a text as input, instead of those of the file.")
+    expected_output: Any = word("The answer that is hoped for: a text, a JSON value, or messages.")
+    expected_messages: Any = word("The answer that is hoped for, as messages.")
+    rubrics: list[Any] = word("Items of a rubric that a judge marks.")
+    turns: list[dict[str, Any]] = word("What the user says one after the other.")
+    mode: Literal["conversation"] = word("A conversation has `turns`.")
+    aggregation: Literal["mean", "min", "max"] = word("How the scores of the turns become one.")
+    on_turn_failure: Literal["continue", "stop"] = word("Whether a conversation goes on.")
+    window_size: Whole = word("How many turns a judge is shown; passgate shows all.")
+    conversation_id: str | Whole = word("Tests of one conversation have the same.")
+    note: str = word("Told to judges only.")
+    suite: str = word("The suite that the test belongs to.")
+    tags: list[Any] | dict[str, Any] | str = word("Tags of the test.")
+    category: str = word("What kind of test it is.")
+    metadata: dict[str, Any] = word("Whatever else is to be known of the test.")
+    governance: dict[str, Any] = word("Goes into `metadata`.")
+    vars: dict[str, Any] = word("Values for `{{ name }}` in the texts of the test.")
+    prompts: Any = word("Labels of the prompts of the file that it is for.")
+    execution: dict[str, Any] = word("How the test is run.")
+    run: dict[str, Any] = word("How the test is run; it goes before the file's policy.")
+    repeat: Repeats | dict[str, Any] = word("How often the test is tried.")
+    threshold: Share = word("The least score that passes the test.")
+    timeout_seconds: Seconds = word("How long a trial may take.")
+    target: str = word("An agent of targets.yaml; passgate takes the one of --agent.")
+    targets: list[Any] = word("Agents of targets.yaml; passgate takes the one of --agent.")
+    provider: Any = word("The agent's name in the other tool.")
+    providers: Any = word("The agents' names in the other tool.")
+    options: dict[str, Any] = word("Settings of the other tool, and `rubric_prompt`.")
+    workspace: dict[str, Any] | str = word("The folder that the agent works in.")
+    environment: dict[str, Any] | str = word("The folder that the agent works in, and its variables.")
+    extensions: list[Any] = word("Functions of modules around the trials.")
+    preprocessors: Any = word("Programs that turn files into text for graders; passgate has none.")
+    depends_on: list[str] | str = word("Ids of tests that go before; every trial stands alone.")
+    on_dependency_failure: str = word("What becomes of this test then; not used.")
+    passgate: dict[str, Any] = word("What only passgate has, as in task files.")
+
+
+class Options(EvalWords):
+    """Settings of a test in the other tool."""
+
+    UNUSED = ("provider", "disable_var_expansion", "disable_conversation_memory", "run_serially")
+
+    rubric_prompt: Any = word("The prompt of judges that have none of their own.")
+    repeat: Whole = word("Not used.")
+    transform: Any = word("Passgate transforms no answers.")
+    transform_vars: Any = word("Passgate transforms no variables.")
+    postprocess: Any = word("Passgate transforms no answers.")
+    prefix: str = word("Write it into the prompt.")
+    suffix: str = word("Write it into the prompt.")
+    store_output_as: str = word("Every trial stands alone.")
+
+
 OPTIONS_NOT_HAD = {
     "transform": NO_TRANSFORM,
     "transform_vars": "passgate transforms no variables: write the finished ones into `vars`",
@@ -69,12 +99,18 @@ OPTIONS_NOT_HAD = {
     **dict.fromkeys(("prefix", "suffix"), "write it into the prompt, under `prompts`"),
     "store_output_as": "every trial stands alone: no test gets the answer of another",
 }
-TURN_KEYS: Keys = {
-    "input": Key(needed=True),
-    "expected_output": Key(),
-    "assert": Key(LIST, spellings=("assertions", "evaluators")),
-    **dict.fromkeys(("name", "id"), Key(TEXT)),
-}
+
+
+class TurnWords(EvalWords):
+    """What the user says, and what is asked of the answer."""
+
+    UNUSED = ("name", "id")
+
+    input: Any = word("What the user says.", needed=True)
+    expected_output: Any = word("The answer that is hoped for.")
+    assert_: list[Any] = word("Graders; a text is an item of a rubric.", "assert", "assertions", "evaluators")
+
+
 _INTO_METADATA = ("governance", "category")
 TRACKED = ("tokens", "latency", "cost", "tool_use")
 
@@ -102,15 +138,13 @@ class ReadTest(NamedTuple):
 def read_test(raw: RawTest, wide_for: WideFor, sources: Sources) -> ReadTest | None:
     """A test as a task. `None` when something is wrong with it or its file; the complaints say what."""
     before = len(sources.complaints.problems)
-    test = take_apart(raw.node, TEST_KEYS, sources.complaints)
-    if _id(test, raw) is None:
+    test = take_apart(raw.node, EvalTestWords, sources.complaints)
+    said = test.value("id", raw.default_id)
+    if (said is None and test.node.get("id") is None) or (said is not None and not str(said).strip()):
         sources.refuse(test.node, "the key 'id' is missing")
-    check_runtime(test.node, sources)
-    for said in raw.runs:
-        take_apart(said, RUN_KEYS, sources.complaints)
     sources.cannot_have(test, {"preprocessors": NO_PREPROCESSORS})
     if options := as_mapping(test.get("options")):
-        sources.cannot_have(take_apart(options, OPTIONS_KEYS, sources.complaints), OPTIONS_NOT_HAD)
+        sources.cannot_have(take_apart(options, Options, sources.complaints), OPTIONS_NOT_HAD)
     told, messages, user = _told(test, raw, wide_for, sources)
     run = run_of(test, raw, sources)
     root = raw.context.root
@@ -127,9 +161,9 @@ def read_test(raw: RawTest, wide_for: WideFor, sources: Sources) -> ReadTest | N
     return None if len(sources.complaints.problems) > before else ReadTest(task, messages, suite_assumed=suite is None)
 
 
-def _id(test: Parts, raw: RawTest) -> str | None:
+def _id(test: Parts, raw: RawTest) -> str:
     said = test.value("id", raw.default_id)
-    return str(said) if said is not None and str(said).strip() else None
+    return "" if said is None or not str(said).strip() else str(said)
 
 
 def _told(
@@ -155,12 +189,12 @@ def _told(
     messages = (*(() if alone else wide.messages), *own, *opening)
     expected = _expected(test, variables, sources)
     told = "" if criteria is None else str(criteria.value)
-    is_graded = is_graded or bool(told.strip()) or expected != (None, ())
+    is_graded = is_graded or bool(told.strip()) or expected != (None, ()) or bool(test.wrong & {"criteria", "turns"})
     _refuse_incomplete(test, asks=bool(own or opening), is_graded=is_graded, sources=sources)
     fields = {"graders": listed, "criteria": told, "expected_output": expected[0], "expected_messages": expected[1]}
     conversation_id = test.value("conversation_id")
     fields |= {
-        "task_id": _id(test, raw) or "",
+        "task_id": _id(test, raw),
         "description": as_text(test.get("description")) or "",
         "tracked_metrics": TRACKED,
         "note": as_text(test.get("note")) or "",
@@ -175,9 +209,8 @@ def _conversation(
     test: Parts, variables: Variables, sources: Sources
 ) -> tuple[Messages, SimulatedUser | None, Turns | None]:
     """For a test with turns: what the user says first and what later, and one grader with the graders of all turns."""
-    mode = as_one_of(test.get("mode"), ("conversation",), sources.complaints)
-    if mode is not None and test.get("turns") is None:
-        sources.refuse(test.values["mode"], "a conversation needs `turns`")
+    if (mode := test.get("mode")) is not None and test.node.get("turns") is None:
+        sources.refuse(mode, "a conversation needs `turns`")
     window = test.get("window_size")
     if window is not None:
         sources.warn(window, "judges are shown the whole conversation", at_key=True)
@@ -185,19 +218,17 @@ def _conversation(
     if not turns:
         return (), None, None
     says = [as_prompt(messages) for messages, _ in turns[1:]]
-    aggregation: Any = as_one_of(test.get("aggregation"), ("mean", "min", "max"), sources.complaints)
-    on_failure: Any = as_one_of(test.get("on_turn_failure"), ("continue", "stop"), sources.complaints)
     grader = Turns(
         type="turns",
         turns=tuple(graders for _, graders in turns),
-        aggregation=aggregation or "mean",
-        on_turn_failure=on_failure or "continue",
+        aggregation=test.value("aggregation", "mean"),
+        on_turn_failure=test.value("on_turn_failure", "continue"),
     )
     return turns[0][0], SimulatedUser(says=tuple(text for text in says if text)) if any(says) else None, grader
 
 
 def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[Messages, TurnGraders]:
-    turn = take_apart(node, TURN_KEYS, sources.complaints)
+    turn = take_apart(node, TurnWords, sources.complaints)
     said = variables.filled_at(turn, "input", sources)
     messages = read_messages(said, sources) if said else ()
     if said is not None and not messages:

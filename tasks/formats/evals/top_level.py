@@ -2,70 +2,72 @@
 
 import difflib
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from jsonschema import Draft202012Validator
+from pydantic import Field
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.schema_check import REMOVED_KEYS, differences
+from passgate.tasks.formats.evals.runtime import GraderLists, LimitWords
+from passgate.tasks.formats.evals.words import names_by_spelling, word, wrong_parts
+from passgate.tasks.formats.schema_check import REMOVED_KEYS
 from passgate.tasks.model.json_values import strictly_equal
 
-# What the keys of a whole file hold.
-ROOT_RULES: Final[Mapping[str, Mapping[str, Any]]] = {
+TESTS_KEYS = ("tests", "evalcases", "eval_cases", "cases")  # the names that the list of tests has had
+
+
+class SuiteWords(LimitWords, GraderLists):
+    """An eval file."""
+
+    NULL = frozenset({"name", "version", "description"})
+
     # One letter is enough: one page of the formats says from 1 character on, another from 2.
-    "name": {"type": "string", "pattern": r"^[a-z](-?[a-z0-9])*$", "maxLength": 64},
-    "version": {"type": ["string", "number"], "pattern": r"^[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.+-]+)?$"},
-    "description": {"type": "string", "maxLength": 2048},
-}
-# The `timeout_seconds` of `execution`.
-TIMEOUT_RULE: Final[Mapping[str, Any]] = {"type": "integer", "minimum": 1, "maximum": 3600}
-_VALIDATORS: Final = {
-    key: Draft202012Validator(rule) for key, rule in {**ROOT_RULES, "timeout_seconds": TIMEOUT_RULE}.items()
-}
+    name: Annotated[str, Field(pattern=r"^[a-z](-?[a-z0-9])*$", max_length=64)] = word("The suite's name.")
+    version: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.+-]+)?$")] | float = word(
+        "Version of the format or of the suite; not used."
+    )
+    description: Annotated[str, Field(max_length=2048)] = word("What the tests are about.")
+    suite: str = word("The suite of passgate that the tests belong to, where their folder does not say it.")
+    tests: Any = word("The tests, or the path of a file or folder with tests.")
+    evalcases: Any = word("An earlier name of `tests`.")
+    eval_cases: Any = word("An earlier name of `tests`.")
+    cases: Any = word("An earlier name of `tests`.")
+    input: Any = word("Messages before those of every test.")
+    input_files: list[str] | str = word("Files attached to every test whose input is a text.")
+    rubrics: Any = word("Items of a rubric for every test.")
+    execution: Any = word("How the tests are run.")
+    experiment: Any = word("How the tests are run.")
+    run: Any = word("How the tests are run.")
+    policy: Any = word("How the tests are run.")
+    evaluate_options: Any = word("Repeats and limits.")
+    target: Any = word("An agent of targets.yaml; passgate takes the one of --agent.")
+    targets: Any = word("Agents of targets.yaml; passgate takes the one of --agent.")
+    providers: Any = word("The agents' names in the other tool.")
+    workspace: Any = word("The folder that the agent works in, or the file that says it.")
+    environment: Any = word("The folder that the agent works in, and its variables.")
+    extensions: Any = word("Functions of modules around the trials.")
+    tags: list[Any] | dict[str, Any] | str = word("Tags of every test.")
+    metadata: dict[str, Any] = word("Metadata of every test.")
+    governance: dict[str, Any] = word("Goes into every test's metadata: owasp, mitre, controls, risk_tier, owner.")
+    prompts: Any = word("Templates that every test's variables go into.")
+    default_test: Any = word("What every test has in addition.")
+    scenarios: Any = word("Lists of variables, each with the same tests.")
+    env: Any = word("Values for `{{ env.NAME }}`.")
+    defaults: Any = word("A place for YAML anchors, or names of another tool's providers; not used.")
+    preprocessors: Any = word("Programs that turn files into text for graders; passgate has none.")
+    author: Any = word("Who wrote it.")
+    license: Any = word("As in Apache-2.0.")
+    requires: Any = word("Versions of other tools; not used.")
+    category: Any = word("What kind of tests they are.")
+    schema_: Any = word("The schema for editors.", "$schema")
+
+
+_PRIVATE = "x-"
 # Said in place of a pattern, which few can read.
-_MEANINGS: Final = {
+_MEANINGS: Final[Mapping[Any, str]] = {
     "name": "1 to 64 lower-case letters, digits and single hyphens, as in code-review",
     "version": "a version, as in 1.0",
 }
-TESTS_KEYS = ("tests", "evalcases", "eval_cases", "cases")  # the names that the list of tests has had
-TOP_LEVEL_KEYS: Mapping[str, str] = {
-    **dict.fromkeys(TESTS_KEYS, "the tests"),
-    "name": "the suite's name",
-    "suite": "the suite that the tests belong to",
-    "description": "what the tests are about",
-    "version": "of the format or of the suite; not used",
-    **dict.fromkeys(("author", "license"), "not used"),
-    "requires": "versions of other tools; not used",
-    "category": "not used",
-    "tags": "tags of every test",
-    "metadata": "of every test",
-    "governance": "of every test's metadata",
-    "$schema": "the schema for editors; not used",
-    "defaults": "a place for YAML anchors, or names of another tool's providers; not used",
-    "input": "messages before those of every test",
-    "input_files": "files attached to every test",
-    **dict.fromkeys(("assert", "assertions", "evaluators"), "graders of every test"),
-    "rubrics": "rubric items of every test",
-    "execution": "target, limits, repeats, and in older files graders",
-    "experiment": "target, limits and repeats",
-    **dict.fromkeys(("run", "policy"), "limits and repeats"),
-    **dict.fromkeys(("workspace", "environment"), "the folder that the agent works in"),
-    "threshold": "the score that passes",
-    "timeout_seconds": "seconds for one trial",
-    "budget_usd": "dollars for the whole suite",
-    "target": "the agent's name in the other tool",
-    "targets": "the agents' names in the other tool",
-    "providers": "the agents' names in the other tool",
-    "preprocessors": "programs that turn files into text for graders",
-    "extensions": "functions of modules around the trials",
-    "prompts": "templates that every test's variables go into",
-    "default_test": "what every test has in addition",
-    "scenarios": "lists of variables, each with the same tests",
-    "evaluate_options": "repeats and limits",
-    "env": "values for `{{ env.NAME }}`",
-}
-_PRIVATE = "x-"
 _REPEAT = "write `evaluate_options: {repeat: N}`"
 _PROMPTS = "name the prompts of a test under its `prompts`"
 # Keys that the other tool has or had, and what to write in their place.
@@ -86,35 +88,25 @@ _INSTEAD: Final[Mapping[str, str]] = {
 }
 
 
-def check_execution(execution: Node, complaints: Complaints) -> None:
-    """What is wrong with the time-out of an `execution`."""
-    _check_key(execution, "timeout_seconds", complaints)
-
-
-def is_timeout(value: Any) -> bool:
-    """Whether an `execution` can say it as its time-out."""
-    return bool(_VALIDATORS["timeout_seconds"].is_valid(value))
-
-
-def _check_key(container: Node, key: str, complaints: Complaints) -> None:
-    for difference in differences(container.value[key], _VALIDATORS[key])[:1] if key in container.value else ():
-        message = f"expected {_MEANINGS[key]}" if key in _MEANINGS else difference.message
-        complaints.problems.append(container.child(key).problem(message))
-
-
 def check_top_level(root: Node, complaints: Complaints) -> None:
-    """Refuse unknown keys, unless they begin with `x-`, and a name, version or description of another form."""
-    for key in root.value:
-        if key not in TOP_LEVEL_KEYS and not key.startswith(_PRIVATE):
-            complaints.problems.append(root.child(key).problem(_unknown_key(key), at_key=True))
-    for key in ROOT_RULES:
-        _check_key(root, key, complaints)
+    """Refuse unknown keys, unless they begin with `x-`, and values of another form than a file's own keys have."""
+    known = names_by_spelling(SuiteWords)
+    for name in root.value:
+        if name not in known and not name.startswith(_PRIVATE):
+            complaints.problems.append(root.child(name).problem(_unknown_key(name), at_key=True))
+    said = {name: value for name, value in root.value.items() if name in known}
+    seen: set[Any] = set()
+    for each in wrong_parts(SuiteWords, said):
+        if each.path[0] not in seen:  # a pattern and a length may both be missed
+            message = f"expected {_MEANINGS[each.path[0]]}" if each.path[0] in _MEANINGS else each.message
+            complaints.problems.append(root.places.problem((*root.path, *each.path), message))
+        seen.add(each.path[0])
 
 
 def _unknown_key(key: str) -> str:
     if key in REMOVED_KEYS:
         return f"removed key: {REMOVED_KEYS[key]}"
-    close = difflib.get_close_matches(key, list(TOP_LEVEL_KEYS), n=1)
+    close = difflib.get_close_matches(key, list(names_by_spelling(SuiteWords)), n=1)
     remedy = f"did you mean {close[0]!r}?" if close else f"keys of your own begin with `{_PRIVATE}`"
     return f"unknown key; {_INSTEAD.get(key, remedy)}"
 

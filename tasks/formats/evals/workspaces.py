@@ -2,65 +2,119 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE
-from passgate.tasks.formats.evals.node import (
-    Key,
-    Keys,
-    Node,
-    Parts,
-    as_count,
-    as_items,
-    as_mapping,
-    as_number,
-    as_one_of,
-    as_text,
-    as_texts,
-    take_apart,
-)
+from passgate.tasks.formats.evals.node import Node, as_items, as_mapping, as_text, as_texts
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import Sources, present
+from passgate.tasks.formats.evals.sources import LIST, MAPPING, Sources, present
+from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, take_apart, word
 from passgate.tasks.formats.rules import HOOKS
 from passgate.tasks.formats.schema_check import shown
+from passgate.tasks.model.base import Amount
 from passgate.tasks.model.task import AgentRules, Extension, Hook, Repository, TargetHooks, Workspace
 
-_ANY, _TEXT, _NUMBER, _TRUTH = Key(), Key(TEXT), Key(NUMBER), Key(TRUTH)
-_TEXTS, _COMMAND = Key(LIST, items=TEXT), Key((*MAPPING, *TEXT, *LIST))
-WORKSPACE_KEYS: Keys = {
-    **dict.fromkeys(("template", "isolation", "mode", "path", "name", "description"), _TEXT),
-    "repos": Key(LIST, items=MAPPING),
-    **dict.fromkeys(("hooks", "env"), Key(MAPPING)),
-    "docker": _ANY,
-}
-REQUIREMENT_KEYS = dict.fromkeys(("required_commands", "required_python_modules"), _TEXTS)
+Command = str | list[Any]
+Paths = str | list[str]
+
+
+class WorkspaceWords(EvalWords):
+    """The folder that the agent works in."""
+
+    UNUSED = ("name", "description")
+
+    template: str = word("A folder that every trial begins with a copy of.")
+    repos: list[dict[str, Any]] = word("Git repositories in it.")
+    hooks: dict[str, Any] = word("Commands around trials.")
+    env: dict[str, Any] = word("What the machine must have.")
+    isolation: Literal["shared", "per_test", "per_case"] = word("Every trial has its own copy anyway.")
+    mode: Literal["pooled", "temp", "static"] = word("How AgentV keeps it.")
+    path: str = word("A folder to work in itself; passgate works in copies.")
+    docker: Any = word("An image; passgate runs nothing in Docker.")
+
+
+class Requirements(EvalWords):
+    """What the machine must have."""
+
+    required_commands: list[str] = word("Programs.")
+    required_python_modules: list[str] = word("Modules.")
+
+
+class EnvironmentWords(EvalWords):
+    """The folder that the agent works in, and its variables."""
+
+    type: Literal["host", "docker"] = word("Where it is; passgate runs nothing in Docker.")
+    workdir: str = word("A folder that every trial begins with a copy of.")
+    setup: Command | dict[str, Any] = word("A command that makes the folder ready.")
+    env: dict[str, Any] = word("Environment variables.")
+    name: str = word("For readers.")
+    image: Any = word("For Docker.")
+    docker: Any = word("For Docker.")
+    context: Any = word("For Docker.")
+    dockerfile: Any = word("For Docker.")
+    resources: Any = word("For Docker.")
+    mounts: Any = word("For Docker.")
+    secrets: Any = word("For Docker.")
+
+
+class HooksWords(EvalWords):
+    """Commands around trials."""
+
+    enabled: bool = word("Whether they run.")
+    before_all: Command | dict[str, Any] = word("Once per run.")
+    before_each: Command | dict[str, Any] = word("Before each trial.")
+    after_each: Command | dict[str, Any] = word("After each trial.")
+    after_all: Command | dict[str, Any] = word("Once at the end of the run.")
+
+
+class HookWords(EvalWords):
+    """A command."""
+
+    command: Command = word("A text for a shell, or words.", "command", "script")
+    cwd: str = word("Where it runs; the folder of the file when not given.")
+    timeout_seconds: Amount = word("How long it may take.")
+    timeout_ms: Amount = word("How long it may take.")
+    reset: Literal["none", "fast", "strict"] = word("What is undone after it; every trial has a fresh copy.")
+
+
+class CheckoutWords(EvalWords):
+    """What of a repository is checked out."""
+
+    commit: str = word("A commit, tag or branch.", "commit", "base_commit", "ref")
+    ancestor: Annotated[int, Field(ge=0, le=100_000), AS_WHOLE] = word("How many first parents before it.")
+
+
+class RepositoryWords(CheckoutWords):
+    """A Git repository in the workspace."""
+
+    repo: str = word("A URL, a path, or `owner/name` of GitHub.", "repo", "url", needed=True)
+    path: str = word("Where in the workspace.")
+    sparse: list[str] = word("Only these folders.")
+    checkout: dict[str, Any] = word("`commit` and `ancestor`, as beside it.")
+
+
+class Rules(EvalWords):
+    """Paths of rules of agents that are copied into the workspace."""
+
+    skills: Paths = word("Paths of skills that are copied into the workspace.")
+    hooks: Paths = word("Paths of hooks that are copied into the workspace.")
+    agents: Paths = word("Paths of agents that are copied into the workspace.")
+    rules: Paths = word("Paths of rules that are copied into the workspace.")
+
+
+class ExtensionWords(Rules):
+    """What finds the rules of an agent."""
+
+    id: str = word("`agentv:agent-rules`; a module stands as a text.")
+    hook: Literal["beforeAll", "beforeEach", "afterEach", "afterAll"] = word("When it runs.")
+    config: dict[str, Any] = word("The paths, as beside it.")
+
+
 _OF_DOCKER = ("context", "dockerfile", "resources", "mounts", "secrets")
-ENVIRONMENT_KEYS: Keys = {
-    **dict.fromkeys(("type", "workdir", "name"), _TEXT),
-    "setup": _COMMAND,
-    "env": Key(MAPPING),
-    **dict.fromkeys(("image", "docker", *_OF_DOCKER), _ANY),
-}
-HOOKS_KEYS: Keys = {"enabled": _TRUTH, **dict.fromkeys(HOOKS, _COMMAND)}
-HOOK_KEYS: Keys = {
-    "command": Key((*TEXT, *LIST), spellings=("script",)),
-    **dict.fromkeys(("cwd", "reset"), _TEXT),
-    **dict.fromkeys(("timeout_ms", "timeout_seconds"), _NUMBER),
-}
-CHECKOUT_KEYS: Keys = {"commit": Key(TEXT, spellings=("base_commit", "ref")), "ancestor": Key(WHOLE)}
-REPOSITORY_KEYS: Keys = {
-    "repo": Key(TEXT, spellings=("url",), needed=True),
-    "path": _TEXT,
-    "sparse": _TEXTS,
-    "checkout": Key(MAPPING),
-    **CHECKOUT_KEYS,
-}
 EXTENSION_HOOKS: Final = ("beforeAll", "beforeEach", "afterEach", "afterAll")
 AGENT_RULES = "agentv:agent-rules"
-_PATHS = Key((*TEXT, *LIST), items=TEXT)
-_RULES_KEYS: Keys = dict.fromkeys(AgentRules.model_fields, _PATHS)
-EXTENSION_KEYS: Keys = {"id": _TEXT, "hook": _TEXT, "config": Key(MAPPING), **_RULES_KEYS}
 _MODULES = re.compile(r".+\.[cm]?[jt]sx?")
 _EXTENSION = f"expected `{FILE_SCHEME}PATH:HOOK` or `{AGENT_RULES}:HOOK`, with one of {', '.join(EXTENSION_HOOKS)}"
 _NO_MODULE = "is no JavaScript or TypeScript module; give any other program as `workspace: {hooks: {before_each: ...}}`"
@@ -68,7 +122,6 @@ _OF_SETUP = (
     "passgate copies it before `setup` runs; for a repository write `workspace: {repos: [{repo: URL, commit: SHA}]}`, "
     'else leave `workdir` out and let `setup` write into "$WORKSPACE_PATH"'
 )
-_MOST_ANCESTORS = 100_000
 _NO_DOCKER = "passgate runs nothing in Docker"
 _OF_DOCKER_ALONE = "is for `type: docker`, which passgate does not run; leave it out, and limit trials by budgets"
 
@@ -116,10 +169,8 @@ def _workspaces_of(node: Node, sources: Sources) -> list[Node]:
 
 
 def _workspace(node: Node, sources: Sources) -> dict[str, Any]:
-    parts = take_apart(node, WORKSPACE_KEYS, sources.complaints)
-    as_one_of(parts.get("isolation"), ("shared", "per_test", "per_case"), sources.complaints)
-    mode = as_one_of(parts.get("mode"), ("pooled", "temp", "static"), sources.complaints)
-    itself = parts.get("path") or (parts.get("mode") if mode == "static" else None)
+    parts = take_apart(node, WorkspaceWords, sources.complaints)
+    itself = parts.get("path") or (parts.get("mode") if parts.value("mode") == "static" else None)
     if itself is not None:
         sources.cannot_run(itself, "every trial has a copy: no folder can be worked in itself", at_key=True)
     sources.cannot_have(parts, {"docker": _NO_DOCKER})
@@ -129,7 +180,7 @@ def _workspace(node: Node, sources: Sources) -> dict[str, Any]:
         fields["repos"] = present(_repository(item, sources) for item in repositories)
     fields |= _hooks(as_mapping(parts.get("hooks")), sources)
     if needs := as_mapping(parts.get("env")):
-        said = take_apart(needs, REQUIREMENT_KEYS, sources.complaints).values
+        said = take_apart(needs, Requirements, sources.complaints).values
         fields |= {key: as_texts(part) for key, part in said.items()}
     return fields
 
@@ -146,9 +197,8 @@ def _template(node: Node | None, sources: Sources, hint: str = "") -> dict[str, 
 
 
 def _environment(node: Node, sources: Sources) -> dict[str, Any]:
-    parts = take_apart(node, ENVIRONMENT_KEYS, sources.complaints)
-    kind = as_one_of(parts.get("type"), ("host", "docker"), sources.complaints)
-    if kind == "docker" or parts.get("docker") is not None or parts.get("image") is not None:
+    parts = take_apart(node, EnvironmentWords, sources.complaints)
+    if parts.value("type") == "docker" or parts.get("docker") is not None or parts.get("image") is not None:
         sources.cannot_run(node, _NO_DOCKER, at_key=True)
     else:
         for asked in parts.only(*_OF_DOCKER).values():
@@ -157,7 +207,7 @@ def _environment(node: Node, sources: Sources) -> dict[str, Any]:
     fields = _template(parts.get("workdir"), sources, _OF_SETUP if setup is not None else "")
     if setup is not None:
         said = setup if isinstance(setup.value, dict) else setup.with_value({"command": setup.value})
-        hook = _command(take_apart(said, HOOK_KEYS, sources.complaints), sources)
+        hook = _command(take_apart(said, HookWords, sources.complaints), sources)
         fields |= {} if hook is None else {"before_all": hook}
     if variables := as_mapping(parts.get("env")):
         fields["environment"] = {}
@@ -173,16 +223,15 @@ def _hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
     """The hooks by their names; each is `None` when hooks are not enabled."""
     if node is None:
         return {}
-    hooks = take_apart(node, HOOKS_KEYS, sources.complaints)
+    hooks = take_apart(node, HooksWords, sources.complaints)
     if hooks.value("enabled") is False:
         return dict.fromkeys(HOOKS)
     read: dict[str, Hook | None] = {}
     for name, said in hooks.only(*HOOKS).items():
         if not isinstance(said.value, dict):
-            read[name] = _command(Parts(said, {"command": said}, {}, sound=True), sources)
+            read[name] = _command(Parts(said, {"command": said}, {}, frozenset(), sound=True), sources)
             continue
-        hook = take_apart(said, HOOK_KEYS, sources.complaints)
-        as_one_of(hook.get("reset"), ("none", "fast", "strict"), sources.complaints)
+        hook = take_apart(said, HookWords, sources.complaints)
         # A hook that only resets has nothing to do: every trial begins with a fresh workspace.
         if hook.get("command") is not None or hook.get("reset") is None:
             read[name] = _command(hook, sources)
@@ -229,16 +278,14 @@ def _named_extension(node: Node, text: str, sources: Sources) -> Extension | Non
 
 
 def _described_extension(node: Node, sources: Sources) -> Extension | None:
-    parts = take_apart(node, EXTENSION_KEYS, sources.complaints)
+    parts = take_apart(node, ExtensionWords, sources.complaints)
     if parts.value("id") != AGENT_RULES:
         sources.refuse(parts.get("id") or node, f"`id` must be {AGENT_RULES}; a module stands as a text")
         return None
-    said = as_one_of(parts.get("hook"), EXTENSION_HOOKS, sources.complaints)
-    hook = next((hook for hook in EXTENSION_HOOKS if hook == said), "beforeAll")
     config = as_mapping(parts.get("config"))
-    rules = parts if config is None else take_apart(config, _RULES_KEYS, sources.complaints)
-    paths = {kind: tuple(_rule_paths(part, sources)) for kind, part in rules.only(*_RULES_KEYS).items()}
-    return Extension(hook=hook, agent_rules=AgentRules(**paths))
+    rules = parts if config is None else take_apart(config, Rules, sources.complaints)
+    paths = {kind: tuple(_rule_paths(part, sources)) for kind, part in rules.only(*Rules.model_fields).items()}
+    return Extension(hook=parts.value("hook", "beforeAll"), agent_rules=AgentRules(**paths))
 
 
 def _rule_paths(node: Node, sources: Sources) -> Iterator[str]:
@@ -255,9 +302,7 @@ def _command(hook: Parts, sources: Sources) -> Hook | None:
     if command is None:
         sources.refuse(hook.node, "the key 'command' is missing")
         return None
-    seconds = as_number(hook.get("timeout_seconds"), sources.complaints)
-    milliseconds = as_number(hook.get("timeout_ms"), sources.complaints)
-    limit = seconds or (milliseconds and milliseconds / 1000)
+    limit = hook.value("timeout_seconds") or hook.value("timeout_ms", 0) / 1000
     words = command.value
     if isinstance(words, str) and words.strip():
         words = ["sh", "-c", words]
@@ -271,11 +316,11 @@ def _command(hook: Parts, sources: Sources) -> Hook | None:
 
 
 def _repository(node: Node, sources: Sources) -> Repository | None:
-    parts = take_apart(node, REPOSITORY_KEYS, sources.complaints)
+    parts = take_apart(node, RepositoryWords, sources.complaints)
     if not parts.sound:
         return None
     checkout = parts.get("checkout")
-    pin = parts if checkout is None else take_apart(checkout, CHECKOUT_KEYS, sources.complaints)
+    pin = parts if checkout is None else take_apart(checkout, CheckoutWords, sources.complaints)
     # The address is a URL or `owner/name`. A path, which begins with a dot or a slash, must exist.
     address, path = as_text(parts.values["repo"]), as_text(parts.get("path")) or "."
     if address is None:
@@ -291,6 +336,6 @@ def _repository(node: Node, sources: Sources) -> Repository | None:
         path=path,
         repo=address,
         commit=as_text(pin.get("commit")),
-        ancestor=as_count(pin.get("ancestor"), sources.complaints, most=_MOST_ANCESTORS) or 0,
+        ancestor=pin.value("ancestor", 0),
         sparse=as_texts(parts.get("sparse")),
     )

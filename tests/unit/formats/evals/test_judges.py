@@ -182,7 +182,7 @@ def test_spans_must_cover_the_points_without_overlap(tmp_path: Path, ranges: Any
         (ITEM | {"weight": -1}, ".weight: must be at least 0, not -1"),
         (ITEM | {"min_score": 2}, ".min_score: must be at most 1, not 2"),
         (ITEM | {"required": 1}, ".required: expected true or false, not 1"),
-        (ITEM | {"required_min_score": 11}, ".required_min_score: must be from 0 to 10, not 11"),
+        (ITEM | {"required_min_score": 11}, ".required_min_score: must be at most 10, not 11"),
         (
             ITEM | {"required_min_score": 5, "min_score": 0.6},
             ".required_min_score: 'min_score' (of 1) and 'required_min_score' (of 10) differ; keep one of them",

@@ -8,10 +8,11 @@ import yaml
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.native import KEY, with_native
-from passgate.tasks.formats.evals.node import Complaints, Key, Node, take_apart
+from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.schema_check import Kind
+from passgate.tasks.formats.evals.tests import EvalTestWords
+from passgate.tasks.formats.evals.words import take_apart
 from passgate.tasks.model.graders import StateCheck, Turns
 from passgate.tasks.model.task import TaskFile
 from tests.builders import task_document
@@ -79,7 +80,7 @@ def native(root: Path, said: Any, **files: str) -> tuple[TaskFile, list[str]]:
     write(root, {".git/HEAD": "", "evals/EVAL.yaml": yaml.safe_dump({KEY: said}), **files})
     document, complaints = read_document(root / "evals/EVAL.yaml", "EVAL.yaml"), Complaints()
     node = Node(document.data, document, root / "evals")
-    test = take_apart(node, {KEY: Key((Kind.MAPPING,))}, complaints)
+    test = take_apart(node, EvalTestWords, complaints)
     task = with_native(TASK, test, Sources(Ground(root, root), complaints, lambda _: None))
     return task, [f"{problem.path}: {problem.message}" for problem in complaints.problems]
 

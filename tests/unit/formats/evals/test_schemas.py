@@ -78,11 +78,14 @@ def test_graders_of_both_generations_are_known() -> None:
         ("agentv", {"tests": [{"include": "a.yaml"}]}, "tests[0]: the key 'type' is missing"),
         ("agentv", {"tests": [{"include": "a.yaml", "type": "suites"}]}, 'tests[0].type: "suites" is not one of '),
         ("agentv", {"assertions": [{"type": "contians"}]}, 'assertions[0].type: "contians" is not one of the allowed '),
-        ("agentv", {"assertions": [{"type": "assert-set"}]}, 'assertions[0].type: "assert-set" is not one of the '),
         ("agentv", {"assertions": [{"type": "rubrics"}]}, "assertions[0]: one of these keys is needed: criteria, rubr"),
         ("agentv", {"assertions": [{"include": "a", "x": 1}]}, "assertions[0].x: unknown key; known: include"),
         ("agentv", {"execution": {"trials": {"count": 0}}}, "execution.trials.count: must be at least 1, not 0"),
-        ("agentv", {"workspace": {"repos": [{"path": "a"}]}}, "workspace.repos[0]: the key 'repo' is missing"),
+        (
+            "agentv",
+            {"workspace": {"repos": [{"path": "a"}]}},
+            "workspace.repos[0]: one of these keys is needed: repo, url",
+        ),
         ("agentv", {"experimnt": {}}, "experimnt: unknown key; did you mean 'experiment'?"),
     ],
 )

@@ -101,7 +101,7 @@ def test_the_problems_of_all_tests_come_together(tmp_path: Path) -> None:
     answer = read_tests(tmp_path, *tests)
     assert answer.problems == [
         "tests[0].note: expected a text, not 3",
-        "tests[2].threshold: must be from 0 to 1, not 2",
+        "tests[2].threshold: must be at most 1, not 2",
     ]
     assert answer.ids == ["good"]
     broken = read_tests(tmp_path, *tests[1:2], SOUND, top={"assert": [{"type": "contains"}]})
@@ -262,8 +262,8 @@ def test_a_conversation_has_one_grader_with_those_of_its_turns(tmp_path: Path) -
 def test_what_is_wrong_with_turns_is_a_problem(tmp_path: Path) -> None:
     broken = CHAT | {"aggregation": "median", "turns": [{"inputs": "x"}, {"input": "", "assert": [ALICE]}]}
     assert read_tests(tmp_path, broken).problems == [
+        "tests[0].aggregation: \"median\" is not one of the allowed values; did you mean 'mean'?",
         "tests[0].turns[0].inputs: unknown key; did you mean 'input'?",
         "tests[0].turns[1].input: must not be empty",
-        "tests[0].aggregation: \"median\" is not one of the allowed values; did you mean 'mean'?",
         "tests[0]: incomplete test: it needs `input`",
     ]

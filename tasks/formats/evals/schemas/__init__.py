@@ -1,1 +1,0 @@
-"""The JSON Schemas of eval files, made from what they are read with."""

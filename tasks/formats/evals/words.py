@@ -1,0 +1,176 @@
+"""Mappings of eval files: models whose fields are their keys, in every spelling, and what takes a mapping apart."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from jsonschema import Draft202012Validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.model_schema import input_schema
+from passgate.tasks.formats.schema_check import Difference, differences, model_differences, nearest
+from passgate.tasks.model.json_values import strictly_equal
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NEAR = 0.8  # from which likeness on an unknown key is taken for a misspelt one where further keys are allowed
+
+Model = TypeVar("Model", bound=BaseModel)
+# 2.0 is a whole number too. Bounds stand before it, or the schema would not have them.
+AS_WHOLE = BeforeValidator(lambda said: int(said) if isinstance(said, float) and said % 1 == 0 else said)
+Whole = Annotated[int, AS_WHOLE]
+
+
+class EvalWords(BaseModel):
+    """The keys of one kind of mapping. A key that is `null` is as if it were not there."""
+
+    # Most runs read no eval file, and no file has mappings of every kind.
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, protected_namespaces=())
+
+    REFUSED: ClassVar[Mapping[str, str]] = {}
+    """Keys that are refused, and what to write in their place."""
+    NULL: ClassVar[frozenset[str]] = frozenset()
+    """Keys where `null` is a value."""
+    UNUSED: ClassVar[tuple[str, ...]] = ()
+    """Keys of other tools that change nothing here; they may hold anything."""
+
+
+def word(says: str = "", *names: str, needed: bool = False) -> Any:
+    """Return a key of a mapping: what it means, and its names where it has several, passgate's own first.
+
+    The camelCase and the kebab-case of a name need not be given.
+    """
+    names_ = AliasChoices(*names) if names else None
+    return Field(... if needed else None, description=says or None, validation_alias=names_)
+
+
+@cache
+def names_by_spelling(words: type[BaseModel]) -> dict[str, str]:
+    """Return passgate's name of a key by each of its spellings."""
+    found: dict[str, str] = {}
+    for field, info in words.model_fields.items():
+        alias = info.validation_alias
+        names = [str(name) for name in alias.choices] if isinstance(alias, AliasChoices) else [field]
+        found |= dict.fromkeys(names, names[0])
+    return found
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The values of a mapping by the names that passgate has for its keys, but for those that are wrong."""
+
+    node: Node  # the whole mapping
+    values: dict[str, Node]
+    further: dict[str, Node]  # keys that are not known, as they are written
+    wrong: frozenset[str]  # the names of values that are wrong
+    sound: bool  # whether nothing was wrong
+
+    def get(self, key: str) -> Node | None:
+        return self.values.get(key)
+
+    def value(self, key: str, otherwise: Any = None) -> Any:
+        part = self.values.get(key)
+        return otherwise if part is None else part.value
+
+    def only(self, *keys: str) -> dict[str, Node]:
+        """Return those of the values that are there, in the order asked for."""
+        return {key: self.values[key] for key in keys if key in self.values}
+
+
+def snake_case(name: str) -> str:
+    """Return `maxToolCalls` and `max-tool-calls` as `max_tool_calls`."""
+    return _HUMP.sub("_", name).replace("-", "_").lower()
+
+
+def take_apart(node: Node, words: type[EvalWords], complaints: Complaints, *, further: bool = False) -> Parts:
+    """Return the parts of a mapping. What is wrong with them goes to the complaints.
+
+    Two spellings of a key must say the same. `further` allows keys that are not known, unless they are like one that
+    is. A `config` that is not known holds keys as if they stood beside it.
+    """
+    names = names_by_spelling(words)
+    problems: list[Problem] = []
+    values: dict[str, Node] = {}
+    others: dict[str, Node] = {}
+    for raw, part in _pairs(node, names):
+        name = names.get(raw) or names.get(snake_case(raw))
+        if instead := words.REFUSED.get(raw) or words.REFUSED.get(snake_case(raw)):
+            problems.append(part.problem(instead, at_key=True))
+        elif raw in words.UNUSED or snake_case(raw) in words.UNUSED:
+            continue
+        elif name is None and further and not get_close_matches(snake_case(raw), list(names), n=1, cutoff=_NEAR):
+            others[raw] = part
+        elif name is None:
+            problems.append(part.problem(f"unknown key{nearest(raw, [*names, *words.UNUSED])}", at_key=True))
+        elif part.value is not None or name in words.NULL:
+            earlier = values.setdefault(name, part)
+            if not strictly_equal(earlier.value, part.value):
+                both = f"{earlier.path[-1]!r} and {part.path[-1]!r}"
+                problems.append(part.problem(f"{both} mean the same and differ; keep one of them", at_key=True))
+    found = wrong_parts(words, {name: part.value for name, part in values.items()})
+    wrong = frozenset(name for name in values if any(each.path[:1] == (name,) for each in found))
+    for name in [name for name in values if name in wrong]:
+        part = values.pop(name)
+        for each in (each for each in found if each.path[:1] == (name,)):
+            place = (*part.path, *each.path[1:])
+            problems.append(part.places.problem(place, each.message, at_key=each.is_unknown_key))
+    # Where another key is wrong none is said to be missing: it may be the one that is misspelt.
+    problems = problems or [node.problem(each.message) for each in found if not each.path]
+    complaints.problems += problems
+    return Parts(node, values, others, wrong, sound=not problems)
+
+
+def _pairs(node: Node, names: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
+    for raw in node.value:
+        part = node.child(raw)
+        if raw == "config" and "config" not in names and isinstance(part.value, Mapping):
+            yield from ((inner, part.child(inner)) for inner in part.value)
+        else:
+            yield str(raw), part
+
+
+def wrong_parts(words: type[EvalWords], data: dict[str, Any]) -> list[Difference]:
+    """Return what is wrong with values by passgate's names of their keys."""
+    data = {name: value for name, value in data.items() if value is not None or name in words.NULL}
+    try:
+        # A model reads in microseconds what its schema takes milliseconds for.
+        words.model_validate_json(json.dumps(data), strict=True)
+    except (ValidationError, TypeError):
+        found = differences(data, _validator(words))
+        if not found:
+            return _model_differences(words, data)
+        # A value of a wrong type is none of the allowed values either.
+        mistyped = {each.path for each in found if each.message.startswith("expected ")}
+        return [each for each in found if each.path not in mistyped or each.message.startswith("expected ")]
+    return []
+
+
+def _model_differences(words: type[EvalWords], data: dict[str, Any]) -> list[Difference]:
+    """Return what the schema does not say, as that a number is too large."""
+    try:
+        words.model_validate(data, strict=False)
+    except ValidationError as error:
+        return model_differences(error)
+    return []
+
+
+@cache
+def _validator(words: type[EvalWords]) -> Draft202012Validator:
+    return Draft202012Validator(input_schema(words, "words", words.__name__))
+
+
+def build(model: type[Model], parts: Mapping[str, Node], node: Node, complaints: Complaints) -> Model | None:
+    """Return the model with the parts as fields; `None` when it refuses them, and then the complaints say why."""
+    try:
+        return model.model_validate({name: part.value for name, part in parts.items()})
+    except ValidationError as error:
+        for each in model_differences(error):
+            part = parts.get(str(each.path[0])) if each.path else node
+            place = node if part is None else Node(part.value, part.places, part.folder, (*part.path, *each.path[1:]))
+            complaints.problems.append(place.problem(each.message))
+        return None

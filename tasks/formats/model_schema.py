@@ -1,0 +1,71 @@
+"""The JSON Schema of a model that people fill in: what the loader accepts and editors show."""
+
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from passgate.tasks.model.json_schema import json_schema
+
+DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+_PLAIN = str | int | float  # defaults of other kinds are left out
+
+
+def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
+    """The schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
+    schema = simplified(json_schema(model))
+    definitions = schema.get("$defs", {})
+    schema = _told_apart(schema, definitions)
+    schema["$defs"] = {key: _told_apart(value, definitions) for key, value in definitions.items()}
+    return headed(schema, name, title)
+
+
+def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
+    return {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
+
+
+def simplified(value: Any) -> Any:
+    """Without generated titles and empty defaults, and without `null` as a way of leaving a key out."""
+    if isinstance(value, list):
+        return [simplified(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        if key in {"properties", "$defs"}:  # in there `title` is a name
+            result[key] = {name: simplified(inner) for name, inner in item.items()}
+        elif not (key == "title" and isinstance(item, str)) and (key != "default" or isinstance(item, _PLAIN)):
+            result[key] = simplified(item)
+    if "anyOf" in result:
+        result["anyOf"] = options = [option for option in result["anyOf"] if option != {"type": "null"}]
+        if len(options) == 1:
+            del result["anyOf"]
+            return {**options[0], **result}
+    return result
+
+
+def _told_apart(value: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_told_apart(item, definitions) for item in value]
+    if not isinstance(value, dict):
+        return value
+    result = {key: _told_apart(item, definitions) for key, item in value.items() if key != "$defs"}
+    wanted: dict[str, Any]
+    conditions: list[tuple[dict[str, Any], str]]
+    if "discriminator" in result:
+        mapping: dict[str, str] = result.pop("discriminator")["mapping"]
+        del result["oneOf"]
+        wanted = {"required": ["type"], "properties": {"type": {"enum": list(mapping)}}}
+        conditions = [
+            ({"properties": {"type": {"const": kind}}, "required": ["type"]}, mapping[kind]) for kind in mapping
+        ]
+    else:
+        references = [option.get("$ref") for option in result.get("anyOf", ())]
+        if len(references) < 2 or not all(references):
+            return result
+        # Forms without a type are told apart by the first key that each of them needs.
+        del result["anyOf"]
+        keys = [definitions[reference.rsplit("/", 1)[-1]]["required"][0] for reference in references]
+        wanted = {"anyOf": [{"required": [key]} for key in keys]}
+        conditions = [({"required": [key]}, reference) for key, reference in zip(keys, references, strict=True)]
+    branches = [{"if": condition, "then": {"$ref": reference}} for condition, reference in conditions]
+    return {**result, "type": "object", **wanted, "allOf": branches}
