@@ -53,7 +53,7 @@ def measure(what: str, folder: Path) -> None:
     if what == "passgate":
         from passgate.tasks.formats.loading import load_tasks, policy_or_default
 
-        policy = policy_or_default(folder / "gates.yaml")
+        policy = policy_or_default(Path("gates.yaml"))
         started = time.perf_counter()
         count = len(load_tasks(folder, policy))
     else:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options, Read, words_for
+from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options, Read, value_words, words_for
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.sources import MAPPING, Sources
 from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
@@ -119,16 +119,10 @@ def _fields(parts: Parts, sources: Sources) -> Options:
     return {**parts.only("aggregation"), **_read_items(parts, "fields", read)}
 
 
-class OneText(DescribedWords):
-    """The final answer against a text."""
-
-    value: Text = word("The text.", needed=True)
-
-
-class ManyTexts(DescribedWords):
-    """The final answer against texts."""
-
-    value: Annotated[list[Text], Field(min_length=1)] = word("The texts.", needed=True)
+_SCRIPT_SAYS = "The script, or `file://` and the path of a file that holds it."
+ONE_TEXT = value_words(Text, "The text.")
+MANY_TEXTS = value_words(Annotated[list[Text], Field(min_length=1)], "The texts.")
+SCRIPT = value_words(Text, _SCRIPT_SAYS, threshold=(Share, word("The least score that passes, before `min_score`.")))
 
 
 class AnyValue(DescribedWords):
@@ -145,13 +139,6 @@ class JsonWords(DescribedWords):
     value: dict[str, Any] | str = word("A JSON Schema, or `file://` and the path of a file that holds it.")
 
 
-class ScriptWords(DescribedWords):
-    """A script."""
-
-    value: Text = word("The script, or `file://` and the path of a file that holds it.", needed=True)
-    threshold: Share = word("The least score that passes, before `min_score`.")
-
-
 class FieldsWords(DescribedWords):
     """The fields of the answer."""
 
@@ -163,15 +150,15 @@ class FieldsWords(DescribedWords):
 
 _TEXTS = ("contains_any", "contains_all", "icontains_any", "icontains_all")
 ANSWER_FORMS = (
-    Form(("contains",), OneText, agentevals=("contains",)),
-    *(Form((name,), OneText) for name in ("icontains", "starts_with", "ends_with")),
-    *(Form((name,), ManyTexts) for name in _TEXTS),
+    Form(("contains",), ONE_TEXT, agentevals=("contains",)),
+    *(Form((name,), ONE_TEXT) for name in ("icontains", "starts_with", "ends_with")),
+    *(Form((name,), MANY_TEXTS) for name in _TEXTS),
     Form(("equals",), AnyValue, agentevals=("equals",)),
     Form(("regex",), None, _regex, agentevals=("regex",)),
     Form(("is_json",), JsonWords, _is_json, agentevals=("is_json",)),
     Form(("field_accuracy",), FieldsWords, _fields, agentevals=("field_accuracy",)),
-    Form(("javascript",), ScriptWords, partial(_script, _javascript_body), later=("javascript",)),
-    Form(("python",), ScriptWords, partial(_script, _python_body), later=("python",)),
+    Form(("javascript",), SCRIPT, partial(_script, _javascript_body)),
+    Form(("python",), SCRIPT, partial(_script, _python_body)),
 )
 
 
@@ -241,31 +228,6 @@ class Goal(EvalWords):
     criteria: str = word("The goal.", "criteria", "goal", needed=True)
 
 
-class OfValue(DescribedWords):
-    """A grader of the latest AgentV, whose options are its `value`."""
-
-    value: dict[str, Any] = word("The options.", needed=True)
-
-
-class OfTexts(DescribedWords):
-    """The same; a list stands for its first option."""
-
-    value: list[str] | dict[str, Any] = word("The options, or the first one alone.", needed=True)
-
-
-class OfText(DescribedWords):
-    """The same; a text or a list stands for its first option."""
-
-    value: str | list[str] | dict[str, Any] = word("The options, or the first one alone.", needed=True)
-
-
-class GoalWords(DescribedWords):
-    """A goal that a judge marks."""
-
-    value: str | dict[str, Any] = word("The goal.", needed=True)
-    target: str = word("See `llm_grader`.", "target", "provider")
-
-
 def _of_value(
     words: type[EvalWords],
     parts: Parts,
@@ -320,30 +282,32 @@ def _any_call(parts: Parts, _: Sources) -> Options:
     return {"any_call": parts.node.with_value(True), **parts.only("skill", "should_trigger", "any_call")}
 
 
-def _later(name: str, words: type[EvalWords], read: Read, model_type: str = "") -> Form:
-    """Return a form of the latest AgentV, whose options are its `value`."""
-    names = (f"trajectory:{name}",)
-    return Form(names, words, read, later=names, model_type=model_type or name)
-
-
 _LIMITS = [name for name in ExecutionMetrics.model_fields if name.startswith(("max_", "target_"))]
 _TOKENS = [name for name in TokenUsage.model_fields if name.startswith("max_")]
 _SKILL = {"skill": ("value",)}
 _CALLS = words_for(ToolTrajectory, DescribedWords, own={"expected": list[dict[str, Any] | str]})
 _USED = partial(_of_value, USED, short="tools", check=_refuse_crossed)
+_SEQUENCE = partial(_of_value, SEQUENCE, short="steps")
+_COUNT = partial(_of_value, COUNT, check=_refuse_boundless)
+_OPTIONS = "The options, or the first of them alone."
+_VALUE = value_words(dict[str, Any], "The options.")
+_VALUE_OR_LIST = value_words(list[str] | dict[str, Any], _OPTIONS)
+_VALUE_OR_TEXTS = value_words(str | list[str] | dict[str, Any], _OPTIONS)
+_GOAL = value_words(str | dict[str, Any], "The goal.", target=(str, word("See `llm_grader`.", "target", "provider")))
 
 # AgentEvals, AgentV and the latest AgentV write graders of tool calls in different forms.
 TRIAL_FORMS = (
     Form(("tool_trajectory",), _CALLS, _trajectory, agentevals=("tool_trajectory",)),
-    _later("tool_used", OfText, _USED),
-    _later("tool_sequence", OfTexts, partial(_of_value, SEQUENCE, short="steps")),
-    _later("tool_args_match", OfValue, partial(_of_value, ARGUMENTS), "tool_arguments"),
-    _later("step_count", OfValue, partial(_of_value, COUNT, check=_refuse_boundless)),
-    _later("goal_success", GoalWords, _goal, "llm_grader"),
+    # The options of these are their `value`.
+    Form(("trajectory:tool_used",), _VALUE_OR_TEXTS, _USED, model_type="tool_used"),
+    Form(("trajectory:tool_sequence",), _VALUE_OR_LIST, _SEQUENCE, model_type="tool_sequence"),
+    Form(("trajectory:tool_args_match",), _VALUE, partial(_of_value, ARGUMENTS), model_type="tool_arguments"),
+    Form(("trajectory:step_count",), _VALUE, _COUNT, model_type="step_count"),
+    Form(("trajectory:goal_success",), _GOAL, _goal, model_type="llm_grader"),
     Form(("execution_metrics",), None, _limited(*_LIMITS), ("execution_metrics",)),
     Form(("latency",), spellings={"threshold": ("max_ms",)}),
     Form(("cost",), spellings={"budget": ("threshold",)}),
     Form(("token_usage",), None, _limited(*_TOKENS)),
     Form(("skill_trigger",), spellings=_SKILL, agentevals=("skill_trigger",)),
-    Form(("skill_used",), None, _any_call, later=("skill_used",), model_type="skill_trigger", spellings=_SKILL),
+    Form(("skill_used",), None, _any_call, model_type="skill_trigger", spellings=_SKILL),
 )

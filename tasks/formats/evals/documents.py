@@ -16,7 +16,7 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
 from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, parse_json
 from passgate.tasks.formats.evals.node import Complaints, Node, with_placeholders
-from passgate.tasks.formats.evals.paths import Ground, find_path, upwards
+from passgate.tasks.formats.evals.paths import Ground, find_path, is_there, upwards
 from passgate.tasks.formats.schema_check import nearest
 
 PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")  # `${{ NAME }}`
@@ -215,7 +215,7 @@ def files_of(node: Node, documents: Documents) -> tuple[Path, ...]:
         documents.refuse(node.problem("an empty path"))
         return ()
     # A file may have a bracket in its name.
-    if not _MAGIC.isdisjoint(name) and not (node.folder / name).exists():
+    if not _MAGIC.isdisjoint(name) and not is_there(node.folder / name):
         return _matching(node, name, documents)
     found = Complaints()
     path = find_path(node, name, documents.ground, found)

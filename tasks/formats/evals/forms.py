@@ -50,7 +50,6 @@ class Form:
     # Turns the keys into options; without it the options are the keys that the model knows.
     read: Read | None = None
     agentevals: tuple[str, ...] = ()  # those of the names that AgentEvals has for it
-    later: tuple[str, ...] = ()  # those of the names that only the latest AgentV has for it
     model_type: str = ""  # the `type` of its model, where it is not the first of the names
     further: bool = False  # whether it takes any other keys
     spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # other names of options
@@ -93,3 +92,8 @@ def words_for(
     fields |= {name: (annotation, fields[name][1]) for name, annotation in (own or {}).items() if name in fields}
     fields |= {name: annotation for name, annotation in (own or {}).items() if isinstance(annotation, tuple)}
     return create_model(model.__name__, __base__=base, **fields)
+
+
+def value_words(annotation: Any, says: str, **more: Any) -> type[EvalWords]:
+    """Return the keys of a grader that has a `value` of a type."""
+    return create_model("Value", __base__=DescribedWords, value=(annotation, word(says, needed=True)), **more)

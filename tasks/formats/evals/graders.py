@@ -360,7 +360,7 @@ def _turns(parts: Parts, sources: Sources) -> Options:
 # The JSON Schemas list them in this order.
 FORMS: tuple[Form, ...] = (
     *(*ANSWER_FORMS, *JUDGE_FORMS, *PROGRAM_FORMS),
-    Form(("composite", "assert_set"), CompositeWords, _composite, ("composite",), later=("assert_set",)),
+    Form(("composite", "assert_set"), CompositeWords, _composite, ("composite",)),
     *(*TRIAL_FORMS, *NATIVE_FORMS),
     Form(("turns",), TurnsWords, _turns),
 )

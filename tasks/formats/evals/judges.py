@@ -279,6 +279,6 @@ def _from_bounds(node: Node, sources: Sources) -> list[ScoreRange | None]:
 
 
 JUDGE_FORMS = (
-    Form(("llm_grader", "llm_judge", "llm_rubric"), LlmWords, _llm, ("llm_judge",), later=("llm_rubric",)),
+    Form(("llm_grader", "llm_judge", "llm_rubric"), LlmWords, _llm, ("llm_judge",)),
     Form(("rubrics", "rubric"), RubricWords, _rubrics, ("rubric", "rubrics")),
 )

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from passgate.tasks.formats.evals.forms import MODELS, Form, Options
+from passgate.tasks.formats.evals.forms import MODELS, Form, Options, words_for
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.evals.words import EvalWords, Parts, build, take_apart, word
+from passgate.tasks.formats.evals.words import Parts, build, take_apart
 from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.rules import own_findings
@@ -26,18 +26,6 @@ _TEXT_FILES = (".md", ".txt")
 KEY = "passgate"
 
 
-class NativeWords(EvalWords):
-    """What only passgate has."""
-
-    inputs: dict[str, Any] = word("As in task files.")
-    environment: dict[str, Any] = word("As in task files.")
-    trials: dict[str, Any] = word("As in task files.")
-    tracked_metrics: list[Any] = word("As in task files.")
-    gates: dict[str, Any] = word("As in task files.")
-    reference: dict[str, Any] = word("As in task files.")
-    scoring: dict[str, Any] = word("As in task files.")
-
-
 class _Native(Frozen):
     """The parts of a task that the key can give."""
 
@@ -48,6 +36,9 @@ class _Native(Frozen):
     gates: GateSelection = GateSelection()
     reference: Reference | None = None
     scoring: Scoring = Scoring()
+
+
+_NATIVE = words_for(_Native)
 
 
 def _form(name: str) -> Form:
@@ -104,7 +95,7 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     said = test.get(KEY)
     if said is None or not isinstance(said.value, dict):
         return task
-    parts = take_apart(said, NativeWords, sources.complaints)
+    parts = take_apart(said, _NATIVE, sources.complaints)
     native = build(_Native, parts.values, said, sources.complaints) if parts.sound else None
     if native is None:
         return task

@@ -93,6 +93,14 @@ def first_of(candidates: Iterable[Path], ground: Ground, is_there: Callable[[Pat
     return None
 
 
+def is_there(path: Path) -> bool:
+    """Return whether a file or folder exists; false for a text that is not a valid path, as one that is too long."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def upwards(folder: Path, repository: Path) -> list[Path]:
     """A folder and those above it, up to the repository."""
     return [folder, *(parent for parent in folder.parents if parent.is_relative_to(repository))]

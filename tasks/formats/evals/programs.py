@@ -160,4 +160,4 @@ def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
     return Form((), CustomWords, read, model_type="code_grader", further=True)
 
 
-PROGRAM_FORMS = (Form(_CODE_NAMES, CodeWords, _code, agentevals=("code_judge",), later=("script",), further=True),)
+PROGRAM_FORMS = (Form(_CODE_NAMES, CodeWords, _code, agentevals=("code_judge",), further=True),)
