@@ -9,8 +9,8 @@ from passgate.tasks.graders.checks import rendered, settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
 from passgate.tasks.graders.composites.turns import grade_turns
 from passgate.tasks.graders.evidence import Evidence, GradeFunction, UnreportedError, remedy_for
-from passgate.tasks.graders.judges.llm_grader import grade_by_judge, grade_rubrics
-from passgate.tasks.graders.judges.llm_rubric import grade_rubric, judge_request
+from passgate.tasks.graders.judges.llm_grader import grade_by_judge
+from passgate.tasks.graders.judges.rubric import grade_rubric, grade_rubrics
 from passgate.tasks.graders.max_length import grade_max_length
 from passgate.tasks.graders.policy_check import forbidden_by, grade_policy
 from passgate.tasks.graders.programs.code_grader import grade_code, grade_script
@@ -24,7 +24,7 @@ from passgate.tasks.model.grade import Grade, RawGrade
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.quotes import quote, raw
 
-__all__ = ["GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]
+__all__ = ["GRADERS", "Evidence", "forbidden_by", "grade"]
 
 
 async def grade(options: Grader, evidence: Evidence) -> Grade:

@@ -17,8 +17,9 @@ from passgate.tasks.formats.digests import named_by_graders, task_files
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.project_files import read_pins, read_policy, read_prices, read_quarantine
 from passgate.tasks.formats.rules import findings
-from passgate.tasks.graders.judges.asking import read_reply
+from passgate.tasks.graders.judges.rubric import every_mark
 from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.assertions import Criterion
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
@@ -127,11 +128,14 @@ def _trouble(agent: AgentSpec, folder: Path) -> str:
     return ""
 
 
+TWO_ASSERTIONS = [Criterion(id=name, outcome="It is so.") for name in "12"]
+
+
 def check_replies(document: dict[str, Any], folder: Path) -> None:
     (folder / "replies.yaml").write_text(yaml.safe_dump(document))
     RecordedJudge.from_folder(folder)
     for entry in document["replies"]:
-        read_reply(entry["reply"], ["first", "second"])
+        assert len(every_mark(json.loads(entry["reply"]), TWO_ASSERTIONS)) == 2
 
 
 def check_deployments(document: dict[str, Any], folder: Path) -> None:

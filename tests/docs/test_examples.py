@@ -15,7 +15,7 @@ from passgate.tasks.agents.http import read_reply as read_http_reply
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.transcripts import read_transcript
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.judges.asking import read_reply
+from passgate.tasks.graders.judges.rubric import every_mark, read_score
 from passgate.tasks.model.agent import HttpOptions
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Budgets
@@ -24,7 +24,16 @@ from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.record import record
 from tests.builders import a_finished, a_plan, a_task, task_document
 from tests.docs.commands import COMMANDS, command_of
-from tests.docs.examples import KINDS, SHIPPED_FILE, check_agents, check_gates, check_prices, check_task, merged
+from tests.docs.examples import (
+    KINDS,
+    SHIPPED_FILE,
+    TWO_ASSERTIONS,
+    check_agents,
+    check_gates,
+    check_prices,
+    check_task,
+    merged,
+)
 from tests.docs.keys import own_names
 from tests.docs.pages import Block, blocks
 
@@ -57,8 +66,10 @@ def test_json_examples_are_transcripts_or_replies(block: Block) -> None:
         assert answered.tool_calls
         assert answered.usage.tokens_in
         assert answered.usage.tokens_out
+    elif "checks" in document:
+        assert len(every_mark(document, TWO_ASSERTIONS)) == 2
     else:
-        read_reply(block.text, ["first", "second"] if "checks" in document else [])
+        assert read_score(block.text).reason
 
 
 @pytest.mark.parametrize("block", blocks("python", page="docs/agents.md"))
