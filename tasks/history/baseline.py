@@ -1,10 +1,11 @@
 """What the newest runs of the baseline say of each task."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby, takewhile
-from typing import Final, NamedTuple
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -21,47 +22,34 @@ from passgate.tasks.model.baseline import (
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import RunContext
-from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.trial import MEASURED, TrialStatus, single_models
 from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.expected_rates import Counts, is_worse
 from passgate.tasks.stats.regression import ENOUGH
 
-COLUMNS = (
-    "run_id",
-    "suite",
-    "task_id",
-    "task_digest",
-    "grader_digest",
-    "agent",
-    "model",
-    "git_commit",
-    "git_branch",
-    "git_dirty",
-    "trial",
-    "k",
-    "metric",
-    "status",
-    "score",
-    "wall_time_seconds",
-    "cost",
-)  # What a baseline is read from
+COLUMNS: Final = (
+    *("run_id", "gate", "suite", "task_id", "task_digest", "grader_digest", "agent", "model"),
+    *("git_commit", "git_branch", "git_dirty", "trial", "k", "metric", "status", "score", "violations"),
+    *("wall_time_seconds", "cost"),
+)
+"""What a baseline is read from."""
 
 
 def baseline_of(
     context: RunContext, trials: pd.DataFrame, models: Mapping[str, Collection[str]] | None = None
 ) -> Baseline:
-    """The baseline of a plan's tasks from the rows of the history, all agents and branches among them.
+    """Return the baseline of a plan's tasks from rows of the history with `COLUMNS`, of any agents and branches.
 
     Rows count that are of an earlier run of the baseline and of the plan's agent, and have the task's digest, grader
     digest, k and metric; of those the newest runs of each task, as many as the policy says. While the task's own trials
     are too few to guard it, those with another task digest count too. `models` narrows a task, by its `suite/task_id`,
-    to the runs in which one of these models answered; where it names none, all count.
+    to the runs in which one of these models answered; if it names none, all count.
     """
     rows = trials[of_the_baseline(context, trials)]
     known = set(rows[["suite", "task_id"]].drop_duplicates().itertuples(index=False, name=None))
-    telling = telling_rows(rows[rows["agent"] == str(context.agent)])
-    groups = dict(iter(telling.groupby(["suite", "task_id"], sort=False))) if len(telling) else {}
+    measured = measured_rows(rows[rows["agent"] == str(context.agent)])
+    groups = dict(iter(measured.groupby(["suite", "task_id"], sort=False))) if len(measured) else {}
 
     def entry(task: EvalTask) -> BaselineTask:
         key = (str(task.suite), task.task_id)
@@ -70,15 +58,15 @@ def baseline_of(
         if key not in groups:
             return BaselineTask(state=BaselineState.NONE)
         wanted, most_runs = (models or {}).get(task.name, ()), context.policy.baseline.runs
-        same = _same(task, groups[key])
-        answered = _answered_by(same, wanted)
-        found = _pooled(task, answered, most_runs)
+        same = _version_rows(task, groups[key])
+        answered = _model_rows(same, wanted)
+        found = _pool(task, answered, most_runs)
         if found.n < ENOUGH and len(same) < len(groups[key]):
-            found = _with_earlier_versions(task, found, _answered_by(groups[key], wanted), most_runs)
+            found = _pool_with_earlier_versions(task, found, _model_rows(groups[key], wanted), most_runs)
         if len(answered) == len(same):
             return found
         # A task is admitted for what it is, whichever model answers now.
-        return found.model_copy(update={"newest": _pooled(task, same, most_runs).newest})
+        return found.model_copy(update={"newest": _pool(task, same, most_runs).newest})
 
     return Baseline(
         branch=context.policy.baseline.branch,
@@ -89,17 +77,17 @@ def baseline_of(
     )
 
 
-def telling_rows(trials: pd.DataFrame) -> pd.DataFrame:
-    """The rows that say something: not what could not be measured, or was run only to confirm."""
+def measured_rows(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of planned trials that were measured."""
     return trials[trials["status"].isin([str(status) for status in MEASURED]) & (trials["trial"] < trials["k"])]
 
 
 def state_of(greens: Sequence[bool]) -> BaselineState:
-    """How a task stands whose decided runs, the newest first, passed it or not.
+    """Return how a task stands whose decided runs, the newest first, passed it or not.
 
     Red when at most `RED_SHARE` of the runs passed it, or when the newest `RED_IN_A_ROW` all failed it: it has drifted,
     and what it was long ago is no reason to blame a change for it. Green when at least `GREEN_SHARE` passed it.
-    Unreliable between. There is no such drift to green: a task that is now green and now red has many a lucky streak.
+    Unreliable in between. There is no such drift to green: a task that is now green and now red has lucky streaks.
     """
     if not greens:
         return BaselineState.NONE
@@ -111,7 +99,7 @@ def state_of(greens: Sequence[bool]) -> BaselineState:
 
 
 def of_the_baseline(context: RunContext, trials: pd.DataFrame) -> pd.Series:
-    """Which rows are of the baseline: of the pinned runs, the pinned commit, the merge base, or else of the branch.
+    """Return which rows are of the baseline: of the pinned runs or commit, the merge base, or else of the branch.
 
     A run of files that differ from their commit is of no commit and no branch; only a pin by name makes it one.
     """
@@ -131,39 +119,40 @@ def _begins(values: pd.Series, beginnings: tuple[str, ...]) -> pd.Series:
 
 
 def _commit(context: RunContext) -> str:
-    """The commit whose history it is: the ancestors of a plan with a pinned commit are that commit's."""
+    """Return the commit whose history it is: the ancestors of a plan with a pinned commit are that commit's."""
     if context.pins is None or context.pins.commit is None:
         return context.base.commit
     return next(iter(context.base.ancestors), context.pins.commit)
 
 
-def _same(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:
+def _version_rows(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:
     alike = _graded_alike(task, rows)
     return alike[alike["task_digest"] == task.task_digest]
 
 
 def _graded_alike(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of every version of the task that is graded and decided as it is now."""
+    """Return the rows of every version of the task that is graded and decided as it is now."""
     alike = (rows["grader_digest"] == task.grader_digest) & (rows["k"] == task.k) & (rows["metric"] == str(task.metric))
     return rows[alike]
 
 
-def _with_earlier_versions(task: EvalTask, own: BaselineTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
-    """The newest runs of a task whose own trials are too few to guard it, with those before its edit; or only its own,
-    where the others do not guard it. `rows` are of all its versions.
+def _pool_with_earlier_versions(task: EvalTask, own: BaselineTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
+    """Pool the newest runs of a task, whose own trials are too few to guard it, with those before its edit.
+
+    Returns only its own if the others do not guard it. `rows` are of all its versions.
     """
     versions = _graded_alike(task, rows)
     if own.state is BaselineState.GREEN:
         # What passes on the branch under other graders too is no other task: their edit disarms nothing.
         versions = rows[(rows["k"] == task.k) & (rows["metric"] == str(task.metric))]
-    earlier = _pooled(task, versions.drop(_same(task, versions).index), most_runs)
+    earlier = _pool(task, versions.drop(_version_rows(task, versions).index), most_runs)
     if not earlier.n:
         is_known = len(rows) > len(versions)
         return own.model_copy(update={"restart": Restart.GRADERS}) if is_known else own
     # Whatever made it worse is on the branch: no change is to blame for that.
     if is_worse(Counts(own.passed, own.n), Counts(earlier.passed, earlier.n)):
         return own.model_copy(update={"restart": Restart.WORSE})
-    both = _pooled(task, versions, most_runs)
+    both = _pool(task, versions, most_runs)
     if both.n < ENOUGH:
         return own
     before_edit = sum(n for run, (_, n) in both.counts.items() if run in earlier.counts)
@@ -171,24 +160,28 @@ def _with_earlier_versions(task: EvalTask, own: BaselineTask, rows: pd.DataFrame
     return both.model_copy(update=update)
 
 
-def _answered_by(rows: pd.DataFrame, models: Collection[str]) -> pd.DataFrame:
-    """The whole runs in which one of these models had a part; all where none is known. An agent of two models that
+def _model_rows(rows: pd.DataFrame, models: Collection[str]) -> pd.DataFrame:
+    """Return the whole runs in which one of these models had a part; all if none is known. An agent of two models that
     fails before it asks the second is still the same, and half a run would decide nothing but failures.
     """
     wanted = {name for names in models for name in single_models(names)}
     if not wanted:
         return rows
-    told = {names for names in rows["model"].dropna().unique() if wanted.intersection(single_models(names))}
-    return rows[rows["run_id"].isin(rows[rows["model"].isin(told)]["run_id"])]
+    named = {names for names in rows["model"].dropna().unique() if wanted.intersection(single_models(names))}
+    return rows[rows["run_id"].isin(rows[rows["model"].isin(named)]["run_id"])]
 
 
-def _pooled(task: EvalTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
-    """The newest runs together. Where runs stop as soon as they have decided, `passed / n` still comes out right over
+def _pool(task: EvalTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
+    """Pool the newest runs. Where runs stop as soon as they have decided, `passed / n` still comes out right over
     many of them: the trials of all that pass are, on average, that share of the trials of all (Wald's identity).
     """
     newest = sorted(rows["run_id"].unique(), reverse=True)[:most_runs]
     rows = rows[rows["run_id"].isin(newest)].sort_values(["run_id", "trial"], ascending=False)
-    decided = {run: state is TaskState.PASSED for run, state in _runs(task, rows) if state is not TaskState.UNDECIDED}
+    states = {
+        run_id: task_state(task.metric, task.k, task.scoring.threshold, (outcome for _, *outcome in of_run))
+        for run_id, of_run in groupby(zip(rows["run_id"], rows["status"], rows["score"], strict=True), itemgetter(0))
+    }
+    decided = {run: state is TaskState.PASSED for run, state in states.items() if state is not TaskState.UNDECIDED}
     greens = list(decided.values())
     passes = rows["status"] == TrialStatus.PASSED
     return BaselineTask(
@@ -215,32 +208,21 @@ def _by_run(rows: pd.DataFrame, column: str) -> FiguresOfRuns:
     return {str(run): tuple(values) for run, values in known.groupby("run_id", sort=False)[column]}
 
 
-class _Row(NamedTuple):
-    run_id: str
-    status: str
-    score: float
+def task_state(metric: Metric, k: int, threshold: float, outcomes: Iterable[Sequence[Any]]) -> TaskState:
+    """Return how a run decides a task, from the status and the score of each of its measured planned trials.
 
-
-def _runs(task: EvalTask, rows: pd.DataFrame) -> Iterator[tuple[str, TaskState]]:
-    """What each run said of the task. Of k planned trials those without a row of their own are missing."""
-    told = zip(rows["run_id"], rows["status"], rows["score"], strict=True)
-    for run_id, of_run in groupby(map(_Row._make, told), key=lambda row: row.run_id):
-        yield run_id, _decided(task, list(of_run))
-
-
-def _decided(task: EvalTask, trials: Sequence[_Row]) -> TaskState:
-    passed = sum(row.status == TrialStatus.PASSED for row in trials)
+    Of k planned trials those without a row of their own are missing.
+    """
+    ended = list(outcomes)
+    passed = sum(status == TrialStatus.PASSED for status, _ in ended)
     return decide(
-        task.metric,
+        metric,
         passed=passed,
-        failed=len(trials) - passed,
-        planned=task.k,
-        scores=[row.score for row in trials if not pd.isna(row.score)],
-        threshold=task.scoring.threshold,
+        failed=len(ended) - passed,
+        planned=k,
+        scores=[score for _, score in ended if not pd.isna(score)],
+        threshold=threshold,
     )
-
-
-ERROR_RATE_COLUMNS: Final = (*COLUMNS, "violations")  # What error rates are read from
 
 
 class ErrorRates(NamedTuple):
@@ -251,7 +233,7 @@ class ErrorRates(NamedTuple):
 
 
 def error_rates_of(baseline: Baseline, rows: pd.DataFrame) -> dict[str, ErrorRates]:
-    """What went wrong in the runs of a baseline, by `suite/task_id`, from the rows of its agent in the history."""
+    """Return what went wrong in the runs of a baseline, by `suite/task_id`, from the rows of its agent."""
     first = rows[rows["run_id"].isin(list(baseline.runs)) & (rows["trial"] < rows["k"])]
     tried = first[first["status"] != TrialStatus.NOT_RUN]
     return {

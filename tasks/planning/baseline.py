@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from passgate.tasks.history.baseline import COLUMNS, ERROR_RATE_COLUMNS, baseline_of, of_the_baseline, telling_rows
+from passgate.tasks.history.baseline import COLUMNS, baseline_of, measured_rows, of_the_baseline, task_state
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import MOST_RUNS, History, RunSelection
 from passgate.tasks.model.baseline import Baseline, Repeat
@@ -18,12 +18,10 @@ from passgate.tasks.model.run import Base, Plan, Revision, RunContext
 from passgate.tasks.model.run_view import EarlierRun
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
-from passgate.tasks.stats.decision import decide
 
 Pool = Callable[[Sequence[Trial]], Baseline]
 """What earlier runs say of a plan's tasks, in the light of its trials so far."""
 _RECENT_RUNS: Final = 20  # Of each task
-_READ: Final = tuple(dict.fromkeys((*COLUMNS, *ERROR_RATE_COLUMNS, "gate")))
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,10 @@ def read_earlier_runs(plan: RunContext, history: History, agent: str | None = No
     if agent is not None:
         where &= ds.field("agent") == agent
     older = RunSelection(before=plan.run_id, newest=None).choose(history.run_ids())
-    frames, pooled = [history.trials(_READ, runs=RunSelection(ids=())).to_pandas()], set[str]()
+    frames, pooled = [history.trials(COLUMNS, runs=RunSelection(ids=())).to_pandas()], set[str]()
     while older and (plan.pins is not None or len(pooled) < plan.policy.baseline.runs):
         older, newest = older[:-MOST_RUNS], frozenset(older[-MOST_RUNS:])
-        frame = history.trials(_READ, where, RunSelection(ids=newest)).to_pandas()
+        frame = history.trials(COLUMNS, where, RunSelection(ids=newest)).to_pandas()
         pooled.update(frame[of_the_baseline(plan, frame) & (frame["agent"] == str(plan.agent))]["run_id"])
         frames.insert(0, frame)
     trials, renamed = _under_present_names(plan.tasks, pd.concat([one for one in frames if len(one)] or frames))
@@ -84,7 +82,7 @@ def recent_runs(earlier: EarlierRuns, before: str, most: int = _RECENT_RUNS) -> 
 
     Only runs count whose id is below `before`, and only first trials that were measured.
     """
-    rows = telling_rows(earlier.trials[earlier.trials["run_id"] < before])
+    rows = measured_rows(earlier.trials[earlier.trials["run_id"] < before])
     runs: dict[str, list[EarlierRun]] = defaultdict(list)
     passed = (rows["status"] == str(TrialStatus.PASSED)).astype("int64")
     for keys in (["suite", "task_id"], ["suite"]):
@@ -136,9 +134,7 @@ def rows_of(plan: Plan, runs: Sequence[Sequence[Trial]]) -> pd.DataFrame:
         for number, trials in enumerate(runs)
         for row in rows(trials, plan.model_copy(update={"run_id": f"{number:08}", "revision": revision}))
     ]
-    return pd.DataFrame(
-        [{name: row[name] for name in ERROR_RATE_COLUMNS} for row in made], columns=list(ERROR_RATE_COLUMNS)
-    )
+    return pd.DataFrame([{name: row[name] for name in COLUMNS} for row in made], columns=list(COLUMNS))
 
 
 def _under_present_names(tasks: Sequence[EvalTask], trials: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -192,14 +188,7 @@ def _is_red(trials: pd.DataFrame, threshold: float) -> bool:
     """Return whether the trials of a task in a run fail it by its metric, or did what they must never do."""
     if trials["violations"].map(lambda violations: violations is not None and len(violations) > 0).any():
         return True
-    measured, first = telling_rows(trials), trials.iloc[0]
-    passed = int((measured["status"] == TrialStatus.PASSED).sum())
-    state = decide(
-        Metric(first["metric"]),
-        passed=passed,
-        failed=len(measured) - passed,
-        planned=int(first["k"]),
-        scores=list(measured["score"].dropna()),
-        threshold=threshold,
-    )
+    measured, first = measured_rows(trials), trials.iloc[0]
+    outcomes = zip(measured["status"], measured["score"], strict=True)
+    state = task_state(Metric(first["metric"]), int(first["k"]), threshold, outcomes)
     return state is TaskState.FAILED

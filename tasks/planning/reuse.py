@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
 
+from passgate.tasks.history.baseline import task_state
 from passgate.tasks.history.columns import policy_digest
 from passgate.tasks.history.dataset import History, RunSelection, refuse_foreign_rows
 from passgate.tasks.model.grade import Grade, Violation, ViolationRule
@@ -16,7 +17,6 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial, TrialMetrics, TrialStatus
-from passgate.tasks.stats.decision import decide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,15 +90,8 @@ def _stopped_early(plan: Plan, task: EvalTask, first: Sequence[_Row]) -> bool:
     """Return whether trials are missing because the measured ones decide, whatever the others would be."""
     if not plan.gate_policy.curtailment:
         return False
-    passed = sum(row["status"] == TrialStatus.PASSED for row in first)
-    state = decide(
-        task.metric,
-        passed=passed,
-        failed=len(first) - passed,
-        planned=task.k,
-        scores=[row["score"] for row in first if not _is_missing(row["score"])],
-        threshold=task.scoring.threshold,
-    )
+    outcomes = ((row["status"], row["score"]) for row in first)
+    state = task_state(task.metric, task.k, task.scoring.threshold, outcomes)
     return state is not TaskState.UNDECIDED
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from passgate.tasks.history.baseline import (
     COLUMNS,
-    ERROR_RATE_COLUMNS,
     ErrorRates,
     baseline_of,
     error_rates_of,
@@ -261,7 +260,7 @@ def test_what_is_pinned_is_the_baseline(plan: Plan, places: str, commit: str, co
 
 
 def rates(*runs: pd.DataFrame, plan: Plan = PLAN) -> dict[str, ErrorRates]:
-    rows = pd.concat(runs, ignore_index=True)[list(ERROR_RATE_COLUMNS)]
+    rows = pd.concat(runs, ignore_index=True)[list(COLUMNS)]
     return dict(error_rates_of(baseline_of(plan, rows), rows))
 
 

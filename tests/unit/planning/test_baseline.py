@@ -148,6 +148,7 @@ def repeated(
         (OTHER, "ppf", True),
         (OTHER, "pfe", True),  # Whatever the error would have been
         (OTHER, "ppe", False),
+        (OTHER, "eee", False),
         (MEAN, "ppf", False),
         (MEAN, "pff", True),
         (ONCE, "ffp", False),
