@@ -1,11 +1,9 @@
 """Burn-in: run a gate many times with the same agent, and compare its verdicts with the forecast."""
 
-import asyncio
 import os
 import stat
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,12 +12,11 @@ from statistics import fmean
 from passgate.tasks.agents.starts import Starts
 from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.execution.batches import confirming_batches
-from passgate.tasks.execution.coordinator import confirming_trials
-from passgate.tasks.execution.resources import TrialResources
+from passgate.tasks.execution.coordinator import coordinate
+from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.execution.in_process import InProcess
 from passgate.tasks.execution.run_state import RunState
-from passgate.tasks.execution.scheduler import Scheduler, TrialKey
-from passgate.tasks.execution.worker import Worker, resources_of, trials_at_once
+from passgate.tasks.execution.worker import open_worker, trials_at_once
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
 from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of
 from passgate.tasks.gates.decide import Ruling, rule_on
@@ -33,12 +30,11 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.forecast import BurnIn, Cause
 from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run import Batch, Plan
+from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.planning.baseline import Pool, alone, pool_of_runs, rows_of
-from passgate.tasks.planning.order import run_order
 from passgate.tasks.reports import figures
 from passgate.tasks.stats.estimators import wilson_interval
 from passgate.tasks.stats.measurement import measurement_of
@@ -69,12 +65,12 @@ class Finished:
 
 
 def first_runs(plan: Plan, runs: int) -> int:
-    """How many of the runs make the baseline if the history has none: as many as are pooled, at most half."""
+    """Return how many of the runs make the baseline if the history has none: as many as are pooled, at most half."""
     return min(plan.policy.baseline.runs, runs // 2)
 
 
 def folder_of(plan: Plan) -> Path:
-    """The folder for the trials of a burn-in. They never enter the history."""
+    """Return the folder for the trials of a burn-in. They never enter the history."""
     return (STATE_FOLDER / "burn-in" / plan.run_id).absolute()
 
 
@@ -96,94 +92,42 @@ async def burn_in(
         why = error.strerror if isinstance(error, OSError) else error
         remedy = "start passgate in a folder that you can write to"
         raise UsageError(f"cannot write into {folder.parent}: {why}: {remedy}") from error
-    cost_cap = CostCap(plan.request.max_cost)
-    async with resources_of(plan, cost_cap, grade) as resources:
-        series = _Series(plan, resources, cost_cap, finished, tell)
-        first = 0 if pool is not None else first_runs(plan, runs)
-        await series.run(range(first), None)
-        finished.pool = pool or pool_of_runs(plan, finished.first)
-        await series.run(range(first, runs), finished.pool)
-
-
-class _Series:
-    """Runs of one gate. As many go on at once as trials may."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        resources: Mapping[Suite, TrialResources],
-        cost_cap: CostCap,
-        finished: Finished,
-        tell: Callable[[], None],
-    ) -> None:
-        self._plan, self._resources, self._cost_cap, self._finished = plan, resources, cost_cap, finished
-        self._tell = tell
-        self._scheduler = Scheduler(trials_at_once(plan))
-        self._starts = Starts()
-        self._begun = asyncio.Semaphore(trials_at_once(plan))
-
-    async def run(self, numbers: range, pool: Pool | None) -> None:
-        """Run these, and judge them if there is a pool to compare them with."""
-        async with asyncio.TaskGroup() as group:
-            for number in numbers:
-                group.create_task(self._one(number, pool))
-
-    async def _one(self, number: int, pool: Pool | None) -> None:
-        async with self._begun:
-            # A run that is cut off cannot be judged, so none begins without money.
-            if self._cost_cap.exhausted:
-                return
-            self._finished.begun += 1
-            trials = await self._trials(number, pool)
-        self._finished.spent += sum(trial.cost for trial in trials)
-        errors = (trial.reason for trial in trials if trial.status is TrialStatus.ERROR)
-        self._finished.error = self._finished.error or next(errors, "")
+    first = 0 if pool is not None else first_runs(plan, runs)
+    finished.pool, cost_cap = pool, CostCap(plan.request.max_cost)
+    for number in range(runs):
+        if number == first and finished.pool is None:
+            finished.pool = pool_of_runs(plan, finished.first)
+        # A run that is cut off cannot be judged, so none begins without money.
+        if cost_cap.exhausted:
+            return
+        finished.begun += 1
+        trials = await _run(plan, folder / f"{number:04}.jsonl", cost_cap, finished)
         is_whole = not any(trial.status is TrialStatus.NOT_RUN and not trial.left_out for trial in trials)
-        if is_whole and pool is None:
-            self._finished.first.append(trials)
-        elif is_whole and pool is not None:
-            ruling = rule_on(self._plan, self._plan.gate_policy, measurement_of(self._plan.tasks, trials), pool(trials))
-            self._finished.judged.append(JudgedRun(trials, ruling))
-        self._tell()
-
-    async def _trials(self, number: int, pool: Pool | None) -> tuple[Trial, ...]:
-        file = folder_of(self._plan) / f"{number:04}.jsonl"
-        with FileJournal(file) as journal:
-            run_state = RunState((), partial(needless, self._plan), journal=journal, starts=self._starts)
-            worker = Worker(
-                tasks={task.task_id: task for task in self._plan.tasks},
-                resources=self._resources,
-                run_state=run_state,
-            )
-            baseline = Baseline(branch="") if pool is None else pool(())
-            planned = Batch(name="planned", trials=tuple(run_order(self._plan.tasks, baseline)))
-            scheduler = _SchedulerOfRun(self._scheduler, number)
-            await worker.run(planned, scheduler)
-            while pool and (wanted := confirming_trials(self._plan, run_state.finished, pool(run_state.finished))):
-                async with asyncio.TaskGroup() as group:
-                    for batch in confirming_batches(wanted):
-                        group.create_task(worker.run(batch, scheduler))
-        return tuple(one.trial for one in read_journal(file)[0])
+        if is_whole and finished.pool is None:
+            finished.first.append(trials)
+        elif is_whole and finished.pool is not None:
+            measurement, baseline = measurement_of(plan.tasks, trials), finished.pool(trials)
+            finished.judged.append(JudgedRun(trials, rule_on(plan, plan.gate_policy, measurement, baseline)))
+        tell()
 
 
-class _SchedulerOfRun(Scheduler):
-    """The scheduler that all runs share, for one of them."""
-
-    def __init__(self, shared: Scheduler, number: int) -> None:
-        super().__init__(0)
-        self._shared, self._number = shared, number
-
-    @asynccontextmanager
-    async def slot(self, key: TrialKey) -> AsyncIterator[None]:
-        """Wait for a turn and hold a slot while the context lasts."""
-        task_id, trial = key
-        # The trials of all runs have the same names.
-        async with self._shared.slot((f"{self._number}/{task_id}", trial)):
-            yield
+async def _run(plan: Plan, file: Path, cost_cap: CostCap, finished: Finished) -> tuple[Trial, ...]:
+    """Run the gate once, as any run, and journal its trials in a file."""
+    # Without a baseline there is nothing to confirm.
+    pool = finished.pool or (lambda _: Baseline(branch=""))
+    with FileJournal(file) as journal:
+        run_state = RunState((), partial(needless, plan), journal=journal, starts=Starts())
+        async with open_worker(plan, run_state, cost_cap, grade) as worker:
+            await coordinate(plan, pool, run_state, InProcess(NoEngine(), worker, trials_at_once(plan)))
+    trials = tuple(one.trial for one in read_journal(file)[0])
+    finished.spent += sum(trial.cost for trial in trials)
+    errors = (trial.reason for trial in trials if trial.status is TrialStatus.ERROR)
+    finished.error = finished.error or next(errors, "")
+    return trials
 
 
 def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -> BurnIn | None:
-    """The figures of the finished runs; `None` if none was judged or nothing could be measured."""
+    """Return the figures of the finished runs; `None` if none was judged or nothing could be measured."""
     judged, pool = finished.judged, finished.pool
     if not judged or pool is None:
         return None
@@ -227,7 +171,7 @@ def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -
 
 
 def why_nothing(plan: Plan, finished: Finished, asked: int, *, interrupted: bool) -> str:
-    """Why the runs give no figures."""
+    """Return why the runs give no figures."""
     because = f"; the first error: {finished.error}" if finished.error else ""
     if finished.judged:
         return f"nothing could be measured in {figures.count(len(finished.all), 'run')}{because}"
