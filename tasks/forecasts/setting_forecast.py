@@ -29,8 +29,8 @@ DRAWS: Final = 100
 """Baselines that are drawn where tasks have none: what they say of each other and of whole runs decides how the gate
 acts.
 """
-_AT_ONCE: Final = 1_000  # Runs against a baseline that is known, simulated together
-_OF_THE_CURVE: Final = 1_000  # Runs for each point of the curve
+_AT_ONCE: Final = 25_000  # Runs times tasks that are simulated together against a baseline that is known
+_OF_THE_CURVE: Final = 10  # Baselines, or parts of the runs, for each point of the curve: a plot shows no more
 _NO_NOISE = Noise({}, 0.0, 0)
 
 
@@ -93,7 +93,7 @@ class Simulation:
         one.
         """
         is_drawn = any(task.known is None for task in setting.tasks)
-        parts = min(DRAWS, self.gates) if is_drawn else -(-self.gates // _AT_ONCE)
+        parts = min(DRAWS, self.gates) if is_drawn else max(-(-self.gates * len(setting.tasks) // _AT_ONCE), 1)
         return [len(part) for part in np.array_split(np.arange(self.gates), parts)]
 
 
@@ -202,7 +202,8 @@ class SettingForecast:
             planned = by_name[task.name]
             stops.append(needless(plan, planned, trials_of(planned, status, 1)) is not None)
         first = np.mean(
-            [gate.expected_trials(self._rates, draws, np.array(stops)) for gate, draws in self._gates], axis=0
+            [gate.expected_trials(self._rates, draws, np.array(stops, dtype=bool)) for gate, draws in self._gates],
+            axis=0,
         )
         k = np.array([task.failed.k for task in setting.tasks])
         extra = self._all(lambda runs: np.maximum(runs.trials - k, 0)).mean(axis=0)
@@ -270,13 +271,12 @@ class SettingForecast:
         if not able:
             return self.red
         reds: list[Booleans] = []
-        for (gate, draws), limits in zip(self._gates, self._limits, strict=True):
+        for (gate, draws), limits in list(zip(self._gates, self._limits, strict=True))[:_OF_THE_CURVE]:
             rates = np.tile(self._rates, (draws.runs, 1))
-            runs = np.arange(draws.runs)
-            rates[runs, np.array(able)[runs % len(able)]] = rate
+            # The tasks take turns over all runs.
+            turns = (np.arange(draws.runs) + sum(map(len, reds))) % len(able)
+            rates[np.arange(draws.runs), np.array(able)[turns]] = rate
             reds.append(gate.run(rates, draws, limits=limits).red)
-            if sum(map(len, reds)) >= _OF_THE_CURVE:
-                break
         return float(np.mean(np.concatenate(reds)))
 
     def causes(self) -> list[Cause]:

@@ -170,8 +170,8 @@ class SimulatedGate:
         self._tasks = tuple(task.failed for task in setting.tasks)
         measurement = Measurement(suites=(), tasks=self._tasks, latency_p95_seconds=None, cost=None, isolation=())
         exempt = exemptions(self._policy, plan.quarantine, measurement, baseline, plan.created_at.date())
-        self.settled = np.array([task.name in exempt.settled for task in self._tasks])
-        self._exempt = np.array([task.name in exempt.tasks for task in self._tasks])
+        self.settled = np.array([task.name in exempt.settled for task in self._tasks], dtype=bool)
+        self._exempt = np.array([task.name in exempt.tasks for task in self._tasks], dtype=bool)
         held = held_against(self._policy, self._tasks, baseline)
         most, alpha = self._policy.regression.max_trials, alpha_of_one(self._policy, len(held))
         self.keys = {
@@ -186,7 +186,7 @@ class SimulatedGate:
             else []
         )
         self._known_rules: dict[tuple[int, bool], list[Rule | None]] = {}
-        self._k = np.array([task.k for task in self._tasks])
+        self._k = np.array([task.k for task in self._tasks], dtype=np.int64)
         looks = [trials_at(one.test.looks - 1, task.k) for one in self._suites for task in one.tasks]
         self._most = max([most if self.keys else 1, *looks, *self._k.tolist()])
 
@@ -312,7 +312,7 @@ class SimulatedGate:
         while True:
             is_open = tested & (courses.ends > trials)
             # Trials that errors took from a task that passed count as made up for.
-            looks = {suite: tested.conclude(np.maximum(trials, self._k)) for suite, tested in suites.items()}
+            looks = {suite: test.conclude(np.maximum(trials, self._k)) for suite, test in suites.items()}
             fallen = np.zeros((len(decided), len(Suite)), dtype=bool)
             for suite, (has_fallen, _) in looks.items():
                 fallen[:, list(Suite).index(suite)] = has_fallen
@@ -412,7 +412,7 @@ class SimulatedGate:
             return missed
         for place, suite in enumerate(Suite):
             least = self._policy.thresholds.get(suite)
-            counted = np.array([task.suite is suite for task in self._tasks]) & ~self._exempt
+            counted = np.array([task.suite is suite for task in self._tasks], dtype=bool) & ~self._exempt
             if least is not None and counted.any():
                 missed[:, place] = (first.state[:, counted] != _FAILED).mean(axis=1) < least
         return missed

@@ -128,6 +128,11 @@ def test_a_young_baseline_has_its_limit_said(runs: int, beginnings: list[str]) -
     assert runs != 3 or said[0].endswith("the gate is sharp from 7 runs on main on")
 
 
+def test_a_gate_without_tasks_is_never_red_and_never_a_pass() -> None:
+    found = assumed(plan_with(**EVIDENCE))
+    assert (found.red, found.inconclusive, found.effort.planned, found.tasks) == (0.0, 1.0, 0, ())
+
+
 def test_the_same_history_has_the_same_forecast_and_its_error_is_said() -> None:
     plan = plan_with(*TWENTY[:5], **EVIDENCE)
     found = assumed(plan)
