@@ -1,7 +1,7 @@
 """Report a run: write verdict.json and the reports that show it."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,12 +13,19 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.reports import code_quality, junit, markdown, sarif
 from passgate.tasks.reports.messages import warn
-from passgate.tasks.reports.run_files import RUN_FILES
 
 if TYPE_CHECKING:
     from passgate.tasks.reports.page.build import Going
 
+RUN_FILES: Final[Mapping[str, Callable[[RunView], str]]] = {
+    "junit.xml": junit.junit,
+    "summary.md": markdown.markdown,
+    "violations.sarif": sarif.sarif,
+    "code-quality.json": code_quality.code_quality,
+}
+"""What makes each of the files that passgate writes into the folder of every run, beside verdict.json."""
 TRIALS_BESIDE: Final = 100
 """Trials that every run writes beside its page. Writing all trials of a large run takes longer than judging it."""
 LARGE_RUN: Final = 1000

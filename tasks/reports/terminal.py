@@ -51,7 +51,9 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
         # Last, because a terminal and the log of a job show their end first.
         *page.lines(Text(), Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision]))),
     ]
-    sections = (("who judged", document.integrity), ("the baseline", document.comparisons), ("notes", _notes(document)))
+    sections = [("who judged", document.integrity), ("the baseline", document.comparisons)]
+    sections += [("tasks that do not block", one) for one in document.withheld if is_whole]
+    sections += [("notes", _notes(document, is_whole=is_whole))]
     others = [(name, page.lines(*_section(one, width, is_whole=is_whole))) for name, one in sections if one]
     # Never cut: a long list of harmless edits must not hide the one that judges.
     kept = len(page.lines(*_section(_decisive(document.integrity), width, is_whole=is_whole)))
@@ -93,7 +95,7 @@ def _decisive(section: Section | None) -> Section | None:
     return section._replace(blocks=(items._replace(items=decisive),))
 
 
-def _notes(document: VerdictDocument) -> Section | None:
+def _notes(document: VerdictDocument, *, is_whole: bool) -> Section | None:
     """Return what a reader should know beside the tasks, and the reasons that do not block and no task carries."""
     verdict = document.verdict
     measured = {(task.suite, task.task_id) for task in verdict.measurement.tasks}
@@ -104,7 +106,8 @@ def _notes(document: VerdictDocument) -> Section | None:
         for reason in verdict.reasons
         if not reason.blocking and (reason.suite, reason.task_id) not in measured
     )
-    items = [*(Item(section.title) for section in document.withheld), *reported]
+    # Without room for the names of these tasks their number has to do.
+    items = [*(Item(section.title) for section in document.withheld if not is_whole), *reported]
     for block in document.notes.blocks if document.notes else ():
         items += block.items if isinstance(block, Items) else ()
     return Section(("Notes",), (Items(tuple(items), len(items), 12),)) if items else None

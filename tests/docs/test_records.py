@@ -19,7 +19,7 @@ from passgate.tasks.model.transcript import (
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs
 from passgate.tasks.planning.snapshot import FILES
-from passgate.tasks.reports.run_files import RUN_FILES
+from passgate.tasks.report import RUN_FILES
 from tests.docs.pages import cells, code_in, rows, section, tables
 from tests.project import REPOSITORY
 

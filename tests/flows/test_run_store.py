@@ -22,7 +22,7 @@ from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run
-from passgate.tasks.reports.run_files import RUN_FILES
+from passgate.tasks.report import RUN_FILES
 from tests.builders import task_document
 from tests.flows.test_seam import AGENT, GATES, calls, elsewhere, first_batch, judged
 from tests.object_store import ObjectStore, object_store

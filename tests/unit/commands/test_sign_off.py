@@ -13,7 +13,7 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, verdict_digest
-from passgate.tasks.reports.run_files import RUN_FILES
+from passgate.tasks.report import RUN_FILES
 from tests.unit.releases import decide, files_of, verdict_of
 
 

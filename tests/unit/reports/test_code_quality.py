@@ -10,7 +10,7 @@ from tests.unit.reports.verdicts import VERDICTS, a_reason, a_verdict
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Verdict
-from passgate.tasks.reports.run_files import RUN_FILES
+from passgate.tasks.report import RUN_FILES
 
 
 def findings(verdict: Verdict) -> list[dict[str, Any]]:

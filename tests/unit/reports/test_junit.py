@@ -24,7 +24,7 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Exemption, Reason, Verdict
-from passgate.tasks.reports.run_files import RUN_FILES
+from passgate.tasks.report import RUN_FILES
 
 
 def junit(verdict: Verdict) -> str:

@@ -15,8 +15,8 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Comparison, Decision, Exemption, OtherVerdict, Reason, Verdict
+from passgate.tasks.report import RUN_FILES
 from passgate.tasks.reports.markdown import LIMIT, evidence_sections
-from passgate.tasks.reports.run_files import RUN_FILES
 from passgate.tasks.reports.terminal import terminal
 from passgate.tasks.reports.verdict_document import verdict_document
 
@@ -100,25 +100,6 @@ def test_edits_and_both_verdicts_are_shown() -> None:
         "- latency: slow\n"
     ) in shown
     assert "| judged by the files of | <code>fedcba9876543210fedcba9876543210fedcba98</code> |" in shown
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        pytest.param(
-            OtherVerdict(decision=Decision.PASS, headline="ci_merge PASS: 3 tasks"),
-            "Judged by this change's own files, the verdict would be the same.\n",
-            id="same",
-        ),
-        pytest.param(None, "This change's own files cannot be read or run, so they give no verdict.\n", id="cannot"),
-    ],
-)
-def test_a_change_whose_own_files_say_the_same_or_cannot_judge_is_told_so_in_a_line(
-    change: OtherVerdict | None, said: str
-) -> None:
-    shown = markdown(a_verdict(Decision.PASS, (), integrity=an_integrity(change=change)))
-    assert said in shown
-    assert "ci_merge PASS: 3 tasks" not in shown
 
 
 def test_edits_of_a_change_that_has_judged_itself_are_shown() -> None:

@@ -14,8 +14,8 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.report import RUN_FILES
 from passgate.tasks.reports.annotations import github_annotations
-from passgate.tasks.reports.run_files import RUN_FILES
 from passgate.tasks.reports.terminal import terminal
 
 INVALID = HOSTILE + b"\xff\xfe \xc3\x28".decode("utf-8", "surrogateescape")

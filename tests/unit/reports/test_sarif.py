@@ -14,7 +14,7 @@ from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Verdict
-from passgate.tasks.reports.run_files import RUN_FILES
+from passgate.tasks.report import RUN_FILES
 
 
 def sarif(verdict: Verdict) -> str:

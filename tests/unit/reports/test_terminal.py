@@ -334,9 +334,11 @@ def test_a_log_gets_all_of_it() -> None:
     verdict = FAILING.model_copy(
         update={"measurement": measurement, "reasons": reasons, "notes": notes, "integrity": an_integrity(edits=edits)}
     )
+    assert len(verdict.not_admitted) > 10
+    names = [one.task for one in verdict.not_admitted]
     shown = terminal(verdict, width=80, color=False, is_whole=True)
     assert shown.count("passgate try golden/task-") == 62
-    assert [text for text in (*notes, *(edit.path for edit in edits)) if text not in shown] == []
+    assert [text for text in (*notes, *names, *(edit.path for edit in edits)) if text not in shown] == []
     assert "... and" not in shown
 
 
