@@ -140,7 +140,7 @@ def _integrity(verdict: Verdict, integrity: Integrity) -> Section:
         blocks += [(said,)] if said else []
     else:
         reasons = tuple(map(_other_reason, findings.blocking(other.reasons)))
-        blocks += [(f"{said} ", strong(other.headline, TONES[other.decision])), Items(reasons, 5, 2)]
+        blocks += [(f"{said}\n", strong(other.headline, TONES[other.decision])), Items(reasons, 5, 2)]
     commit = (" ", name(integrity.judging[:12])) if integrity.by_base else ()
     title = (strong(f"Judged by {findings.judges(integrity)}"), *commit, ": this change edits files that judge it")
     return Section(title, tuple(blocks), Tone.OPEN)

@@ -96,7 +96,7 @@ def test_edits_and_both_verdicts_are_shown() -> None:
     assert (
         "**Judged by the files of the merge base** <code>fedcba987654</code>: this change edits files that judge it\n\n"
         "- changed <code>gates.yaml</code> (policy)\n\n"
-        "Judged by this change's own files, the verdict would be: **ci_merge FAIL: 1 blocking reason**\n\n"
+        "Judged by this change's own files, the verdict would be:\n**ci_merge FAIL: 1 blocking reason**\n\n"
         "- latency: slow\n"
     ) in shown
     assert "| judged by the files of | <code>fedcba9876543210fedcba9876543210fedcba98</code> |" in shown
