@@ -162,25 +162,21 @@ class Upstream:
         await self.close()
 
     async def _call(self, call: ProviderCall, ask: Callable[[ProviderCall], Awaitable[Found]]) -> Found:
-        """Ask until there is an answer, the call is given up or its time is over."""
+        """Ask until there is an answer, the call is given up or its time is over. Raises `UpstreamError`."""
         try:
             async with asyncio.timeout_at(call.deadline):
-                return await self._attempts(call, ask)
+                while self._breaker.admits():
+                    try:
+                        return await ask(call)
+                    except AttemptError as fault:
+                        pause = self._pause_after(call, fault)
+                    call.progress.stage = Stage.PAUSE
+                    if await self._breaker.opens_within(pause):
+                        break
         except TimeoutError:
             message = call.progress.message_at(f"{call.seconds:g} s were over")
             raise UpstreamError(message, transient=True) from None
-
-    async def _attempts(self, call: ProviderCall, ask: Callable[[ProviderCall], Awaitable[Found]]) -> Found:
-        while True:
-            if not self._breaker.admits():
-                raise self._refusal(call)
-            try:
-                return await ask(call)
-            except AttemptError as fault:
-                pause = self._pause_after(call, fault)
-            call.progress.stage = Stage.PAUSE
-            if await self._breaker.opens_within(pause):
-                raise self._refusal(call)
+        raise self._refusal(call)
 
     def _pause_after(self, call: ProviderCall, fault: AttemptError) -> float:
         """Return the seconds until the next attempt. Raises `UpstreamError` if there is to be none."""

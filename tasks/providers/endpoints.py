@@ -7,7 +7,6 @@ from typing import Final, Literal
 import httpx
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.files.proxies import is_loopback
 from passgate.tasks.model.agent import Endpoint, Upstreams
 
 Provider = Literal["openai", "anthropic"]
@@ -52,11 +51,6 @@ class ResolvedEndpoint:
     @property
     def url(self) -> httpx.URL:
         return httpx.URL(self.base_url)
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether it is on this machine, so that no proxy may stand in between."""
-        return is_loopback(self.url.host)
 
     @property
     def key_headers(self) -> dict[str, str]:

@@ -66,14 +66,3 @@ def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -
     with pytest.raises(UsageError, match="the value of OPENAI_API_KEY holds characters") as caught:
         resolve_endpoint("openai", Endpoint(), {"OPENAI_API_KEY": key})
     assert key not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("host", "is_loopback"),
-    [
-        *((host, True) for host in ("localhost", "api.localhost", "127.0.0.1", "127.8.8.8", "[::1]")),
-        *((host, False) for host in ("10.0.0.1", "localhost.example", "[::2]")),
-    ],
-)
-def test_this_machine_is_known(host: str, is_loopback: bool) -> None:
-    assert ResolvedEndpoint(f"http://{host}:8080/v1").is_loopback is is_loopback

@@ -10,10 +10,8 @@ from tests.unit.agents.conftest import Metered, one_turn
 from tests.unit.conftest import LONG, Marked, call_off
 
 from passgate.tasks.agents.cli import CliAgent
-from passgate.tasks.agents.interface import model_environment
 from passgate.tasks.agents.transcripts import LONGEST_DETAIL
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 
 LEFT = "$PASSGATE_TRANSCRIPT"
@@ -216,19 +214,3 @@ async def test_the_way_to_the_models_comes_last(environment, monkeypatch) -> Non
     assert seen["no_proxy"] == "a.example,127.0.0.1,localhost,::1"
     assert (seen["MODE"], seen["OTHER"], seen["PASSGATE_TRIAL"]) == ("of the task", "ours", "0")
     assert "the real one" not in seen.values()
-
-
-@pytest.mark.parametrize(
-    ("given", "seen"),
-    [
-        ({}, ("127.0.0.1,localhost,::1", "127.0.0.1,localhost,::1")),
-        ({"no_proxy": "a.example, b.example"}, ("a.example,b.example,127.0.0.1,localhost,::1",) * 2),
-        ({"NO_PROXY": "localhost,a.example"}, ("localhost,a.example,127.0.0.1,::1",) * 2),
-        ({"NO_PROXY": "a", "no_proxy": "b"}, ("a,127.0.0.1,localhost,::1", "b,127.0.0.1,localhost,::1")),
-        ({"NO_PROXY": "*"}, ("*", "*")),
-    ],
-)
-def test_no_proxy_is_asked_for_the_meter(given: dict[str, str], seen: tuple[str, str]) -> None:
-    metered = model_environment(given, Metered())
-    assert (metered["NO_PROXY"], metered["no_proxy"]) == seen
-    assert model_environment(given, Unmetered()) == {}
