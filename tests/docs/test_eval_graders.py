@@ -48,8 +48,7 @@ def test_options_and_their_defaults(kind: str) -> None:
     for path, default in defaults(HEADINGS[kind]):
         if path not in COMMON:
             assert (path.rpartition(".")[2], default) in said, path
-    assert "- Failed:" in text
-    assert "- Error:" in text
+    assert ("- Failed:" in text) == ("- Error:" in text), "both, or as all graders"
     assert all(f"`{one}`" in text or one == kind for one in TYPES[HEADINGS[kind]])
     assert kind == CANNOT_RUN or f"type: {kind}\n" in PAGES[PAGE] or f"type: {kind}," in PAGES[PAGE], "an example"
 
