@@ -17,7 +17,7 @@ class Tone(StrEnum):
     """Nobody knows yet, or somebody has to look."""
 
 
-class Kind(StrEnum):
+class SpanKind(StrEnum):
     """What a span is."""
 
     TEXT = "text"
@@ -30,7 +30,7 @@ class Span(NamedTuple):
     """A text from outside, or one that stands out."""
 
     text: str
-    kind: Kind = Kind.TEXT
+    kind: SpanKind = SpanKind.TEXT
     tone: Tone = Tone.PLAIN
 
 
@@ -39,12 +39,12 @@ Words = tuple[str | Span, ...]
 
 def name(text: str) -> Span:
     """Return a name from outside."""
-    return Span(text, Kind.NAME)
+    return Span(text, SpanKind.NAME)
 
 
 def strong(text: str, tone: Tone = Tone.PLAIN) -> Span:
     """Return a text that stands out."""
-    return Span(text, Kind.STRONG, tone)
+    return Span(text, SpanKind.STRONG, tone)
 
 
 class Item(NamedTuple):

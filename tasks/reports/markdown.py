@@ -6,7 +6,7 @@ from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Decision, Reason
 from passgate.tasks.reports import escape, figures, findings
-from passgate.tasks.reports.document import Commands, Items, Kind, Section, Span, Table, Words, name, strong
+from passgate.tasks.reports.document import Commands, Items, Section, Span, SpanKind, Table, Words, name, strong
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.verdict_document import VerdictDocument, task_explanations, verdict_document
 
@@ -148,10 +148,10 @@ def _span(part: str | Span) -> str:
     if not isinstance(part, Span):
         return part
     match part.kind:
-        case Kind.NAME:
+        case SpanKind.NAME:
             # As a tag, because it also stands within HTML.
             return f"<code>{escape.markdown(part.text, _NAME)}</code>"
-        case Kind.STRONG:
+        case SpanKind.STRONG:
             return f"**{escape.markdown(part.text, _STRONG)}**"
         case _:
             return escape.markdown(part.text, _TEXT)

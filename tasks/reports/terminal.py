@@ -11,7 +11,7 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.verdict import Reason, Verdict
 from passgate.tasks.reports import console, findings
 from passgate.tasks.reports.console import DECISION_STYLE, MESSAGE, NAME, SHORT_MESSAGE, Marked, heading
-from passgate.tasks.reports.document import Commands, Item, Items, Kind, Section, Span, Table, Tone, Words
+from passgate.tasks.reports.document import Commands, Item, Items, Section, Span, SpanKind, Table, Tone, Words
 from passgate.tasks.reports.escape import printable, printable_lines
 from passgate.tasks.reports.terminal_tasks import Page, task_lines, tasks_heading
 from passgate.tasks.reports.verdict_document import VerdictDocument, verdict_document
@@ -166,8 +166,8 @@ def _words(words: Words) -> Text:
 def _span(part: str | Span) -> Text:
     if not isinstance(part, Span):
         return Text(part)
-    style = f"{'bold ' if part.kind is Kind.STRONG else ''}{_STYLES[part.tone]}".strip()
-    return Text(printable(part.text, NAME if part.kind is Kind.NAME else SHORT_MESSAGE * 2), style)
+    style = f"{'bold ' if part.kind is SpanKind.STRONG else ''}{_STYLES[part.tone]}".strip()
+    return Text(printable(part.text, NAME if part.kind is SpanKind.NAME else SHORT_MESSAGE * 2), style)
 
 
 def _table(table: Table, width: int) -> RenderableType:
