@@ -136,17 +136,17 @@ def prune(
     runs = stored_runs(summaries)
     chosen = runs_before(runs, before) if before is not None else runs_beyond(runs, keep or 1)
     pruned = pruned_runs(runs, chosen, summaries, needs_of(Path(gates), Path.cwd()))
-    told = partial(pruned_text, pruned, width=width(), color=color())
+    text = partial(pruned_text, pruned, width=width(), color=color())
     if dry_run or not pruned.gone:
-        answer(partial(told, done=False), partial(_removed, pruned, done=False), as_json=as_json, quiet=quiet)
+        answer(partial(text, done=False), partial(_removed, pruned, done=False), as_json=as_json, quiet=quiet)
         return 0
     if not yes:
-        say(told(done=False))
+        say(text(done=False))
         if not _agreed():
             raise UsageError("nothing is removed: give --yes to remove these runs")
     stored.remove_runs({run.run_id for run in pruned.gone})
-    text = told(done=True) if yes else f"{figures.count(len(pruned.gone), 'run')} removed"
-    answer(lambda: text, partial(_removed, pruned, done=True), as_json=as_json, quiet=quiet)
+    removed = text(done=True) if yes else f"{figures.count(len(pruned.gone), 'run')} removed"
+    answer(lambda: removed, partial(_removed, pruned, done=True), as_json=as_json, quiet=quiet)
     return 0
 
 

@@ -29,13 +29,13 @@ def drift_of(plan: Plan) -> tuple[str, ...]:
     try:
         history = open_history(plan.history_location, Checkout(Path.cwd()))
         trend = read_trend(history, TrendRequest(gate=plan.gate, agent=str(plan.agent)))
-        return falls_told_by(plan.run_id, trend)
+        return new_falls(plan.run_id, trend)
     except PassgateError as error:
         warn(f"cannot look for drift: {error}. The verdict does not depend on it")
         return ()
 
 
-def falls_told_by(run_id: str, trend: Trend) -> tuple[str, ...]:
+def new_falls(run_id: str, trend: Trend) -> tuple[str, ...]:
     """Return the changes for the worse that a run is the first to show, as `passgate trend` words them."""
-    told = newest_changes(trend.changes, run_id)
-    return tuple(change_text(change, lambda name: printable(name, _NAME)) for change in told if change.is_worse)
+    changes = newest_changes(trend.changes, run_id)
+    return tuple(change_text(change, lambda name: printable(name, _NAME)) for change in changes if change.is_worse)

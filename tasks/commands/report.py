@@ -26,7 +26,7 @@ class WrittenPage(NamedTuple):
 
     file: Path
     without_history: str
-    """Why the page does not show the history; empty where it does."""
+    """Why the page does not show the history; empty if it does."""
 
     @property
     def shown(self) -> str:
@@ -34,11 +34,11 @@ class WrittenPage(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """A view of a run that is kept."""
+    """The view of a stored run."""
 
     view: RunView
     without_history: str = ""
-    """Why it is without the history; empty where it is not."""
+    """Why it is without the history; empty if it is not."""
     going: Going | None = None
     """The progress of a run without a verdict: the verdict of the view is then what its trials say so far."""
 
@@ -55,7 +55,7 @@ def write_run_page(run_id: str, history: str | None) -> WrittenPage:
 def write_latest_page(run_id: str) -> WrittenPage:
     """Write the page of a run, also of one without a verdict: it then shows the trials that are done.
 
-    Raise `StorageError`.
+    Raises `StorageError`.
     """
     store = RunStore.of(run_id)
     return _write_page(store, stored_run(store) if store.has_verdict() else _unjudged_run(store))
@@ -69,7 +69,7 @@ def _write_page(store: RunStore, stored: StoredRun) -> WrittenPage:
 
 
 def stored_run(store: RunStore, history: str | None = None) -> StoredRun:
-    """The view of a run by what is kept of it and what the history says today.
+    """Return the view of a run from what is kept of it and what the history says today.
 
     Raises `UsageError` for a run without a verdict, `StorageError`.
     """
@@ -101,7 +101,7 @@ class KnownBefore(NamedTuple):
 
 
 def known_before(plan: Plan, trials: Sequence[Trial]) -> KnownBefore:
-    """What the history says today; nothing where it cannot be read."""
+    """Return what the history says today; nothing if it cannot be read."""
     try:
         open_history(plan.history_location, Checkout(Path.cwd()))
         rows = read_rows(plan)

@@ -181,7 +181,7 @@ def _labels(by: Period, days: dict[str, date]) -> Callable[[TrendPoint], str]:
 
 
 def _periods(points: Iterable[TrendPoint], label: Callable[[TrendPoint], str]) -> tuple[TrendPeriod, ...]:
-    """The points of each suite and period together, in the order of suites and time."""
+    """Return the points of each suite and period together, in the order of suites and time."""
     order = {suite: number for number, suite in enumerate(Suite)}
     ordered = sorted(points, key=lambda point: (order[point.suite], point.run_id))
     # A version may come back; its runs are then two periods.

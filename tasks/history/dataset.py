@@ -55,7 +55,7 @@ class RunSelection:
     """Which runs of a history a reader takes, by their ids: the newest, or all since a day."""
 
     since: str = ""
-    """The first UTC day on which they began, as in `2026-01-31`. From a day on, all runs count."""
+    """The first UTC day, as in `2026-01-31`. With it all runs since then are taken, whatever `newest` says."""
     until: str = ""
     """The last UTC day."""
     before: str = ""
@@ -230,7 +230,7 @@ def _by_time(file: _TrialsFile) -> tuple[str, str]:
 
 
 def _skipped_text(skipped: Sequence[str]) -> str:
-    """How many files are skipped, the first of them, and what to do about them."""
+    """Return how many files are skipped, the first of them, and what to do about them."""
     count = "1 file is skipped" if len(skipped) == 1 else f"{len(skipped)} files are skipped"
     more = [f"{len(skipped) - _MOST_NAMED} more"] if len(skipped) > _MOST_NAMED else []
     return f"{count}: {', '.join([*skipped[:_MOST_NAMED], *more])}; restore or remove what is skipped"

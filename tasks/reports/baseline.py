@@ -45,7 +45,7 @@ EDITED = "edited: its own trials are too few, so those of its version before the
 
 
 def baseline_table(plan: Plan, baseline: Baseline, *, width: int, color: bool) -> str:
-    """What the baseline is, a table per suite with a row per task, how many tasks stand how, and the rule for it."""
+    """Return what the baseline is, a table of tasks per suite, the number of tasks in each state, and the rule."""
     facts = {"baseline": f"{_source(plan, baseline)}: {figures.count(len(baseline.runs), 'run')}"}
     if plan.pins is not None:
         facts["pinned"] = pin_text(plan.pins)
@@ -68,7 +68,7 @@ def baseline_table(plan: Plan, baseline: Baseline, *, width: int, color: bool) -
 
 
 def baseline_as_json(plan: Plan, baseline: Baseline) -> str:
-    """The baseline with every field, what is pinned, and why the merge base cannot be told where it cannot."""
+    """Return the baseline with every field, what is pinned, and why there is no merge base if there is none."""
     fields = {
         "agent": str(plan.agent),
         **baseline.model_dump(mode="json"),
@@ -79,7 +79,7 @@ def baseline_as_json(plan: Plan, baseline: Baseline) -> str:
 
 
 def pin_text(pins: Pins) -> str:
-    """What is pinned, by whom and why, in a line."""
+    """Return what is pinned, by whom and why, in a line."""
     runs = f"{figures.count(len(pins.runs), 'run')} ({figures.listed(pins.runs, 3)})"
     what = f"commit {pins.commit[:_SHORT_COMMIT]}" if pins.commit else runs
     return printable(f"{what}, by {pins.by}: {pins.reason}", _LONGEST_LINE)

@@ -23,13 +23,13 @@ _LEAST = 0.0005
 _COLUMNS: Final = ("run", "verdict", "agent", "branch", "commit", "tasks", "trials", "cost", "reason")
 _NUMBERS: Final = ("tasks", "trials", "cost")
 _GONE: Final = tuple(("tasks", "commit", "reason", "branch", "agent")[:number] for number in range(6))
-"""The columns that are left out where there is little room, and more of them where there is less."""
+"""The columns that are left out if there is little room; more of them if there is less."""
 _SHORT: Final = 20
-"""Characters of an agent or a branch where there is little room."""
+"""The most characters of an agent or a branch if there is little room."""
 
 
 def stored_runs_table(runs: Sequence[RecordedRun], *, width: int, color: bool) -> str:
-    """A line per run, the newest last. Where the columns need more room than there is, some are left out."""
+    """Return a line per run, the newest last. If the columns need more room than there is, some are left out."""
     if not runs:
         return "No runs.\n"
     unknown = () if any(run.decision for run in runs) else ("verdict", "reason")
@@ -40,7 +40,7 @@ def stored_runs_table(runs: Sequence[RecordedRun], *, width: int, color: bool) -
 
 
 def _runs_table(runs: Sequence[RecordedRun], width: int, names: Sequence[str], most: int) -> Table:
-    """The table with these columns, and at most so many characters of agents and branches."""
+    """Return the table with these columns, and at most `most` characters of agents and branches."""
     heads = list[Column]()
     for name in names:
         justify: JustifyMethod = "right" if name in _NUMBERS else "left"
@@ -66,7 +66,7 @@ def _run_cells(run: RecordedRun, most: int) -> Mapping[str, str]:
 
 
 def run_summary(details: RecordedRunDetails, *, width: int, color: bool) -> str:
-    """The run, and a row per task."""
+    """Return the run, and a row per task."""
     run = details.run
     commit = f"{run.git_commit[:10]}{' with uncommitted changes' if details.git_dirty else ''}"
     facts = {
@@ -104,7 +104,7 @@ def _task_cells(task: RecordedTask) -> tuple[str, ...]:
 
 
 def pruned_text(pruned: PrunedRuns, *, done: bool, width: int, color: bool) -> str:
-    """The runs that go, and how many stay and why."""
+    """Return the runs that go, and how many stay and why."""
     head = "Nothing to remove.\n"
     if pruned.gone:
         verb = ("is" if len(pruned.gone) == 1 else "are") if done else "would be"
@@ -121,15 +121,15 @@ def pruned_text(pruned: PrunedRuns, *, done: bool, width: int, color: bool) -> s
 def differences_table(
     before: RecordedRun, after: RecordedRun, differences: Sequence[TaskDifference], *, width: int, color: bool
 ) -> str:
-    """The two runs, and a row per task that differs."""
-    told = [one for one in differences if abs(one.change) > _LEAST or one.before is None or one.after is None]
-    title = f"{before.run_id} -> {after.run_id}: {figures.count(len(told), 'task')} of {len(differences)} differ"
+    """Return the two runs, and a row per task that differs."""
+    different = [one for one in differences if abs(one.change) > _LEAST or one.before is None or one.after is None]
+    title = f"{before.run_id} -> {after.run_id}: {figures.count(len(different), 'task')} of {len(differences)} differ"
     rows = (
         (f"{one.suite}/{printable(one.task_id, NAME)}", _share(one.before), _share(one.after), _change(one))
-        for one in told
+        for one in different
     )
     heads = [*columns("task"), *columns("before", "after", "change", justify="right")]
-    tables = [plain_table(width, heads, (map(Text, row) for row in rows))] if told else []
+    tables = [plain_table(width, heads, (map(Text, row) for row in rows))] if different else []
     return rendered(Text(printable(title, NAME), "bold"), *tables, width=width, color=color)
 
 

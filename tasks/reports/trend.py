@@ -22,7 +22,10 @@ _COMMIT = 10
 
 
 def trend_screen(trend: Trend, *, width: int, color: bool, periods: bool = False) -> str:
-    """What changed, how the suites do, which tasks are flaky, what a verdict takes; with `periods` a row per period."""
+    """Return what changed, how the suites do, which tasks are flaky and what a verdict takes, on one screen.
+
+    With `periods` it has a row per period too.
+    """
     parts: list[RenderableType] = [Text(printable(headline(trend), NAME), "bold")]
     parts += [*_changes(trend), heading("Suites"), _suites(trend, width), Text(), _rates(trend, width)]
     parts += _flaky(trend, width)
@@ -33,20 +36,20 @@ def trend_screen(trend: Trend, *, width: int, color: bool, periods: bool = False
 
 
 def headline(trend: Trend) -> str:
-    """`nightly of cli:agent: 60 runs from 2026-09-01 to 2026-10-30`."""
+    """Return `nightly of cli:agent: 60 runs from 2026-09-01 to 2026-10-30`."""
     return (
         f"{trend.gate} of {trend.agent}: {figures.count(trend.runs, 'run')} from {trend.first.day} to {trend.last.day}"
     )
 
 
 def new_and_earlier(trend: Trend) -> tuple[tuple[TrendChange, ...], tuple[TrendChange, ...]]:
-    """The changes of the last week, and those before it."""
+    """Return the changes of the last week, and those before it."""
     new = tuple(change for change in trend.changes if change.first_after.day >= trend.since)
     return new, tuple(change for change in trend.changes if change not in new)
 
 
 def change_text(change: TrendChange, text: Callable[[str], str]) -> str:
-    """`golden pass rate 97 % -> 81 % since 2026-11-18, by fix-tests_1`; `text` escapes names."""
+    """Return `golden pass rate 97 % -> 81 % since 2026-11-18, by fix-tests_1`; `text` escapes names."""
     parts = [
         f"{text(change.suite)} {change.quantity} {_level(change, change.before)} -> {_level(change, change.after)}"
     ]
@@ -57,7 +60,7 @@ def change_text(change: TrendChange, text: Callable[[str], str]) -> str:
 
 
 def between_text(change: TrendChange, text: Callable[[str], str]) -> str:
-    """The run with which a change begins, the commits before it, and what else changed with it."""
+    """Return the run with which a change begins, the commits before it, and what else changed with it."""
     facts = [f"run {text(change.first_after.run_id)}"]
     if change.last_before.git_commit and change.first_after.git_commit:
         facts.append(_commits(change.last_before, change.first_after, text))
@@ -72,7 +75,7 @@ def _commits(before: RunStamp, after: RunStamp, text: Callable[[str], str]) -> s
 
 
 def no_changes_text(trend: Trend) -> str:
-    """What it means that nothing is told."""
+    """Return what it means that there are no changes."""
     if trend.runs <= LEAST_BEFORE:
         return f"The history has too few runs: a change can be seen from the {LEAST_BEFORE + 1}th run on."
     yearly = f"{trend.false_alarms:g}"
@@ -80,7 +83,7 @@ def no_changes_text(trend: Trend) -> str:
 
 
 def period_cells(period: TrendPeriod) -> tuple[str, ...]:
-    """A row under `PERIOD_HEADER`."""
+    """Return a row under `PERIOD_HEADER`."""
     interval = figures.UNKNOWN
     if period.low is not None and period.high is not None:
         interval = f"[{figures.percent(period.low)}, {figures.percent(period.high)}]"
@@ -98,7 +101,7 @@ def period_cells(period: TrendPeriod) -> tuple[str, ...]:
 
 
 def rate_cells(period: TrendPeriod) -> tuple[str, ...]:
-    """A row under `RATE_HEADER`."""
+    """Return a row under `RATE_HEADER`."""
     rates = (
         *(period.tool_call_accuracy, period.loop_rate, period.retry_rate),
         *(period.policy_adherence, period.injection_success_rate),
@@ -107,12 +110,12 @@ def rate_cells(period: TrendPeriod) -> tuple[str, ...]:
 
 
 def flaky_cells(task: FlakyTask) -> tuple[str, ...]:
-    """A row under `FLAKY_HEADER`."""
+    """Return a row under `FLAKY_HEADER`."""
     return (f"{task.suite}/{task.task_id}", f"{task.passed}/{task.n}", figures.percent(task.disagreement))
 
 
 def per_verdict(trend: Trend) -> str:
-    """What a verdict took in the last 7 days."""
+    """Return what a verdict took in the last 7 days."""
     time, cost = figures.duration(trend.seconds_per_verdict), ""
     if trend.cost_per_verdict is not None:
         cost = f" and {figures.dollars(trend.cost_per_verdict)} (mean)"

@@ -64,12 +64,12 @@ small { color: var(--dim); overflow-wrap: anywhere; }
 
 
 def trend_json(trend: Trend) -> str:
-    """Every field."""
+    """Return every field."""
     return trend.model_dump_json(indent=2) + "\n"
 
 
 def trend_html(trend: Trend, *, home: str = "", branch: str = "") -> str:
-    """The screen as one self-contained page. `home` is a link to all runs, `branch` the only one shown."""
+    """Return the screen as one self-contained page. `home` links to all runs, `branch` is the only one shown."""
     from jinja2 import Environment
 
     from passgate.tasks.reports.page.charts import value_lines

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from bench.generated_history import night_id
 
-from passgate.tasks.commands.drift import drift_of, falls_told_by
+from passgate.tasks.commands.drift import drift_of, new_falls
 from passgate.tasks.commands.trend import trend_of
 from tests.builders import a_plan, a_policy
 from tests.unit.commands.test_trend_changes import REGRESSION, WHOLE, history
@@ -14,10 +14,10 @@ from tests.unit.commands.test_trend_changes import REGRESSION, WHOLE, history
 def test_the_run_after_which_a_fall_can_first_be_seen_tells_it_and_later_ones_do_not() -> None:
     found = trend_of(history(REGRESSION), WHOLE)
     (change,) = [one for one in found.changes if one.is_worse]
-    (told,) = falls_told_by(change.told_by, found)
+    (told,) = new_falls(change.told_by, found)
     assert "pass rate" in told
     assert change.tasks[0] in told
-    assert falls_told_by(night_id(59), found) == ()
+    assert new_falls(night_id(59), found) == ()
 
 
 @pytest.mark.parametrize("alarm", [False, {"drift": False}])
