@@ -4,7 +4,6 @@ import difflib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -32,31 +31,22 @@ _BOUNDS |= {"exclusiveMinimum": "more than", "exclusiveMaximum": "less than"}
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Kind(StrEnum):
-    """What a value can be; as a text, what problems call it."""
-
-    TEXT = "a text"
-    NUMBER = "a number"
-    WHOLE = "a whole number"
-    TRUTH = "true or false"
-    LIST = "a list"
-    MAPPING = "a mapping"
-
-
-# What JSON Schema calls them.
-JSON_TYPES = dict(zip(Kind, ("string", "number", "integer", "boolean", "array", "object"), strict=True))
-_TYPE_NAMES = {**{name: str(kind) for kind, name in JSON_TYPES.items()}, "null": "nothing"}
+_TYPE_NAMES = {
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "nothing",
+}
+_JSON_TYPES: Mapping[type, str] = {str: "string", list: "array", dict: "object"}
 
 
-def is_kind(value: Any, kind: Kind) -> bool:
-    """Whether a JSON value is of a kind; `true` is no number, and 2.0 is a whole one."""
-    return bool(Draft202012Validator.TYPE_CHECKER.is_type(value, JSON_TYPES[kind]))
-
-
-def wrong_kind(value: Any, kinds: Sequence[Kind]) -> str | None:
-    """What to say of a value that is of none of the kinds; `None` where it is of one, or where any will do."""
-    is_right = not kinds or any(is_kind(value, kind) for kind in kinds)
-    return None if is_right else f"expected {' or '.join(kinds)}, not {shown(value)}"
+def wrong_type(value: Any, *types: type) -> str | None:
+    """Return what to say of a value that is not a text, list or mapping, as wanted; `None` where it is."""
+    names = [_TYPE_NAMES[_JSON_TYPES[each]] for each in types]
+    return None if isinstance(value, types) else f"expected {' or '.join(names)}, not {shown(value)}"
 
 
 def shown(value: Any) -> str:

@@ -10,10 +10,9 @@ from pydantic import Field
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options, Read, value_words, words_for
 from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.sources import MAPPING, Sources
+from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
 from passgate.tasks.formats.findings import check_json_schema
-from passgate.tasks.formats.schema_check import Kind, is_kind, wrong_kind
 from passgate.tasks.model.assertions import (
     ExecutionMetrics,
     ExpectedCall,
@@ -63,7 +62,7 @@ def _is_json(parts: Parts, sources: Sources) -> Options:
         except ValueError as error:
             sources.refuse(value, f"{name!r} is not JSON: {error}")
             return {}
-        if sources.refuses_kind(value, MAPPING, f"{name!r}: "):
+        if sources.refuses_type(value, dict, context=f"{name!r}: "):
             return {}
     if value is not None and isinstance(value.value, dict):
         for path, message in check_json_schema((), value.value):
@@ -111,7 +110,7 @@ def _javascript_body(text: str, function: str) -> str | None:
 
 def _fields(parts: Parts, sources: Sources) -> Options:
     def read(item: Node) -> FieldCheck | None:
-        if wrong_kind(item.value, MAPPING):  # already reported for the whole list
+        if not isinstance(item.value, dict):  # already reported for the whole list
             return None
         field = take_apart(item, FIELD, sources.complaints)
         return build(FieldCheck, field.values, item, sources.complaints) if field.sound else None
@@ -203,7 +202,7 @@ def _trajectory(parts: Parts, sources: Sources) -> Options:
 def _expected(item: Node, sources: Sources) -> ExpectedCall | None:
     if isinstance(item.value, str):
         return build(ExpectedCall, {"tool": item}, item, sources.complaints)
-    if wrong_kind(item.value, MAPPING):
+    if not isinstance(item.value, dict):
         return None
     parts = take_apart(item, EXPECTED, sources.complaints)
     if (output := parts.get("output")) is not None:
@@ -252,7 +251,7 @@ def _of_value(
 
 def _refuse_crossed(used: Parts, sources: Sources) -> None:
     low, high = used.value("min"), used.value("max")
-    if is_kind(low, Kind.NUMBER) and is_kind(high, Kind.NUMBER) and low > high:
+    if low is not None and high is not None and low > high:
         sources.refuse(used.node, f"'min' is {low} and 'max' is {high}")
 
 

@@ -14,10 +14,10 @@ from passgate.tasks.formats.evals.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.node import Node, agreed, as_items
 from passgate.tasks.formats.evals.paths import first_of, upwards
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
-from passgate.tasks.formats.evals.sources import LIST, MAPPING, TEXT, Sources, is_file, present
+from passgate.tasks.formats.evals.sources import Sources, is_file, present
 from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
 from passgate.tasks.formats.grader_rules import is_required
-from passgate.tasks.formats.schema_check import Kind, is_kind, nearest, shown
+from passgate.tasks.formats.schema_check import nearest, shown
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.base import Amount, Share, Text
 from passgate.tasks.model.graders import AGGREGATOR_NEEDS, Aggregator, Grader, TurnGraders
@@ -128,7 +128,7 @@ def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Gra
 
 def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
     """The grader for a test's own `rubrics` list. `None` when the list is wrong; the complaints say why."""
-    return None if sources.refuses_kind(node, LIST) else rubric_of(list(node.items()), node, sources)
+    return None if sources.refuses_type(node, list) else rubric_of(list(node.items()), node, sources)
 
 
 def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
@@ -136,7 +136,7 @@ def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
     plain texts of a list are one grader: a rubric, or one judge. What is wrong goes to the complaints, and then graders
     may be missing from the answer.
     """
-    if sources.refuses_kind(node, LIST):
+    if sources.refuses_type(node, list):
         return ()
     found = list(_entries(node, sources))
     texts = [item for item, _ in found if isinstance(item.value, str)]
@@ -195,7 +195,7 @@ def _endless(file: Path, opened: tuple[Path, ...]) -> str:
 
 
 def _list_of(root: Node, sources: Sources) -> Node | None:
-    if sources.refuses_kind(root, (*LIST, *MAPPING), "a template holds 'assertions': "):
+    if sources.refuses_type(root, list, dict, context="a template holds 'assertions': "):
         return None
     if isinstance(root.value, list):
         return root
@@ -204,14 +204,14 @@ def _list_of(root: Node, sources: Sources) -> Node | None:
 
 
 def _read_one(node: Node, sources: Sources) -> Grader | None:
-    if sources.refuses_kind(node, (*MAPPING, *TEXT)):
+    if sources.refuses_type(node, dict, str):
         return None
     if "include" in node.value:
         return _made(node, {}, sources, type="unavailable", kind="include", options=node.value)
     kind = node.get("type")
     if kind is None:
         sources.refuse(node, "the key 'type' is missing")
-    if kind is None or sources.refuses_kind(kind, TEXT):
+    if kind is None or sources.refuses_type(kind, str):
         return None
     form, negated = _form(kind, sources)
     if form is None:
@@ -277,7 +277,7 @@ def _base(parts: Parts, negated: bool, sources: Sources) -> Options:
     elif negated:
         base["negate"] = parts.node.with_value(True)
     required = base.get("required")
-    if required is not None and is_kind(required.value, Kind.NUMBER):
+    if required is not None and type(required.value) in {int, float}:
         least = base.setdefault("min_score", required)
         if least.value != required.value:
             sources.refuse(required, "'required' as a number and 'min_score' differ; keep one of them", at_key=True)

@@ -10,9 +10,9 @@ from pydantic import Field
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options
 from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.sources import MAPPING, TEXT, Sources, present
+from passgate.tasks.formats.evals.sources import Sources, present
 from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Whole, build, take_apart, word
-from passgate.tasks.formats.schema_check import wrong_kind
+from passgate.tasks.formats.schema_check import wrong_type
 from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics, ScoreRange
 from passgate.tasks.model.base import Amount, Share, Text
 from passgate.tasks.model.graders import Composite, Grader
@@ -194,7 +194,7 @@ def rubric_of(items: Sequence[Node], node: Node, sources: Sources, weight: int =
 
 
 def _criterion(item: Node, default_id: str, sources: Sources) -> Criterion | None:
-    if sources.refuses_kind(item, (*TEXT, *MAPPING), "invalid rubric: "):
+    if sources.refuses_type(item, str, dict, context="invalid rubric: "):
         return None
     own_id = {"id": item.with_value(default_id)}
     if isinstance(item.value, str):
@@ -246,7 +246,7 @@ def _gap(ranges: Sequence[ScoreRange]) -> str:
 
 
 def _span(item: Node, sources: Sources) -> ScoreRange | None:
-    if sources.refuses_kind(item, MAPPING, "invalid rubric: "):
+    if sources.refuses_type(item, dict, context="invalid rubric: "):
         return None
     parts = take_apart(item, Span, sources.complaints)
     span = parts.get("score_range")
@@ -263,7 +263,7 @@ def _from_bounds(node: Node, sources: Sources) -> list[ScoreRange | None]:
     bounds: dict[int, Node] = {}
     for key in node.value:
         part, bound = node.child(key), str(key)
-        message = wrong_kind(part.value, TEXT)
+        message = wrong_type(part.value, str)
         if _POINTS.fullmatch(bound) is None:
             message = f"invalid rubric: a score range is named by a whole number from 0 to {HIGHEST}, not {bound!r}"
         elif message is None and bounds.setdefault(int(bound), part) is not part:

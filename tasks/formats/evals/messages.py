@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.node import Node, as_items, as_text
+from passgate.tasks.formats.evals.node import Node, as_items
 from passgate.tasks.formats.evals.paths import first_of
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import TEXT, Sources, present
+from passgate.tasks.formats.evals.sources import Sources, present
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
 from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
 from passgate.tasks.formats.rules import NO_FILES, Messages
@@ -143,8 +143,8 @@ def _message(node: Node, sources: Sources) -> TaskMessage | None:
     return TaskMessage(
         role=parts.value("role"),
         content=_content(parts.get("content"), sources),
-        name=as_text(parts.get("name")),
-        tool_call_id=as_text(parts.get("tool_call_id")),
+        name=parts.value("name") or None,
+        tool_call_id=parts.value("tool_call_id") or None,
         tool_calls=present(_call(item, sources) for item in as_items(parts.get("tool_calls"))),
     )
 
@@ -240,11 +240,11 @@ def _call(node: Node, sources: Sources) -> MessageCall | None:
         if not call.sound:
             return None
         function = take_apart(call.values["function"], Function, sources.complaints)
-        tool, arguments = as_text(function.get("name")), _arguments(function.get("arguments"), sources)
+        tool, arguments = function.value("name"), _arguments(function.get("arguments"), sources)
         return MessageCall(id=call.value("id", ""), tool=tool, arguments=arguments) if tool else None
     call = take_apart(node, ToolCallWords, sources.complaints)
-    tool = as_text(call.get("tool"))
-    if not call.sound or tool is None:
+    tool = call.value("tool")
+    if not call.sound or not tool:
         return None
     return MessageCall(
         id=str(call.value("id", "")),
@@ -322,7 +322,7 @@ def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, 
     named = test.get("input_files") or (None if alone else raw.context.root.get("input_files"))
     filled = None if named is None else variables.filled(named, sources)
     items = (filled,) if filled is not None and isinstance(filled.value, str) else tuple(as_items(filled))
-    files = [item for item in items if not sources.refuses_kind(item, TEXT) and item.value]
+    files = [item for item in items if not sources.refuses_type(item, str) and item.value]
     said, own = test.get("input"), test.get("input_files")
     if raw.prompt is not None:
         values = variables.values if said is None else {"input": said.value, **variables.values}

@@ -10,7 +10,7 @@ from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.sources import Sources, present
 from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, take_apart, word
 from passgate.tasks.formats.evals.workspaces import target_hooks, workspace_of
-from passgate.tasks.formats.schema_check import Kind, shown, wrong_kind
+from passgate.tasks.formats.schema_check import shown, wrong_type
 from passgate.tasks.model.base import Amount, Seconds, Share
 from passgate.tasks.model.task import Budgets, Metric, Scoring, TargetHooks, Trials
 
@@ -173,7 +173,7 @@ def _blocks(node: Node, sources: Sources) -> Iterator[tuple[str, Parts]]:
         block = node.get(name)
         if block is None:
             continue
-        if message := wrong_kind(block.value, (Kind.MAPPING,)):
+        if message := wrong_type(block.value, dict):
             is_name = name == "experiment" and isinstance(block.value, str)
             sources.refuse(block, f"{message}: {_NAME_OF_RUN}" if is_name else message)
             continue

@@ -1,6 +1,6 @@
 """Where the parts of a test are read from, and where complaints go."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -10,10 +10,9 @@ from passgate.tasks.formats.evals.paths import Ground, find_folder, find_path
 from passgate.tasks.formats.evals.words import Parts
 from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.left_out import left_out
-from passgate.tasks.formats.schema_check import Kind, wrong_kind
+from passgate.tasks.formats.schema_check import wrong_type
 
 Value = TypeVar("Value")
-TEXT, LIST, MAPPING = (Kind.TEXT,), (Kind.LIST,), (Kind.MAPPING,)
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,9 @@ class Sources:
         """Add a problem: something is wrong with the file."""
         self.complaints.problems.append(node.problem(message, at_key=at_key))
 
-    def refuses_kind(self, node: Node, kinds: Sequence[Kind], context: str = "") -> bool:
-        """Whether a value is of none of the kinds; adds a problem if so."""
-        message = wrong_kind(node.value, kinds)
+    def refuses_type(self, node: Node, *types: type, context: str = "") -> bool:
+        """Return whether a value is of none of the types, and add a problem if so."""
+        message = wrong_type(node.value, *types)
         if message is not None:
             self.refuse(node, f"{context}{message}")
         return message is not None

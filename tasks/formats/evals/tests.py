@@ -8,7 +8,7 @@ from passgate.tasks.formats.evals.graders import NO_TRANSFORM, Graders, read_lis
 from passgate.tasks.formats.evals.judges import prompt_parts, with_prompt
 from passgate.tasks.formats.evals.messages import Variables, read_expected, read_input, read_messages, variables_of
 from passgate.tasks.formats.evals.native import with_native
-from passgate.tasks.formats.evals.node import Complaints, Node, as_items, as_mapping, as_text
+from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.runtime import GraderLists, Repeats, run_of
 from passgate.tasks.formats.evals.sources import Sources, add_complaints
@@ -143,7 +143,7 @@ def read_test(raw: RawTest, wide_for: WideFor, sources: Sources) -> ReadTest | N
     if (said is None and test.node.get("id") is None) or (said is not None and not str(said).strip()):
         sources.refuse(test.node, "the key 'id' is missing")
     sources.cannot_have(test, {"preprocessors": NO_PREPROCESSORS})
-    if options := as_mapping(test.get("options")):
+    if options := test.get("options"):
         sources.cannot_have(take_apart(options, Options, sources.complaints), OPTIONS_NOT_HAD)
     told, messages, user = _told(test, raw, wide_for, sources)
     run = run_of(test, raw, sources)
@@ -173,7 +173,7 @@ def _told(
     variables = variables_of(test, raw, sources)
     wide = wide_for(variables)
     add_complaints(sources.complaints, wide.complaints)
-    execution, criteria = as_mapping(test.get("execution")), variables.filled_at(test, "criteria", sources)
+    execution, criteria = test.get("execution"), variables.filled_at(test, "criteria", sources)
     alone = execution is not None and execution.value.get("skip_defaults") is True
     opening, user, turns = _conversation(test, variables, sources)
     own = read_input(test, raw, variables, alone=alone, sources=sources)
@@ -181,7 +181,7 @@ def _told(
     of_turns = turns is not None and any(turn.assertions for turn in turns.turns)
     is_graded = graders.said or of_turns or (wide.graders.said and not alone)
     listed: tuple[Grader, ...] = (*graders.all, *(() if alone else wide.graders.all)) if is_graded else (_DEFAULT,)
-    if (prompt := (as_mapping(test.get("options")) or test.node).get("rubric_prompt")) is not None:
+    if (prompt := (test.get("options") or test.node).get("rubric_prompt")) is not None:
         listed = with_prompt(listed, prompt_parts(variables.filled_in_graders(prompt), sources))
     if turns is not None:
         # The test's own graders grade the whole conversation and count as one more turn.
@@ -195,9 +195,9 @@ def _told(
     conversation_id = test.value("conversation_id")
     fields |= {
         "task_id": _id(test, raw),
-        "description": as_text(test.get("description")) or "",
+        "description": test.value("description", ""),
         "tracked_metrics": TRACKED,
-        "note": as_text(test.get("note")) or "",
+        "note": test.value("note", ""),
         "conversation_id": str(conversation_id) if conversation_id is not None else None,
     }
     if len(messages) == 1 and messages[0].role == "user" and isinstance(messages[0].content, str):
@@ -214,7 +214,7 @@ def _conversation(
     window = test.get("window_size")
     if window is not None:
         sources.warn(window, "judges are shown the whole conversation", at_key=True)
-    turns = [_turn(item, variables, sources) for item in as_items(test.get("turns")) if isinstance(item.value, dict)]
+    turns = [_turn(item, variables, sources) for item in (test.values["turns"].items() if test.get("turns") else ())]
     if not turns:
         return (), None, None
     says = [as_prompt(messages) for messages, _ in turns[1:]]
@@ -240,7 +240,7 @@ def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[Messages,
 
 
 def _expected(test: Parts, variables: Variables, sources: Sources) -> tuple[Any, Messages]:
-    given = as_mapping(test.get("vars"))
+    given = test.get("vars")
     of_vars = variables.is_template and given is not None and "expected_output" in given.value
     if given is not None and of_vars and test.get("expected_output") is None:
         of_given = given.child("expected_output").with_value(variables.values["expected_output"])

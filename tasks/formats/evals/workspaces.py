@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.node import Node, as_items, as_mapping, as_text, as_texts
+from passgate.tasks.formats.evals.node import Node, as_mapping, as_text, as_texts
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import LIST, MAPPING, Sources, present
+from passgate.tasks.formats.evals.sources import Sources, present
 from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, take_apart, word
 from passgate.tasks.formats.rules import HOOKS
 from passgate.tasks.formats.schema_check import shown
@@ -163,7 +163,7 @@ def _workspaces_of(node: Node, sources: Sources) -> list[Node]:
         if isinstance(said.value, str):
             path = sources.path(said, said.value.removeprefix(FILE_SCHEME))
             mapping = sources.read_file(path) if path is not None else None
-        if mapping is not None and not sources.refuses_kind(mapping, MAPPING):
+        if mapping is not None and not sources.refuses_type(mapping, dict):
             found.append(mapping)
     return found
 
@@ -176,10 +176,9 @@ def _workspace(node: Node, sources: Sources) -> dict[str, Any]:
     sources.cannot_have(parts, {"docker": _NO_DOCKER})
     fields: dict[str, Any] = _template(parts.get("template"), sources)
     if parts.get("repos") is not None:
-        repositories = (item for item in as_items(parts.get("repos")) if isinstance(item.value, dict))
-        fields["repos"] = present(_repository(item, sources) for item in repositories)
-    fields |= _hooks(as_mapping(parts.get("hooks")), sources)
-    if needs := as_mapping(parts.get("env")):
+        fields["repos"] = present(_repository(item, sources) for item in parts.values["repos"].items())
+    fields |= _hooks(parts.get("hooks"), sources)
+    if needs := parts.get("env"):
         said = take_apart(needs, Requirements, sources.complaints).values
         fields |= {key: as_texts(part) for key, part in said.items()}
     return fields
@@ -209,7 +208,7 @@ def _environment(node: Node, sources: Sources) -> dict[str, Any]:
         said = setup if isinstance(setup.value, dict) else setup.with_value({"command": setup.value})
         hook = _command(take_apart(said, HookWords, sources.complaints), sources)
         fields |= {} if hook is None else {"before_all": hook}
-    if variables := as_mapping(parts.get("env")):
+    if variables := parts.get("env"):
         fields["environment"] = {}
         for key, value in variables.value.items():
             if isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -245,7 +244,7 @@ def target_hooks(node: Node, name: str, sources: Sources) -> TargetHooks:
 
 
 def _extensions(node: Node, sources: Sources) -> Iterator[Extension]:
-    if sources.refuses_kind(node, LIST):
+    if sources.refuses_type(node, list):
         return
     for item in node.items():
         if isinstance(item.value, dict):
@@ -282,7 +281,7 @@ def _described_extension(node: Node, sources: Sources) -> Extension | None:
     if parts.value("id") != AGENT_RULES:
         sources.refuse(parts.get("id") or node, f"`id` must be {AGENT_RULES}; a module stands as a text")
         return None
-    config = as_mapping(parts.get("config"))
+    config = parts.get("config")
     rules = parts if config is None else take_apart(config, Rules, sources.complaints)
     paths = {kind: tuple(_rule_paths(part, sources)) for kind, part in rules.only(*Rules.model_fields).items()}
     return Extension(hook=parts.value("hook", "beforeAll"), agent_rules=AgentRules(**paths))
@@ -335,7 +334,7 @@ def _repository(node: Node, sources: Sources) -> Repository | None:
     return Repository(
         path=path,
         repo=address,
-        commit=as_text(pin.get("commit")),
+        commit=pin.value("commit") or None,
         ancestor=pin.value("ancestor", 0),
         sparse=as_texts(parts.get("sparse")),
     )

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from passgate.tasks.formats.document import Document, read_document
-from passgate.tasks.formats.schema_check import Kind, check_schema, is_kind, nearest, schema_validator, shown, validated
+from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, shown, validated, wrong_type
 from tests.builders import SHIPPED
 
 
@@ -118,22 +118,9 @@ def test_a_document_becomes_a_model_or_has_problems(document) -> None:
     assert (problem.line, problem.column, problem.path) == (1, 9, "number")
 
 
-@pytest.mark.parametrize(
-    ("value", "kinds"),
-    [
-        (1, {Kind.NUMBER, Kind.WHOLE}),
-        (2.0, {Kind.NUMBER, Kind.WHOLE}),
-        (0.5, {Kind.NUMBER}),
-        (10**400, {Kind.NUMBER, Kind.WHOLE}),
-        (True, {Kind.TRUTH}),
-        ("a", {Kind.TEXT}),
-        ([], {Kind.LIST}),
-        ({}, {Kind.MAPPING}),
-        (None, set()),
-    ],
-)
-def test_the_kinds_of_values(value: Any, kinds: set[Kind]) -> None:
-    assert {kind for kind in Kind if is_kind(value, kind)} == kinds
+def test_a_value_of_another_type_is_told_with_those_that_are_wanted() -> None:
+    assert wrong_type("a", str) is wrong_type({}, list, dict) is None
+    assert wrong_type(3, str, list) == "expected a text or a list, not 3"
 
 
 def test_long_values_are_shown_cut_short(document) -> None:

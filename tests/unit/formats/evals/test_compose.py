@@ -100,3 +100,8 @@ def test_a_list_or_a_single_test_is_read_by_itself(tmp_path: Path) -> None:
     answer = read_first(tmp_path, {"single.yaml": "id: z\ninput: hi\n"})
     assert (answer.problems, answer.values) == ([], [{"id": "z", "input": "hi"}])
     assert answer.tests[0].context.root.value == {}
+
+
+def test_a_text_that_is_too_long_for_a_path_is_a_problem(tmp_path: Path) -> None:
+    answer = read_first(tmp_path, {"EVAL.yaml": f"tests: ['{'[x]' * 200}']\n"})
+    assert answer.problems[0].startswith("EVAL.yaml:1:9: tests[0]: no file matches ")
