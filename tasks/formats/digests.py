@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.rules import HOOKS, names_a_file, sandbox_names
-from passgate.tasks.model.assertions import Command
+from passgate.tasks.model.grader_options import Command
 from passgate.tasks.model.graders import Grader, all_graders
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.messages import TaskMessage

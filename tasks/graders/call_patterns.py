@@ -14,8 +14,9 @@ from posixpath import normpath
 from typing import Any, Final
 
 from passgate.tasks.graders.evidence import cached_plain, tool_matches
-from passgate.tasks.model.graders import ArgumentRule, ToolPattern
+from passgate.tasks.model.graders import ArgumentRule, ToolPattern, all_graders
 from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import ToolCall
 
 _COMPARISON: Final = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*")
@@ -88,6 +89,23 @@ def denied_values(call: ToolCall, rule: ArgumentRule) -> Iterator[bool]:
             yield from (False for item in items if not _is_allowed(item, rule.allow))
         items = (item for value in values for item in (*_items(value), *_command_line(value)))
         yield from (True for item in items if any(_is_meant(pattern, item) for pattern in rule.deny))
+
+
+def forbidden_by(task: EvalTask) -> Callable[[ToolCall], bool]:
+    """Return a function: whether any grader of the task, members included, forbids a call by its tool and arguments.
+
+    Graders of a single turn are left out: in another turn the call may be right.
+    """
+    graders = list(all_graders(task.graders, of_one_turn=False))
+    patterns = [pattern for grader in graders for pattern in grader.forbidden_calls]
+    rules = [rule for grader in graders for rule in grader.argument_rules]
+
+    def forbidden(call: ToolCall) -> bool:
+        return any(is_forbidden(call, pattern) for pattern in patterns) or any(
+            any(True for _ in denied_values(call, rule)) for rule in rules
+        )
+
+    return forbidden
 
 
 def _calls_in(call: ToolCall) -> Iterator[ToolCall]:

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError, Raw, RawText
-from passgate.tasks.model.assertions import AssertionOptions
+from passgate.tasks.model.assertions import Unavailable
 from passgate.tasks.model.grade import Check, Grade, RawCheck, RawGrade, RawViolation, Violation
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.quotes import raw
@@ -84,6 +85,11 @@ def _opposite(check: RawCheck) -> Raw:
         if but_must and not check.passed:
             return raw(*found, f"{before}{AS_EXPECTED}")
     return raw("negated: ", check.message)
+
+
+async def grade_unavailable(options: Unavailable, evidence: object) -> RawGrade:
+    """Raise `MeasurementError`: what nobody can measure is neither passed nor failed."""
+    raise MeasurementError(f"passgate has no grader {options.kind!r}")
 
 
 def unmeasured(options: Grader, reason: Raw, *, transient: bool = False) -> RawGrade:

@@ -9,8 +9,8 @@ from passgate.tasks.graders import grade
 from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.metering.usage import overruns
-from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade, RawGrade
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import GRADER_TYPES, all_graders
 from passgate.tasks.model.quotes import quote_end, raw, raw_join
 from passgate.tasks.model.task import EvalTask

@@ -1,6 +1,6 @@
 """Safety rules. Every hit is a violation."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from passgate.tasks.errors import Raw
 from passgate.tasks.graders.call_patterns import denied_values, is_forbidden
@@ -10,9 +10,8 @@ from passgate.tasks.graders.searches import found_in
 from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, leaves, shown
 from passgate.tasks.model.credentials import credentials_in, mask
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
-from passgate.tasks.model.graders import ArgumentRule, PolicyCheck, all_graders
+from passgate.tasks.model.graders import ArgumentRule, PolicyCheck
 from passgate.tasks.model.quotes import raw
-from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import ToolCall, Transcript
 
 
@@ -74,20 +73,3 @@ def _argument_hits(rule: ArgumentRule, calls: Sequence[ToolCall]) -> Iterator[Ra
     for call in calls:
         for is_denied in denied_values(call, rule):
             yield raw(f"{rule.param} of ", shown(call), f" is {'denied' if is_denied else 'not allowed'}")
-
-
-def forbidden_by(task: EvalTask) -> Callable[[ToolCall], bool]:
-    """Return a function: whether any grader of the task, members included, forbids a call by its tool and arguments.
-
-    Graders of a single turn are left out: in another turn the call may be right.
-    """
-    graders = list(all_graders(task.graders, of_one_turn=False))
-    patterns = [pattern for grader in graders for pattern in grader.forbidden_calls]
-    rules = [rule for grader in graders for rule in grader.argument_rules]
-
-    def forbidden(call: ToolCall) -> bool:
-        return any(is_forbidden(call, pattern) for pattern in patterns) or any(
-            next(_argument_hits(rule, [call]), None) for rule in rules
-        )
-
-    return forbidden

@@ -4,41 +4,26 @@
 Every path is relative to the suites folder.
 """
 
-import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
-from passgate.tasks.model.assertions import (
-    AnswerAssertion,
+from passgate.tasks.model.assertions import AnswerAssertion, TrajectoryAssertion, Unavailable
+from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
+from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.grader_options import (
     AssertionOptions,
     Command,
     GraderOptions,
     NamedPath,
     OptionPath,
     Problem,
-    TrajectoryAssertion,
-    Unavailable,
 )
-from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
-from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.state_checks import CommandCheck, FileCheck, JsonCheck, SqliteCheck, pattern_problem
 
 AGGREGATOR_NEEDS = {"threshold": "threshold", "code_grader": "command", "llm_grader": "prompt"}
 """What a kind of aggregator cannot be without."""
-
-
-def _pattern_problem(path: OptionPath, pattern: str | None) -> Iterator[Problem]:
-    try:
-        re.compile(pattern or "")
-    except (re.error, OverflowError, RecursionError) as error:
-        yield path, f"not a regular expression: {error}"
-
-
-def _workspace_problem(path: OptionPath, name: str) -> Iterator[Problem]:
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        yield path, f"{name!r} is outside the workspace"
 
 
 class DeterministicTests(GraderOptions):
@@ -77,93 +62,6 @@ class StaticAnalysis(GraderOptions):
     def named_paths(self) -> Iterator[NamedPath]:
         """See `GraderOptions`."""
         yield from (NamedPath(("configuration", tool), name, "file") for tool, name in self.configuration.items())
-
-
-class FileCheck(Frozen):
-    """One file of the workspace."""
-
-    file: Text
-    exists: bool = True
-    equals: str | None = None
-    contains: tuple[Text, ...] = ()
-    not_contains: tuple[Text, ...] = ()
-    matches: Text | None = None
-    """A regular expression found somewhere in the file."""
-
-    @property
-    def is_prohibition(self) -> bool:
-        """Whether it says what must not be, and nothing else."""
-        demands = self.equals is not None or self.contains or self.matches is not None
-        return not self.exists or bool(self.not_contains and not demands)
-
-    def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
-        yield from _pattern_problem(("matches",), self.matches)
-        yield from _workspace_problem(("file",), self.file)
-
-
-class JsonCheck(Frozen):
-    """One value of a JSON file of the workspace."""
-
-    json_file: Text
-    path: str = ""
-    """Keys and list indices with dots, as in `orders.0.status`; empty for the whole document."""
-    equals: Any = None
-    one_of: tuple[Any, ...] = ()
-    absent: bool = False
-    """The path must not be there."""
-
-    @property
-    def is_prohibition(self) -> bool:
-        """See `FileCheck`."""
-        return self.absent
-
-    def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
-        yield from _workspace_problem(("json_file",), self.json_file)
-        if not self.model_fields_set & {"equals", "one_of", "absent"}:
-            yield (), "this check cannot fail: give at least one of equals, one_of, absent"
-
-
-class SqliteCheck(Frozen):
-    """One query of a SQLite database of the workspace. Give `rows`, `value`, `min_rows` or `max_rows`."""
-
-    sqlite: Text
-    query: Text
-    rows: tuple[tuple[Any, ...], ...] | None = None
-    """The whole result, in order."""
-    value: Any = None
-    """The first column of the first row."""
-    min_rows: Count | None = None
-    max_rows: Count | None = None
-
-    @property
-    def is_prohibition(self) -> bool:
-        """See `FileCheck`."""
-        others = self.rows is not None or "value" in self.model_fields_set or self.min_rows
-        return self.max_rows is not None and not others
-
-    def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
-        yield from _workspace_problem(("sqlite",), self.sqlite)
-        if not self.model_fields_set & {"rows", "value", "min_rows", "max_rows"}:
-            yield (), "this check cannot fail: give at least one of rows, value, min_rows, max_rows"
-
-
-class CommandCheck(Frozen):
-    """One command for `sh -c`, run in the workspace."""
-
-    command: Text
-    exit_code: int = 0
-    stdout_equals: str | None = None
-    stdout_contains: tuple[Text, ...] = ()
-    stdout_matches: Text | None = None
-    timeout_seconds: Seconds = 60
-    is_prohibition: ClassVar = False
-
-    def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
-        yield from _pattern_problem(("stdout_matches",), self.stdout_matches)
 
 
 class StateCheck(GraderOptions):
@@ -289,7 +187,7 @@ class PolicyCheck(GraderOptions):
         """See `GraderOptions`."""
         yield from super().problems()
         for index, pattern in enumerate(self.deny_output):
-            yield from _pattern_problem(("deny_output", index), pattern)
+            yield from pattern_problem(("deny_output", index), pattern)
         for index, rule in enumerate(self.arguments):
             if not rule.allow and not rule.deny:
                 yield ("arguments", index), "this rule cannot fail: give allow or deny"
@@ -318,7 +216,7 @@ class OutputCheck(GraderOptions):
     def problems(self) -> Iterator[Problem]:
         """See `GraderOptions`."""
         yield from super().problems()
-        yield from _pattern_problem(("matches",), self.matches)
+        yield from pattern_problem(("matches",), self.matches)
 
 
 class MaxLength(GraderOptions):

@@ -7,7 +7,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from passgate.tasks.model.assertions import GraderOptions
+from passgate.tasks.model.grader_options import GraderOptions
 
 
 def models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:

@@ -11,7 +11,8 @@ from passgate.tasks.graders import GRADERS
 from passgate.tasks.graders.judges.judge_prompt import _AUTHORS, _QUESTION, _WORK
 from passgate.tasks.graders.programs.grader_reply import read_document
 from passgate.tasks.graders.trajectories.limits import EXPLORING_TOOLS
-from passgate.tasks.model.assertions import AssertionOptions, ToolTrajectory
+from passgate.tasks.model.assertions import ToolTrajectory
+from passgate.tasks.model.grader_options import AssertionOptions
 from tests.docs.keys import defaults, own_names
 from tests.docs.pages import PAGES, cells, code_in, rows, section, table
 from tests.docs.test_input_files import MODELS as OF_PASSGATE

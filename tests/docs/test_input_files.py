@@ -18,9 +18,9 @@ from passgate.tasks.formats import agents_file, targets_file
 from passgate.tasks.graders import GRADERS
 from passgate.tasks.graders.grader_checks.transcripts import mutants
 from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
-from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
 from passgate.tasks.model.baseline import BaselineState, Pins
 from passgate.tasks.model.checks import Fault
+from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
 from passgate.tasks.model.graders import Aggregator
 from passgate.tasks.model.policy import JudgePolicy, Policy, QuarantineFile, Rule
 from passgate.tasks.model.price import PriceTable

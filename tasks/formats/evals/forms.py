@@ -10,8 +10,8 @@ from pydantic import BaseModel, create_model
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.evals.words import EvalWords, Parts, word
-from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
 from passgate.tasks.model.base import Amount, Share, Text
+from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
 from passgate.tasks.model.graders import Grader
 
 # The options of a grader by their names in its model; with a `type` when it differs from that of the form.

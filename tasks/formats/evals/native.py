@@ -14,8 +14,8 @@ from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.formats.serialise import Serialisation, serialised_model
-from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.base import Frozen, Text
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.task import Environment, GateSelection, Reference, Scoring, TaskFile, TrackedMetrics, Trials
 
 NAMESPACE = "passgate:"

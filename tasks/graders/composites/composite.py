@@ -1,17 +1,16 @@
 """Several graders with one score, by a formula, a program or the LLM judge."""
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
+from passgate.tasks.graders import raw_grade
 from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, scored, settled, unmeasured
 from passgate.tasks.graders.evidence import Evidence
-from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
-from passgate.tasks.graders.programs.code_grader import read_code_reply, run_program
-from passgate.tasks.graders.programs.grader_reply import grade_of
-from passgate.tasks.model.assertions import AssertionOptions, CodeGrader, LlmGrader, Rubrics
+from passgate.tasks.model.assertions import CodeGrader, LlmGrader, Rubrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
 from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.quotes import raw, raw_join
@@ -19,11 +18,10 @@ from passgate.tasks.model.transcript import Usage, total_usage
 from passgate.tasks.stats.estimators import weighted_mean
 
 SAFE_FROM: Final = 0.6  # The least score of a member that a safety gate requires (AgentEvals)
-Ask = Callable[[Grader, Evidence], Awaitable[RawGrade]]  # One grader's answer for one trial, errors included
-USUAL_PROMPT: Final = f"""\
+USUAL_PROMPT: Final = """\
 These are the results of several graders of one trial:
 
-{{{{ {RESULTS_VARIABLE} }}}}
+{variable}
 
 Give the score that they come to together."""
 _BY_REPLY: Final = frozenset({"code_grader", "llm_grader"})  # Aggregators whose score a program or the judge gives
@@ -149,7 +147,7 @@ def usage_of(grades: Sequence[RawGrade]) -> Usage:
     return total_usage(asked) if asked else Usage()
 
 
-async def grade_composite(ask: Ask, options: Composite, evidence: Evidence) -> RawGrade:
+async def grade_composite(options: Composite, evidence: Evidence) -> RawGrade:
     """Ask the members, one after the other in the same sandbox, and make one grade of theirs.
 
     `aggregated` makes one score of theirs, or a program or the judge does, which get the results. The
@@ -160,7 +158,7 @@ async def grade_composite(ask: Ask, options: Composite, evidence: Evidence) -> R
     The grade has an error when a member could not be measured and the grade depends on it, or when the program or the
     judge fails. Even then it holds the members' grades, their violations and what they used.
     """
-    grades = [await ask(member, evidence) for member in options.assertions]
+    grades = [await raw_grade(member, evidence) for member in options.assertions]
     members = _members(options, grades)
     try:
         if options.aggregator.type in _BY_REPLY:
@@ -242,10 +240,15 @@ async def _by_reply(options: Composite, members: Sequence[GradedMember], evidenc
     if fatal:  # whatever the reply says, so nobody is asked
         return scored(options, 0.0, [RawCheck(passed=False, message=fatal)], fatal=fatal)
     _require_measured(members)
+    # Few composites ask anybody, and these take a while to import.
+    from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
+    from passgate.tasks.graders.programs.code_grader import read_code_reply, run_program
+    from passgate.tasks.graders.programs.grader_reply import grade_of
+
     results, aggregator = _results(members, evidence.masker), options.aggregator
     least = _least(options.threshold, options.min_score)
     if aggregator.type == "llm_grader":
-        prompt = aggregator.prompt or USUAL_PROMPT
+        prompt = aggregator.prompt or USUAL_PROMPT.format(variable=f"{{{{ {RESULTS_VARIABLE} }}}}")
         judge = LlmGrader(type="llm_grader", name=options.label, prompt=prompt, min_score=least)
         extra = {RESULTS_VARIABLE: json.dumps(results, ensure_ascii=False, indent=2)}
         grade = await grade_by_judge(judge, evidence, extra)

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import unmeasured
-from passgate.tasks.graders.composites.composite import Ask, GradedMember, combined, grade_composite, with_members
+from passgate.tasks.graders.composites.composite import GradedMember, combined, grade_composite, with_members
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
@@ -80,7 +80,7 @@ def evidence_of_conversation(evidence: Evidence) -> Evidence:
     return replace(evidence, transcript=evidence.transcript.model_copy(update={"output": "\n\n".join(said)}))
 
 
-async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> RawGrade:
+async def grade_turns(options: Turns, evidence: Evidence) -> RawGrade:
     """Ask each turn's graders about that turn alone, see `evidence_of_turn`, and those of the conversation about all of
     it. The score of a turn is the average of its graders by their weights, and it passes as a composite does.
 
@@ -91,7 +91,7 @@ async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> RawGrade:
 
     async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> RawGrade:
         whole = Composite(type="composite", name=name, assertions=tuple(assertions))
-        return await grade_composite(ask, whole, of_part)
+        return await grade_composite(whole, of_part)
 
     counted = {number: turn for number, turn in enumerate(options.turns, start=1) if turn.assertions}
     turns = turns_of(evidence.task, evidence.transcript)

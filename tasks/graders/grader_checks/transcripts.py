@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader, all_graders
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
@@ -140,7 +141,7 @@ def wants_an_answer(leaf: Grader) -> bool:
 
     Left out are expressions that look for what must not be there, graders of turns, and judges and programs.
     """
-    if isinstance(leaf, evals.AssertionOptions) and leaf.negate:
+    if isinstance(leaf, AssertionOptions) and leaf.negate:
         return False
     match leaf:
         case evals.TextAssertion() | evals.IsJson() | evals.FieldAccuracy():
@@ -172,7 +173,7 @@ def derived_transcript(task: EvalTask) -> Transcript | None:
     """
     pieces = []
     for part in (leaf for grader in task.graders for leaf in leaf_graders(grader)):
-        if isinstance(part, evals.AssertionOptions) and part.negate and not isinstance(part, native.Composite):
+        if isinstance(part, AssertionOptions) and part.negate and not isinstance(part, native.Composite):
             continue  # what must not be is left out
         piece = _asked_words(part) or _asked_calls(part)
         if piece is None:

@@ -21,10 +21,11 @@ from passgate.tasks.graders.composites.composite import recombined
 from passgate.tasks.graders.grading import trial_result, trial_score
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
-from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import RawGrade
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.javascript_regex import engine_flags
+from passgate.tasks.model.state_checks import CommandCheck, FileCheck
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
@@ -152,9 +153,7 @@ def _accepts_every_state(options: Grader) -> str | None:
             return f"`{command}` exits 0 whatever the tests say"
         case native.StaticAnalysis() if all(map(always_succeeds, options.tools)):
             return f"{', '.join(f'`{tool}`' for tool in options.tools)} exits 0 whatever is analysed"
-        case native.StateCheck() if all(
-            isinstance(one, native.CommandCheck) and _is_idle(one) for one in options.expect
-        ):
+        case native.StateCheck() if all(isinstance(one, CommandCheck) and _is_idle(one) for one in options.expect):
             return "its commands exit 0 whatever the agent left behind"
         case native.PolicyCheck() if not _denies(options):
             return "its rules allow every argument"
@@ -200,7 +199,7 @@ def _accepts_every_step(options: Grader) -> str | None:
     return None
 
 
-def _is_idle(check: native.CommandCheck) -> bool:
+def _is_idle(check: CommandCheck) -> bool:
     any_output = check.stdout_equals is None and not "".join(check.stdout_contains).strip()
     any_match = check.stdout_matches is None or python_finds_everything(check.stdout_matches)
     return any_output and any_match and check.exit_code == 0 and always_succeeds(check.command)
@@ -292,7 +291,7 @@ def graders_that_ask_too_little(task: EvalTask) -> list[Vacuous]:
         for grader in graders
         if isinstance(grader, native.StateCheck)
         for check in grader.expect
-        if isinstance(check, native.FileCheck)
+        if isinstance(check, FileCheck)
     )
     leaves = [f"leaves an empty {', '.join(files)}"] if files else []
     answers = {answer: f"answers `{answer}`" for answer in _EMPTY}
@@ -325,7 +324,7 @@ def _is_satisfied(part: Grader, answer: str) -> bool:
             case evals.IsJson():
                 return not part.negate and json_check(part.value, answer).passed
             case native.StateCheck():
-                files = [check for check in part.expect if isinstance(check, native.FileCheck) and check.exists]
+                files = [check for check in part.expect if isinstance(check, FileCheck) and check.exists]
                 asks_for_more = part.run or len(files) < len(part.expect)
                 return not asks_for_more and not any(one.contains or one.matches or one.equals for one in files)
             case _:

@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import Raw
 from passgate.tasks.graders.checks import passing_score, scored
-from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import RawCheck, RawGrade
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.quotes import quote, raw
 
 MOST_CHECKS: Final = 100  # Checks that are kept of one reply

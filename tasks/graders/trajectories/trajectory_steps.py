@@ -10,6 +10,7 @@ from passgate.tasks.graders.evidence import Evidence, tool_matches
 from passgate.tasks.graders.tool_calls import call_range, shown
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model.grade import RawCheck, RawGrade
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.quotes import quote_json, raw, raw_join
 from passgate.tasks.model.transcript import ToolCall, Transcript
@@ -93,9 +94,7 @@ async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence)
     return _decided(options, evidence, message, holds=holds, certain=options.negate and holds)
 
 
-def _decided(
-    options: evals.AssertionOptions, evidence: Evidence, message: Raw, *, holds: bool, certain: bool
-) -> RawGrade:
+def _decided(options: AssertionOptions, evidence: Evidence, message: Raw, *, holds: bool, certain: bool) -> RawGrade:
     """The grade of something that is met or not. Its check is passed as it will be once `negate` has been applied.
 
     Raises `MeasurementError` where the transcript is not complete, unless the result is `certain`.
