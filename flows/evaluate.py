@@ -52,7 +52,7 @@ async def evaluate(
                 await store.take_over(await engine.step("reuse", work_of(reusable_trials, plan)))
             pool = pool_of(plan, earlier)
             trials = await run(plan, pool)
-            still_held()
+            await still_held()
             await engine.step("record", work_of(record, plan, store.finished(trials)))
             baseline = pool(trials)
             measurement = await engine.step("measure", work_of(measure, plan, trials))
@@ -61,7 +61,7 @@ async def evaluate(
             verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
             recent = recent_runs(earlier, plan.run_id)
             view = view_of(verdict, trials, store, baseline.tasks, earlier=recent, plan=plan)
-            still_held()
+            await still_held()
             await engine.step("report", work_of(report, view, store, masker_of(plan)))
         await engine.publish(verdict)
     return verdict

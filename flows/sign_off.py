@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from contextlib import suppress
 from typing import Literal
 
 from prefect.flow_runs import apause_flow_run
@@ -10,7 +11,7 @@ from prefect.input import RunInput
 from pydantic import Field
 
 from passgate.tasks.commands.sign_off import sign_off
-from passgate.tasks.errors import PassgateError
+from passgate.tasks.errors import PassgateError, StorageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.verdict import Verdict, verdict_digest
 from passgate.tasks.reports.escape import markdown
@@ -68,8 +69,10 @@ async def _pause(description: str, seconds: float) -> SignOffInput | None:
 
 
 async def _wait_for_command(store: RunStore) -> None:
-    """Wait until the verdict needs no sign-off any more."""
+    """Wait until the verdict needs no sign-off any more, by a command here or on another machine."""
     while True:
+        with suppress(StorageError):
+            await asyncio.to_thread(store.fetch_sign_off)
         verdict = store.read_verdict()
         if verdict is not None and not verdict.awaiting_sign_off:
             return

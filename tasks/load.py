@@ -94,7 +94,5 @@ def _written(plan: Plan) -> Plan:
         store.settle_here()
         store.write_plan(plan, masker_of(plan))
     except StorageError as error:
-        if store.is_elsewhere:
-            raise
         raise UsageError(f"{error}: nothing was run; start passgate in a folder that you can write to") from error
     return plan

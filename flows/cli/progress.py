@@ -21,7 +21,6 @@ from passgate.tasks.reports.figures import count, dollars, duration
 from passgate.tasks.reports.messages import write_line
 
 _LIVE_SECONDS = 0.2
-_SECONDS_ELSEWHERE = 2.0  # A look at a run at a URL is a request to a store
 _PLAIN_SECONDS, _MOST_PLAIN_SECONDS = 5.0, 60.0  # Between lines: longer and longer, for the log of a run of hours
 _CONFIRMING = "confirming"
 _ALL = "all"
@@ -106,7 +105,7 @@ class Progress:
     def __init__(self, plan: Plan, store: RunStore) -> None:
         self._totals = sum((Counter({str(task.suite): task.k}) for task in plan.tasks), Counter[str]())
         self._follower = JournalFollower(store)
-        self._seconds = _SECONDS_ELSEWHERE if store.is_elsewhere else _LIVE_SECONDS
+        self._seconds = _LIVE_SECONDS
         self._stopped = threading.Event()
         self._show = self._bars if sys.stderr.isatty() else self._lines
         self._thread = threading.Thread(target=self._show, daemon=True)

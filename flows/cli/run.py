@@ -53,7 +53,6 @@ def run(
 ) -> int:
     """Run a gate and give its verdict: run every task k times, grade and record the trials, judge the results."""
     from passgate.flows.cli.output import say_verdict
-    from passgate.flows.executors import refuse_runner
     from passgate.flows.process.interrupts import ignore_interrupts
     from passgate.tasks.model.run import RunRequest
 
@@ -72,7 +71,10 @@ def run(
         workers=workers,
         runner_address=runner_address,
     )
-    refuse_runner(request)
+    if runner is not None or workers is not None or runner_address is not None:
+        from passgate.flows.executors import refuse_runner
+
+        refuse_runner(request)
     if runner is not None and engine is options.EngineName.NONE:
         raise typer.BadParameter(f"--runner {runner} needs Prefect: leave out --engine none (PASSGATE_ENGINE)")
     if resume is not None:

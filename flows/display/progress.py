@@ -47,7 +47,7 @@ class _JournalProgress:
             await asyncio.sleep(_SECONDS)
 
     async def update(self) -> None:
-        # A journal elsewhere can take seconds to read.
+        # A long journal can take seconds to read.
         counts = await asyncio.to_thread(self._follower.counts)
         done = {suite: min(counts.get(suite, Counter()).total(), total) for suite, total in self._totals.items()}
         shown = "; ".join(f"{suite}: {done[suite]}/{total} trials" for suite, total in self._totals.items())

@@ -49,7 +49,9 @@ def write_run_page(run_id: str, history: str | None) -> WrittenPage:
     Raises `UsageError` for a run without a verdict, `StorageError`.
     """
     store = RunStore.of(run_id)
-    return _write_page(store, stored_run(store, history))
+    written = _write_page(store, stored_run(store, history))
+    store.copy_to_url()
+    return written
 
 
 def write_latest_page(run_id: str) -> WrittenPage:

@@ -1,54 +1,130 @@
-"""Who coordinates a run holds it: by a lock on one machine, by a lease where others can reach the run."""
+"""Hold a run while this process coordinates it, and keep its mirror up to date."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from types import TracebackType
+from typing import Final, Self
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.history.lease import Lease
+from passgate.tasks.history.mirror import Mirror, RunTakenError
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.history.storage import UnreachableError
+from passgate.tasks.reports.messages import warn
+
+MIRROR_SECONDS: Final = 10.0
+_SECONDS_TO_ANSWER: Final = 30.0  # A URL that does not answer costs no more, at the begin of a run and at its end
+_SECONDS_TO_ANSWER_INTERRUPTED: Final = 3.0
 
 
 @asynccontextmanager
-async def holding(store: RunStore) -> AsyncIterator[Callable[[], None]]:
-    """Hold a run at a URL while the context lasts; gives what raises `StorageError` once another process has it.
+async def holding(store: RunStore) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Hold a run while the context lasts, and copy what changes in its folder to its URL, if it has one.
 
-    Raises `StorageError` where somebody else holds it, and cancels what is in the context when it is lost. A run in a
-    folder is held by a lock, which cannot be lost.
+    Yields a check that raises `StorageError` once another process holds the run. Raises `StorageError` if another
+    process holds it, and cancels what is in the context when one takes it. A URL that does not answer is a warning, and
+    so are files that are not there at the end.
     """
-    if not store.is_elsewhere:
-        with store.locked():
-            yield lambda: None
-        return
-    current, loop, is_lost = asyncio.current_task(), asyncio.get_running_loop(), False
+    with store.locked():
+        if store.url is None:
+            yield _nothing
+            return
+        mirror = Mirror(store.here, store.url)
+        try:
+            await _answer(mirror.take, _SECONDS_TO_ANSWER)
+            await _answer(mirror.push, _SECONDS_TO_ANSWER)
+        except UnreachableError as error:
+            warn(f"{error}. The trials run; their files go to {store.url} as soon as it answers")
+        async with _CurrentMirror(mirror, store) as current:
+            yield current.check
 
-    def lose() -> None:
-        nonlocal is_lost
-        is_lost = current is not None and current.cancel()
 
-    def lose_in_loop() -> None:
-        loop.call_soon_threadsafe(lose)
+async def _nothing() -> None:
+    """A lock cannot be lost."""
 
-    lease = store.lease(lose_in_loop)
-    await _enter(lease)
+
+class _CurrentMirror:
+    """Pushes a mirror in a thread while the context lasts, and a last time at its end."""
+
+    def __init__(self, mirror: Mirror, store: RunStore) -> None:
+        self._mirror, self._store = mirror, store
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._ended = threading.Event()
+        self._taken: RunTakenError | None = None
+
+    async def check(self) -> None:
+        """Raise `StorageError` if another process holds the run. A URL that does not answer says nothing."""
+        try:
+            await _answer(self._mirror.push, _SECONDS_TO_ANSWER)
+        except RunTakenError:
+            raise
+        except StorageError:
+            return
+
+    async def __aenter__(self) -> Self:
+        threading.Thread(target=self._push, name="mirror", daemon=True).start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._taken is None:
+            seconds = _SECONDS_TO_ANSWER if kind is None else _SECONDS_TO_ANSWER_INTERRUPTED
+            await asyncio.shield(self._end(seconds))
+        elif kind is asyncio.CancelledError and self._task is not None:
+            self._task.uncancel()
+            raise self._taken
+
+    def _push(self) -> None:
+        while not self._ended.wait(MIRROR_SECONDS):
+            try:
+                self._mirror.push()
+            except RunTakenError as error:
+                self._loop.call_soon_threadsafe(self._stop, error)
+                return
+            except StorageError:
+                continue  # What is missing at the end is said then.
+
+    def _stop(self, error: RunTakenError) -> None:
+        if self._task is not None and self._task.cancel():
+            self._taken = error
+
+    async def _end(self, seconds: float) -> None:
+        try:
+            await _answer(self._mirror.push, seconds)
+            await _answer(self._mirror.release, seconds)
+        except StorageError as error:
+            missing = sorted(self._mirror.missing, key=lambda name: (name != "verdict.json", name))
+            if missing:
+                named = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+                warn(f"{error}. Not copied to {self._store.url}: {named}; they are in {self._store.here}")
+
+
+async def _answer(work: Callable[[], None], seconds: float) -> None:
+    """Do work with a store that may not answer, in a thread that nobody waits for at the end of the process.
+
+    Raises what the work raises, and `UnreachableError` after so many seconds.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: Exception | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error else done.set_result(None)
+
+    def run() -> None:
+        failure: Exception | None = None
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - it is raised where it is awaited
+            failure = error
+        with suppress(RuntimeError):  # the loop may have ended meanwhile
+            loop.call_soon_threadsafe(settle, failure)
+
+    threading.Thread(target=run, name="mirror-answer", daemon=True).start()
     try:
-        yield lease.check
-    except asyncio.CancelledError:
-        if is_lost and current is not None:
-            current.uncancel()
-            lease.refuse_lost()
-        raise
-    finally:
-        await asyncio.shield(asyncio.to_thread(lease.__exit__, None, None, None))
-
-
-async def _enter(lease: Lease) -> None:
-    """Take a lease in a thread, which goes on where this is cancelled; then the lease goes back."""
-    entering = asyncio.ensure_future(asyncio.to_thread(lease.__enter__))
-    try:
-        await asyncio.shield(entering)
-    except asyncio.CancelledError:
-        with suppress(StorageError):
-            await entering
-            await asyncio.to_thread(lease.__exit__, None, None, None)
-        raise
+        await asyncio.wait_for(done, seconds)
+    except TimeoutError as error:
+        raise UnreachableError(f"the run store has not answered for {seconds:g} s") from error

@@ -21,7 +21,9 @@ from passgate.tasks.execution.shared_limit import OpenLimit, not_shared
 from passgate.tasks.execution.worker import open_worker
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.gates.early_stopping import needless
-from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.history.mirror import PLAN
+from passgate.tasks.history.run_store import COORDINATOR, parse_plan
+from passgate.tasks.history.storage import storage_at
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch
 from passgate.tasks.model.trial import FinishedTrial
@@ -91,11 +93,11 @@ async def _run(plan: Plan, batch: RemoteBatch, grade: GradeTrial, open_limit: Op
 
 async def _wait_until_abandoned(batch: RemoteBatch) -> None:
     """Return once another process coordinates the run, none does, or the parent of this process has ended."""
-    store, parent = RunStore(batch.location), os.getppid()
+    storage, parent = storage_at(batch.location), os.getppid()
     while os.getppid() == parent:
-        await asyncio.sleep(LOOK_SECONDS_AT_URL if store.is_elsewhere else _LOOK_SECONDS)
+        await asyncio.sleep(LOOK_SECONDS_AT_URL if "://" in batch.location else _LOOK_SECONDS)
         with suppress(StorageError):
-            if await asyncio.to_thread(store.read_coordinator) != batch.coordinator:
+            if await asyncio.to_thread(storage.read, COORDINATOR) != batch.coordinator.encode():
                 return
 
 
@@ -141,13 +143,13 @@ class _OpenPlans:
 
 
 def _open_plan(batch: RemoteBatch) -> _OpenPlan:
-    store = RunStore(batch.location)
-    plan = store.read_plan(batch.plan_digest)
+    storage = storage_at(batch.location)
+    plan = parse_plan(storage.read(PLAN), batch.location, batch.plan_digest)
     if plan.snapshot is None:
         return _OpenPlan(plan, None)
     folder = TemporaryFolder(f"files-{plan.run_id}")
     try:
-        return _OpenPlan(with_files_in(plan, store, folder.path), folder)
+        return _OpenPlan(with_files_in(plan, storage.read, folder.path), folder)
     except BaseException:
         folder.remove()
         raise

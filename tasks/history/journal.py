@@ -6,21 +6,17 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
-from fnmatch import fnmatch
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from pydantic import ConfigDict, ValidationError
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
-from passgate.tasks.history.storage import Storage
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
-
-_PARTS: Final = "journal*.jsonl"
 
 
 class JournalBusyError(StorageError):
@@ -32,13 +28,6 @@ class TrialWriter(Protocol):
 
     async def append(self, finished: FinishedTrial) -> None:
         """Write one trial; when this returns it is kept. Raises `StorageError`, on a full disk for one."""
-
-
-class Journal(TrialWriter, Protocol):
-    """A writer that keeps trials with their run."""
-
-    def drop_torn_line(self) -> bool:
-        """Cut off what a killed run has left of its last line; whether there was any."""
 
 
 def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
@@ -110,40 +99,6 @@ def _weight(trial: Trial) -> tuple[bool, datetime]:
     return trial.status in MEASURED, trial.started_at
 
 
-class JournalParts(Protocol):
-    """Reads the parts of a journal."""
-
-    def contents(self) -> Iterator[tuple[str, bytes]]:
-        """What the parts hold, in files or objects, each by its name."""
-
-    def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
-        """The whole lines that the journal has grown by. `seen` keeps what was read, and moves on."""
-
-
-class FileParts:
-    """Reads the parts of a journal in a folder: `journal.jsonl` and `journal.PART.jsonl`, which grow."""
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-
-    def contents(self) -> Iterator[tuple[str, bytes]]:
-        """As of `JournalParts`."""
-        return self._storage.read_all(self._sizes())
-
-    def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
-        """As of `JournalParts`; `seen` has how many bytes of each file were read."""
-        for name, size in self._sizes().items():
-            read = seen.get(name, 0)
-            if size == read:
-                continue
-            whole, newline, _ = (self._storage.read(name, read) or b"").rpartition(b"\n")
-            seen[name] = read + len(whole) + len(newline)
-            yield from whole.splitlines()
-
-    def _sizes(self) -> dict[str, int]:
-        return {name: size for name, size in self._storage.listing().files.items() if fnmatch(name, _PARTS)}
-
-
 class FileJournal:
     """Appends finished trials to a file. Use it as a context manager; one process at a time may hold a journal."""
 
@@ -173,7 +128,7 @@ class FileJournal:
         os.close(self._descriptor)
 
     def drop_torn_line(self) -> bool:
-        """As of `Journal`."""
+        """Cut off what a killed run has left of its last line; return whether there was any."""
         _, whole = read_journal(self._file)
         torn = self._file.stat().st_size > whole
         if torn:
@@ -182,7 +137,7 @@ class FileJournal:
         return torn
 
     async def append(self, finished: FinishedTrial) -> None:
-        """As of `Journal`; what it keeps is on disk."""
+        """As of `TrialWriter`; what it keeps is on disk."""
         try:
             self._write(line_of(finished).encode("utf-8", "surrogatepass"))
             await self._synced()

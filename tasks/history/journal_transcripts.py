@@ -8,17 +8,12 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial
 
-_MOST_KEPT = 64_000_000  # Bytes of a journal at a URL that stay in memory while its transcripts are read
-
 
 class JournalTranscripts:
-    """Call it with the digest of a transcript. In memory it holds where each line of the journal lies, and no line but
-    those of a run at a URL, as far as they are small: there every line would be a request of its own.
-    """
+    """Call it with the digest of a transcript. In memory it holds where each line of the journal lies, and no line."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self._kept: dict[str, bytes] = {}
 
     def __call__(self, digest: str) -> Transcript | None:
         """The transcript; `None` where the journal has none: a reused trial's is kept with the run that it is of.
@@ -29,10 +24,7 @@ class JournalTranscripts:
             place = self._places.get(digest)
             if place is None:
                 return None
-            part, start, end = place
-            kept = self._kept.get(part)
-            line = self._store.read_line(*place) if kept is None else kept[start:end]
-            return FinishedTrial.model_validate_json(line).transcript
+            return FinishedTrial.model_validate_json(self._store.read_line(*place)).transcript
         except ValueError as error:
             raise StorageError(f"cannot read the transcripts of {self._store.location}: {error}") from error
 
@@ -43,8 +35,6 @@ class JournalTranscripts:
         parts = list(self._store.journal_parts())
         if not parts:
             raise ValueError("there is no journal")
-        if self._store.is_elsewhere and sum(len(content) for _, content in parts) <= _MOST_KEPT:
-            self._kept = dict(parts)
         for name, content in parts:
             start = 0
             for line, end in parsed_lines(content, name, LineWithoutTranscript):

@@ -1,11 +1,7 @@
-"""Where the files of a run are kept: a local folder, or a URL that fsspec knows (`s3://...`)."""
+"""Named files at one place: a local folder, or a URL that fsspec knows (`s3://...`)."""
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -16,47 +12,34 @@ STATE_FOLDER = Path(".passgate")
 _LOCAL: Final = ("file://", "local://")
 
 
-@dataclass(frozen=True)
-class Listing:
-    """What lies directly in a folder."""
-
-    files: Mapping[str, int]  # Their names in order, with their sizes in bytes
-    folders: tuple[str, ...] = ()
+class UnreachableError(StorageError):
+    """A place does not answer now. It may do so later."""
 
 
 class Storage(Protocol):
-    """Named files at one place; a name may have folders in it. Every method raises `StorageError` where the place
-    cannot be used.
+    """Named files at one place; a name may have folders in it. Every method raises `StorageError` if the place cannot
+    be used, and `UnreachableError` if it does not answer.
     """
 
-    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes | None:
-        """What a file holds from a byte on, up to another one; `None` where there is none."""
-
-    def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """What several files hold, each with its name, in their order; those that are not there are left out."""
-
-    def size(self, name: str) -> int | None:
-        """How many bytes a file has; `None` where there is none."""
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file, `None` if there is none."""
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file over what was there, whole or not at all."""
 
-    def create(self, name: str, content: bytes) -> bool:
-        """Write a file unless there is one; whether there was none. Of several who try, one succeeds."""
+    def remove(self, name: str) -> None:
+        """Remove a file if it is there."""
 
-    def remove(self, names: Iterable[str]) -> None:
-        """Take files away, those that are there."""
+    def sizes(self) -> dict[str, int]:
+        """Return the names of all files, in all folders, with their sizes in bytes."""
 
-    def listing(self, folder: str = "") -> Listing:
-        """What lies in a folder now; nothing where there is none."""
-
-    def clear(self) -> None:
-        """Take everything away."""
+    def folders(self) -> list[str]:
+        """Return the names of the folders at the top, sorted."""
 
 
 def storage_at(location: str) -> Storage:
-    """The storage at a folder or URL. Raises `UsageError` for a URL of a kind that this machine has no driver for."""
-    # A file of this machine can be renamed and locked, which fsspec's driver for them does not.
+    """Return the storage at a folder or URL. Raises `UsageError` for a URL that this machine has no driver for."""
+    # A file of this machine can be renamed, and kept from others, which fsspec's driver for them does not.
     for protocol in _LOCAL:
         if location.startswith(protocol):
             return LocalStorage(Path(location.removeprefix(protocol)))
@@ -64,7 +47,7 @@ def storage_at(location: str) -> Storage:
         return LocalStorage(Path(location))
     from passgate.tasks.history.url_storage import UrlStorage
 
-    return UrlStorage.at(location)
+    return UrlStorage(location)
 
 
 class LocalStorage:
@@ -73,75 +56,47 @@ class LocalStorage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes | None:
+    def read(self, name: str) -> bytes | None:
         try:
-            with (self.folder / name).open("rb") as file:
-                file.seek(start)
-                return file.read(-1 if end is None else end - start)
+            return (self.folder / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise StorageError(f"cannot read {self.folder / name}: {error}") from error
 
-    def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        for name in names:
-            content = self.read(name)
-            if content is not None:
-                yield name, content
-
-    def size(self, name: str) -> int | None:
-        try:
-            return (self.folder / name).stat().st_size
-        except OSError:
-            return None
-
     def write(self, name: str, content: bytes) -> None:
-        self._make_folder_of(name)
-        write_atomically(self.folder / name, content, mode=PRIVATE_FILE)
-
-    def create(self, name: str, content: bytes) -> bool:
-        self._make_folder_of(name)
         file = self.folder / name
-        unfinished = file.with_name(f".{file.name}.{os.getpid()}.new")
         try:
-            with open(unfinished, "wb", opener=partial(os.open, mode=PRIVATE_FILE)) as stream:
-                stream.write(content)
-            file.hardlink_to(unfinished)
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise StorageError(f"cannot write {file}: {error}") from error
-        finally:
-            with suppress(OSError):
-                unfinished.unlink(missing_ok=True)
-        return True
-
-    def remove(self, names: Iterable[str]) -> None:
-        for name in names:
-            try:
-                (self.folder / name).unlink(missing_ok=True)
-            except OSError as error:
-                raise StorageError(f"cannot remove {self.folder / name}: {error}") from error
-
-    def listing(self, folder: str = "") -> Listing:
-        try:
-            entries = sorted((self.folder / folder).iterdir())
-            files = {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
-            return Listing(files, tuple(entry.name for entry in entries if entry.is_dir()))
-        except (FileNotFoundError, NotADirectoryError):
-            return Listing({})
-        except OSError as error:
-            raise StorageError(f"cannot list {self.folder / folder}: {error}") from error
-
-    def clear(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _make_folder_of(self, name: str) -> None:
-        try:
-            make_private_folder((self.folder / name).parent)
+            make_private_folder(file.parent)
             protect_state_folder()
         except OSError as error:
-            raise StorageError(f"cannot write {self.folder / name}: {error}") from error
+            raise StorageError(f"cannot write {file}: {error}") from error
+        write_atomically(file, content, mode=PRIVATE_FILE)
+
+    def remove(self, name: str) -> None:
+        try:
+            (self.folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot remove {self.folder / name}: {error}") from error
+
+    def sizes(self) -> dict[str, int]:
+        try:
+            files = [Path(folder, name) for folder, _, names in os.walk(self.folder) for name in names]
+            return {file.relative_to(self.folder).as_posix(): file.stat().st_size for file in sorted(files)}
+        except OSError as error:
+            raise StorageError(f"cannot list {self.folder}: {error}") from error
+
+    def folders(self) -> list[str]:
+        try:
+            return sorted(entry.name for entry in self.folder.iterdir() if entry.is_dir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise StorageError(f"cannot list {self.folder}: {error}") from error
+
+    def clear(self) -> None:
+        """Remove everything."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def protect_state_folder() -> None:

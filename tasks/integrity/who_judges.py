@@ -15,7 +15,8 @@ from passgate.tasks.formats.evals.graders import TEMPLATES_FOLDER
 from passgate.tasks.formats.loading import policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE
 from passgate.tasks.formats.targets_file import TARGETS_FILE
-from passgate.tasks.history.run_store import CHANGE, RunStore
+from passgate.tasks.history.mirror import CHANGE
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.base_checkout import (
     check_out,
     check_out_more,

@@ -29,7 +29,7 @@ def find_run(name: str) -> str:
     refuse_tracked_runs(Checkout(Path.cwd()))
     if "://" in name:
         runs, _, name = name.rstrip("/").rpartition("/")
-        return f"{runs}/{_matching(name, sorted(storage_at(runs).listing().folders), runs)}"
+        return f"{runs}/{_matching(name, storage_at(runs).folders(), runs)}"
     return _matching(run_name(name), _run_ids(), str(_RUNS))
 
 

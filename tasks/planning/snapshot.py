@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -47,20 +47,21 @@ def plan_with_files(store: RunStore) -> Plan:
         return plan
     if not f"{store.location}/".endswith(f"/{plan.run_id}/"):
         raise UsageError(f"{store.location} holds the run {plan.run_id}: keep a run under its own id")
-    return with_files_in(plan, store, store.make(FILES))
+    return with_files_in(plan, store.read_file, store.make(FILES))
 
 
-def with_files_in(plan: Plan, store: RunStore, folder: Path) -> Plan:
-    """Unpack the files of a plan into an empty folder; gives the plan that goes by them.
+def with_files_in(plan: Plan, read: Callable[[str], bytes | None], folder: Path) -> Plan:
+    """Unpack the files of a plan into an empty folder; return the plan that goes by them.
 
-    Raises `StorageError`, also where the files are not those of the plan.
+    `read` reads files of the run. Raises `StorageError`, also where the files are not those of the plan.
     """
     if plan.snapshot is None:
         return plan
-    content = store.read_file(_name(plan.snapshot.digest))
+    name = _name(plan.snapshot.digest)
+    content = read(name)
     if content is None or hashlib.sha256(content).hexdigest() != plan.snapshot.digest:
         what = "is not there" if content is None else "is not the one that the run began with"
-        raise StorageError(f"{store.location}/{_name(plan.snapshot.digest)} {what}: nothing was run")
+        raise StorageError(f"{name} of the run {plan.run_id} {what}: nothing was run")
     unpack(content, folder)
     moved: dict[str, object] = {"suites_folder": str(folder / plan.snapshot.suites)}
     if plan.snapshot.brought:

@@ -2,7 +2,7 @@
 
 import json
 
-from passgate.tasks.history import run_store
+from passgate.tasks.history import mirror, run_store
 from passgate.tasks.history.columns import SCHEMA_VERSION, SUMMARY_VERSION
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity import who_judges
@@ -69,7 +69,7 @@ def test_the_files_of_a_run() -> None:
     folder = RunStore.of("a")
     written = (folder.plan, folder.journal, folder.verdict)
     files = {*(file.name for file in written), *RUN_FILES, f"{who_judges._CHECKOUT}/", f"{folder.change.path.name}/"}
-    files |= {run_store._LOCATION, f"{FILES}/"}
+    files |= {mirror.LOCATION, mirror._HOLDER, run_store.COORDINATOR, "snapshot/", f"{FILES}/"}
     assert set(cells(section("docs/history.md", "The run's folder"))) == files
 
 

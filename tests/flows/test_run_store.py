@@ -14,22 +14,33 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.execution.remote_batch import run_batch
 from passgate.tasks.grade import grade
-from passgate.tasks.history.lease import newest_holder
+from passgate.tasks.history.mirror import Mirror
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import storage_at
 from passgate.tasks.load import load
-from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
+from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run
 from passgate.tasks.report import RUN_FILES
 from tests.builders import task_document
-from tests.flows.test_seam import AGENT, GATES, calls, elsewhere, first_batch, judged
+from tests.flows.counting import begun, said
+from tests.flows.prefect_api import kill_tree
+from tests.flows.test_seam import AGENT, GATES, calls, first_batch
 from tests.object_store import ObjectStore, object_store
 from tests.project import Project
+from tests.waiting import wait_until
+from tests.warm import CODE
 
 __all__ = ["object_store"]
 
+MIRRORED_OFTEN = """
+import sys
+from passgate.tasks.execution import holding
+from passgate.flows.cli import main
+holding.MIRROR_SECONDS = 0.5
+sys.exit(main())
+"""
 HIDDEN_TEST = """
 from pathlib import Path
 
@@ -68,6 +79,13 @@ def planned(url: str) -> Plan:
     return load(GateName.CI_MERGE, RunRequest(agent="python:agent:agent", run_store=url))
 
 
+def push(plan: Plan) -> None:
+    """Copy the folder of a run to its URL, as the process that coordinates it does first."""
+    store = RunStore.of(plan.run_id)
+    assert store.url is not None
+    Mirror(store.here, store.url).push()
+
+
 def evaluated(request: RunRequest) -> Verdict:
     return asyncio.run(evaluate(GateName.CI_MERGE, request, NoEngine()))
 
@@ -81,9 +99,8 @@ def test_a_run_is_kept_at_its_url_and_comes_to_the_same_verdict(
     there = evaluated(RunRequest(agent="python:agent:agent", run_store=url))
     assert [reason.message for reason in there.reasons] == [reason.message for reason in here.reasons]
     names = {re.sub("[0-9a-f]{64}", "DIGEST", name) for name in object_store.keys(f"{url}/{there.run_id}")}
-    kept = {name for name in names if not name.startswith(("journal/", "lease/"))}
-    assert kept >= {"plan.json", "snapshot/DIGEST.tar.gz", "verdict.json", *RUN_FILES}
-    assert kept == {name for name in kept if "/" not in name or name.startswith(("snapshot/", "report/"))}
+    assert names >= {"plan.json", "snapshot/DIGEST.tar.gz", "holder.json", "verdict.json", *RUN_FILES}
+    assert names == {name for name in names if "/" not in name or name.startswith(("snapshot/", "report/", "journal/"))}
     folder = repository.path / ".passgate/runs" / there.run_id
     assert (folder / "verdict.json").read_bytes() == object_store.content(f"{url}/{there.run_id}/verdict.json")
     assert RunStore.of(there.run_id).location == f"{url}/{there.run_id}"
@@ -96,7 +113,9 @@ def test_a_run_is_kept_at_its_url_and_comes_to_the_same_verdict(
 def test_another_machine_runs_a_batch_with_the_url_alone(
     repository: Project, object_store: ObjectStore, other_machine: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batch = first_batch(planned(object_store.new_url()), trials_at_once=2)
+    plan = planned(object_store.new_url())
+    batch = first_batch(plan, trials_at_once=2)
+    push(plan)
     monkeypatch.chdir(other_machine.path)
     result = run_batch(batch, grade)
     assert [(one.trial.task_id, one.trial.status) for one in result.trials] == [("a", "passed")] * 3
@@ -109,6 +128,7 @@ def test_a_plan_or_a_snapshot_that_was_changed_runs_nothing(
 ) -> None:
     plan = planned(object_store.new_url())
     batch, store = first_batch(plan), RunStore.of(plan.run_id)
+    push(plan)
     (name,) = [one for one in object_store.keys(store.location) if one.startswith(what)]
     changed = object_store.content(f"{store.location}/{name}").replace(b'"golden"', b'"golden" ')
     object_store.overwrite(f"{store.location}/{name}", changed if what == "plan.json" else b"something else")
@@ -118,33 +138,49 @@ def test_a_plan_or_a_snapshot_that_was_changed_runs_nothing(
 
 
 @pytest.mark.slow
-def test_a_coordinator_on_another_machine_waits_for_the_lease_and_repeats_nothing(
-    repository: Project, object_store: ObjectStore, other_machine: Project, monkeypatch: pytest.MonkeyPatch
+def test_a_run_whose_machine_has_died_goes_on_in_another_folder_and_repeats_only_what_was_in_flight(
+    repository: Project, object_store: ObjectStore, other_machine: Project
 ) -> None:
-    plan = planned(object_store.new_url())
-    store = RunStore.of(plan.run_id)
+    url = object_store.new_url()
+    (repository.path / "slow").touch()
+    long = GATES.replace("k: 3", "k: 200").replace("{mode: strict}", "{mode: strict}, curtailment: false")
+    repository.write("gates.yaml", long)
+    repository.environment = other_machine.environment = {**object_store.environment, "PASSGATE_ENGINE": "none"}
+    store = ("--run-store", url)
+    with begun(repository, *store, agent="python:agent:agent", command=[*CODE, MIRRORED_OFTEN]) as process:
+        wait_until(lambda: process.poll() is not None or any("/journal/" in name for name in object_store.keys(url)))
+        kill_tree(process.pid)
+    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
+    here, asked = RunStore.of(run_id).read_trials(), calls(repository)
+    resumed = other_machine.passgate("run", "ci_merge", "--resume", f"{url}/last")
+    assert resumed.returncode == 1, resumed.stderr
+    there = calls(other_machine)
+    assert len({*asked, *there}) == 400
+    mirrored = 400 - len(there)
+    assert 0 < mirrored <= len(here)
+    verdict = json.loads(object_store.content(f"{url}/{run_id}/verdict.json"))
+    assert verdict["measurement"]["suites"][0]["trials_measured"] == 400
+    back = repository.passgate("run", "ci_merge", "--resume", run_id)
+    assert (back.returncode, "name it by its URL" in back.stderr) == (3, True), back.stderr
+    assert repository.passgate("run", "ci_merge", "--resume", f"{url}/{run_id}").returncode == 1
+    assert len(calls(repository)) == len(asked), "what the other machine has run is here now"
 
-    async def one_and_an_end(batch: RemoteBatch) -> BatchResult:
-        if len(calls(repository)) < 3:
-            return await asyncio.to_thread(run_batch, batch, grade)
-        raise StorageError("the coordinator ends here")
 
-    with pytest.raises((StorageError, ExceptionGroup)):
-        judged(plan, elsewhere(one_and_an_end, workers=1))
-    before = calls(repository)
-    assert len(before) >= 3
-    monkeypatch.chdir(other_machine.path)
-    with store.lease():
-        with pytest.raises(StorageError, match=r"is held by process \d+ on .* since .* UTC, until .* UTC"):
-            evaluated(RunRequest(run=store.location))
-        with pytest.raises(StorageError, match="is going on: it is held by"):
-            RunStore(store.location).begin()
-    verdict = evaluated(RunRequest(run=store.location))
-    assert verdict.measurement.suites[0].trials_measured == 6
-    assert sorted([*before, *calls(other_machine)]) == [f"{name} {number}" for name in "ab" for number in range(3)]
-    _, holder = newest_holder(storage_at(store.location), "lease")
-    assert holder is not None
-    assert RunStore.of(plan.run_id).location == store.location, "the other folder knows the run by its id now"
+@pytest.mark.slow
+def test_a_store_that_goes_away_costs_no_verdict_and_what_is_not_there_is_said(
+    repository: Project, object_store: ObjectStore
+) -> None:
+    (repository.path / "slow").touch()
+    repository.environment = {**object_store.environment, "PASSGATE_ENGINE": "none"}
+    with begun(repository, "--run-store", object_store.new_url(), agent="python:agent:agent") as process:
+        wait_until(lambda: process.poll() is not None or calls(repository) != [])
+        object_store.stop()
+        try:
+            assert process.wait(timeout=300) == 1, said(repository)
+        finally:
+            object_store.start()
+    assert "Not copied to s3://" in said(repository)
+    assert "verdict.json" in said(repository)
 
 
 def test_what_is_no_url_and_a_run_that_is_not_there_are_refused(repository: Project, object_store: ObjectStore) -> None:
@@ -176,7 +212,7 @@ def test_the_command_keeps_a_run_at_a_url_and_another_folder_carries_it_on(
     assert repository.passgate(*run).returncode == 1
     (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
     location = f"{url}/{run_id}"
-    storage_at(location).remove(["verdict.json"])
+    storage_at(location).remove("verdict.json")
     result = other_machine.passgate("run", "ci_merge", "--resume", f"{url}/last")
     assert result.returncode == 1, result.stderr
     assert location in result.stdout

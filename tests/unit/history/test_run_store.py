@@ -8,9 +8,10 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run
-from tests.builders import SHIPPED, a_plan, a_task, trials_of, verdict_on
+from tests.builders import SHIPPED, a_finished, a_plan, a_task, trials_of, verdict_on
 
 NO_SECRETS = Masker([])
 EVERY_GRADER = [
@@ -143,6 +144,24 @@ def test_a_name_that_is_not_that_of_one_run_is_refused(runs: list[str], name: st
     begin(*runs)
     with pytest.raises(UsageError, match=problem):
         find_run(name)
+
+
+async def test_a_trial_that_was_measured_counts_whatever_comes_later() -> None:
+    store = RunStore.of("r")
+    for status in (TrialStatus.ERROR, TrialStatus.PASSED, TrialStatus.ERROR):
+        with store.open_journal() as journal:
+            await journal.append(a_finished(TASK, 0, status=status))
+    assert [one.trial.status for one in store.read_journal()] == [TrialStatus.PASSED]
+
+
+async def test_the_journal_is_followed_while_it_grows() -> None:
+    store, seen = RunStore.of("r"), dict[str, int]()
+    assert list(store.new_lines(seen)) == store.read_journal() == []
+    with store.open_journal() as journal:
+        for trial in range(2):
+            await journal.append(a_finished(TASK, trial))
+            assert len(list(store.new_lines(seen))) == 1
+    assert list(store.new_lines(seen)) == []
 
 
 def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -> None:
