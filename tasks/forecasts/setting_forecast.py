@@ -29,8 +29,8 @@ DRAWS: Final = 100
 """Baselines that are drawn where tasks have none: what they say of each other and of whole runs decides how the gate
 acts.
 """
-_AT_ONCE: Final = 25_000  # Runs times tasks that are simulated together against a baseline that is known
-_OF_THE_CURVE: Final = 10  # Baselines, or parts of the runs, for each point of the curve: a plot shows no more
+_AT_ONCE: Final = 12_000  # Runs times tasks that are simulated together against a baseline that is known
+_OF_THE_CURVE: Final = (10, 1_000)  # The most baselines and runs for each point of the curve: a plot shows no more
 _NO_NOISE = Noise({}, 0.0, 0)
 
 
@@ -271,12 +271,15 @@ class SettingForecast:
         if not able:
             return self.red
         reds: list[Booleans] = []
-        for (gate, draws), limits in list(zip(self._gates, self._limits, strict=True))[:_OF_THE_CURVE]:
+        baselines, runs = _OF_THE_CURVE
+        for (gate, draws), limits in list(zip(self._gates, self._limits, strict=True))[:baselines]:
             rates = np.tile(self._rates, (draws.runs, 1))
             # The tasks take turns over all runs.
             turns = (np.arange(draws.runs) + sum(map(len, reds))) % len(able)
             rates[np.arange(draws.runs), np.array(able)[turns]] = rate
             reds.append(gate.run(rates, draws, limits=limits).red)
+            if sum(map(len, reds)) >= runs:
+                break
         return float(np.mean(np.concatenate(reds)))
 
     def causes(self) -> list[Cause]:

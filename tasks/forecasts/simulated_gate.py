@@ -35,6 +35,7 @@ _PASSED, _FAILED, _OPEN_TASK = range(3)
 _OPEN, _FITS, _FALLEN, _UNDECIDED, _UNTESTED = range(5)
 _AT_ONCE: Final = 60  # Tests that are computed together: more take too much memory
 _NEVER: Final = 1 << 30
+_CODE: Final = 1 << 16  # More than any number of trials: two numbers in one
 
 
 class TestKey(NamedTuple):
@@ -354,10 +355,15 @@ class SimulatedGate:
 
     def _rarity(self, first: _First, trials: Integers, wanted: Integers, runs: Integers) -> npt.NDArray[np.float64]:
         """Return how rarely an unchanged task would do so badly, by run and task that asks for trials."""
-        rarity = np.ones((len(runs), trials.shape[1]))
-        for row, place in np.argwhere(wanted[runs]).tolist():
-            key, n = self.keys[place], int(trials[runs[row], place])
-            rarity[row, place] = _chance_of_so_few(key.before, n, int(first.failures[n, runs[row], place]))
+        asking = wanted[runs] > 0
+        rarity = np.ones(asking.shape)
+        for place in np.flatnonzero(asking.any(axis=0)).tolist():
+            rows = np.flatnonzero(asking[:, place])
+            n = trials[runs[rows], place]
+            codes, places = np.unique(n * _CODE + first.failures[n, runs[rows], place], return_inverse=True)
+            before = self.keys[place].before
+            known = [_chance_of_so_few(before, *divmod(code, _CODE)) for code in codes.tolist()]
+            rarity[rows, place] = np.array(known)[places]
         return rarity
 
     def _blocking(self, first: _First, courses: _Courses, any_passed: Booleans) -> Booleans:

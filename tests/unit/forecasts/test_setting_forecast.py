@@ -83,8 +83,8 @@ def test_causes_share_the_red() -> None:
 def test_the_curve_goes_through_the_false_red_and_rises() -> None:
     strict, found = both_of(0.95, [GREEN] * 5)
     points = found.curve(strict, [1.0, 0.95, 0.7, 0.5, 0.0])
-    assert points[1].red == pytest.approx(found.red, abs=0.005)
-    assert points[1].strict_red == pytest.approx(strict.red, abs=0.02)
+    assert points[1].red == pytest.approx(found.red, abs=0.04)
+    assert points[1].strict_red == pytest.approx(strict.red, abs=0.04)
     assert [point.red for point in points] == sorted(point.red for point in points)
     assert points[-1].red == pytest.approx(1, abs=0.01)
 
