@@ -6,7 +6,6 @@ from pathlib import Path
 from passgate.tasks.model.task import Suite
 
 YAML_SUFFIXES = frozenset({".yaml", ".yml"})
-SHARED_FOLDER = "_shared"
 
 SUITES = {str(suite): suite for suite in Suite}  # by their names
 
