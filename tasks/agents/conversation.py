@@ -11,8 +11,7 @@ from textwrap import indent
 from typing import Any, Final
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
-from passgate.tasks.agents.processes.trial import PRINTED_BYTES
-from passgate.tasks.agents.transcripts import no_answer, sendable
+from passgate.tasks.agents.transcripts import PRINTED_BYTES, no_answer, sendable
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess, TrialTranscript
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge

@@ -1,35 +1,16 @@
-"""Who marks rubrics: a model behind an OpenAI-compatible endpoint, or replies recorded earlier."""
+"""Make the judge that grades rubrics: a model behind an endpoint, or recorded replies."""
 
-import json
 import os
-import re
-from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Final
 
 import yaml
 
-from passgate.tasks.errors import MeasurementError, Quote, UsageError
+from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import JudgePolicy
-from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.apis.chat_completions import ChatCompletions
-from passgate.tasks.providers.client import ProviderReply, Upstream
-from passgate.tasks.providers.endpoints import ResolvedEndpoint
-from passgate.tasks.providers.exchange import ApiFormatError
 
 SETTINGS = "judge.base_url and judge.model in gates.yaml, or PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL"
-_CHAT: Final = ChatCompletions()
-_CLIENT_ERROR: Final = 400
-_NO_SUCH_PARAMETER: Final = frozenset({400, 404, 422})  # How endpoints answer that do not know a key of the request
-_SILENCES: Final = 5  # All attempts of one question may take so many times what the model may be silent
-_EXCERPT: Final = 300
-# What the templates of local models read as the end of a message or the beginning of another one's.
-_CONTROL_TOKEN: Final = re.compile(
-    r"[<\[](?=[|\N{FULLWIDTH VERTICAL LINE}]|<?/?SYS>>"
-    r"|/?(?:s|bos|eos|start_of_turn|end_of_turn|INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)[>\]])"
-)
 
 
 def judge_model(policy: JudgePolicy) -> str:
@@ -52,73 +33,13 @@ def make_llm_judge(policy: JudgePolicy, suites_folder: Path) -> LlmJudge | None:
     if bool(base_url) != bool(model):
         raise UsageError(f"the judge needs both a base URL and a model: set {SETTINGS}")
     if base_url and model:
-        endpoint = ResolvedEndpoint(base_url, os.environ.get(policy.api_key_variable, ""), policy.api_key_variable)
-        return HttpJudge(Upstream(endpoint, timeout_seconds=policy.timeout_seconds), model, policy)
+        # Imported late: a run without a judge needs no client of providers.
+        from passgate.tasks.agents.http_judge import HttpJudge
+
+        return HttpJudge(base_url, os.environ.get(policy.api_key_variable, ""), model, policy)
     if policy.recorded:
         return RecordedJudge.from_folder(suites_folder / policy.recorded)
     return None
-
-
-class HttpJudge:
-    """A chat model at `POST {base_url}/chat/completions`."""
-
-    def __init__(self, upstream: Upstream, model: str, policy: JudgePolicy) -> None:
-        """Take over the upstream, which is closed with the judge; `policy` says how often and how it is asked."""
-        self._upstream = upstream
-        self.name = model
-        self.votes = policy.votes
-        self._temperature = policy.temperature
-        self._seconds = _SILENCES * policy.timeout_seconds
-        self._refused = frozenset[str]()  # Keys of requests that the endpoint does not take
-
-    async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """Ask the model. An endpoint that refuses an optional key of the request, the schema of the reply or the
-        temperature, is asked once more without it, and never again with it.
-        """
-        left_out = set(self._refused)
-        answer = await self._ask(request, left_out)
-        while answer.status in _NO_SUCH_PARAMETER and (optional := self._optional(request).keys() - left_out):
-            said = answer.body.decode("utf-8", "replace")
-            left_out.add(next((name for name in sorted(optional) if name in said), min(optional)))
-            answer = await self._ask(request, left_out)
-            if answer.status < _CLIENT_ERROR:
-                self._refused = frozenset(left_out)
-        if answer.status >= _CLIENT_ERROR:
-            what = f"the judge at {self._upstream.name} answered {answer.status}: "
-            raise MeasurementError(raw(what, _excerpt(answer)))
-        try:
-            reply = _CHAT.read_reply(answer.document)
-        except ApiFormatError as error:
-            message = f"the judge at {self._upstream.name} did not answer with a chat completion: {error}"
-            raise MeasurementError(raw(f"{message}. It answered ", _excerpt(answer))) from error
-        return JudgeReply(text=reply.text, usage=reply.usage)
-
-    async def close(self) -> None:
-        await self._upstream.close()
-
-    def _optional(self, request: JudgeRequest) -> dict[str, Any]:
-        """Return the keys of a request that an endpoint may not know, in the order in which they are left out."""
-        form = {"name": "reply", "strict": True, "schema": request.reply_schema}
-        keys = {
-            "response_format": request.reply_schema and {"type": "json_schema", "json_schema": form},
-            "temperature": self._temperature,
-        }
-        return {name: value for name, value in keys.items() if value is not None}
-
-    async def _ask(self, request: JudgeRequest, left_out: Collection[str]) -> ProviderReply:
-        optional = {name: value for name, value in self._optional(request).items() if name not in left_out}
-        messages = [{"role": said.role, "content": disarm(said.content)} for said in request.messages]
-        body = {"model": self.name, **optional, "messages": messages}
-        return await self._upstream.send(_CHAT.path, json.dumps(body).encode("ascii"), seconds=self._seconds)
-
-
-def disarm(text: str) -> str:
-    """Return a text that no chat template reads as more than text: with a blank in every control token."""
-    return _CONTROL_TOKEN.sub(lambda match: f"{match[0]} ", text)
-
-
-def _excerpt(answer: ProviderReply) -> Quote:
-    return quote(" ".join(answer.body.decode("utf-8", "replace").split()), _EXCERPT)
 
 
 class RecordedJudge:

@@ -13,6 +13,7 @@ from passgate.tasks.agents.openai_messages import has_api_messages, transcript_m
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
+PRINTED_BYTES: Final = 64 * 1024  # How much of what an agent prints is kept: its end
 MAX_TRANSCRIPT_BYTES = 32 * 1024 * 1024
 _MOST_BRACKETS = 500_000
 """Lists and objects of one document, and brackets in its texts. A transcript of so many messages takes 1 GB of memory

@@ -14,7 +14,6 @@ from typing import TypeVar
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.document import DocumentPath, SourceTexts, format_path, read_document
 from passgate.tasks.formats.evals.folder import NamedFile, files_of_folder, files_of_paths
-from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.normalise import Loaded, Origin, together
 from passgate.tasks.formats.project_files import (
@@ -70,6 +69,8 @@ class Found:
 
 def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
     """The tests of an eval file."""
+    from passgate.tasks.formats.evals.reader import EvalReader
+
     shown = partial(shown_path, working_folder=Path.cwd())
     said, problems = EvalReader(root, policy, environment, shown).task_files(file)
     return Found(tuple(SourceTask(task, root, origin) for task, origin in said), problems)
@@ -203,7 +204,7 @@ def _read_files(
     if not files:
         return Loaded()
     task_files = TaskReader(files[0].root, policy, working_folder=here, sources=sources)
-    eval_files = EvalReader(files[0].root, policy, environment, partial(shown_path, working_folder=here.absolute()))
+    eval_files = None
     read: list[Loaded] = []
     for one in files:
         shown = shown_path(one.file, here.absolute()).encode("utf-8", "backslashreplace").decode()
@@ -212,6 +213,11 @@ def _read_files(
             read.append(Loaded(problems=(Problem(file=shown, line=1, column=1, path="", message=message),), files=1))
             continue
         if one.is_eval:
+            # Imported late: most suites have no eval files.
+            from passgate.tasks.formats.evals.reader import EvalReader
+
+            shown_as = partial(shown_path, working_folder=here.absolute())
+            eval_files = eval_files or EvalReader(one.root, policy, environment, shown_as)
             read.append(eval_files.read(one.file))
             continue
         task, said = task_files.read(one.file)

@@ -9,7 +9,7 @@ from pathlib import Path
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.formats.agents_file import looks_like_a_form
 from passgate.tasks.formats.digests import in_place_of
-from passgate.tasks.formats.evals.documents import ENV_FILE, EnvFileError, read_env_file
+from passgate.tasks.formats.env_files import ENV_FILE, EnvFileError, read_env_file
 from passgate.tasks.formats.evals.folder import files_of_folder
 from passgate.tasks.integrity.base_files import (
     CommittedFile,

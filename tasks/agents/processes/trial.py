@@ -12,6 +12,7 @@ from passgate.tasks.agents.processes.messages import MAX_REPLY_BYTES, STARTED, T
 from passgate.tasks.agents.processes.server import ForkServer, TrialConnections, process_end
 from passgate.tasks.agents.transcripts import (
     MAX_TRANSCRIPT_BYTES,
+    PRINTED_BYTES,
     first_problem,
     no_answer,
     read_transcript,
@@ -21,7 +22,6 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.quotes import end
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
-PRINTED_BYTES: Final = 64 * 1024  # How much of what an agent prints is kept: its end
 MAX_PRINTED_BYTES: Final = 64 * 1024 * 1024  # An agent that prints more than this in a trial is ended
 _START_SECONDS: Final = 60.0
 _EXIT_SECONDS: Final = 2.0  # How long a process has after its last turn for what it does at its exit

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dotenv import dotenv_values
-
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
+from passgate.tasks.formats.env_files import ENV_FILE, EnvFileError, variables_for
 from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, parse_json
 from passgate.tasks.formats.evals.node import Complaints, Node, with_placeholders
 from passgate.tasks.formats.evals.paths import Ground, find_path, is_there, upwards
@@ -24,50 +23,12 @@ PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")  # `${{ NAME }}`
 WITH_TEMPLATES = re.compile(PLAIN.pattern + r"|(?<!\$)\{\{-?\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*-?\}\}")
 # Keys of files whose texts are templates: there `{{ env.NAME }}` is an environment variable.
 TEMPLATE_KEYS = ("prompts", "providers", "default_test", "scenarios", "evaluate_options", "env")
-ENV_FILE = ".env"
 FILE_SCHEME = "file://"
-MAX_ENV_BYTES = 1024 * 1024
+Missing = tuple[DocumentPath, str]  # where a variable is asked for that is not set, and its name
 MAX_LINES_BYTES = 64 * 1024 * 1024  # of a file with one value a line (JSONL, CSV)
 MAX_MATCHES = 20_000
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _MAGIC = frozenset("*?[")
-
-
-class EnvFileError(ValueError):
-    """A `.env` file that cannot be read, and why."""
-
-    def __init__(self, file: Path, message: str) -> None:
-        super().__init__(message)
-        self.file = file
-
-
-Missing = tuple[DocumentPath, str]  # where a variable is asked for that is not set, and its name
-
-
-def variables_for(folder: Path, repository: Path, process: Mapping[str, str]) -> dict[str, str]:
-    """The variables for files of a folder: those of the process, then those of the `.env` files from the folder up to
-    the repository, the nearest first. Raises `EnvFileError`.
-    """
-    variables: dict[str, str] = {}
-    for parent in reversed((folder, *folder.parents)):
-        variables |= read_env_file(parent / ENV_FILE) if parent.is_relative_to(repository) else {}
-    return variables | dict(process)
-
-
-def read_env_file(file: Path) -> dict[str, str]:
-    """The variables of one `.env` file; none without it. Raises `EnvFileError`."""
-    try:
-        if not file.is_file():
-            return {}
-        if file.stat().st_size > MAX_ENV_BYTES:
-            raise EnvFileError(file, f"cannot be read: the file is larger than {MAX_ENV_BYTES // 1024} KiB")
-        values = dotenv_values(file, interpolate=False, encoding="utf-8-sig")
-    except OSError as error:
-        raise EnvFileError(file, f"cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise EnvFileError(file, "cannot be read: this is not UTF-8 text") from error
-    # A line without `=` names a variable and sets nothing.
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def interpolate(

@@ -12,7 +12,7 @@ from passgate.tasks.formats.evals.judges import JUDGE_FORMS, prompt_parts, rubri
 from passgate.tasks.formats.evals.messages import Variables
 from passgate.tasks.formats.evals.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.node import Node, agreed, as_items
-from passgate.tasks.formats.evals.paths import first_of, upwards
+from passgate.tasks.formats.evals.paths import TEMPLATES_FOLDER, first_of, upwards
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
 from passgate.tasks.formats.evals.sources import Sources, is_file, present
 from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
@@ -100,7 +100,6 @@ _FAMILIES = ("similar:", "promptfoo:")
 GRADER_LISTS = ("assert", "assertions", "evaluators")
 _NOT = "not_"
 MAX_TEMPLATE_DEPTH = 3  # AgentV reads templates inside templates as deep as this
-TEMPLATES_FOLDER = ".agentv/templates"
 _TEMPLATE_SUFFIXES = (".yaml", ".yml")
 
 

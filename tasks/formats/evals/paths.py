@@ -11,6 +11,7 @@ from passgate.tasks.formats.discover import SUITES
 from passgate.tasks.formats.evals.node import Complaints, Node
 
 PROJECT_MARK = ".agentv"  # the folder of AgentV's settings, which lies at the top of a project
+TEMPLATES_FOLDER = f"{PROJECT_MARK}/templates"
 _ENDINGS = re.compile(r"((\A|\.)eval)?(\.yaml|\.yml|\.jsonl|\.json|\.csv)?\Z", re.IGNORECASE | re.ASCII)
 
 _HINTS = {

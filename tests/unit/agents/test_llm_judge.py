@@ -17,7 +17,8 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, Silent, Status
 from tests.upstream_shapes import Json, Says
 
-from passgate.tasks.agents.llm_judge import HttpJudge, RecordedJudge, disarm, judge_model, make_llm_judge
+from passgate.tasks.agents.http_judge import HttpJudge, disarm
+from passgate.tasks.agents.llm_judge import RecordedJudge, judge_model, make_llm_judge
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.masker import UNMASKED

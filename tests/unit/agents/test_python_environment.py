@@ -11,7 +11,7 @@ from tests.processes import marked_processes
 from tests.unit.agents.conftest import Metered, started
 from tests.waiting import wait_until
 
-from passgate.tasks.agents.processes.trial import PRINTED_BYTES
+from passgate.tasks.agents.transcripts import PRINTED_BYTES
 from passgate.tasks.errors import UsageError
 
 
