@@ -243,6 +243,12 @@ async def test_a_signal_is_told_by_its_number_and_a_limit_kept_by_the_real_clock
     assert (await plain(["sleep", "600"], tmp_path, seconds=0.2)).timed_out is True
 
 
+async def test_without_a_mark_the_processes_of_its_group_end_with_a_command(tmp_path: Path, marked: Marked) -> None:
+    command = f"sh -c 'sleep 600; : {marked.word}' & exit 3"
+    assert (await plain(["sh", "-c", command], tmp_path)).exit_code == 3
+    await marked.are_gone()
+
+
 async def test_only_what_carries_the_mark_is_killed(tmp_path: Path) -> None:
     """A process of somebody else outlives the end of a command."""
     bystander = await asyncio.create_subprocess_exec("sleep", "600", env={"PASSGATE_PROCESS": "another"})
