@@ -2,7 +2,7 @@
 
 from prefect.client.schemas.objects import StateType
 
-from passgate.flows.display.states import judged, not_judged, of_step
+from passgate.flows.display.states import error_state, step_state, verdict_state
 from passgate.tasks.errors import UsageError
 from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.history.run_store import RunStore
@@ -14,41 +14,41 @@ from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
 
 def test_errors_are_told_from_failures_and_secrets_are_masked() -> None:
     masker = Masker(["hunter22"])
-    failed = of_step(StepFault("1/3 trials passed; tests: hunter22", is_measured=True), masker)
+    failed = step_state(StepFault("1/3 trials passed; tests: hunter22", is_measured=True), masker)
     assert (failed.type, failed.name, failed.message) == (
         StateType.FAILED,
         "TaskFailed",
         "1/3 trials passed; tests: ***",
     )
-    assert of_step(StepFault("the provider is down", is_measured=False), masker).name == "NotMeasured"
-    assert of_step(None, masker).type is StateType.COMPLETED
+    assert step_state(StepFault("the provider is down", is_measured=False), masker).name == "NotMeasured"
+    assert step_state(None, masker).type is StateType.COMPLETED
 
 
 def test_the_state_of_a_verdict_says_the_run_its_place_and_each_reason_in_a_line() -> None:
     task = a_task(k=2)
     plan = a_plan(task)
     verdict = verdict_on(plan, a_policy(), trials_of(task, "pf"), Baseline(branch="main", young="block"))
-    state = judged(verdict.model_copy(update={"decision": Decision.FAIL}))
+    state = verdict_state(verdict.model_copy(update={"decision": Decision.FAIL}))
     headline, run, *reasons = str(state.message).split("\n")
     assert state.name == "GateFailed"
     assert headline.startswith("ci_merge ")
     assert run.startswith(f"run {plan.run_id}, kept in {RunStore.of(plan.run_id).location} on ")
     assert any(task.name in reason for reason in reasons)
-    inconclusive = judged(verdict.model_copy(update={"decision": Decision.INCONCLUSIVE}))
+    inconclusive = verdict_state(verdict.model_copy(update={"decision": Decision.INCONCLUSIVE}))
     assert (inconclusive.type, inconclusive.name) == (StateType.FAILED, "GateInconclusive")
 
 
 def test_a_flow_without_a_verdict_names_the_cause_and_keeps_the_exception() -> None:
     error = UsageError("no such gate")
-    assert (not_judged(error).name, not_judged(error).message) == ("GateNotRun", "no such gate")
-    assert not_judged(ZeroDivisionError("x")).name == "GateCrashed"
+    assert (error_state(error).name, error_state(error).message) == ("GateNotRun", "no such gate")
+    assert error_state(ZeroDivisionError("x")).name == "GateCrashed"
 
 
 def test_a_pass_with_an_alarm_is_red_and_says_it() -> None:
     task = a_task()
     verdict = verdict_on(a_plan(task), a_policy(), trials_of(task, "ppp"), Baseline(branch="main"))
     passed = verdict.model_copy(update={"decision": Decision.PASS, "reasons": ()})
-    assert judged(passed).name == "GatePassed"
-    alarmed = judged(passed.model_copy(update={"alarms": (Alarm(kind=AlarmKind.DRIFT, message="it sinks"),)}))
+    assert verdict_state(passed).name == "GatePassed"
+    alarmed = verdict_state(passed.model_copy(update={"alarms": (Alarm(kind=AlarmKind.DRIFT, message="it sinks"),)}))
     assert (alarmed.name, alarmed.type) == ("GateAlarm", StateType.FAILED)
     assert "alarm: it sinks" in str(alarmed.message)

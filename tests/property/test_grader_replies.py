@@ -11,7 +11,8 @@ from tests.property.documents import nested
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.judges.asking import UnusableReplyError, read_object
 from passgate.tasks.graders.judges.judge_prompt import Variable, filled
-from passgate.tasks.graders.judges.llm_grader import ItemMark, combined_mark, marks_in, read_judge_reply, weighted
+from passgate.tasks.graders.judges.llm_grader import read_judge_reply
+from passgate.tasks.graders.judges.rubric import ItemMark, combined_mark, marks_in, weighted
 from passgate.tasks.graders.programs.code_grader import read_code_reply
 from passgate.tasks.model.assertions import Criterion, ScoreRange
 

@@ -23,7 +23,7 @@ HIGHEST = 10  # points go from 0 to 10
 _Points = Annotated[int, Field(ge=0, le=HIGHEST), AS_WHOLE]
 
 
-class Item(EvalWords):
+class RubricItem(EvalWords):
     """An item of a rubric."""
 
     id: Text = word("Its name in reports, unique in the rubric.")
@@ -42,7 +42,7 @@ class Item(EvalWords):
     )
 
 
-class Span(EvalWords):
+class ScoreSpan(EvalWords):
     """A span of points."""
 
     score_range: list[Annotated[int, Field(ge=0, le=HIGHEST), AS_WHOLE]] = word(
@@ -199,7 +199,7 @@ def _criterion(item: Node, default_id: str, sources: Sources) -> Criterion | Non
     own_id = {"id": item.with_value(default_id)}
     if isinstance(item.value, str):
         return build(Criterion, {**own_id, "outcome": item}, item, sources.complaints)
-    parts = take_apart(item, Item, sources.complaints)
+    parts = take_apart(item, RubricItem, sources.complaints)
     fields = {**own_id, **parts.only("id", "outcome", "weight", "required", "operator"), **_least(parts, sources)}
     ranges = parts.get("score_ranges")
     if ranges is not None and isinstance(ranges.value, (dict, list)):  # anything else was refused with the keys
@@ -248,7 +248,7 @@ def _gap(ranges: Sequence[ScoreRange]) -> str:
 def _span(item: Node, sources: Sources) -> ScoreRange | None:
     if sources.refuses_type(item, dict, context="invalid rubric: "):
         return None
-    parts = take_apart(item, Span, sources.complaints)
+    parts = take_apart(item, ScoreSpan, sources.complaints)
     span = parts.get("score_range")
     if not parts.sound or span is None:
         return None

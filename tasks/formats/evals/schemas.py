@@ -136,8 +136,10 @@ def _definitions(names_of: Callable[[Form], tuple[str, ...]], aggregators: Seque
         ),
         "Aggregator": aggregator,
         "RubricItem": rubric_item,
-        "RubricMapping": _mapping(judges.Item, score_ranges={"type": ["object", "array"], "items": _of("ScoreRange")}),
-        "ScoreRange": _mapping(judges.Span),
+        "RubricMapping": _mapping(
+            judges.RubricItem, score_ranges={"type": ["object", "array"], "items": _of("ScoreRange")}
+        ),
+        "ScoreRange": _mapping(judges.ScoreSpan),
         "FieldCheck": _describe(_mapping(computed_forms.FIELD), FieldCheck),
         "ExpectedCall": _any_of(_TEXT, _describe(_mapping(computed_forms.EXPECTED), ExpectedCall)),
         "Message": _mapping(messages.MessageWords),

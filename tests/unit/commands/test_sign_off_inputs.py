@@ -168,5 +168,5 @@ def test_a_plan_that_is_not_that_of_the_verdict_is_noticed(loosened: RunStore) -
     document = json.loads(loosened.plan.read_text())
     document["tasks"][0]["task_digest"] = "another"
     loosened.plan.write_text(json.dumps(document))
-    with pytest.raises(UsageError, match=r"judged: the tasks\. Bring"):
+    with pytest.raises(UsageError, match=r"judged: the tasks\. Restore"):
         decide(loosened)
