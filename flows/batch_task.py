@@ -101,4 +101,4 @@ def _ignore(_kind: int, _frame: object) -> None:
 
 
 def _nothing() -> None:
-    """What stands for the function of the flow."""
+    """Stand in for the function of the flow."""

@@ -23,7 +23,7 @@ _ASK_SECONDS: Final = 5.0
 
 @asynccontextmanager
 async def shared_limit(plan: Plan, trials_at_once: int) -> AsyncIterator[Slot]:
-    """The slots of the limit that the agent of a plan names, for a process that runs so many trials at once.
+    """Open the slots of the limit that a plan's agent names, for a process that runs so many trials at once.
 
     Raises `UsageError` where there is no such limit, and `EngineError` where its server does not answer.
     """
@@ -49,7 +49,7 @@ async def refuse_missing_limit(plan: Plan) -> None:
 
 
 async def _usage(limit: "_GlobalLimit") -> SlotUsage:
-    """A server in trouble is asked again for a while."""
+    """Ask a server in trouble again for a while."""
     deadline = time.monotonic() + OUTAGE_SECONDS
     while True:
         try:

@@ -223,7 +223,7 @@ async def _end(runner: Any, seconds: float | None) -> None:
 
 
 def _session_of(runner: Any) -> Path | None:
-    """The folder of the sockets and logs of a Ray cluster that a task runner has started."""
+    """Return the folder of the sockets and logs of a Ray cluster that a task runner started."""
     if type(runner).__name__ != "RayTaskRunner" or runner.address != _NEW_CLUSTER:
         return None
     return Path(runner._ray_context.address_info["session_dir"])  # noqa: SLF001 - it is told nowhere else
@@ -245,7 +245,7 @@ def _remove_session(folder: Path) -> None:
 
 
 def _processes_with(value: str) -> list[int]:
-    """The processes that have this in an option: a program that only reads files of the cluster has it elsewhere."""
+    """Return the processes with this text in an option. A program that reads the cluster's files has it elsewhere."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -286,7 +286,7 @@ def _task_runner(request: RunRequest) -> Any:
 
 
 def _size_of(runner: Any) -> Any:
-    """The number of tasks that a cluster runs at once."""
+    """Return the number of tasks that a cluster runs at once."""
     if hasattr(runner, "client"):
         return max(1, sum(runner.client.ncores().values()))
     import ray
@@ -306,7 +306,7 @@ def _wait_for_ever() -> None:
 async def _in_thread(
     work: Callable[[], T], context: contextvars.Context | None = None, then: Callable[[], None] = lambda: None
 ) -> T:
-    """What a function gives that can block for ever. Its thread then does `then`; at the end of the process nobody
+    """Call a function that can block for ever. Its thread then calls `then`; at the end of the process nobody
     waits for it.
 
     Inside of an asynchronous flow run, functions of Prefect that wait look for the event loop that calls them: without

@@ -26,7 +26,7 @@ RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[Trial]]]
 async def with_change(
     plan: Plan, trials: Sequence[Trial], verdict: Verdict, run: RunTrials, earlier: EarlierRuns
 ) -> Verdict:
-    """The verdict with the edits of what it is judged by, and beside it that of the change's own files where those of
+    """Return the verdict with the edits of judging files, and beside it that of the change's own files where those of
     the merge base have judged, or the other way round. `earlier` are the runs that the plan is compared with.
 
     Trials that are the same under both are run once. Nothing of the other files is stored in the history, and what
@@ -53,7 +53,7 @@ async def with_change(
 
 
 def _marked(plan: Plan) -> tuple[Edit, ...]:
-    """The edits, with a mark on those by which a task is graded otherwise; without where the change cannot be read."""
+    """Return the edits, and mark those that grade a task differently, if the change can be read."""
     try:
         change = plan_with_files(RunStore.of(plan.run_id).change)
     except Exception as error:
@@ -126,7 +126,7 @@ def _same_judge(plan: Plan, change: Plan) -> bool:
 
 
 def _left(plan: Plan, trials: Sequence[Trial], shared: Sequence[Trial]) -> float | None:
-    """What the change's own plan may cost: the cap without what the other plan alone has cost."""
+    """Return what the change's own plan may cost: the cap without the cost of the other plan alone."""
     if plan.request.max_cost is None:
         return None
     spent, of_both = (sum(one.cost for one in group if not one.reused_from) for group in (trials, shared))

@@ -110,7 +110,7 @@ class PrefectEngine:
             yield
 
     async def publish(self, verdict: Verdict) -> None:
-        """The verdict in the log, as artifacts and as an event for automations; failed tasks as failed task runs."""
+        """Publish the verdict in the log, as artifacts and as an event, and failed tasks as failed task runs."""
         log = get_run_logger()
         for line in verdict_lines(verdict):
             log.info("%s", self._masker.text(line))
@@ -128,7 +128,7 @@ class PrefectEngine:
             await self._show_failed_tasks(verdict.measurement.tasks)
 
     async def _show_failed_tasks(self, tasks: tuple[TaskMeasurement, ...]) -> None:
-        """A failed task run for each failed eval task that has had none of its own."""
+        """Create a failed task run for each failed eval task without one."""
         faults = {one.name: fault_of_task(one) for one in tasks if one.name not in self._shown}
         failed = [(name, fault) for name, fault in faults.items() if fault is not None]
         room = MOST_TASK_RUNS - len(self._shown) - self._handed_out
@@ -204,11 +204,11 @@ async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -
 
 
 def _with_environment(request: RunRequest) -> RunRequest:
-    """The request of a flow run with what a command line would take from its environment."""
+    """Return the request of a flow run with the values that a command line takes from its environment."""
     history = os.environ.get(HISTORY_VARIABLE)
     return request.model_copy(update={"history": history}) if history and request.history is None else request
 
 
 def _as_run_name(name: str) -> str:
-    """A name that Prefect does not take for a template."""
+    """Return a name that Prefect does not take for a template."""
     return name.replace("{", "(").replace("}", ")")

@@ -48,7 +48,7 @@ class SlotLimit(Protocol):
     async def usage(self) -> SlotUsage: ...
 
     async def take(self, slots: int) -> UUID | None:
-        """A lease of so many slots; `None` where not so many are free."""
+        """Take a lease of so many slots. Return `None` if fewer are free."""
 
     async def renew(self, lease: UUID) -> bool:
         """Whether the server still knows the lease."""
@@ -297,7 +297,7 @@ class SlotPool:
             self._say(f"the concurrency limit {name} is full: trials wait for others to end; see `prefect gcl ls`")
 
     async def _answer(self, asked: Awaitable[T]) -> _ServerAnswer[T] | None:
-        """What a server answers; `None` of one in trouble. Raises `EngineError` once trials have waited too long."""
+        """Return a server's answer; `None` of one in trouble. Raise `EngineError` once trials have waited too long."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 value = await asked

@@ -19,7 +19,7 @@ from passgate.tasks.planning.snapshot import plan_with_files, with_snapshot
 
 
 def load(gate: GateName, request: RunRequest, run_id: str = "", *, by_hand: bool = False) -> Plan:
-    """The plan of a run, new or begun before. Whatever can be known to be wrong is found here; nothing is run.
+    """Load the plan of a run, new or resumed. Find every problem that can be known before a trial; run nothing.
 
     `run_id` is that of a new run; without it, passgate makes one. A run that somebody starts by hand, outside of CI and
     without a base, is judged by the files of the working folder.

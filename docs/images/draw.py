@@ -58,7 +58,7 @@ TEMPLATE = """\
 
 
 def drawing(verdict: Verdict, title: str) -> str:
-    """The terminal report of a verdict as an SVG that needs nothing from elsewhere."""
+    """Draw the terminal report of a verdict as a self-contained SVG."""
     console = Console(file=StringIO(), record=True, width=WIDTH, color_system="standard", force_terminal=True)
     console.print(Text.from_ansi(terminal(verdict, width=WIDTH, color=True)))
     picture = console.export_svg(title=title, theme=THEME, code_format=TEMPLATE, unique_id="gate")

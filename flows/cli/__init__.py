@@ -70,7 +70,7 @@ def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseExceptio
 
 
 def _no_text(arguments: Sequence[str]) -> UsageError | None:
-    """An error for what is no UTF-8, which passgate could neither record nor report."""
+    """Return an error for text that is not UTF-8, which passgate could neither record nor report."""
     texts = [("the argument", argument) for argument in arguments]
     with suppress(OSError):  # without a working folder; whatever needs one says so
         texts.append(("the name of the working folder", str(Path.cwd())))

@@ -43,7 +43,7 @@ def complete() -> int:
 
 
 def complete_gates(incomplete: str) -> list[str]:
-    """The gates that begin so."""
+    """Return the gates that begin with a text."""
     return [gate for gate in map(str, GateName) if gate.startswith(incomplete)]
 
 
@@ -54,12 +54,12 @@ def complete_runs(incomplete: str) -> list[str]:
 
 
 def complete_tasks(incomplete: str) -> list[str]:
-    """The tasks of the folder `suites` whose `suite/task_id` begins so, by what their files say in plain text."""
+    """Return the tasks in `suites` whose `suite/task_id` begins with a text, from a plain search of their files."""
     return sorted(name for name in set(_tasks()) if name.startswith(incomplete))
 
 
 def complete_schemas(incomplete: str) -> list[str]:
-    """The published schemas that begin so."""
+    """Return the published schemas that begin with a text."""
     from passgate.tasks.commands.schema import schema_names
 
     try:

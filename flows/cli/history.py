@@ -151,7 +151,7 @@ def prune(
 
 
 def _removed(pruned: "PrunedRuns", *, done: bool) -> dict[str, object]:
-    """What was removed, or would be, for programs."""
+    """Return what was removed, or would be, for programs."""
     return {"removed": done, **pruned.model_dump(mode="json")}
 
 

@@ -24,7 +24,7 @@ def answer(text: Callable[[], str], document: Callable[[], object], *, as_json: 
 
 
 def json_text(document: object) -> str:
-    """A value as JSON. What a terminal would obey is escaped."""
+    """Return a value as JSON, with terminal control characters escaped."""
     import json
 
     from pydantic_core import to_jsonable_python

@@ -45,7 +45,7 @@ class RunProgress(NamedTuple):
 
 
 def seconds_left(ended: int, seconds: float, missing: int) -> float | None:
-    """The seconds that so many missing trials take at the pace of those that have ended in so many seconds."""
+    """Return the seconds that the missing trials take at the pace of those that have ended."""
     if ended < _LEAST_ENDED or seconds < _LEAST_SECONDS or not missing:
         return None
     return seconds * missing / ended
@@ -83,14 +83,14 @@ class JournalFollower:
 
 
 def _cost(trial: dict[str, Any]) -> float:
-    """What a line of the journal says that a trial has cost, by the agent and by the judge."""
+    """Return the cost of a trial in a line of the journal, of the agent and of the judge."""
     grades = [grade["usage"].get("cost_usd") for grade in trial.get("grades", ()) if grade.get("usage")]
     costs = (trial.get("metrics", {}).get("cost"), trial.get("player_cost"), trial.get("unmeasured_cost"), *grades)
     return sum(float(cost) for cost in costs if cost)
 
 
 def _done(counts: Counter[str]) -> int:
-    """The number of planned trials that have ended."""
+    """Return the number of planned trials that have ended."""
     return counts.total() - counts[_CONFIRMING]
 
 

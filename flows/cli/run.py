@@ -191,7 +191,7 @@ async def _run(
 
 
 def _engine_of(plan: "Plan", engine: options.EngineName) -> options.EngineName:
-    """The engine of a plan's run: none where the change edits settings of Prefect, which is said."""
+    """Return the engine of a plan's run: none, with a warning, if the change edits settings of Prefect."""
     from passgate.tasks.execution.shared_limit import refuse_uncounted
     from passgate.tasks.reports.messages import warn
 

@@ -82,7 +82,7 @@ def _text(output: StandardStream, before: TextIO | None) -> io.TextIOWrapper:
 
 
 def width() -> int:
-    """The number of columns to print in."""
+    """Return the number of columns to print in."""
     return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
 
 

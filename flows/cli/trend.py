@@ -76,7 +76,7 @@ def trend(
 
 
 def _format_of(output: Path | None) -> TrendFormat:
-    """The format that a file's name asks for. Raise `BadParameter` where it ends with another one."""
+    """Return the format of a file's name. Raise `BadParameter` if it ends with another one."""
     suffix = "" if output is None else output.suffix.lower()
     if suffix not in _OF_SUFFIX:
         known = ", ".join(ending for ending in _OF_SUFFIX if ending)

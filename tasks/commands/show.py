@@ -25,7 +25,7 @@ class RecordedTrial(NamedTuple):
 
 
 def recorded_trial(run_id: str, task: str, number: int | None) -> RecordedTrial:
-    """A trial of a task, which is `suite/task_id` or the `task_id` alone. Without a number: the first that did not pass
+    """Return a trial of a task, given as `suite/task_id` or `task_id`. Without a number: the first that did not pass
     and was tried, or else the first.
 
     Raises `UsageError` for what the run does not have, `StorageError`.

@@ -10,7 +10,7 @@ MOST_BATCHES: Final = 32  # Prefect task runs cost time on its server, so tasks 
 
 
 def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
-    """The planned trials of tasks in batches of one suite each, about thirty of them at most; the order stays as far as
+    """Divide the planned trials of tasks into at most about thirty batches of one suite each; the order stays as far as
     it can.
     """
     size = max(1, -(-len(tasks) // MOST_BATCHES))
@@ -25,7 +25,7 @@ def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
 
 
 def confirming_batches(wanted: Iterable[tuple[EvalTask, Sequence[int]]]) -> tuple[Batch, ...]:
-    """Confirming trials, by their numbers, in a batch for each task."""
+    """Put confirming trials, by their numbers, into a batch for each task."""
     return tuple(
         Batch(name=f"confirm {task.name}", step="confirm", trials=tuple((task.task_id, number) for number in numbers))
         for task, numbers in wanted

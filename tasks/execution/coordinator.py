@@ -66,7 +66,7 @@ async def coordinate(plan: Plan, pool: Pool, run_state: RunState, executor: Exec
 
 
 def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -> list[tuple[EvalTask, list[int]]]:
-    """The tasks that get confirming trials, each with the numbers of those that can be run at once; none when every
+    """Return the tasks that get confirming trials, each with the numbers of those that can run at once; none when every
     failure is decided, or the gate is FAIL whatever they would show. Tasks that may not block get none.
     """
     policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials)

@@ -13,7 +13,7 @@ Work = Callable[[], Awaitable[T]]  # A verb with its arguments
 
 
 def work_of(verb: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Work[T]:
-    """A sync verb as an async one."""
+    """Return a sync verb as an async one."""
 
     async def work() -> T:
         return verb(*arguments, **options)
@@ -29,7 +29,7 @@ class StepFault(NamedTuple):
 
 
 def no_fault(_result: object) -> StepFault | None:
-    """A step whose end is a success."""
+    """Return no fault: the end of the step is a success."""
     return None
 
 

@@ -41,7 +41,7 @@ async def holding(store: RunStore) -> AsyncIterator[Callable[[], Awaitable[None]
 
 
 async def _nothing() -> None:
-    """A lock cannot be lost."""
+    """Do nothing, because a lock cannot be lost."""
 
 
 class _CurrentMirror:

@@ -62,7 +62,7 @@ async def open_resources(
     error_retries: int | None = None,
     label: str = "trials",
 ) -> AsyncIterator[TrialResources]:
-    """What trials of an agent need, for as long as the context lasts. Raises `UsageError`.
+    """Open what trials of an agent need, for the `async with` block. Raise `UsageError`.
 
     `needs_price` says what makes an unknown price an error; `hidden` are folders that no command may see; `label`, the
     id of a run, begins the names of temporary folders.
@@ -116,5 +116,5 @@ def _warn_once(message: str) -> None:
 
 
 def hidden_from_agents(plan: Plan) -> list[Path]:
-    """The runs and the history, and the change's own suites, which hold graders and solutions whoever judges."""
+    """Return the folders of the runs, the history and the change's own suites, which contain graders and solutions."""
     return [STATE_FOLDER.absolute(), Path(plan.request.suites).absolute()]

@@ -29,7 +29,7 @@ class RunState:
         journal: TrialWriter | None = None,
         starts: Starts | None = None,
     ) -> None:
-        """`starts` counts the trials whose agent could not be started, where somebody is to stop the run for them."""
+        """Begin with the trials `before`. `starts` counts agents that could not start, if these stop the run."""
         self._finished: dict[TrialKey, Trial] = {}
         self._measured: dict[str, dict[int, Trial]] = defaultdict(dict)
         self._needless = needless

@@ -70,7 +70,7 @@ class Scheduler:
             self._timer = asyncio.get_running_loop().call_later(self._wait_seconds, self._go_on_without, key)
 
     def _go_on_without(self, key: TrialKey) -> None:
-        """What has not asked by now is expected no longer, if it is the same trial that all wait for."""
+        """Stop to expect a trial that has not asked by now, if all others wait for it."""
         self._timer = None
         if self._expected and self._expected[0] == key and key not in self._waiting:
             self._late.update(late for late in self._expected if late not in self._waiting)
@@ -78,7 +78,7 @@ class Scheduler:
         self._begin()
 
     def _expect_late(self, key: TrialKey) -> None:
-        """A trial that was expected no longer has its place again once it asks."""
+        """Give a trial its place again once it asks."""
         if key in self._late:
             self._late.remove(key)
             self._expected = deque(sorted([*self._expected, key], key=self._places.__getitem__))

@@ -78,7 +78,7 @@ def _not_run(blank: Trial, reason: str, masker: Masker) -> FinishedTrial:
 
 
 def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Trial:
-    """A trial of which nothing is known yet but what it has cost before."""
+    """Return a trial of which only the earlier cost is known."""
     return Trial(
         suite=task.suite,
         task_id=task.task_id,
@@ -97,7 +97,7 @@ def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Tria
 
 
 async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResources) -> TrialResult:
-    """What a trial comes to. Raises `MeasurementError`; `known` holds what was found out before."""
+    """Run and grade a trial. Raise `MeasurementError`; `known` then contains what was found out before."""
     async with resources.workbench.sandbox(task) as sandbox:
         seconds, started = task.budgets.max_seconds or DEFAULT_SECONDS, time.monotonic()
         with _access(task, resources.meter) as access:
@@ -134,7 +134,7 @@ def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[Model
 
 
 def _finished(trial: Trial, result: TrialResult, transcript: Transcript, masker: Masker) -> FinishedTrial:
-    """A trial as it leaves its sandbox: without secrets, and with the digest of the transcript that is kept."""
+    """Return a trial as it leaves its sandbox: without secrets, with the digest of its stored transcript."""
     text = transcript.model_dump_json()
     masked = masker.json(text)
     whole = transcript if masked == text else Transcript.model_validate_json(masked)

@@ -31,7 +31,7 @@ class TrialWriter(Protocol):
 
 
 def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
-    """The finished trials of one part of a journal and the length in bytes of what of it is whole.
+    """Return the finished trials of one part of a journal, and the length in bytes of its whole lines.
 
     Raises `StorageError`, see `parse_part`.
     """
@@ -43,7 +43,7 @@ def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
 
 
 def parse_part(content: bytes, name: str) -> tuple[list[FinishedTrial], int]:
-    """The finished trials of one part of a journal and the length in bytes of what of it is whole.
+    """Return the finished trials of one part of a journal, and the length in bytes of its whole lines.
 
     A torn last line, as a killed run leaves it, is left out of both. Of a trial that stands twice the later line
     counts. Raises `StorageError` for a broken line in the middle, which nothing of ours leaves behind.
@@ -67,7 +67,7 @@ Line = TypeVar("Line", FinishedTrial, LineWithoutTranscript)
 
 
 def parsed_lines(content: bytes, name: str, kind: type[Line]) -> Iterator[tuple[Line, int]]:
-    """The whole lines of one part of a journal, one after the other, each with the byte at which it ends.
+    """Yield the whole lines of one part of a journal, each with the byte at which it ends.
 
     Raises as `parse_part`.
     """
@@ -84,7 +84,7 @@ def parsed_lines(content: bytes, name: str, kind: type[Line]) -> Iterator[tuple[
 
 
 def merged(parts: Iterable[Iterable[Trial]]) -> list[Trial]:
-    """The trials of all parts of a journal. Of one that stands in several parts that counts which was measured, and
+    """Return the trials of all parts of a journal. Of one that is in several parts that counts which was measured, and
     among these the later one: a trial that ended in an error is run again, maybe by another process.
     """
     trials: dict[tuple[str, int], Trial] = {}
@@ -184,5 +184,5 @@ class FileJournal:
 
 
 def line_of(finished: FinishedTrial) -> str:
-    """A trial as a line of a journal."""
+    """Return a trial as a line of a journal."""
     return finished.model_dump_json() + "\n"

@@ -16,7 +16,7 @@ class JournalTranscripts:
         self._store = store
 
     def __call__(self, digest: str) -> Transcript | None:
-        """The transcript; `None` where the journal has none: a reused trial's is kept with the run that it is of.
+        """Return the transcript, or `None` if the journal has none: a reused trial's is in the run that it is from.
 
         Raises `StorageError`.
         """

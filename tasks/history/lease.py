@@ -53,7 +53,7 @@ def _is_zombie(process: int) -> bool:
 
 
 def new_holder(seconds: float) -> LeaseHolder:
-    """This process as a holder for so long."""
+    """Return this process as a holder for so long."""
     now = datetime.now(UTC)
     return LeaseHolder(
         host=socket.gethostname(),

@@ -18,7 +18,7 @@ _IN_HEADER: Final = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
 def secret_variables(
     environment: Mapping[str, str], policy: Policy | None, agents: Iterable[AgentSpec] = ()
 ) -> list[str]:
-    """The environment variables whose values are masked, sorted: those that the policy declares, those that hold the
+    """Return the environment variables whose values are masked, sorted: those that the policy declares, those with the
     keys of the judge and the agents, and those that have the name and the value of a secret.
     """
     named = set[str]()
@@ -39,10 +39,10 @@ def _is_like_secret(value: str) -> bool:
 
 
 def masker_for(policy: Policy | None, *agents: AgentSpec) -> Masker:
-    """The masker of the values that the secret variables have now."""
+    """Return the masker of the values that the secret variables have now."""
     return Masker(os.environ[name] for name in secret_variables(os.environ, policy, agents))
 
 
 def masker_of(context: RunContext) -> Masker:
-    """The masker of a run's secrets."""
+    """Return the masker of a run's secrets."""
     return masker_for(context.policy, context.agent)

@@ -38,7 +38,7 @@ class Mirror:
     """The folder of a run and its copy at a URL."""
 
     def __init__(self, folder: Path, url: str) -> None:
-        """Raises `UsageError` if this machine has no driver for the URL."""
+        """Open the URL. Raise `UsageError` if this machine has no driver for it."""
         self._folder, self._url = folder, url
         self._storage: Storage = storage_at(url)
         self._here = LocalStorage(folder)
@@ -133,7 +133,7 @@ class Mirror:
             raise StorageError(f"{self._url}/{_HOLDER} is damaged: {error}") from error
 
     def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """The files that belong at the URL, with their sizes and times."""
+        """Return the files that belong at the URL, with their sizes and times."""
         for folder, inner, names in os.walk(self._folder):
             within = Path(folder).relative_to(self._folder)
             if within in {Path(), Path(CHANGE)}:

@@ -100,7 +100,7 @@ class LocalStorage:
 
 
 def protect_state_folder() -> None:
-    """What runs leave behind is for its owner only, and belongs in no commit; the folder says so itself."""
+    """Make the folder of the state for its owner only, with a file that keeps it out of commits."""
     if not STATE_FOLDER.is_dir():
         return
     close_to_others(STATE_FOLDER)

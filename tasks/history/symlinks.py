@@ -7,7 +7,7 @@ _MOST_STEPS = 1000
 
 
 def way(path: Path) -> tuple[list[Path], Path]:
-    """The links that an absolute path leads through, and its end, which need not be there."""
+    """Return the links that an absolute path leads through, and its end, which need not exist."""
     links: list[Path] = []
     here, rest = Path(path.anchor), [*path.parts[1:]]
     for _ in range(_MOST_STEPS):

@@ -31,7 +31,7 @@ class UrlStorage:
     """Files at a URL, each written as a whole, as object stores do."""
 
     def __init__(self, url: str) -> None:
-        """Raises `UsageError` if this machine has no driver for the URL."""
+        """Open the URL. Raise `UsageError` if this machine has no driver for it."""
         import fsspec
 
         self._url = url.rstrip("/")

@@ -95,7 +95,7 @@ class Unmetered:
         return asyncio.get_running_loop().create_future()
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
-        """What the agent reports."""
+        """Return what the agent reports."""
         return TrialTranscript(reported)
 
 

@@ -93,7 +93,7 @@ class Ledger:
         self._stop()
 
     def trouble(self, error: MeasurementError) -> None:
-        """The provider kept a call from being answered."""
+        """Count a call that the provider kept from being answered."""
         self._trouble = error
 
     async def admit(self, request: ModelRequest, model: str, *, is_step: bool = True) -> AdmittedCall:
@@ -129,14 +129,14 @@ class Ledger:
         self._give_back(admission)
 
     def abandon(self, admission: AdmittedCall) -> None:
-        """A call was sent and its answer not waited for: what was reserved for it counts as used."""
+        """Count a call that was sent without waiting for the answer: what was reserved for it counts as used."""
         self.paid += self._cost_cap.settle(admission.reservation, None)
         self._tokens.settle(admission.tokens, admission.tokens)
         self._dollars.settle(admission.dollars, admission.dollars)
         self._queue.notify()
 
     def unanswered(self, why: str | MeasurementError) -> None:
-        """A call got no answer; an error is no fault of the agent. Too many in a row end the trial."""
+        """Count a call without an answer, which is not the agent's fault. Too many in a row end the trial."""
         self._unanswered += 1
         if isinstance(why, MeasurementError):
             self._trouble = why
@@ -158,14 +158,14 @@ class Ledger:
         return True
 
     def cut_off(self, admission: AdmittedCall) -> None:
-        """A reply was cut because it has reached what is left of a budget."""
+        """Count a reply that was cut because it reached the rest of a budget."""
         budgets = {"max_tokens": self._budgets.max_tokens, "max_cost_usd": self._budgets.max_cost_usd}
         limits = " and ".join(f"{name} is {most:g}" for name, most in budgets.items() if most is not None)
         what = f"over budget: {limits}, and passgate limited a reply to {admission.max_tokens_out} tokens"
         self.finish(EndReason.OVER_BUDGET, what)
 
     def _granted(self, request: ModelRequest, model: str, is_step: bool) -> AdmittedCall | None:
-        """What is reserved of the trial's own budgets; `None` while the call has to wait for calls in flight."""
+        """Reserve the trial's own budgets for a call. Return `None` while it has to wait for calls in flight."""
         self._refuse_what_is_over()
         if is_step and self._budgets.max_steps is not None and self._steps >= self._budgets.max_steps:
             self._over_budget(f"max_steps is {self._budgets.max_steps} and the agent wanted one more model call")
@@ -224,7 +224,7 @@ class Ledger:
         raise RefusalError(BUDGET, f"over budget: {what}")
 
     def _give_up(self, code: str, error: MeasurementError) -> None:
-        """The trial cannot be measured any more, whatever its agent does."""
+        """Mark the trial as one that cannot be measured any more, whatever its agent does."""
         self._flaw = self._flaw or (code, error)
         self._stop()
 
@@ -261,7 +261,7 @@ class Ledger:
 
 
 def _cost_in(price: Price, tokens: int) -> float:
-    """The least that these input tokens cost: as if all of them came from the provider's cache."""
+    """Return the least cost of these input tokens: as if all of them came from the provider's cache."""
     return price.cost(Usage(tokens_in=tokens, tokens_cached=tokens, tokens_out=0)) or 0.0
 
 

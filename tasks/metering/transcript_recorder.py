@@ -109,7 +109,7 @@ class TranscriptRecorder:
 
 
 def completed(seen: Transcript, reported: Transcript) -> Transcript:
-    """What the meter saw, with the agent's own answer and end.
+    """Return what the meter saw, with the agent's own answer and end.
 
     Results of tools are the agent's where it reports the same calls: only it knows what failed and how long it took. An
     agent that reports every call that was seen and others between them, such as one that finds its tools in the text of
@@ -145,7 +145,7 @@ def _knows_more(reported: Transcript, seen: Transcript) -> bool:
 
 
 def _with_what_was_used(reported: Transcript, seen: Transcript) -> Transcript:
-    """The agent's conversation with the meter's figures: step by step where both have the same steps, else in sum."""
+    """Return the agent's conversation with the meter's figures: by step if both have the same steps, else in sum."""
     messages = reported.messages
     if len(seen.steps) == len(reported.steps):
         figures = iter([step.model_dump(include=_MEASURED) for step in seen.steps])
@@ -157,9 +157,7 @@ def _with_what_was_used(reported: Transcript, seen: Transcript) -> Transcript:
 
 
 def _with_players_usage(seen: tuple[Message, ...], reported: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The messages with what it took a model to play the user: the meter, which only stands before the agent's models,
-    does not know it.
-    """
+    """Return the messages with the usage of the model that plays the user, which the meter does not see."""
     played = [message for message in reported if message.role == "user" and message.usage != Usage()]
     messages = []
     for message in seen:

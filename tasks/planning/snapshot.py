@@ -38,7 +38,7 @@ def with_snapshot(plan: Plan, store: RunStore) -> Plan:
 
 
 def plan_with_files(store: RunStore) -> Plan:
-    """The plan of a run that was begun, with the files of its snapshot in the run's folder of this machine.
+    """Return the plan of a resumed run, with the files of its snapshot in the run's folder of this machine.
 
     Raises `StorageError`, and `UsageError` for a run that is not kept under its own id.
     """
@@ -74,7 +74,7 @@ def _name(digest: str) -> str:
 
 
 def _outside(plan: Plan, suites: Path) -> Iterator[Path]:
-    """What the tasks go by outside of the suites folder."""
+    """Yield the files and folders that the tasks use outside of the suites folder."""
     spaces = [task.workspace for task in plan.tasks if task.workspace is not None]
     templates = [space.template for space in spaces if space.template]
     rules = [name for space in spaces for name in rule_files(space)]

@@ -61,7 +61,7 @@ class PassCounts:
     """
 
     def __init__(self, passed: Floats, n: Floats, groups: Floats) -> None:
-        """`passed` and `n` have a row per task and a column per run; `groups` a row per group with 1 for its tasks."""
+        """Take `passed` and `n` with a row per task and a column per run; `groups` has 1 for the tasks of a group."""
         self._tasks = len(passed)
         self._groups = [_as_slice(np.flatnonzero(group)) for group in groups]
         self._passed, self._n = _sums(passed), _sums(n)
