@@ -24,7 +24,8 @@ Parse = Callable[[str], AgentSpec]
 
 
 def read_agents(file: Path, name: str, parse: Parse) -> dict[str, AgentSpec] | list[Problem]:
-    """The agents of a file by their names, or everything that is wrong with it. `name` is what problems call the file.
+    """Return the agents of a file by their names, or everything that is wrong with it. `name` is what problems call the
+    file.
 
     `parse` gives the agent that a text like `cli:COMMAND` means and raises `UsageError` for any other text.
     """
@@ -88,7 +89,9 @@ def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:
 
 
 def endpoint_findings(endpoint: Endpoint) -> Iterator[Finding]:
-    """What is wrong with the address and the key variable of an endpoint. No message repeats them: they may be keys."""
+    """Yield what is wrong with the address and the key variable of an endpoint. No message repeats them: they may be
+    keys.
+    """
     if endpoint.base_url is not None and not is_address(endpoint.base_url):
         yield ("base_url",), "not an address as in https://host/v1, without a user and a password in it"
     if endpoint.api_key_variable is not None and not _VARIABLE.fullmatch(endpoint.api_key_variable):

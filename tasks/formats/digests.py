@@ -34,7 +34,8 @@ _Names = Callable[[Command, Path], Iterable[str]]  # what a command in a suites 
 
 
 def named_by_command(command: Command, root: Path) -> Iterator[str]:
-    """The files and folders that a command names, also in a text for a shell, relative to the suites folder `root`.
+    """Yield the files and folders that a command names, also in a text for a shell, relative to the suites folder
+    `root`.
 
     Of a folder that it works in, or that holds the suites folder, only what Python runs there.
     """
@@ -50,18 +51,22 @@ def named_by_command(command: Command, root: Path) -> Iterator[str]:
 
 
 def named_outside(command: Command) -> Iterator[str]:
-    """What a command may name outside of the suites folder, whether or not it is there, relative to that folder."""
+    """Yield what a command may name outside of the suites folder, whether or not it is there, relative to that
+    folder.
+    """
     for name in filter(is_outside, _named(command)):
         yield f"{name}/{_RUN_BY_PYTHON}" if _holds_suites(name) else name
 
 
 def run_by_command(command: Command, root: Path) -> Iterator[str]:
-    """The files that a command names, but for what it puts somewhere else, relative to the suites folder `root`."""
+    """Return the files that a command names, but for what it puts somewhere else, relative to the suites folder
+    `root`.
+    """
     return (name for name in _named(command, _COPYING) if (root / name).is_file())
 
 
 def run_outside(command: Command, root: Path) -> Iterator[str]:
-    """The same outside of the suites folder, whether or not it is there.
+    """Yield the same outside of the suites folder, whether or not it is there.
 
     Of a folder only what Python runs there: the agent may work on the rest.
     """
@@ -70,7 +75,9 @@ def run_outside(command: Command, root: Path) -> Iterator[str]:
 
 
 def words_of_command(command: Command, root: Path) -> Iterator[str]:
-    """The words of a command that are files, whatever it does with them, relative to the suites folder `root`."""
+    """Return the words of a command that are files, whatever it does with them, relative to the suites folder
+    `root`.
+    """
     return (name for name in _names(*command) if (root / name).is_file())
 
 
@@ -80,12 +87,12 @@ def is_outside(name: str) -> bool:
 
 
 def _named(command: Command, without: Collection[str] = ()) -> Iterator[str]:
-    """The words that may be paths, also in texts for a shell, but for those of some programs."""
+    """Return the words that may be paths, also in texts for a shell, but for those of some programs."""
     return _names(command[0], (word for part in _parts(command[1]) if part[0] not in without for word in part))
 
 
 def _names(folder: str, words: Iterable[str]) -> Iterator[str]:
-    """The words that may be paths, relative to the suites folder."""
+    """Yield the words that may be paths, relative to the suites folder."""
     for word in words:
         is_short = len(word) <= _LONGEST_NAME and all(
             len(part.encode("utf-8", "surrogatepass")) <= _LONGEST_PART for part in word.split("/")
@@ -95,7 +102,7 @@ def _names(folder: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _parts(words: tuple[str, ...]) -> list[list[str]]:
-    """The commands that a command is made of: itself, and those of its texts for a shell."""
+    """Return the commands that a command is made of: itself, and those of its texts for a shell."""
     parts = [[*words]]
     for text in (word for word in words if any(letter.isspace() for letter in word)):
         parts.append([])
@@ -127,8 +134,8 @@ class FileDigests:
         self._commands: dict[tuple[Command, _Names], tuple[str, ...]] = {}
 
     def of(self, name: str) -> str:
-        """The digest of a file, or of a folder with everything in it; of what is not there, or is no path relative to
-        the suites folder, it is empty.
+        """Return the digest of a file, or of a folder with everything in it; of what is not there, or is no path
+        relative to the suites folder, it is empty.
         """
         if name not in self._known:
             path = self._root / name
@@ -137,8 +144,8 @@ class FileDigests:
         return self._known[name]
 
     def task(self, task: TaskFile, messages: Sequence[TaskMessage] = ()) -> str:
-        """What the agent is given: inputs with the files of its messages, environment, trials and their files; not what
-        the task is called.
+        """Return what the agent is given: inputs with the files of its messages, environment, trials and their files;
+        not what the task is called.
         """
         # Without defaults, so that a new option does not make every task a new one.
         said = task.model_dump(mode="json", exclude={*_NOT_THE_TASK}, exclude_defaults=True)
@@ -148,14 +155,14 @@ class FileDigests:
         return digest_of([said, {name: self.of(name) for name in names}])
 
     def graders(self, task: TaskFile) -> str:
-        """What the trial is graded by: the graders' options, what they are told, and the files they use."""
+        """Return what the trial is graded by: the graders' options, what they are told, and the files they use."""
         told = task.model_dump(mode="json", include=set(_OF_GRADING), exclude_defaults=True)
         said = told | {"graders": [self._options(grader) for grader in task.graders]}
         return digest_of([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])
 
     def files_of_graders(self, graders: Sequence[Grader]) -> set[str]:
-        """The files and folders that graders use, relative to the suites folder: those that they name, and those that
-        their commands name.
+        """Return the files and folders that graders use, relative to the suites folder: those that they name, and those
+        that their commands name.
         """
         return {*named_by_graders(graders), *self._command_files(grader_commands(graders), named_by_command)}
 
@@ -169,7 +176,7 @@ class FileDigests:
         return known[1]
 
     def _command_files(self, commands: Iterable[Command], names: _Names) -> Iterator[str]:
-        """What commands have of the suites folder, relative to it."""
+        """Yield what commands have of the suites folder, relative to it."""
         for command in commands:
             if (command, names) not in self._commands:
                 self._commands[command, names] = tuple(names(command, self._root))
@@ -177,7 +184,7 @@ class FileDigests:
 
 
 def task_files(task: TaskFile) -> list[str]:
-    """The files and folders that the agent is given or answered from, relative to the suites folder."""
+    """Return the files and folders that the agent is given or answered from, relative to the suites folder."""
     environment = task.environment
     names = {tool.function.rpartition(":")[0] for tool in environment.tools if tool.function}
     if environment.sandbox:
@@ -192,14 +199,14 @@ def task_files(task: TaskFile) -> list[str]:
 
 
 def rule_files(workspace: Workspace) -> Iterator[str]:
-    """The files and folders that extensions copy into a workspace, relative to the suites folder."""
+    """Yield the files and folders that extensions copy into a workspace, relative to the suites folder."""
     for extension in workspace.extensions:
         for paths in extension.agent_rules.model_dump().values() if extension.agent_rules is not None else ():
             yield from paths
 
 
 def message_files(messages: Iterable[TaskMessage]) -> Iterator[str]:
-    """The files of messages, relative to the suites folder."""
+    """Yield the files of messages, relative to the suites folder."""
     for message in messages:
         for block in message.content if isinstance(message.content, tuple) else ():
             if names_a_file(block):
@@ -217,7 +224,7 @@ def grader_commands(graders: Iterable[Grader]) -> Iterator[Command]:
 
 
 def hook_commands(workspace: Workspace | None) -> list[Command]:
-    """The commands that prepare a workspace and tidy it up."""
+    """Return the commands that prepare a workspace and tidy it up."""
     if workspace is None:
         return []
     hooks = [getattr(each, name) for each in (workspace, *workspace.target_hooks) for name in HOOKS]
@@ -235,8 +242,8 @@ def _tree_digest(path: Path) -> str:
 
 
 def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:
-    """The files and folders outside of a suites folder that its tasks go by, relative to it: what they are graded with
-    (tests and settings, prompts of judges, what commands name), scripts of hooks, and files of messages.
+    """Return the files and folders outside of a suites folder that its tasks go by, relative to it: what they are
+    graded with (tests and settings, prompts of judges, what commands name), scripts of hooks, and files of messages.
 
     Whether they are there does not matter. The folders that the agent works on are not among them, and neither is what
     hooks copy.
@@ -251,7 +258,7 @@ def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:
 
 
 def given_to_agents(tasks: Iterable[EvalTask], suites_folder: Path) -> set[str]:
-    """The files and folders of a suites folder that agents get copies of, relative to it."""
+    """Return the files and folders of a suites folder that agents get copies of, relative to it."""
     sandboxes = {f"{SANDBOXES}/{name}/files" for name in sandbox_names(suites_folder)}
     spaces = [task.workspace for task in tasks if task.workspace is not None]
     rules = {name for space in spaces for name in rule_files(space)}
@@ -259,8 +266,8 @@ def given_to_agents(tasks: Iterable[EvalTask], suites_folder: Path) -> set[str]:
 
 
 def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
-    """A task that was read from a copy of a suites folder, with the folders that its agent works on outside of it as
-    they are around the original, and local repositories too.
+    """Return a task that was read from a copy of a suites folder, with the folders that its agent works on outside of
+    it as they are around the original, and local repositories too.
 
     An agent's own files may lie in them, and the agent under test is the original's. Where such a folder differs the
     task is another one, and so is its digest.

@@ -22,12 +22,12 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def suite_of(file: Path) -> Suite | None:
-    """The suite whose folder a file lies in, by the innermost folder that has a suite's name."""
+    """Return the suite whose folder a file lies in, by the innermost folder that has a suite's name."""
     return next((SUITES[part] for part in reversed(file.parts[:-1]) if part in SUITES), None)
 
 
 def suites_folder_of(path: Path) -> Path:
-    """The folder that paths in a task are relative to: the one that holds the suite's folder.
+    """Return the folder that paths in a task are relative to: the one that holds the suite's folder.
 
     A file or folder outside any suite's folder is its own world.
     """
@@ -39,7 +39,7 @@ def suites_folder_of(path: Path) -> Path:
 
 
 def root_of(file: Path, named: Path) -> Path:
-    """The folder that paths in a file are relative to, which was found by a path: its own, or that of a folder.
+    """Return the folder that paths in a file are relative to, which was found by a path: its own, or that of a folder.
 
     It is the one that holds the suite's folder; outside of suites the folder that was named, or the file's own.
     """

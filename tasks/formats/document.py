@@ -76,12 +76,12 @@ class Document:
         return places
 
     def line_of(self, key: str) -> int:
-        """The line of a key of the whole document, which is a mapping that has it."""
+        """Return the line of a key of the whole document, which is a mapping that has it."""
         own = next((name for name, _ in self.root.value if name.value == key), None) if self.root else None
         return _place(own.start_mark).line if own is not None else self.keys[(key,)].line
 
     def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
-        """A problem at a path; at the nearest enclosing place when the path itself is not in the file."""
+        """Return a problem at a path; at the nearest enclosing place when the path itself is not in the file."""
         known = (self.values.get(path[:length]) for length in range(len(path), -1, -1))
         place = (self.keys.get(path) if at_key else None) or next(filter(None, known), Place(1, 1))
         return Problem(file=self.file, line=place.line, column=place.column, path=format_path(path), message=message)
@@ -114,12 +114,12 @@ class UnreadableFileError(Exception):
         self.place = place
 
     def problem(self, file: str) -> Problem:
-        """It as a problem of a file."""
+        """Return it as a problem of a file."""
         return Problem(file=file, line=self.place.line, column=self.place.column, path="", message=str(self))
 
 
 def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
-    """The text of a file. Raises `UnreadableFileError`."""
+    """Return the text of a file. Raises `UnreadableFileError`."""
     content = b""
     try:
         about = file.stat()
@@ -145,7 +145,7 @@ class SourceTexts:
         self._texts: dict[Path, str] = {}
 
     def text(self, file: Path) -> str:
-        """The text of a file. Raises `UnreadableFileError`."""
+        """Return the text of a file. Raises `UnreadableFileError`."""
         absolute = file.absolute()
         if absolute not in self._texts:
             self._texts[absolute] = read_source(file)
@@ -255,10 +255,10 @@ class _Builder:
         return data
 
     def _enter(self, key: yaml.Node) -> None:
-        """Called with each key when its value is about to be built."""
+        """Note a key whose value is about to be built."""
 
     def _merged(self, node: yaml.MappingNode, around: yaml.Node) -> list[_Pair]:
-        """The pairs of a mapping with those of its `<<` merges first, so that its own keys win."""
+        """Return the pairs of a mapping with those of its `<<` merges first, so that its own keys win."""
         own: list[_Pair] = [pair for pair in node.value if pair[0].tag != _MERGE]
         if len(own) == len(node.value):
             return own
@@ -268,7 +268,9 @@ class _Builder:
         return self._pairs[id(node)]
 
     def _inherited(self, node: yaml.MappingNode, around: yaml.Node) -> list[_Pair]:
-        """The pairs that a mapping merges; of one key those of the first source. They count as values each time."""
+        """Return the pairs that a mapping merges; of one key those of the first source. They count as values
+        each time.
+        """
         pairs: dict[str, _Pair] = {}
         merged = [value for key, value in node.value if key.tag == _MERGE]
         for source in chain(*(value.value if isinstance(value, yaml.SequenceNode) else [value] for value in merged)):
@@ -331,5 +333,5 @@ class _Places(_Builder):
 
 
 def _place(mark: Any) -> Place:
-    """The place of a mark, which PyYAML's two parsers have of different types, or not at all."""
+    """Return the place of a mark, which PyYAML's two parsers have of different types, or not at all."""
     return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)

@@ -19,7 +19,7 @@ MAX_TEXT_BYTES = 1024 * 1024
 
 
 def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
-    """A path of a task must exist inside the suites folder."""
+    """Yield a path of a task must exist inside the suites folder."""
     try:
         target = (root / name).resolve()
         exists = target.exists()
@@ -36,13 +36,13 @@ def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
 
 
 def check_contents(path: DocumentPath, name: str, root: Path, *, is_filled: bool = False) -> Iterator[Finding]:
-    """A path of a task must exist inside the suites folder, with the contents that it has in the repository."""
+    """Yield a path of a task must exist inside the suites folder, with the contents that it has in the repository."""
     problems = list(check_path(path, name, root))
     yield from problems or contents_left_out(path, name, root, is_filled=is_filled)
 
 
 def contents_left_out(path: DocumentPath, name: str, root: Path, *, is_filled: bool) -> Iterator[Finding]:
-    """What a path leads to must be here, and not only its name; `is_filled`: with something in it."""
+    """Yield what a path leads to must be here, and not only its name; `is_filled`: with something in it."""
     if missing := left_out(root / name):
         yield path, f"{name!r} {missing}"
     elif is_filled and is_empty(root / name):
@@ -50,7 +50,7 @@ def contents_left_out(path: DocumentPath, name: str, root: Path, *, is_filled: b
 
 
 def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
-    """A path of a task must lead to a text file inside the suites folder."""
+    """Yield a path of a task must lead to a text file inside the suites folder."""
     problems = list(check_contents(path, name, root))
     yield from problems
     if not problems:
@@ -61,7 +61,7 @@ def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
 
 
 def check_json_schema(path: DocumentPath, schema: dict[str, Any]) -> Iterator[Finding]:
-    """A JSON Schema of a task must be one."""
+    """Yield a JSON Schema of a task must be one."""
     for inner, message in _schema_findings(json.dumps(schema)):
         yield (*path, *inner), message
 
@@ -87,7 +87,7 @@ def is_address(text: str) -> bool:
 
 
 def read_text(file: Path) -> str:
-    """The text of a file. Raises `ValueError` with what is wrong with it, as in "is not UTF-8 text"."""
+    """Return the text of a file. Raises `ValueError` with what is wrong with it, as in "is not UTF-8 text"."""
     try:
         if not file.is_file():
             raise ValueError("is no file")

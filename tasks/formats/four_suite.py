@@ -56,7 +56,7 @@ class TaskShape:
             self._check()
 
     def task(self) -> TaskFile | None:
-        """The task without what was left out; `None` where there are problems."""
+        """Return the task without what was left out; `None` where there are problems."""
         while self._task is None and not self.problems:
             try:
                 self._task = TaskFile.model_validate(self._data)
@@ -92,7 +92,7 @@ class TaskShape:
                 del container[key]
 
     def read_graders(self, task: TaskFile) -> tuple[Grader, ...]:
-        """The graders of the task without those that stand for what cannot be read."""
+        """Return the graders of the task without those that stand for what cannot be read."""
         return tuple(grader for index, grader in enumerate(task.graders) if ("graders", index) not in self._left_out)
 
     def _check(self) -> None:
@@ -130,7 +130,7 @@ class TaskShape:
 
 
 def _part(path: DocumentPath) -> DocumentPath:
-    """The part of a task that is left out for something wrong in it."""
+    """Return the part of a task that is left out for something wrong in it."""
     match path:
         case ("tracked_metrics", int(), "metrics", int(), *_):
             return path[:4]
@@ -188,7 +188,7 @@ class TaskReader:
         self._sandboxes: dict[str, list[Problem]] = {}
 
     def read(self, file: Path) -> tuple[EvalTask | None, ReadTaskFile]:
-        """The task of a file as the pipeline uses it, and what there is to say of the file."""
+        """Return the task of a file as the pipeline uses it, and what there is to say of the file."""
         answer = self.task_file(file)
         if answer.task is None:
             return None, answer
@@ -196,7 +196,7 @@ class TaskReader:
         return normalised(task, messages, answer.origin, self._policy, self._digests), answer
 
     def task_file(self, file: Path) -> ReadTaskFile:
-        """What a file says."""
+        """Return what a file says."""
         document = read_document(file, shown_path(file, self._working_folder), self._sources)
         shape = TaskShape(document)
         said = shape.task()
@@ -217,7 +217,7 @@ class TaskReader:
         return ReadTaskFile(said, origin, unread=unread, missing=missing, warnings=tuple(shape.warnings))
 
     def _sandbox_problems(self, name: str | None) -> list[Problem]:
-        """What is wrong with the description of a sandbox; each sandbox is read once."""
+        """Return what is wrong with the description of a sandbox; each sandbox is read once."""
         if name is None:
             return []
         if name not in self._sandboxes:
@@ -230,7 +230,7 @@ class TaskReader:
 
 
 def with_files(task: TaskFile, root: Path) -> TaskFile:
-    """A task with what its files hold: those of the expected messages and the prompts of judges."""
+    """Return a task with what its files hold: those of the expected messages and the prompts of judges."""
     messages, graders = with_texts(task.expected_messages, root), _with_prompts(task.graders, root)
     return task.model_copy(update={"expected_messages": messages, "graders": graders})
 
@@ -252,7 +252,7 @@ def _with_prompts(graders: tuple[Grader, ...], root: Path) -> tuple[Grader, ...]
 
 
 def missing_graders(graders: tuple[Grader, ...], file: str, line: int) -> tuple[Problem, ...]:
-    """The graders of a task that passgate does not have."""
+    """Return the graders of a task that passgate does not have."""
     return tuple(
         Problem(file=file, line=line, column=1, path="graders", message=f"passgate has no evaluator {grader.kind!r}")
         for grader in all_graders(graders)
@@ -261,6 +261,6 @@ def missing_graders(graders: tuple[Grader, ...], file: str, line: int) -> tuple[
 
 
 def shown_path(file: Path, working_folder: Path) -> str:
-    """A path as users know it: relative to the working folder when it lies inside."""
+    """Return a path as users know it: relative to the working folder when it lies inside."""
     absolute = file.absolute()
     return str(absolute.relative_to(working_folder) if absolute.is_relative_to(working_folder) else absolute)

@@ -55,7 +55,7 @@ class SourceTask:
     origin: Origin
 
     def problem(self, path: str, message: str) -> Problem:
-        """A problem with this task."""
+        """Return a problem with this task."""
         return Problem(file=self.origin.file, line=self.origin.line, column=1, path=path, message=message)
 
 
@@ -77,7 +77,9 @@ def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[s
 
 
 def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
-    """The task of a task file. What passgate cannot read, or does not know, it cannot write either: a problem."""
+    """Return the task of a task file. What passgate cannot read, or does not know, it cannot write either: a
+    problem.
+    """
     answer = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
     unread = (*answer.problems, *answer.unread, *answer.warnings)
     if answer.task is None or unread:
@@ -93,7 +95,7 @@ def load_policy(file: Path) -> Policy:
 
 
 def _load(file: Path, read: Callable[[Path, str], Read | list[Problem]]) -> Read:
-    """What a file holds. Raises `InputError` when that is problems."""
+    """Return what a file holds. Raises `InputError` when that is problems."""
     answer = read(file, shown_path(file, Path.cwd()))
     if isinstance(answer, list):
         raise InputError(answer)
@@ -101,13 +103,15 @@ def _load(file: Path, read: Callable[[Path, str], Read | list[Problem]]) -> Read
 
 
 def policy_or_default(file: Path) -> Policy:
-    """The policy of a gates file; the one that passgate ships as `policy_of_run` says. Raises as `load_policy`."""
+    """Return the policy of a gates file; the one that passgate ships as `policy_of_run` says. Raises as
+    `load_policy`.
+    """
     return policy_of_run(file)[0]
 
 
 def policy_of_run(gates: Path, named: Path | None = None) -> tuple[Policy, bool]:
-    """The policy that a run goes by, and whether it is the one that passgate ships: where no gates file is named and
-    there is none of the usual name. `named` is what the user calls the file, where that is not its path. Raises as
+    """Return the policy that a run goes by, and whether it is the one that passgate ships: where no gates file is named
+    and there is none of the usual name. `named` is what the user calls the file, where that is not its path. Raises as
     `load_policy`.
     """
     is_shipped = (named or gates) == Path(RunRequest().gates) and not gates.exists()
@@ -118,7 +122,7 @@ def policy_of_run(gates: Path, named: Path | None = None) -> tuple[Policy, bool]
 
 
 def load_prices(gates: Path) -> PriceTable:
-    """What models cost: prices.yaml beside the gates file, before the prices that passgate ships.
+    """Return what models cost: prices.yaml beside the gates file, before the prices that passgate ships.
 
     Raises `InputError` with all its problems.
     """
@@ -134,8 +138,8 @@ def load_price_table(file: Path) -> PriceTable:
 
 
 def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
-    """The tasks that do not block for a while: quarantine.yaml beside the gates file, empty where there is none, its
-    tasks as `suite/task_id`. `tasks` are all those of the suites folder.
+    """Return the tasks that do not block for a while: quarantine.yaml beside the gates file, empty where there is none,
+    its tasks as `suite/task_id`. `tasks` are all those of the suites folder.
 
     Raises `InputError` with all its problems.
     """
@@ -146,7 +150,7 @@ def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
 
 
 def load_pins(gates: Path) -> Pins | None:
-    """What baseline.yaml beside the gates file pins; `None` where there is none.
+    """Return what baseline.yaml beside the gates file pins; `None` where there is none.
 
     Raises `InputError` with all its problems.
     """
@@ -168,7 +172,8 @@ def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
 def load_folder(
     suites_folder: Path, policy: Policy, working_folder: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Loaded:
-    """What the files of a suites folder hold, named as seen from `working_folder`, where that is not the process's own.
+    """Return what the files of a suites folder hold, named as seen from `working_folder`, where that is not the
+    process's own.
 
     `environment` are the variables that eval files may use. Raises as `load_tasks`.
     """
@@ -200,7 +205,7 @@ def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
 def _read_files(
     files: Sequence[NamedFile], sources: SourceTexts, policy: Policy, here: Path, environment: Mapping[str, str]
 ) -> Loaded:
-    """The tasks of files of one suites folder. A task id that stands twice in them is a problem."""
+    """Return the tasks of files of one suites folder. A task id that stands twice in them is a problem."""
     if not files:
         return Loaded()
     task_files = TaskReader(files[0].root, policy, working_folder=here, sources=sources)

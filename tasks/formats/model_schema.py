@@ -11,7 +11,7 @@ _PLAIN = str | int | float  # defaults of other kinds are left out
 
 
 def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
-    """The schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
+    """Return the schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
     schema = simplified(json_schema(model))
     definitions = schema.get("$defs", {})
     schema = _told_apart(schema, definitions)

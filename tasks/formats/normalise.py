@@ -47,7 +47,7 @@ class Loaded:
 
 
 def together(read: Sequence[Loaded]) -> Loaded:
-    """What several files hold; problems that they share are one."""
+    """Return what several files hold; problems that they share are one."""
     lists = ("problems", "warnings", "cannot_run")
     return Loaded(
         tasks=tuple(task for one in read for task in one.tasks),
@@ -61,7 +61,9 @@ def together(read: Sequence[Loaded]) -> Loaded:
 def normalised(
     task: TaskFile, messages: Sequence[TaskMessage], origin: Origin, policy: Policy, digests: FileDigests
 ) -> EvalTask:
-    """A task with the defaults of its suite, every name resolved. `messages` are its inputs' with what files held."""
+    """Return a task with the defaults of its suite, every name resolved. `messages` are its inputs' with what files
+    held.
+    """
     suite = policy.suites[task.suite]
     environment = task.environment
     return EvalTask(

@@ -33,7 +33,7 @@ _RATES_SHAPE = 'expected a mapping as in {"golden/task_id": 0.98}, or a list of 
 
 
 def read_policy(file: Path, name: str) -> Policy | list[Problem]:
-    """The policy of a gates file, or everything that is wrong with it. `name` is what problems call the file."""
+    """Return the policy of a gates file, or everything that is wrong with it. `name` is what problems call the file."""
     return read_model(Policy, "gates", file, name, _policy_findings)
 
 
@@ -65,7 +65,7 @@ def _gate_findings(rules: GatePolicy, policy: Policy) -> Iterator[Finding]:
 
 
 def read_prices(file: Path, name: str) -> PriceTable | list[Problem]:
-    """The prices of a file, or everything that is wrong with it. `name` is what problems call the file."""
+    """Return the prices of a file, or everything that is wrong with it. `name` is what problems call the file."""
     return read_model(PriceTable, "prices", file, name, _prices_findings, at_key=True)
 
 
@@ -83,7 +83,7 @@ def _prices_findings(table: PriceTable) -> Iterator[Finding]:
 
 
 def read_pins(file: Path, name: str) -> Pins | list[Problem]:
-    """What a file pins, or everything that is wrong with it. `name` is what problems call the file."""
+    """Return what a file pins, or everything that is wrong with it. `name` is what problems call the file."""
     return read_model(Pins, "baseline", file, name, _pins_findings, at_key=True)
 
 
@@ -114,7 +114,7 @@ def write_pins(file: Path, pins: Pins) -> None:
 def read_quarantine(
     file: Path, name: str, today: date, tasks: Sequence[EvalTask] | None = None
 ) -> QuarantineFile | list[Problem]:
-    """The quarantine of a file, or everything that is wrong with it. `name` is what problems call the file.
+    """Return the quarantine of a file, or everything that is wrong with it. `name` is what problems call the file.
 
     With `tasks` the entries name them as `suite/task_id`, and one that is not there or that guards safety is a problem.
     That an entry has expired is none.
@@ -170,8 +170,9 @@ def _task_findings(names: Sequence[str], known: Mapping[str, EvalTask]) -> Itera
 
 
 def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] | list[Problem]:
-    """The pass rates that a file gives to tasks, or everything that is wrong with it. `name` is what problems call the
-    file, `tasks` are those of the gate by their `suite/task_id`, in their order. A mapping need not name all of them.
+    """Return the pass rates that a file gives to tasks, or everything that is wrong with it. `name` is what problems
+    call the file, `tasks` are those of the gate by their `suite/task_id`, in their order. A mapping need not name all
+    of them.
     """
     document = read_document(file, name)
     data = document.data
@@ -196,7 +197,7 @@ def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] 
 
 
 def _not_json(file: Path, name: str) -> list[Problem]:
-    """What keeps a file from being the JSON that its name says it is."""
+    """Return what keeps a file from being the JSON that its name says it is."""
     try:
         if file.suffix.lower() == ".json":
             # What a file lacks at its end, it lacks behind its last character and not in the empty lines after that.

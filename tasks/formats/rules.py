@@ -63,7 +63,7 @@ def findings(task: TaskFile, file: Path, root: Path, policy: Policy) -> Iterator
 
 
 def own_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
-    """What of that is about the parts of a task that no other dialect has: sandbox, tools, metrics, reference."""
+    """Yield what of that is about the parts of a task that no other dialect has: sandbox, tools, metrics, reference."""
     yield from _sandbox(task, root)
     yield from _agent_findings(task, root)
     yield from _tracked_metrics(task)
@@ -71,7 +71,7 @@ def own_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
 
 
 def policy_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
-    """What the policy does not have, or does not allow, of what a task asks for."""
+    """Yield what the policy does not have, or does not allow, of what a task asks for."""
     if task.suite not in policy.suites:
         yield ("suite",), f"the gates file says nothing of the suite {task.suite!s} under `suites:`"
         return
@@ -82,7 +82,7 @@ def policy_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
 
 
 def asked_messages(task: TaskFile, root: Path) -> Messages:
-    """The messages of a task's inputs with what their files hold, where nothing is wrong with them."""
+    """Return the messages of a task's inputs with what their files hold, where nothing is wrong with them."""
     return with_texts(MESSAGES.validate_python(task.inputs.get("messages") or ()), root)
 
 
@@ -106,7 +106,7 @@ def names_a_file(block: ContentBlock) -> bool:
 
 
 def sandbox_names(suites_folder: Path) -> list[str]:
-    """The named sandboxes of a suites folder."""
+    """Return the named sandboxes of a suites folder."""
     folder = suites_folder / SANDBOXES
     return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 

@@ -50,7 +50,7 @@ def wrong_type(value: Any, *types: type) -> str | None:
 
 
 def shown(value: Any) -> str:
-    """A value as problems show it: JSON, cut short."""
+    """Return a value as problems show it: JSON, cut short."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -67,7 +67,7 @@ class Difference:
 
 @cache
 def schema_validator(name: str) -> Draft202012Validator:
-    """The validator of one of the shipped schemas, as in `task`."""
+    """Return the validator of one of the shipped schemas, as in `task`."""
     text = files("passgate").joinpath("schema", f"{name}.schema.json").read_text(encoding="utf-8")
     return Draft202012Validator(json.loads(text))
 
@@ -78,7 +78,7 @@ def check_schema(document: Document, validator: Draft202012Validator) -> list[Pr
 
 
 def difference_problem(document: Document, difference: Difference) -> Problem:
-    """A difference as a problem of the document."""
+    """Return a difference as a problem of the document."""
     return document.problem(difference.path, difference.message, at_key=difference.is_unknown_key)
 
 
@@ -89,7 +89,7 @@ def differences(data: Any, validator: Draft202012Validator) -> list[Difference]:
 
 
 def validated(model: type[Model], document: Document, validator: Draft202012Validator) -> Model | list[Problem]:
-    """The document as a model, or everything that is wrong with it."""
+    """Return the document as a model, or everything that is wrong with it."""
     problems = check_schema(document, validator)
     if problems:
         return problems
@@ -101,7 +101,7 @@ def validated(model: type[Model], document: Document, validator: Draft202012Vali
 
 
 def surely_valid(model: type[Model], data: Any) -> Model | None:
-    """The model of data that its schema surely accepts; `None` where only the schema itself can tell.
+    """Return the model of data that its schema surely accepts; `None` where only the schema itself can tell.
 
     A model reads in microseconds what its schema takes milliseconds for.
     """
@@ -117,7 +117,7 @@ def surely_valid(model: type[Model], data: Any) -> Model | None:
 
 
 def model_differences(error: ModelError) -> list[Difference]:
-    """What a model has against data that its schema has nothing against."""
+    """Return what a model has against data that its schema has nothing against."""
     empty = {"too_short", "string_too_short"}
     return [
         Difference(each["loc"], _EMPTY if each["type"] in empty else each["msg"].removeprefix(_OF_OUR_OWN))
@@ -134,7 +134,7 @@ def read_model(
     *,
     at_key: bool = False,
 ) -> Model | list[Problem]:
-    """The model in a YAML file, or everything that is wrong with it. `name` is what problems call the file.
+    """Return the model in a YAML file, or everything that is wrong with it. `name` is what problems call the file.
 
     `schema` is one of the shipped schemas; `findings` are what it cannot say, told at their keys with `at_key`.
     """
@@ -229,5 +229,5 @@ def _type_names(types: Any) -> str:
 
 
 def _any(value: Any) -> Any:
-    """What jsonschema types as perhaps unset is always set in an error that it has raised."""
+    """Return what jsonschema types as perhaps unset is always set in an error that it has raised."""
     return value

@@ -38,7 +38,7 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def schema_text(schema: dict[str, Any]) -> str:
-    """A schema as its file holds it."""
+    """Return a schema as its file holds it."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -75,8 +75,8 @@ class Serialisation:
 
 
 def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
-    """A task as a task file has it. Files are named by their paths: what they held is left out. What holds a path that
-    cannot be written is left out too, and is one of the losses.
+    """Return a task as a task file has it. Files are named by their paths: what they held is left out. What holds a
+    path that cannot be written is left out too, and is one of the losses.
     """
     plain = serialised_model(task, saying)
     if task.inputs.get("messages") is not None:
@@ -87,7 +87,7 @@ def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
 
 
 def serialised_model(model: BaseModel, saying: Serialisation, path: str = "") -> dict[str, Any]:
-    """The same for a part of a task; `path` is where it stands in the task. `type` comes first."""
+    """Return the same for a part of a task; `path` is where it stands in the task. `type` comes first."""
     if isinstance(model, LlmGrader) and model.prompt_file is not None:
         model = _with_one_prompt(model, saying, path)
     fields = type(model).model_fields
@@ -160,7 +160,7 @@ def _value(value: Any, saying: Serialisation, path: str, *, is_typed: bool) -> A
 
 
 def _items(values: Iterable[Any], saying: Serialisation, path: str) -> list[Any]:
-    """The items of a list without those that cannot be written."""
+    """Return the items of a list without those that cannot be written."""
     items = []
     for index, item in enumerate(values):
         try:
@@ -171,7 +171,7 @@ def _items(values: Iterable[Any], saying: Serialisation, path: str) -> list[Any]
 
 
 def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
-    """The paths at which two documents differ."""
+    """Yield the paths at which two documents differ."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key in dict.fromkeys((*left, *right)):
             inner = f"{path}.{key}" if path else str(key)

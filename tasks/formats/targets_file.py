@@ -82,7 +82,7 @@ class AgentVTarget:
         return cast("dict[str, Any]", self.document.data["targets"][self.position])
 
     def problem(self, message: str, key: str | None = None) -> Problem:
-        """A problem of the target, at one of its keys."""
+        """Return a problem of the target, at one of its keys."""
         return self.document.problem(("targets", self.position, *([key] if key else [])), message)
 
     def key(self, *names: str) -> str | None:
@@ -90,7 +90,7 @@ class AgentVTarget:
         return next((name for name in names if name in self.entry), None)
 
     def text(self, key: str | None) -> str | None:
-        """The text at a key, with what its variables stand for."""
+        """Return the text at a key, with what its variables stand for."""
         return None if key is None else _resolved(self.entry[key], self.environment) or None
 
     def shape_problems(self, keys: Mapping[str, Any]) -> list[Problem]:
@@ -117,7 +117,7 @@ def _resolved(text: str, environment: Mapping[str, str]) -> str:
 
 
 def agent_of(target: AgentVTarget) -> AgentSpec | list[Problem]:
-    """The agent that a target without an alias is, or everything that keeps it from being one."""
+    """Return the agent that a target without an alias is, or everything that keeps it from being one."""
     provider = target.entry.get("provider")
     if not isinstance(provider, str):
         return [target.problem("expected a text `provider`", "provider")]
@@ -201,7 +201,7 @@ class TargetsFile:
 
 
 def read_targets(file: Path, name: str) -> TargetsFile | list[Problem]:
-    """The targets of a file, or why it is no file of targets. `name` is what problems call the file."""
+    """Return the targets of a file, or why it is no file of targets. `name` is what problems call the file."""
     document = read_document(file, name)
     if document.problems:
         return document.problems
@@ -224,7 +224,7 @@ def read_targets(file: Path, name: str) -> TargetsFile | list[Problem]:
 def agent_of_target(
     files: Sequence[TargetsFile], name: str, environment: Mapping[str, str]
 ) -> AgentSpec | list[Problem]:
-    """The agent that a target is, or why it cannot be one. Of a name in several files the first file's counts.
+    """Return the agent that a target is, or why it cannot be one. Of a name in several files the first file's counts.
 
     `${{ NAME }}` stands for a variable of `environment`. Keys are left where they are: only their variables are named.
     """

@@ -22,7 +22,7 @@ _BUT_MUST: Final = ", but must"
 def graded(
     options: Grader, checks: Sequence[RawCheck], violations: Sequence[RawViolation] = (), score: float | None = None
 ) -> RawGrade:
-    """The grade of checks that must all pass; any violation fails it too.
+    """Return the grade of checks that must all pass; any violation fails it too.
 
     `score` is the share of passed checks when it is not given. Raises `MeasurementError` without checks: a grader that
     checks nothing must not pass.
@@ -41,19 +41,23 @@ def graded(
 
 
 def scored(options: AssertionOptions, score: float, checks: Sequence[RawCheck] = (), *, fatal: Raw = "") -> RawGrade:
-    """The grade for a score. It passes from the grader's `min_score` on, 0.8 by default, unless something is fatal."""
+    """Return the grade for a score. It passes from the grader's `min_score` on, 0.8 by default, unless something is
+    fatal.
+    """
     passed = score >= passing_score(options) - ROUNDING and not fatal
     name, type_name = options.label, options.type_name
     return RawGrade(name=name, type=type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal)
 
 
 def passing_score(options: AssertionOptions) -> float:
-    """The least score that passes a grader."""
+    """Return the least score that passes a grader."""
     return PASS_FROM if options.min_score is None else options.min_score
 
 
 def settled(options: AssertionOptions, bare: RawGrade) -> RawGrade:
-    """A bare grade with what all graders of eval files have: negated, and fatal where it is required and not passed."""
+    """Return a bare grade with what all graders of eval files have: negated, and fatal where it is required and not
+    passed.
+    """
     if bare.score is None:
         return bare
     grade = bare
@@ -76,7 +80,7 @@ def expectation(*, passed: bool, must: str = "") -> str:
 
 
 def _opposite(check: RawCheck) -> Raw:
-    """What a check says when the contrary is wanted."""
+    """Return what a check says when the contrary is wanted."""
     *found, said = check.message.parts if isinstance(check.message, RawText) else (check.message,)
     if isinstance(said, str):
         if check.passed and said.endswith(AS_EXPECTED):
@@ -93,12 +97,12 @@ async def grade_unavailable(options: Unavailable, evidence: object) -> RawGrade:
 
 
 def unmeasured(options: Grader, reason: Raw, *, transient: bool = False) -> RawGrade:
-    """The grade of a grader that could not measure: no score, not passed, the reason as its error."""
+    """Return the grade of a grader that could not measure: no score, not passed, the reason as its error."""
     return RawGrade(name=options.label, type=options.type, score=None, passed=False, error=reason, transient=transient)
 
 
 async def settle(checks: Iterable[Awaitable[RawCheck]]) -> list[RawCheck]:
-    """The checks, one after the other.
+    """Return the checks, one after the other.
 
     Raises the first `MeasurementError` among them, unless a check failed: that fail is certain, and what could
     not be measured beside it becomes a failed check that says so.
@@ -118,7 +122,7 @@ async def settle(checks: Iterable[Awaitable[RawCheck]]) -> list[RawCheck]:
 
 
 def rendered(grade: RawGrade, masker: Masker) -> Grade:
-    """A grade whose texts have no secrets."""
+    """Return a grade whose texts have no secrets."""
     violations = [Violation(rule=found.rule, message=masker.render(found.message)) for found in grade.violations]
     return Grade(
         **dict(grade)

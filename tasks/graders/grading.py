@@ -76,7 +76,7 @@ class TrialResult(NamedTuple):
 def trial_result(
     task: EvalTask, transcript: Transcript, metrics: TrialMetrics, grades: Sequence[RawGrade]
 ) -> TrialResult:
-    """The status of a trial, why it is not `passed`, and its score.
+    """Return the status of a trial, why it is not `passed`, and its score.
 
     What is certain goes first: an agent that crashed, overran a budget or did not satisfy a grader has failed, also
     when another grader could not measure. Raises `MeasurementError` when a budget cannot be checked.
@@ -114,7 +114,7 @@ def _detail(transcript: Transcript) -> Quote:
 
 
 def trial_score(task: EvalTask, grades: Sequence[RawGrade]) -> float | None:
-    """The score of a trial by its grades alone: their mean by weight, or 1 and 0 where all must pass; 0 without
+    """Return the score of a trial by its grades alone: their mean by weight, or 1 and 0 where all must pass; 0 without
     something required. `None` where it is not known.
     """
     if any(grade.fatal for grade in grades):

@@ -39,7 +39,7 @@ def look_alike(wanted: str, text: str, *, whole: bool = False, ignore_case: bool
 
 
 def _alike(character: str) -> str:
-    """A pattern for a character and those that look like it."""
+    """Return a pattern for a character and those that look like it."""
     group = next((group for group in _ALIKE if character in group), "")
     if group:
         return f"[{re.escape(group)}]"

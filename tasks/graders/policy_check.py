@@ -42,7 +42,7 @@ async def grade_policy(options: PolicyCheck, evidence: Evidence) -> RawGrade:
 
 
 async def _rules(options: PolicyCheck, transcript: Transcript) -> AsyncIterator[tuple[str, Sequence[Raw]]]:
-    """The name of each rule and what goes against it."""
+    """Yield the name of each rule and what goes against it."""
     texts = [message.content for message in transcript.steps]
     said = [(f"assistant message {number}", text) for number, text in enumerate(texts, start=1)]
     if transcript.output not in texts:

@@ -78,7 +78,7 @@ async def _check(expectation: FileCheck | JsonCheck | SqliteCheck | CommandCheck
 
 
 async def _file_problem(check: FileCheck, workspace: Path) -> Raw:
-    """What is wrong with a file; empty when it is as expected."""
+    """Return what is wrong with a file; empty when it is as expected."""
     if not check.exists:
         return "exists, but must not" if await asyncio.to_thread(is_present, workspace, check.file) else ""
     await asyncio.to_thread(regular_file, workspace, check.file)
@@ -102,7 +102,7 @@ async def _text_problem(text: str, equals: str | None, contains: tuple[str, ...]
 
 
 def _json_problem(check: JsonCheck, workspace: Path) -> Raw:
-    """What is wrong with a value of a JSON file; empty when it is as expected."""
+    """Return what is wrong with a value of a JSON file; empty when it is as expected."""
     try:
         value = at_path(parse_json(read_text(workspace, check.json_file)), check.path)
     except ValueError as error:
@@ -120,7 +120,7 @@ def _json_problem(check: JsonCheck, workspace: Path) -> Raw:
 
 
 def _sqlite_problem(check: SqliteCheck, workspace: Path, scratch: Path) -> Raw:
-    """What is wrong with what a database answers; empty when it is as expected.
+    """Return what is wrong with what a database answers; empty when it is as expected.
 
     A missing database or table, any other error of SQLite and more than `QUERY_SECONDS` are wrong too.
     Raises `UnusableFileError` when the database file must not be read.
@@ -141,7 +141,7 @@ def _sqlite_problem(check: SqliteCheck, workspace: Path, scratch: Path) -> Raw:
 
 
 def _ask(connection: sqlite3.Connection, check: SqliteCheck) -> tuple[list[tuple[Any, ...]], int]:
-    """The first rows of the result and how many rows it has, counted no further than asked."""
+    """Return the first rows of the result and how many rows it has, counted no further than asked."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     # The agent made the schema: its views and triggers may not call functions with side effects.
     connection.execute("PRAGMA trusted_schema = OFF")

@@ -152,7 +152,8 @@ def _copy_configuration(tool: str, options: StaticAnalysis, evidence: Evidence, 
 
 
 def _require_sources(workspace: Path, paths: tuple[str, ...]) -> list[str]:
-    """The files to analyse. Refuses paths that hold none, and anything named like source code that is not a file.
+    """Return the files to analyse. Refuses paths that hold none, and anything named like source code that is not a
+    file.
 
     Both tools find nothing where there is nothing, and wait for ever when they meet a FIFO.
     """

@@ -236,7 +236,7 @@ async def _require_working_pytest(sandbox: Sandbox) -> None:
 
 
 def read_report(folder: Path, name: str) -> tuple[Case, ...]:
-    """The tests in a report of the `xunit1` family.
+    """Return the tests in a report of the `xunit1` family.
 
     Raises `UnusableFileError` when there is none, when it is too large, or is not such a report.
     """

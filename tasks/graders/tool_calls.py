@@ -30,7 +30,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def pattern_text(pattern: str | ToolPattern) -> Raw:
-    """A pattern as messages show it: `send_email({"to": "*@evil.example"})`."""
+    """Return a pattern as messages show it: `send_email({"to": "*@evil.example"})`."""
     if isinstance(pattern, str):
         return pattern
     return raw(f"{pattern.tool}(", quote_json(pattern.params), ")") if pattern.params else pattern.tool
@@ -67,7 +67,7 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> RawGrade:
 
 
 def shown(call: ToolCall) -> Raw:
-    """A call as messages show it: tool and arguments."""
+    """Return a call as messages show it: tool and arguments."""
     return raw(f"{call.tool}(", quote_json(call.arguments), ")")
 
 

@@ -40,7 +40,7 @@ def is_present(workspace: Path, relative: str) -> bool:
 
 
 def regular_file(workspace: Path, relative: str) -> Path:
-    """The path of a regular file of the workspace.
+    """Return the path of a regular file of the workspace.
 
     Raises `UnusableFileError` when it leads out, is not there, or is a folder, a FIFO, a socket or a device.
     """
@@ -57,7 +57,7 @@ def regular_file(workspace: Path, relative: str) -> Path:
 
 
 def read_bytes(workspace: Path, relative: str) -> bytes:
-    """The content of a regular file of the workspace, at most `LIMIT` bytes.
+    """Return the content of a regular file of the workspace, at most `LIMIT` bytes.
 
     Raises `UnusableFileError` as `regular_file` does, and when the file is too large or cannot be read.
     """
@@ -75,7 +75,7 @@ def read_bytes(workspace: Path, relative: str) -> bytes:
 
 
 def read_text(workspace: Path, relative: str) -> str:
-    """The content of a UTF-8 text file of the workspace, line ends as they are. Raises as `read_bytes` does."""
+    """Return the content of a UTF-8 text file of the workspace, line ends as they are. Raises as `read_bytes` does."""
     try:
         return read_bytes(workspace, relative).decode("utf-8")
     except UnicodeDecodeError:

@@ -24,7 +24,8 @@ class _Annotation(NamedTuple):
 
 
 def github_annotations(verdict: Verdict) -> str:
-    """An `::error` per blocking reason; a `::warning` per other reason and per task that did not pass without one.
+    """Return an `::error` per blocking reason; a `::warning` per other reason and per task that did not pass without
+    one.
 
     A `::notice` stands on each file that the change edits and that judges it. Annotations without a file come last and
     stand beside the run. At most ten of each kind; the tenth says how many more there are. Empty when there is nothing
@@ -44,7 +45,7 @@ def github_annotations(verdict: Verdict) -> str:
 
 
 def error_annotations(places: Sequence[tuple[str, int, str]]) -> str:
-    """An `::error` for each of these messages with their files and lines, where there is no verdict."""
+    """Return an `::error` for each of these messages with their files and lines, where there is no verdict."""
     title = "passgate: no verdict"
     shown = [
         _Annotation(file or None, line, title, "\n".join(printable_lines(message, lines=_LINES, limit=_MESSAGE)))

@@ -23,7 +23,9 @@ _RULES = (
 
 
 def grader_checks_report(checks: Sequence[GraderCheck], *, width: int, color: bool) -> str:
-    """A row per task, then every fault with its remedy, what was not measured, and how many there are of each."""
+    """Return a row per task, then every fault with its remedy, what was not measured, and how many there are of
+    each.
+    """
     header = console.columns("task", "known-good", "known-bad", "mutants", "graders")
     rows = [
         (
@@ -52,7 +54,7 @@ def grader_checks_report(checks: Sequence[GraderCheck], *, width: int, color: bo
 
 
 def grader_checks_as_json(checks: Sequence[GraderCheck]) -> str:
-    """The checks as a JSON list, with notes on what is no fault. What a terminal would obey is escaped."""
+    """Return the checks as a JSON list, with notes on what is no fault. What a terminal would obey is escaped."""
     return json.dumps([check.model_dump(mode="json") for check in checks], indent=2)
 
 
@@ -73,7 +75,7 @@ def _line(mark: str, text: str, style: str, *, indent: int = 2, limit: int = MES
 
 
 def doctor_report(symptoms: Sequence[Symptom], *, width: int, color: bool) -> str:
-    """The symptoms by what they belong to, with a remedy below each that needs one, and how many there are."""
+    """Return the symptoms by what they belong to, with a remedy below each that needs one, and how many there are."""
     parts: list[RenderableType] = []
     for subject in dict.fromkeys(symptom.subject for symptom in symptoms):
         parts.append(heading(printable(subject, NAME)))

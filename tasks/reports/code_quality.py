@@ -20,7 +20,7 @@ _POLICY_FILE: Final = "gates.yaml"
 
 
 def code_quality(view: RunView) -> str:
-    """A JSON array with a finding per reason: `blocker` and `critical` block the gate, `minor` does not.
+    """Return a JSON array with a finding per reason: `blocker` and `critical` block the gate, `minor` does not.
 
     A reason without a file, such as a limit of the whole gate, stands at the policy that it follows from.
     """

@@ -49,8 +49,8 @@ class Marked:
 
 
 def _with_whole_commands(text: Text, width: int) -> Iterator[tuple[Text, int]]:
-    """The parts of a text with the width of each: commands between backticks are not broken at the end of a line, so
-    that whoever copies one has it whole. One that is longer than a line stands out of it.
+    """Yield the parts of a text with the width of each: commands between backticks are not broken at the end of a line,
+    so that whoever copies one has it whole. One that is longer than a line stands out of it.
     """
     begin = 0
     for found in _QUOTED.finditer(text.plain):
@@ -71,7 +71,7 @@ def _glued(text: Text) -> Text:
 
 
 def rendered(*parts: RenderableType, width: int, color: bool) -> str:
-    """The parts one below the other, at most `width` columns wide; without colour it is plain text."""
+    """Return the parts one below the other, at most `width` columns wide; without colour it is plain text."""
     console = _console(width, color)
     with console.capture() as capture:
         for part in parts:
@@ -105,7 +105,7 @@ def columns(*names: str, justify: JustifyMethod = "left", no_wrap: bool = False)
 def plain_table(
     width: int, columns: Iterable[Column], rows: Iterable[Iterable[RenderableType]], *, show_header: bool = True
 ) -> Table:
-    """A table without lines whose columns stand closer where there is little room."""
+    """Return a table without lines whose columns stand closer where there is little room."""
     gap = 1 if width < 100 else 2
     # A column of rich holds its cells: without copies two tables could not have the same columns.
     copies = (column.copy() for column in columns)
@@ -117,8 +117,8 @@ def plain_table(
 
 
 def figures_table(width: int, names: Sequence[str], rows: Iterable[Sequence[Text]]) -> RenderableType:
-    """A table of figures below the names of the first column. No figure is ever broken: where they have no room side by
-    side, each row becomes lines.
+    """Return a table of figures below the names of the first column. No figure is ever broken: where they have no room
+    side by side, each row becomes lines.
     """
     rows = [list(row) for row in rows]
     for header in (names, ["\n".join(name.rsplit(" ", 1)) for name in names]):
@@ -137,14 +137,14 @@ def _row_in_lines(names: Sequence[str], row: Sequence[Text]) -> tuple[Text, Mark
 
 
 def fitting_table(make: Callable[[str], Table], width: int, wide: str, narrow: str) -> Table:
-    """The table that `make` gives for a separator between two parts of a cell: `wide`, or `narrow` where that is too
-    wide.
+    """Return the table that `make` gives for a separator between two parts of a cell: `wide`, or `narrow` where that is
+    too wide.
     """
     return first_fitting(width, map(make, (wide, narrow)))
 
 
 def first_fitting(width: int, tables: Iterable[Table]) -> Table:
-    """The first of some tables that is not too wide, or the last of them."""
+    """Return the first of some tables that is not too wide, or the last of them."""
     console = _console(1000, color=False)
     for table in tables:
         if console.measure(table).maximum <= width:
@@ -153,5 +153,5 @@ def first_fitting(width: int, tables: Iterable[Table]) -> Table:
 
 
 def heading(text: str, style: str = "bold") -> Text:
-    """A line that opens a section, with an empty line before it."""
+    """Return a line that opens a section, with an empty line before it."""
     return Text(f"\n{text}", style)

@@ -31,7 +31,7 @@ _ZERO_WIDTH_SPACE = "&#8203;"
 
 
 def printable(text: str, limit: int) -> str:
-    """The text in one line of at most `limit` characters that a terminal only shows.
+    """Return the text in one line of at most `limit` characters that a terminal only shows.
 
     ANSI sequences are removed, line ends become `⏎`, every other invisible character becomes its escape, as in
     `\\x00`. A text that is cut ends with `…`.
@@ -42,7 +42,7 @@ def printable(text: str, limit: int) -> str:
 
 
 def printable_lines(text: str, *, lines: int, limit: int) -> tuple[str, ...]:
-    """The text's lines with their indent, as `printable` makes each, at most `limit` characters long.
+    """Return the text's lines with their indent, as `printable` makes each, at most `limit` characters long.
 
     Of more than `lines` lines the middle is left out, and a line says so.
     """
@@ -56,7 +56,7 @@ def printable_lines(text: str, *, lines: int, limit: int) -> tuple[str, ...]:
 
 
 def visible(text: str) -> str:
-    """The text with every invisible character except its line ends as its escape."""
+    """Return the text with every invisible character except its line ends as its escape."""
     # Nearly every line is printable, and asking for that is a hundred times faster than looking at each character.
     return "\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n"))
 
@@ -71,7 +71,7 @@ def _escaped(line: str) -> str:
 
 
 def readable(text: str, limit: int) -> tuple[str, int]:
-    """The text's lines with every invisible character as its escape, and how many characters were left out.
+    """Return the text's lines with every invisible character as its escape, and how many characters were left out.
 
     Of a text longer than `limit` a part in the middle is left out, so that its beginning and its end remain.
     """
@@ -80,8 +80,8 @@ def readable(text: str, limit: int) -> tuple[str, int]:
 
 
 def without_middle(text: str, limit: int) -> tuple[str, int]:
-    """The text, or its beginning and its end with a line between them that says how many characters are left out; and
-    this number.
+    """Return the text, or its beginning and its end with a line between them that says how many characters are left
+    out; and this number.
     """
     left_out = max(0, len(text) - limit)
     if not left_out:
@@ -117,16 +117,16 @@ def xml_text(text: str, limit: int) -> str:
 
 
 def annotation(text: str) -> str:
-    """The message of a workflow command of GitHub Actions."""
+    """Return the message of a workflow command of GitHub Actions."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def annotation_property(text: str) -> str:
-    """The value of a property of a workflow command of GitHub Actions."""
+    """Return the value of a property of a workflow command of GitHub Actions."""
     return annotation(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _harmless(text: str, limit: int) -> str:
-    """The text with invisible characters and commands to runners as their escapes, cut to the limit."""
+    """Return the text with invisible characters and commands to runners as their escapes, cut to the limit."""
     shown = _RUNNER_COMMAND.sub(lambda found: f"\\x{ord(found.group()):x}", visible(text.expandtabs(4)))
     return shown if len(shown) <= limit else shown[: limit - 1] + ELLIPSIS

@@ -29,7 +29,7 @@ def interval(ends: Interval | None) -> str:
 
 
 def trials(passed: int, measured: int, errors: int, not_run: int) -> str:
-    """Passed of measured trials with what is missing, as in `2/3` or `7/9 +1 error +2 not run`."""
+    """Return passed of measured trials with what is missing, as in `2/3` or `7/9 +1 error +2 not run`."""
     return " +".join((f"{passed}/{measured}", *missing(errors, not_run)))
 
 
@@ -73,7 +73,7 @@ def at_baseline(one: Confirmation) -> str:
 
 
 def paired_ratio_explained(comparisons: Sequence[Comparison]) -> str:
-    """What the columns of comparisons mean, and how far runs of the baseline differ without any change."""
+    """Return what the columns of comparisons mean, and how far runs of the baseline differ without any change."""
     levels = " or ".join(f"{level * 100:g} %" for level in sorted({one.confidence for one in comparisons}))
     explained = (
         f"paired ratio: the geometric mean over the tasks of now / baseline; at least: its lower {levels} bound."
@@ -83,7 +83,7 @@ def paired_ratio_explained(comparisons: Sequence[Comparison]) -> str:
 
 
 def suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
-    """A row under `SUITE_HEADER`."""
+    """Return a row under `SUITE_HEADER`."""
     return (
         suite.suite,
         f"{suite.tasks_passed}/{suite.tasks}",
@@ -98,7 +98,9 @@ def suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
 
 
 def comparison_cells(comparison: Comparison, text: Callable[[str], str]) -> tuple[str, ...]:
-    """A comparison's name and its row under `COMPARISON_HEADER`. `text` escapes names for the place they stand in."""
+    """Return a comparison's name and its row under `COMPARISON_HEADER`. `text` escapes names for the place they stand
+    in.
+    """
     return (
         text(comparison.name),
         quantity(comparison.baseline, comparison.unit),
@@ -157,7 +159,7 @@ def decimal(number: float | None) -> str:
 
 
 def quantity(number: float, unit: str) -> str:
-    """A number of any size with its unit, to three digits."""
+    """Return a number of any size with its unit, to three digits."""
     if unit in {"$", "USD"}:
         return dollars(number)
     if unit in {"s", "seconds"}:
@@ -192,7 +194,9 @@ def tracked(name: str, value: float | None) -> str:
 
 
 def why_label(numbers: Sequence[int], what: str) -> str:
-    """The words before the text on the first of these trials: `trial 2 failed:`, `trials 1, 3 failed; trial 1:`."""
+    """Return the words before the text on the first of these trials: `trial 2 failed:`, `trials 1, 3 failed;
+    trial 1:`.
+    """
     if not numbers:
         return f"{what}:"
     first = f"; trial {numbers[0]}" if len(numbers) > 1 else ""

@@ -77,7 +77,7 @@ class TaskFinding(NamedTuple):
         return f"{one.finding}: {figures.against_baseline(one)}" if one else ""
 
     def told_once(self, label: str, text: str) -> tuple[str, str]:
-        """A label and a text, or in their place where the run tells the text of several tasks."""
+        """Return a label and a text, or in their place where the run tells the text of several tasks."""
         echo = self.echoes.get(text)
         if echo is None:
             return label, text
@@ -156,7 +156,9 @@ def every_task(verdict: Verdict) -> tuple[TaskFinding, ...]:
 
 
 def findings(verdict: Verdict) -> tuple[TaskFinding, ...]:
-    """The tasks to look at: those with violations first, then those that block, that failed, that are undecided."""
+    """Return the tasks to look at: those with violations first, then those that block, that failed, that are
+    undecided.
+    """
     every = every_task(verdict)
     shown = [one for one in every if one.task.state is not TaskState.PASSED or one.task.violations or one.blocks]
     ordered = sorted(shown, key=_severity)
@@ -165,7 +167,7 @@ def findings(verdict: Verdict) -> tuple[TaskFinding, ...]:
 
 
 def _echoes(ordered: Sequence[TaskFinding], trials: int) -> Mapping[str, Echo]:
-    """The reasons that trials of several tasks have, each told by the first of them."""
+    """Return the reasons that trials of several tasks have, each told by the first of them."""
     counts, tasks = Counter[str](), defaultdict[str, list[str]](list)
     for one in ordered:
         for text, equal in ((one.task.failure, one.task.equal_failures), (one.task.error, one.task.equal_errors)):
@@ -188,7 +190,7 @@ def _severity(finding: TaskFinding) -> tuple[int, float, int, str]:
 
 
 def message_once(reason: Reason, found: Sequence[TaskFinding]) -> str:
-    """The message of a reason, without a text at its end that another task tells."""
+    """Return the message of a reason, without a text at its end that another task tells."""
     echoes = found[0].echoes if found else {}
     for text, echo in echoes.items():
         if reason.message.endswith(text) and reason_subject(reason) != echo.first:
@@ -225,7 +227,7 @@ def reason_subject(reason: Reason) -> str:
 
 
 def violation_groups(task: TaskMeasurement) -> tuple[ViolationGroup, ...]:
-    """The violations of a task, equal ones together, in the order of their first trial."""
+    """Return the violations of a task, equal ones together, in the order of their first trial."""
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for violation in sorted(task.violations, key=lambda violation: violation.trial):
         groups[violation.rule, violation.message].append(violation.trial)
@@ -233,7 +235,7 @@ def violation_groups(task: TaskMeasurement) -> tuple[ViolationGroup, ...]:
 
 
 def confirmations(verdict: Verdict) -> tuple[Confirmation, ...]:
-    """The fallen tasks first, then those that are open, then those that fit their baseline."""
+    """Return the fallen tasks first, then those that are open, then those that fit their baseline."""
     return tuple(sorted(verdict.confirmations, key=lambda one: (_ORDER.index(one.finding), one.task)))
 
 
@@ -254,7 +256,7 @@ def blocking(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
 
 
 def notes(verdict: Verdict) -> tuple[str, ...]:
-    """The verdict's notes, after what is to say of trials that were not run for it."""
+    """Return the verdict's notes, after what is to say of trials that were not run for it."""
     tasks, first = verdict.measurement.tasks, []
     stopped = [task for task in tasks if task.stopped_early]
     if saved := sum(task.not_run for task in stopped):
@@ -271,12 +273,12 @@ def notes(verdict: Verdict) -> tuple[str, ...]:
 
 
 def models(verdict: Verdict) -> str:
-    """The names of the models that answered, as in `a, b, c and 2 more`; empty when none is known."""
+    """Return the names of the models that answered, as in `a, b, c and 2 more`; empty when none is known."""
     return figures.listed(sorted({name for task in verdict.measurement.tasks for name in task.models}), 3)
 
 
 def sign_off_commands(verdict: Verdict) -> tuple[str, ...]:
-    """The lines of two shell commands; either of them settles the sign-off."""
+    """Return the lines of two shell commands; either of them settles the sign-off."""
     run = shlex.quote(verdict.run_id)
     return tuple(
         line
@@ -298,8 +300,8 @@ def judges(integrity: Integrity) -> str:
 
 
 def other_verdict(verdict: Verdict, integrity: Integrity) -> str:
-    """What introduces the verdict by the files that have not judged, or says why there is none; empty where nobody asks
-    for one.
+    """Return what introduces the verdict by the files that have not judged, or says why there is none; empty where
+    nobody asks for one.
     """
     other = integrity.other
     if other is None:
@@ -316,13 +318,15 @@ def is_same_verdict(verdict: Verdict, other: OtherVerdict) -> bool:
 
 
 def path_from_top(verdict: Verdict, file: str) -> str:
-    """The path of a file of the run from the top folder of the repository."""
+    """Return the path of a file of the run from the top folder of the repository."""
     folder = verdict.revision.folder
     return posixpath.normpath(posixpath.join(folder, file)) if folder else file
 
 
 def from_top(verdict: Verdict) -> Verdict:
-    """The verdict with every path from the top folder of the repository, by which services of code know a file."""
+    """Return the verdict with every path from the top folder of the repository, by which services of code know
+    a file.
+    """
     if not verdict.revision.folder:
         return verdict
     tasks = (task.model_copy(update={"file": path_from_top(verdict, task.file)}) for task in verdict.measurement.tasks)

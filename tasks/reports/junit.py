@@ -17,7 +17,7 @@ _BODY = 60_000
 
 
 def junit(view: RunView) -> str:
-    """An XML document in which whatever blocks the gate is a failure, or an error where it can still be settled.
+    """Return an XML document in which whatever blocks the gate is a failure, or an error where it can still be settled.
 
     A task that did not pass but does not block is skipped, with the reason why: the report is as red as the gate. A
     task that failed with a violation is never skipped. Blocking reasons that no measured task carries, such as a limit,

@@ -27,7 +27,7 @@ RULES: Final[Mapping[Rule, str]] = {
 
 
 def sarif(view: RunView) -> str:
-    """A SARIF log with one run, in which each violation of a task is a result at the file and line of the task.
+    """Return a SARIF log with one run, in which each violation of a task is a result at the file and line of the task.
 
     The level is `error` where the violation blocks the gate, else `warning`. A violation keeps its fingerprint from run
     to run, so that a service knows it again.
@@ -94,5 +94,5 @@ def _blocks(reasons: tuple[Reason, ...], rule: str) -> bool:
 
 
 def _uri(file: str) -> str:
-    """A path as a relative reference of RFC 3986, in which nothing can be taken for a scheme."""
+    """Return a path as a relative reference of RFC 3986, in which nothing can be taken for a scheme."""
     return quote(printable(file, _NAME), safe="/")

@@ -68,8 +68,8 @@ def read_lines(file: Path, documents: Documents, *, as_written: bool = False) ->
 
 
 def sidecar_of(file: Path, documents: Documents) -> Node | None:
-    """What a JSONL file's sidecar, `<base>.yaml` or `<base>.eval.yaml`, says of all its tests. A file with tests of its
-    own is no sidecar. Two sidecars must say the same.
+    """Return what a JSONL file's sidecar, `<base>.yaml` or `<base>.eval.yaml`, says of all its tests. A file with tests
+    of its own is no sidecar. Two sidecars must say the same.
     """
     documents.ground.looked_at.update(sidecar_names(file))
     read = [documents.read_root(candidate) for candidate in sidecar_names(file) if candidate.is_file()]
@@ -82,12 +82,12 @@ def sidecar_of(file: Path, documents: Documents) -> Node | None:
 
 
 def sidecar_names(file: Path) -> list[Path]:
-    """The names that a JSONL file's sidecar may have."""
+    """Return the names that a JSONL file's sidecar may have."""
     return [file.with_name(file.name.removesuffix(LINES_SUFFIX) + suffix) for suffix in _SIDECARS]
 
 
 def lines_beside(sidecar: Path) -> Path | None:
-    """The JSONL file that an eval file without tests is the sidecar of."""
+    """Return the JSONL file that an eval file without tests is the sidecar of."""
     for suffix in reversed(_SIDECARS):  # the longer ones first: `.yaml` is the end of `.eval.yaml` too
         if sidecar.name.endswith(suffix):
             lines = sidecar.with_name(sidecar.name.removesuffix(suffix) + LINES_SUFFIX)
@@ -110,7 +110,7 @@ def _is_sidecar(root: Node, lines: Path) -> bool:
 
 
 def read_table(file: Path, documents: Documents) -> Iterator[Node]:
-    """The test of every row, as a mapping with `id`, `vars` and `assert`."""
+    """Yield the test of every row, as a mapping with `id`, `vars` and `assert`."""
     name, line = documents.shown(file), 1
     reader = csv.DictReader(io.StringIO(documents.text(file) or "", newline=""), restkey="", restval="", strict=True)
     try:
@@ -206,7 +206,7 @@ def _add_variable(variables: dict[str, Any], node: Node, name: str, documents: D
 
 
 def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
-    """The grader of an `__expected` cell: `type:value` or `type(limit):value`; any other text must be equal."""
+    """Return the grader of an `__expected` cell: `type:value` or `type(limit):value`; any other text must be equal."""
     text = expected.value
     for prefix in ("llm-rubric:", "grade:"):
         if text.startswith(prefix):
@@ -233,7 +233,9 @@ def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
 
 
 def case_files(folder: Path, at: Node, documents: Documents) -> list[Path]:
-    """The case files of the folders in a folder, by name. A folder without one is a warning, none at all a problem."""
+    """Return the case files of the folders in a folder, by name. A folder without one is a warning, none at all a
+    problem.
+    """
     repository = documents.ground.repository.resolve()
     found: list[Path] = []
     try:

@@ -58,8 +58,8 @@ class _Scope:
 def raw_tests(
     file: Path, ground: Ground, complaints: Complaints, *, environment: Mapping[str, str], shown: Callable[[Path], str]
 ) -> tuple[RawTest, ...]:
-    """The tests of an eval file of any dialect, in order. Whatever is wrong goes to the complaints. `environment` has
-    the variables of the process, `shown` gives a file's name as users know it.
+    """Return the tests of an eval file of any dialect, in order. Whatever is wrong goes to the complaints.
+    `environment` has the variables of the process, `shown` gives a file's name as users know it.
     """
     return tuple(_suite(file.absolute(), Documents(ground, complaints, environment, shown), ()))
 
@@ -89,7 +89,9 @@ def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[Ra
 
 
 def _whole_suite(file: Path, root: Node | None, scope: _Scope) -> list[RawTest]:
-    """The tests of a mapping with tests, or of a JSONL file with what its sidecar, if it has one, says of them."""
+    """Return the tests of a mapping with tests, or of a JSONL file with what its sidecar, if it has one, says
+    of them.
+    """
     if root is not None:
         check_top_level(root, scope.documents.complaints)
         context = replace(scope.context, root=root)
@@ -107,7 +109,7 @@ def _whole_suite(file: Path, root: Node | None, scope: _Scope) -> list[RawTest]:
 
 
 def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
-    """The tests of a list, those of imported suites first."""
+    """Return the tests of a list, those of imported suites first."""
     entries = [tests] if isinstance(tests.value, str) else list(tests.items()) if isinstance(tests.value, list) else []
     if not entries:
         what = "has no tests" if isinstance(tests.value, list) else "expected a list of tests, or a path of one"
@@ -121,7 +123,7 @@ def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
 
 
 def _entry(entry: Node, scope: _Scope) -> list[RawTest]:
-    """The tests that one item of a list of tests stands for."""
+    """Return the tests that one item of a list of tests stands for."""
     if isinstance(entry.value, str):
         return [test for file in files_of(entry, scope.documents) for test in _file_tests(file, entry, scope)]
     if not isinstance(entry.value, dict):
@@ -151,7 +153,7 @@ def _included(include: Parts, scope: _Scope) -> list[RawTest]:
 
 
 def _imported(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
-    """The tests of an imported suite: its own words apply, but for the runtime policy."""
+    """Return the tests of an imported suite: its own words apply, but for the runtime policy."""
     documents = replace(scope.documents, placeholder=PLAIN, own={}, environments={})
     # A file that cannot be read is a problem of its own, and no reason to doubt that it is a suite.
     root = documents.read_root(file) if file.suffix in _DOCUMENTS else None
@@ -167,7 +169,7 @@ def _imported(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
 
 
 def _opened(file: Path, at: Node, scope: _Scope) -> _Scope | None:
-    """The scope inside of a file; `None` where it must not be opened."""
+    """Return the scope inside of a file; `None` where it must not be opened."""
     documents = scope.documents
     if file in scope.trail:
         names = " -> ".join(documents.shown(step) for step in (*scope.trail[scope.trail.index(file) :], file))
@@ -205,7 +207,7 @@ def _file_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
 
 
 def _lines(file: Path, scope: _Scope) -> list[RawTest]:
-    """The tests of a file with one a line, or one a row."""
+    """Return the tests of a file with one a line, or one a row."""
     read, documents = read_table if file.suffix == CSV_SUFFIX else read_lines, scope.documents
     tests = [test for line in read(file, documents) for test in _entry(line, scope)]
     if not tests:

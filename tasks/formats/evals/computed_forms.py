@@ -33,7 +33,7 @@ FIELD = words_for(FieldCheck, spellings={"match": ("match_type",), "tolerance": 
 
 
 def _read_items(parts: Parts, key: str, read: Callable[[Node], Any]) -> Options:
-    """The items of a list as the option of the same name; no option when an item cannot be read."""
+    """Return the items of a list as the option of the same name; no option when an item cannot be read."""
     listed = parts.get(key)
     if listed is None or not isinstance(listed.value, list):
         return {}
@@ -89,7 +89,7 @@ def _script(body_of_file: Callable[[str, str], str | None], parts: Parts, source
 
 
 def _python_body(text: str, function: str) -> str | None:
-    """The text of a script as the body of a function; `None` when it does not define the named function."""
+    """Return the text of a script as the body of a function; `None` when it does not define the named function."""
     name = function or "get_assert"
     if re.search(rf"^(async\s+)?def\s+{re.escape(name)}\b", text, re.MULTILINE):
         return f"{text}\nreturn {name}(output, context)\n"

@@ -34,8 +34,8 @@ _MAGIC = frozenset("*?[")
 def interpolate(
     value: Any, variables: Mapping[str, str], placeholder: re.Pattern[str] = PLAIN
 ) -> tuple[Any, tuple[Missing, ...]]:
-    """A value with the environment variables in its texts filled in, and the missing ones, which become empty. A text
-    that is one placeholder becomes true, false or a number if the variable says so.
+    """Return a value with the environment variables in its texts filled in, and the missing ones, which become empty. A
+    text that is one placeholder becomes true, false or a number if the variable says so.
     """
     missing: list[Missing] = []
 
@@ -75,7 +75,7 @@ class Documents:
     opened: list[Path] = field(default_factory=list)  # every file that tests were taken from, as often as that was
 
     def read(self, file: Path) -> Node | None:
-        """The whole document of a YAML or JSON file; `None` when it cannot be read."""
+        """Return the whole document of a YAML or JSON file; `None` when it cannot be read."""
         # Suites with other templates or another `env` share `known`, and read the same file differently.
         key = (file, self.placeholder.pattern, *sorted(self.own.items()))
         if key not in self.known:
@@ -84,7 +84,7 @@ class Documents:
         return self.known[key]
 
     def read_root(self, file: Path) -> Node | None:
-        """The document of an eval file; `None` when it cannot be read."""
+        """Return the document of an eval file; `None` when it cannot be read."""
         key = (file,)
         if key not in self.known:
             content = self.content(file)
@@ -92,7 +92,7 @@ class Documents:
         return self.known[key]
 
     def for_files_of(self, root: Node) -> "Documents":
-        """What reads the files that belong to an eval file."""
+        """Return what reads the files that belong to an eval file."""
         if not has_templates(root):
             return self
         said = root.get("env")
@@ -101,7 +101,7 @@ class Documents:
         return replace(self, placeholder=WITH_TEMPLATES, own=own, environments={})
 
     def text(self, file: Path, max_bytes: int = MAX_LINES_BYTES) -> str | None:
-        """The text of a file; `None` when it cannot be read."""
+        """Return the text of a file; `None` when it cannot be read."""
         self.ground.looked_at.add(file)
         try:
             return read_source(file, max_bytes).removeprefix("\ufeff")
@@ -111,7 +111,7 @@ class Documents:
         return None
 
     def interpolated(self, node: Node) -> Node:
-        """A value with its environment variables filled in; a warning for each that is missing."""
+        """Return a value with its environment variables filled in; a warning for each that is missing."""
         value, missing = interpolate(node.value, self.variables(node.folder), self.placeholder)
         for path, name in missing:
             message = f"the environment variable {name!r} is not set, so it is empty here"
@@ -119,7 +119,7 @@ class Documents:
         return node.with_value(value)
 
     def variables(self, folder: Path) -> dict[str, str]:
-        """The environment variables for files of a folder."""
+        """Return the environment variables for files of a folder."""
         if folder not in self.environments:
             self.ground.looked_at.update(parent / ENV_FILE for parent in upwards(folder, self.ground.repository))
             try:
@@ -168,8 +168,8 @@ def has_templates(root: Node) -> bool:
 
 
 def files_of(node: Node, documents: Documents) -> tuple[Path, ...]:
-    """The files and folders that a text names: those that match its pattern, by name, or the one at its path. None at
-    all is a problem, because tests would be missing.
+    """Return the files and folders that a text names: those that match its pattern, by name, or the one at its path.
+    None at all is a problem, because tests would be missing.
     """
     name = node.value.strip().removeprefix(FILE_SCHEME)
     if not name:

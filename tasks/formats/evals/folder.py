@@ -50,7 +50,7 @@ class _Open:
     awaits_key: bool = True
 
     def inner(self) -> KeyPath:
-        """The path of the value that comes next."""
+        """Return the path of the value that comes next."""
         return (*self.path, self.key if self.is_mapping else None)[:KEYS_KEPT]
 
 
@@ -83,8 +83,8 @@ def _texts(file: Path, sources: SourceTexts) -> Iterator[tuple[_Open, str, bool]
 
 
 def kind_of(file: Path, sources: SourceTexts | None = None) -> Kind | None:
-    """What a file is: a task of passgate's own format, an eval file, tests for an eval file to take in, or none of
-    these (`None`), as the results of evals. If its content does not tell, its name does, so that an eval file with a
+    """Return what a file is: a task of passgate's own format, an eval file, tests for an eval file to take in, or none
+    of these (`None`), as the results of evals. If its content does not tell, its name does, so that an eval file with a
     mistake in it is still one.
     """
     if file.suffix == LINES_SUFFIX:
@@ -108,8 +108,8 @@ def _has_case_keys(keys: set[str]) -> bool:
 
 
 def _head(file: Path, sources: SourceTexts) -> tuple[int, set[str]]:
-    """The keys of a YAML file's mapping, depth 1, or of the first mapping in its list, depth 2, up to where they tell
-    what the file is or something is wrong. Depth 0 without any.
+    """Return the keys of a YAML file's mapping, depth 1, or of the first mapping in its list, depth 2, up to where they
+    tell what the file is or something is wrong. Depth 0 without any.
     """
     first: _Open | None = None
     keys: set[str] = set()
@@ -126,7 +126,7 @@ def _head(file: Path, sources: SourceTexts) -> tuple[int, set[str]]:
 
 
 def _line_keys(file: Path) -> Iterator[set[str]]:
-    """The keys of the first lines of a JSONL file that are mappings."""
+    """Yield the keys of the first lines of a JSONL file that are mappings."""
     try:
         with file.open("rb") as stream:
             lines = stream.read(1024 * 1024).splitlines()  # the file may be large, and its first lines tell enough
@@ -167,7 +167,7 @@ class NamedFiles:
 
 
 def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], sources: SourceTexts) -> NamedFiles:
-    """The files of paths, in order. `environment` are the variables of the process."""
+    """Return the files of paths, in order. `environment` are the variables of the process."""
     read: dict[NamedFile, None] = {}
     others: list[Path] = []
     for path in dict.fromkeys(paths):
@@ -184,9 +184,9 @@ def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], source
 
 
 def files_of_folder(folder: Path, environment: Mapping[str, str], sources: SourceTexts | None = None) -> FolderFiles:
-    """What the files below a folder are. A file that an eval file takes in is not read a second time, unless it is a
-    suite of which only some tests are selected. In a suite's folder every other YAML file is a task. `environment` has
-    the variables of the process.
+    """Return what the files below a folder are. A file that an eval file takes in is not read a second time, unless it
+    is a suite of which only some tests are selected. In a suite's folder every other YAML file is a task. `environment`
+    has the variables of the process.
     """
     sources = sources or SourceTexts()
     absolute = folder.absolute()
@@ -212,7 +212,7 @@ def files_of_folder(folder: Path, environment: Mapping[str, str], sources: Sourc
 
 
 def _reached(root: Path, taken: Mapping[Path, set[Path]]) -> set[Path]:
-    """A file and all that it takes in."""
+    """Return a file and all that it takes in."""
     seen, waiting = {root}, [root]
     while waiting:
         new = taken.get(waiting.pop(), set()) - seen
@@ -224,7 +224,7 @@ def _reached(root: Path, taken: Mapping[Path, set[Path]]) -> set[Path]:
 def _taken_by(
     file: Path, kinds: Mapping[Path, Kind | None], folder: Path, environment: Mapping[str, str], sources: SourceTexts
 ) -> set[Path]:
-    """The files of the folder that a file with tests takes in."""
+    """Return the files of the folder that a file with tests takes in."""
     if file.suffix == LINES_SUFFIX:
         heads = {name: _head(name, sources) for name in sidecar_names(file) if name in kinds}
         return {name for name, (depth, keys) in heads.items() if depth != 1 or keys.isdisjoint(TESTS_KEYS)}
@@ -250,7 +250,7 @@ def _taken_by(
 
 
 def _reference(path: KeyPath, text: str, file: Path, documents: Documents) -> Node | None:
-    """A text of a file as a path that it may be; `None` where it is none."""
+    """Return a text of a file as a path that it may be; `None` where it is none."""
     starts = text.startswith(("./", "../", FILE_SCHEME))
     is_path = starts or (Path(text).suffix in _SUFFIXES and not set(text) & set(" \n"))
     if not text or len(text) > _MAX_PATH or not (is_path or path in _TEST_PATHS):

@@ -111,7 +111,7 @@ class Graders(NamedTuple):
 
 
 def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
-    """The graders of a test or a file. Lists under several names or in several places must be the same."""
+    """Return the graders of a test or a file. Lists under several names or in several places must be the same."""
     rubrics = node.get("rubrics")
     rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
     places = present((node, node.get("execution")))
@@ -121,19 +121,19 @@ def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Grad
 
 
 def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
-    """The graders of a list with the variables of a test filled in."""
+    """Return the graders of a list with the variables of a test filled in."""
     return read_graders(variables.filled_in_graders(listed), replace(sources, one_judge=variables.is_template))
 
 
 def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
-    """The grader for a test's own `rubrics` list. `None` when the list is wrong; the complaints say why."""
+    """Return the grader for a test's own `rubrics` list. `None` when the list is wrong; the complaints say why."""
     return None if sources.refuses_type(node, list) else rubric_of(list(node.items()), node, sources)
 
 
 def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
-    """The graders of a list (`assert`, `assertions`, `evaluators`) in its order, those of its templates among them. All
-    plain texts of a list are one grader: a rubric, or one judge. What is wrong goes to the complaints, and then graders
-    may be missing from the answer.
+    """Return the graders of a list (`assert`, `assertions`, `evaluators`) in its order, those of its templates among
+    them. All plain texts of a list are one grader: a rubric, or one judge. What is wrong goes to the complaints, and
+    then graders may be missing from the answer.
     """
     if sources.refuses_type(node, list):
         return ()
@@ -153,7 +153,9 @@ def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
 
 
 def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
-    """The entries of a list, each with its sources. The entries of a template stand in the place of its include."""
+    """Yield the entries of a list, each with its sources. The entries of a template stand in the place of its
+    include.
+    """
     for item in node.items():
         if not isinstance(item.value, dict) or "include" not in item.value:
             yield item, sources
@@ -234,7 +236,7 @@ def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> G
 
 
 def _form(kind: Node, sources: Sources) -> tuple[Form | None, bool]:
-    """The form of a grader by its type, and whether the type begins with `not-`."""
+    """Return the form of a grader by its type, and whether the type begins with `not-`."""
     written, name = kind.value, snake_case(kind.value)
     negated = name.startswith(_NOT)
     # A program of the repository cannot take the name of a known type.
@@ -266,7 +268,7 @@ def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Gr
 
 
 def _base(parts: Parts, negated: bool, sources: Sources) -> Options:
-    """The options that every grader has; `required: 0.7` and `not-` set some of them too."""
+    """Return the options that every grader has; `required: 0.7` and `not-` set some of them too."""
     base = parts.only("weight", "min_score", "negate", "required")
     name = parts.get("name") or parts.get("metric") or parts.get("id")
     if name is not None:

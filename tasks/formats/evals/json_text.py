@@ -31,19 +31,19 @@ class TextPlaces:
     line: int = 1
 
     def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
-        """A problem at a path; at the nearest enclosing place when the path is not in the text."""
+        """Return a problem at a path; at the nearest enclosing place when the path is not in the text."""
         return self.problem_at(offset_of(self.text, path, at_key=at_key), message, path)
 
     def problem_at(self, offset: int, message: str, path: DocumentPath = ()) -> Problem:
-        """A problem at an offset of the text."""
+        """Return a problem at an offset of the text."""
         before = self.text[:offset]
         line, column = self.line + before.count("\n"), len(before) - before.rfind("\n")
         return Problem(file=self.file, line=line, column=column, path=format_path(path), message=message)
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text. Raises `JsonError`, also for keys that stand twice, numbers that are not finite or too
-    long, half characters and deep nesting.
+    """Return the value of a JSON text. Raises `JsonError`, also for keys that stand twice, numbers that are not finite
+    or too long, half characters and deep nesting.
     """
     try:
         value = json.loads(
@@ -113,7 +113,7 @@ def offset_of(text: str, path: DocumentPath, *, at_key: bool = False) -> int:
 
 
 def _members(text: str, offset: int) -> Iterator[tuple[str | int, int, int]]:
-    """The keys or indices of a JSON value with where key and value begin."""
+    """Yield the keys or indices of a JSON value with where key and value begin."""
     opening, index = text[offset], 0
     if opening not in "{[":
         return

@@ -130,8 +130,8 @@ def _judge_options(parts: Parts, sources: Sources) -> Options:
 
 
 def prompt_parts(node: Node, sources: Sources) -> Options:
-    """A prompt as the options `prompt`, its text, and `prompt_file` where it comes from one. What looks like a path is
-    one. There is no text where a file is missing or a program makes it, which keeps the test from running.
+    """Return a prompt as the options `prompt`, its text, and `prompt_file` where it comes from one. What looks like a
+    path is one. There is no text where a file is missing or a program makes it, which keeps the test from running.
     """
     if not isinstance(node.value, str):
         sources.cannot_run(node, _NO_PROGRAM)
@@ -146,7 +146,9 @@ def prompt_parts(node: Node, sources: Sources) -> Options:
 
 
 def with_prompt(graders: Sequence[Grader], prompt: Options) -> tuple[Grader, ...]:
-    """The graders with a prompt, the options of `prompt_parts`, where they ask a judge and have none of their own."""
+    """Return the graders with a prompt, the options of `prompt_parts`, where they ask a judge and have none of their
+    own.
+    """
     text = {name: part.value for name, part in prompt.items()}
     changed: list[Grader] = []
     for grader in graders:
@@ -171,8 +173,8 @@ def names_file(text: str) -> bool:
 
 
 def read_criteria(items: Sequence[Node], node: Node, sources: Sources) -> tuple[Criterion, ...]:
-    """The items of a rubric. Those without an `id` are `rubric-1` and so on, by their place in the list. What is wrong
-    goes to the complaints, that there are none at `node`, and then items may be missing.
+    """Return the items of a rubric. Those without an `id` are `rubric-1` and so on, by their place in the list. What is
+    wrong goes to the complaints, that there are none at `node`, and then items may be missing.
     """
     if not items:
         sources.refuse(node, "invalid rubric: must not be empty")
@@ -185,7 +187,7 @@ def read_criteria(items: Sequence[Node], node: Node, sources: Sources) -> tuple[
 
 
 def rubric_of(items: Sequence[Node], node: Node, sources: Sources, weight: int = 1) -> Rubrics | None:
-    """The grader with these items. `None` when something is wrong; the complaints say what."""
+    """Return the grader with these items. `None` when something is wrong; the complaints say what."""
     before = len(sources.complaints.problems)
     criteria = read_criteria(items, node, sources)
     if len(sources.complaints.problems) > before:
@@ -220,7 +222,7 @@ def _least(parts: Parts, sources: Sources) -> Options:
 
 
 def _ranges(node: Node, sources: Sources) -> tuple[ScoreRange, ...]:
-    """The spans of points in order. They must cover 0 to 10 without overlap."""
+    """Return the spans of points in order. They must cover 0 to 10 without overlap."""
     before = len(sources.complaints.problems)
     of_list = isinstance(node.value, list)
     spans = [_span(item, sources) for item in node.items()] if of_list else _from_bounds(node, sources)

@@ -114,7 +114,7 @@ def are_messages(value: Any) -> bool:
 
 
 def read_messages(node: Node, sources: Sources) -> tuple[TaskMessage, ...]:
-    """A text or a payload as the message of a user, a message, or a list of messages."""
+    """Return a text or a payload as the message of a user, a message, or a list of messages."""
     value = node.value
     if isinstance(value, str):
         return (TaskMessage(role="user", content=value),) if value.strip() else ()
@@ -176,7 +176,7 @@ def _answer(expected: Expected) -> str:
 
 
 def _content(node: Node | None, sources: Sources) -> str | tuple[ContentBlock, ...]:
-    """A text or blocks; any other value as a JSON block; empty without a value."""
+    """Return a text or blocks; any other value as a JSON block; empty without a value."""
     if node is None:
         return ""
     if isinstance(node.value, str):
@@ -188,7 +188,7 @@ def _content(node: Node | None, sources: Sources) -> str | tuple[ContentBlock, .
 
 
 def file_block(node: Node, name: str, sources: Sources) -> ContentBlock:
-    """The block of a file, with what it holds."""
+    """Return the block of a file, with what it holds."""
     path, text = sources.text(node, name)
     return ContentBlock(type="file", value=path, text=text)
 
@@ -215,7 +215,7 @@ def _block(node: Node, sources: Sources) -> ContentBlock | None:
 
 
 def _image(node: Node, text: str, sources: Sources) -> str:
-    """The path or URL of an image; base64 in the file becomes a data URL."""
+    """Return the path or URL of an image; base64 in the file becomes a data URL."""
     if text.startswith(NO_FILES):
         return text
     plain = "".join(text.split())  # base64 may have line breaks and no padding
@@ -280,13 +280,13 @@ class Variables:
     is_template: bool = False
 
     def filled(self, node: Node, sources: Sources) -> Node:
-        """A value with the variables filled in."""
+        """Return a value with the variables filled in."""
         if self.is_template:
             return node.with_value(_rendered(node.value, {"vars": self.values, **self.values}, node, sources))
         return node.with_value(fill_variables(node.value, self.values)) if self.values else node
 
     def filled_at(self, said: Parts | Node, key: str, sources: Sources) -> Node | None:
-        """The same at a key; `None` where there is none."""
+        """Return the same at a key; `None` where there is none."""
         node = said.get(key)
         return None if node is None else self.filled(node, sources)
 
@@ -300,7 +300,7 @@ class Variables:
 
 
 def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
-    """The variables of a test. In the dialect with prompts they may refer to each other and to files."""
+    """Return the variables of a test. In the dialect with prompts they may refer to each other and to files."""
     said = test.get("vars")
     if said is None or not isinstance(said.value, dict):
         return Variables({}, is_template=raw.prompt is not None)
@@ -318,7 +318,9 @@ def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
 
 
 def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, sources: Sources) -> Messages:
-    """The messages of a test itself; none where it has none. `alone`: what its file says of all tests is not for it."""
+    """Return the messages of a test itself; none where it has none. `alone`: what its file says of all tests is not for
+    it.
+    """
     named = test.get("input_files") or (None if alone else raw.context.root.get("input_files"))
     filled = None if named is None else variables.filled(named, sources)
     items = (filled,) if filled is not None and isinstance(filled.value, str) else tuple(as_items(filled))
@@ -351,7 +353,9 @@ def _with_files(text: str, files: Sequence[Node], sources: Sources) -> Messages:
 
 
 def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Messages:
-    """A test without input gets PROMPT.md: the one among its files, else the one beside it or beside its eval file."""
+    """Return the messages of PROMPT.md for a test without input: the one among its files, else beside it or its eval
+    file.
+    """
     named = next((file for file in files if Path(file.value).name == PROMPT_FILE), None)
     others = [file for file in files if file is not named]
     if named is None:
@@ -377,7 +381,7 @@ def _chat(value: Any) -> Any:
 
 
 def _rendered(value: Any, names: Mapping[str, Any], node: Node, sources: Sources) -> Any:
-    """A value with its texts rendered. A text that is only a placeholder becomes the value of any type."""
+    """Return a value with its texts rendered. A text that is only a placeholder becomes the value of any type."""
     if isinstance(value, list):
         return [_rendered(item, names, node, sources) for item in value]
     if isinstance(value, dict):

@@ -65,7 +65,9 @@ def _options(type_name: str, parts: Parts, sources: Sources) -> Options:
 
 
 def _placed(name: str, part: Node, sources: Sources) -> Node:
-    """An option with paths relative to the suites folder, as tasks have them, instead of the folder of the file."""
+    """Return an option with paths relative to the suites folder, as tasks have them, instead of the folder of
+    the file.
+    """
 
     def place(path: Any) -> Any:
         is_path = isinstance(path, str) and (name != "rubric" or path.endswith(_TEXT_FILES))
@@ -91,7 +93,7 @@ def _refuse_found(findings: Iterable[Finding], parts: Parts, sources: Sources) -
 
 
 def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
-    """A task with what the key `passgate` of its test says; what is wrong with it goes to the complaints."""
+    """Return a task with what the key `passgate` of its test says; what is wrong with it goes to the complaints."""
     said = test.get(KEY)
     if said is None or not isinstance(said.value, dict):
         return task
@@ -108,7 +110,7 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
 
 
 def _fields(task: TaskFile, native: _Native, parts: Parts) -> dict[str, Any]:
-    """The fields that the key sets, merged with what the task has."""
+    """Return the fields that the key sets, merged with what the task has."""
     known, own = task.environment, native.environment
     # What the test says under the keys of other tools wins.
     environment = {

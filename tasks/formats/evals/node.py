@@ -22,7 +22,7 @@ class ValuePlaces(Protocol):
         """The file as users know it."""
 
     def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
-        """A problem at a path of the file."""
+        """Return a problem at a path of the file."""
 
 
 class Node(NamedTuple):
@@ -34,20 +34,20 @@ class Node(NamedTuple):
     path: DocumentPath = ()
 
     def problem(self, message: str, *, at_key: bool = False) -> Problem:
-        """A problem at this value, or at its key."""
+        """Return a problem at this value, or at its key."""
         return self.places.problem(self.path, message, at_key=at_key)
 
     def child(self, key: str | int) -> "Node":
-        """The value at a key or an index, which must be there."""
+        """Return the value at a key or an index, which must be there."""
         return Node(self.value[key], self.places, self.folder, (*self.path, key))
 
     def get(self, key: str) -> "Node | None":
-        """The value at a key of a mapping; `None` without it and where it is null."""
+        """Return the value at a key of a mapping; `None` without it and where it is null."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         return None if value is None else Node(value, self.places, self.folder, (*self.path, key))
 
     def items(self) -> Iterator["Node"]:
-        """The items of a list."""
+        """Return the items of a list."""
         return (self.child(index) for index in range(len(self.value)))
 
     def with_value(self, value: Any) -> "Node":
@@ -66,7 +66,9 @@ class Complaints:
 
 
 def with_placeholders(value: Any, fill: Callable[[str, DocumentPath], Any], path: DocumentPath = ()) -> Any:
-    """A value with every text in it that may have placeholders filled by a function, which gets the text's path too."""
+    """Return a value with every text in it that may have placeholders filled by a function, which gets the text's path
+    too.
+    """
     if isinstance(value, str):
         return fill(value, path) if "{{" in value else value
     if isinstance(value, Mapping):
@@ -77,12 +79,12 @@ def with_placeholders(value: Any, fill: Callable[[str, DocumentPath], Any], path
 
 
 def as_text(node: Node | None) -> str | None:
-    """A text that is not empty."""
+    """Return a text that is not empty."""
     return node.value if node is not None and isinstance(node.value, str) and node.value else None
 
 
 def as_texts(node: Node | None) -> tuple[str, ...]:
-    """A list of texts; a text alone stands for a list of one."""
+    """Return a list of texts; a text alone stands for a list of one."""
     value = None if node is None else node.value
     items = value if isinstance(value, list) else [value]
     return tuple(item for item in items if isinstance(item, str) and item)
@@ -97,7 +99,7 @@ def as_items(node: Node | None) -> Iterator[Node]:
 
 
 def agreed(said: Sequence[Node], complaints: Complaints) -> Node | None:
-    """The first of several values, each of which is a problem where it differs from the first."""
+    """Return the first of several values, each of which is a problem where it differs from the first."""
     for other in said[1:]:
         if not strictly_equal(said[0].value, other.value):
             message = f"says something else than {format_path(said[0].path)}; keep one of them"

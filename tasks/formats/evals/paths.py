@@ -30,7 +30,7 @@ class Ground:
     looked_at: set[Path] = field(default_factory=set, compare=False, repr=False)
 
     def relative(self, path: Path) -> str:
-        """A path as tasks hold it: relative to the suites folder, with `..` where it lies outside of it."""
+        """Return a path as tasks hold it: relative to the suites folder, with `..` where it lies outside of it."""
         return Path(os.path.relpath(path, self.suites_folder)).as_posix()
 
     def looked_at_outside(self) -> frozenset[str]:
@@ -39,8 +39,8 @@ class Ground:
 
 
 def ground_of(file: Path, suites_folder: Path) -> Ground:
-    """The ground of an eval file. Its repository is the nearest folder above it with a `.git`. Without one it is the
-    outermost of: the suites folder, the working folder if the file lies in it, folders above it with an `.agentv`
+    """Return the ground of an eval file. Its repository is the nearest folder above it with a `.git`. Without one it is
+    the outermost of: the suites folder, the working folder if the file lies in it, folders above it with an `.agentv`
     (except the user's home, where AgentV keeps its own settings), and the folder above the file's own.
     """
     folder = file.absolute().parent
@@ -81,12 +81,12 @@ def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> 
 
 
 def find_folder(node: Node, name: str, ground: Ground, complaints: Complaints) -> Path | None:
-    """The same for a folder that something is worked in, out of which nothing is read here."""
+    """Return the same for a folder that something is worked in, out of which nothing is read here."""
     return find_path(node, name, replace(ground, looked_at=set()), complaints)
 
 
 def first_of(candidates: Iterable[Path], ground: Ground, is_there: Callable[[Path], bool]) -> Path | None:
-    """The first candidate that is there; `None` where none is. All that were looked at are noted."""
+    """Return the first candidate that is there; `None` where none is. All that were looked at are noted."""
     for candidate in candidates:
         ground.looked_at.add(candidate)
         if is_there(candidate):
@@ -103,13 +103,13 @@ def is_there(path: Path) -> bool:
 
 
 def upwards(folder: Path, repository: Path) -> list[Path]:
-    """A folder and those above it, up to the repository."""
+    """Return a folder and those above it, up to the repository."""
     return [folder, *(parent for parent in folder.parents if parent.is_relative_to(repository))]
 
 
 def full_id(test_id: str, file: Path, ground: Ground, label: str | None = None) -> str:
-    """The id of a test behind its file: the path in the suites folder without the suite's folder and without suffixes.
-    EVAL.yaml goes by the name of its folder.
+    """Return the id of a test behind its file: the path in the suites folder without the suite's folder and without
+    suffixes. EVAL.yaml goes by the name of its folder.
     """
     return f"{_file_name(file, ground)}{test_id}" + (f"#{label}" if label is not None else "")
 

@@ -54,7 +54,7 @@ def _code(parts: Parts, sources: Sources) -> Options:
 
 
 def _config(parts: Parts) -> Options:
-    """The `config` that the program gets: the one in the file, and the keys that the table does not know."""
+    """Return the `config` that the program gets: the one in the file, and the keys that the table does not know."""
     config = parts.value("config", {})
     further = {name: part.value for name, part in parts.further.items() if part.value is not None}
     if not isinstance(config, dict) or not (config or further):
@@ -63,9 +63,9 @@ def _config(parts: Parts) -> Options:
 
 
 def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
-    """A command, a text or a list, as the options `command` and `cwd`. Without `cwd` it runs in the folder of its file,
-    or in the nearest one above where the scripts that it names are. A script that is nowhere is noted as what keeps the
-    test from running.
+    """Return a command, a text or a list, as the options `command` and `cwd`. Without `cwd` it runs in the folder of
+    its file, or in the nearest one above where the scripts that it names are. A script that is nowhere is noted as what
+    keeps the test from running.
     """
     if not node.value or (isinstance(node.value, str) and not node.value.strip()):
         sources.refuse(node, "must not be empty")
@@ -84,7 +84,9 @@ def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
 
 
 def _rooted(command: Any, folder: Path, repository: Path) -> Any:
-    """The words of a command. Absolute paths of scripts start at the repository; they become relative to a folder."""
+    """Return the words of a command. Absolute paths of scripts start at the repository; they become relative to a
+    folder.
+    """
     if isinstance(command, str):
         return command
     scripts, words = set(_scripts(command)), []
@@ -97,7 +99,7 @@ def _rooted(command: Any, folder: Path, repository: Path) -> Any:
 
 
 def _scripts(command: Any) -> Iterator[str]:
-    """The words of a command, a text or a list, that are the paths of scripts."""
+    """Yield the words of a command, a text or a list, that are the paths of scripts."""
     try:
         words = shlex.split(command) if isinstance(command, str) else command
     except ValueError:  # quotes that do not close: no word can be told
@@ -110,7 +112,9 @@ def _scripts(command: Any) -> Iterator[str]:
 
 
 def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
-    """The folder itself or the nearest one above it that has all the scripts; the folder itself when none has."""
+    """Return the folder itself or the nearest one above it that has all the scripts; the folder itself when
+    none has.
+    """
     above = upwards(folder, ground.repository)
     return next((each for each in above if all(_is_found(each / script, ground) for script in scripts)), folder)
 
@@ -133,7 +137,7 @@ def _note_missing(node: Node, folder: Path, scripts: Sequence[str], sources: Sou
 
 
 def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
-    """The form of a type that is the name of a program near its file; `None` where there is no such program."""
+    """Return the form of a type that is the name of a program near its file; `None` where there is no such program."""
     # As AgentV does it: first `.agentv/assertions` of the file's folder and of every folder above it, then
     # `.agentv/graders` and `.agentv/judges`. The nearest counts, and `_` in a type stands for `-`.
     if not name.replace("-", "").replace("_", "").isalnum() or len(name) > _LONGEST_NAME:

@@ -63,7 +63,9 @@ class Select(EvalWords):
 
 
 def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> list[RawTest]:
-    """The tests that a `select` takes: a pattern of ids, a list of them, or a mapping all of whose keys must hold."""
+    """Return the tests that a `select` takes: a pattern of ids, a list of them, or a mapping all of whose keys must
+    hold.
+    """
     wanted = {"test_ids": select.value} if isinstance(select.value, str | list) else select.value
     if not isinstance(wanted, dict):
         documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
@@ -79,7 +81,7 @@ def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> li
 
 
 def id_of(test: RawTest) -> str | None:
-    """The id that a test has, or gets where it says none."""
+    """Return the id that a test has, or gets where it says none."""
     said = test.node.value.get("id") if isinstance(test.node.value, dict) else None
     return str(said) if said is not None else test.default_id
 
@@ -120,7 +122,7 @@ class GraftedPlaces:
         return self.base.file
 
     def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
-        """A problem where the innermost part that holds the path really stands."""
+        """Return a problem where the innermost part that holds the path really stands."""
         for length in range(len(path), 0, -1):
             origin = self.grafts.get(path[:length])
             if origin is not None:
@@ -129,8 +131,8 @@ class GraftedPlaces:
 
 
 def merged(defaults: Node, test: Node) -> Node:
-    """A test with its defaults: their graders first, their variables, options and metadata if the test has none of that
-    name, and every other key that it does not have.
+    """Return a test with its defaults: their graders first, their variables, options and metadata if the test has none
+    of that name, and every other key that it does not have.
     """
     value = dict(test.value)
     grafts: dict[DocumentPath, Node] = {}
@@ -173,7 +175,7 @@ class PromptTemplate:
 
 
 def read_prompts(root: Node, documents: Documents) -> list[PromptTemplate]:
-    """The prompts of an eval file, in order, each with a label of its own; none where it has none."""
+    """Return the prompts of an eval file, in order, each with a label of its own; none where it has none."""
     said = root.get("prompts")
     if said is None:
         return []
@@ -236,7 +238,7 @@ def _is_path(text: str) -> bool:
 
 
 def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
-    """The prompts in a file. One that is a program gives none that can be run."""
+    """Yield the prompts in a file. One that is a program gives none that can be run."""
     if file.suffix in _PROMPT_PROGRAMS:
         message = f"{at.value!r} is a program; passgate takes texts and messages"
         documents.complaints.cannot_run.append(at.problem(message))
@@ -256,7 +258,9 @@ def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
 
 
 def with_templates(tests: Sequence[RawTest], context: SuiteContext, documents: Documents) -> list[RawTest]:
-    """The tests of a suite with its `default_test`, once for every prompt; those of imported suites as they are."""
+    """Return the tests of a suite with its `default_test`, once for every prompt; those of imported suites as
+    they are.
+    """
     if not has_templates(context.root):
         return list(tests)
     defaults = context.root.get("default_test")
@@ -285,7 +289,7 @@ def with_templates(tests: Sequence[RawTest], context: SuiteContext, documents: D
 
 
 def _prompted(test: RawTest, prompts: Sequence[PromptTemplate], documents: Documents) -> list[RawTest]:
-    """The test once for each of the prompts, or for those that its own `prompts` names."""
+    """Return the test once for each of the prompts, or for those that its own `prompts` names."""
     if not prompts:
         return [test]
     chosen, names = prompts, test.node.get("prompts")
@@ -304,7 +308,7 @@ def _prompted(test: RawTest, prompts: Sequence[PromptTemplate], documents: Docum
 
 
 def scenario_tests(context: SuiteContext, documents: Documents) -> list[RawTest]:
-    """The tests of the `scenarios`: each test of a scenario with each of its configurations."""
+    """Return the tests of the `scenarios`: each test of a scenario with each of its configurations."""
     scenarios = context.root.get("scenarios")
     found: list[RawTest] = []
     for number, scenario in enumerate(_scenarios(scenarios, documents) if scenarios else (), start=1):
@@ -325,7 +329,7 @@ def scenario_tests(context: SuiteContext, documents: Documents) -> list[RawTest]
 
 
 def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
-    """The scenarios of a list, those of the files that it names included."""
+    """Yield the scenarios of a list, those of the files that it names included."""
     if isinstance(scenarios.value, str):
         for file in files_of(scenarios, documents):
             content = documents.read(file)
@@ -345,7 +349,7 @@ def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
 
 
 def _mappings(node: Node | None, what: str, documents: Documents) -> list[Node]:
-    """The items of a list of mappings, which must not be empty."""
+    """Return the items of a list of mappings, which must not be empty."""
     if node is None:
         return []
     if not isinstance(node.value, list) or not node.value:

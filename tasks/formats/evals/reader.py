@@ -39,7 +39,7 @@ class EvalReader:
         self._digests = FileDigests(self._suites_folder)
 
     def read(self, file: Path) -> Loaded:
-        """The tests of an eval file as tasks, and everything that is wrong with it."""
+        """Return the tests of an eval file as tasks, and everything that is wrong with it."""
         complaints = Complaints()
         ground = ground_of(file, self._suites_folder)
         tasks = [
@@ -56,7 +56,7 @@ class EvalReader:
         )
 
     def task_files(self, file: Path) -> tuple[tuple[tuple[TaskFile, Origin], ...], tuple[Problem, ...]]:
-        """The same tasks as task files have them, each with its origin, and the problems."""
+        """Return the same tasks as task files have them, each with its origin, and the problems."""
         complaints = Complaints()
         ground = ground_of(file, self._suites_folder)
         said = tuple((test.task, origin) for test, origin in self._tests(file, ground, complaints))
@@ -97,7 +97,7 @@ class _Tests:
     places: dict[tuple[str, str | None], Problem] = field(default_factory=dict)
 
     def read(self, raw: RawTest) -> tuple[ReadTest | None, Complaints]:
-        """A test, and the complaints about it and about its file."""
+        """Return a test, and the complaints about it and about its file."""
         own = Complaints()
         sources = self._sources(raw.context, own)
         if raw.runtime is not raw.context:
@@ -121,7 +121,9 @@ class _Tests:
         return Sources(context.ground, complaints, known.read, self.texts)
 
     def _wide(self, context: SuiteContext, variables: Variables, sources: Sources) -> SuiteWide:
-        """What a file says of all its tests, with the variables of one test filled in where it has placeholders."""
+        """Return what a file says of all its tests, with the variables of one test filled in where it has
+        placeholders.
+        """
         key = (id(context), variables.is_template)
         known = self.wide.get(key)
         if known is None:
@@ -132,7 +134,7 @@ class _Tests:
 
 
 def _suite_wide(root: Node, variables: Variables, sources: Sources) -> SuiteWide:
-    """The suite-wide parts of an eval file, with the variables of a test where there are any."""
+    """Return the suite-wide parts of an eval file, with the variables of a test where there are any."""
     own = replace(sources, complaints=Complaints())
     for key, message in _NOT_HAD.items():
         if (said := root.get(key)) and said.value:  # an empty list asks for nothing

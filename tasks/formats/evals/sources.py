@@ -44,7 +44,7 @@ class Sources:
         self.complaints.cannot_run.append(node.problem(message, at_key=at_key))
 
     def cannot_have(self, asked: Parts | Node, messages: Mapping[str, str]) -> None:
-        """The same for each of several keys that the file has."""
+        """Do the same for each of several keys that the file has."""
         for key, message in messages.items():
             if (part := asked.get(key)) is not None:
                 self.cannot_run(part, message, at_key=True)
@@ -57,19 +57,19 @@ class Sources:
         return self._whole(node, name, find_path(node, name, self.ground, self.complaints))
 
     def folder(self, node: Node, name: str) -> str:
-        """A working folder as tasks hold it. A path that leads nowhere stays as the file writes it."""
+        """Return a working folder as tasks hold it. A path that leads nowhere stays as the file writes it."""
         path = self._whole(node, name, find_folder(node, name, self.ground, self.complaints))
         return name if path is None else self.ground.relative(path)
 
     def _whole(self, node: Node, name: str, path: Path | None) -> Path | None:
-        """The same path; notes that the test cannot run where the checkout lacks contents of it."""
+        """Return the same path; notes that the test cannot run where the checkout lacks contents of it."""
         if path is not None and (missing := left_out(path)):
             self.cannot_run(node, f"{name!r} {missing}")
         return path
 
     def text(self, node: Node, name: str, called: str = "") -> tuple[str, str | None]:
-        """A path as tasks hold it, and what the file holds; without text where it cannot be read. `called` is how
-        complaints name the file, where it is not by the path.
+        """Return a path as tasks hold it, and what the file holds; without text where it cannot be read. `called` is
+        how complaints name the file, where it is not by the path.
         """
         path = self.path(node, name)
         if path is None:
@@ -94,7 +94,7 @@ def add_complaints(complaints: Complaints, others: Complaints) -> None:
 
 
 def present(values: Iterable[Value | None]) -> tuple[Value, ...]:
-    """The values that are not `None`."""
+    """Return the values that are not `None`."""
     return tuple(value for value in values if value is not None)
 
 

@@ -136,7 +136,7 @@ class ReadTest(NamedTuple):
 
 
 def read_test(raw: RawTest, wide_for: WideFor, sources: Sources) -> ReadTest | None:
-    """A test as a task. `None` when something is wrong with it or its file; the complaints say what."""
+    """Return a test as a task. `None` when something is wrong with it or its file; the complaints say what."""
     before = len(sources.complaints.problems)
     test = take_apart(raw.node, EvalTestWords, sources.complaints)
     said = test.value("id", raw.default_id)
@@ -169,7 +169,9 @@ def _id(test: Parts, raw: RawTest) -> str:
 def _told(
     test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources
 ) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
-    """What agent and judges are told, as fields of a task; the messages, unless one text does; the simulated user."""
+    """Return what agent and judges are told, as fields of a task; the messages, unless one text does; the simulated
+    user.
+    """
     variables = variables_of(test, raw, sources)
     wide = wide_for(variables)
     add_complaints(sources.complaints, wide.complaints)
@@ -260,7 +262,7 @@ def _refuse_incomplete(test: Parts, *, asks: bool, is_graded: bool, sources: Sou
 
 
 def _as_written(message: TaskMessage) -> dict[str, Any]:
-    """A message as task files have it: without the contents of its files."""
+    """Return a message as task files have it: without the contents of its files."""
     if isinstance(message.content, str) and not message.tool_calls and message.role != "tool":
         return {"role": message.role, "content": message.content}
     written = message.model_dump(mode="json", exclude_defaults=True)
@@ -294,7 +296,7 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tags_of(*said: Any) -> tuple[str, ...]:
-    """The tags of several places in order, without repeats. A mapping gives tags as in `team=web`."""
+    """Return the tags of several places in order, without repeats. A mapping gives tags as in `team=web`."""
     tags: list[str] = []
     for value in said:
         if isinstance(value, Mapping):
@@ -309,7 +311,8 @@ def _tags_of(*said: Any) -> tuple[str, ...]:
 def _belongs_to(
     test: Parts, raw: RawTest, metadata: Mapping[str, Any], tags: Sequence[str], sources: Sources
 ) -> Suite | None:
-    """The suite that is named by `suite`, `metadata.suite`, a tag or else the folder of the file; `None` without any.
+    """Return the suite that is named by `suite`, `metadata.suite`, a tag or else the folder of the file; `None` without
+    any.
 
     A `suite` of any other name is the other tool's.
     """

@@ -112,7 +112,7 @@ def _unknown_key(key: str) -> str:
 
 
 def without_tests(root: Node) -> Problem:
-    """What is wrong with an eval file that has no tests under any name."""
+    """Return what is wrong with an eval file that has no tests under any name."""
     empty = next((key for key in TESTS_KEYS if key in root.value), None)
     if empty is not None:
         return root.child(empty).problem("there are no tests", at_key=True)

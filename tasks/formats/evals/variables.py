@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}"
 
 
 def _unbounded(template: nodes.Template) -> Iterator[str]:
-    """What a template has beside variables, operators, `if`, plain filters and loops that are not nested."""
+    """Yield what a template has beside variables, operators, `if`, plain filters and loops that are not nested."""
     for node in template.find_all(tuple(_REFUSED)):
         yield f"`{{% {_REFUSED[type(node)]} %}}` is not allowed"
     for name in (node.name for node in template.find_all(nodes.Filter) if node.name not in FILTERS):
@@ -47,8 +47,8 @@ def _unbounded(template: nodes.Template) -> Iterator[str]:
 
 
 def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
-    """A value with every `{{ name }}` and `{{ a.b }}` in its texts filled in. A text that is one placeholder becomes
-    the variable's value with its type. A placeholder without a variable stays as it is.
+    """Return a value with every `{{ name }}` and `{{ a.b }}` in its texts filled in. A text that is one placeholder
+    becomes the variable's value with its type. A placeholder without a variable stays as it is.
     """
 
     def inserted(match: re.Match[str]) -> str:
@@ -65,7 +65,7 @@ def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
 
 
 def _lookup(variables: Mapping[str, Any], name: str) -> Any:
-    """The value at a dotted path; a variable whose own name has the dots comes first."""
+    """Return the value at a dotted path; a variable whose own name has the dots comes first."""
     if name in variables:
         return variables[name]
     value: Any = variables
@@ -84,7 +84,7 @@ def _as_text(value: Any) -> Any:
 
 
 def render_template(text: str, variables: Mapping[str, Any]) -> str:
-    """A template rendered as Nunjucks does it: no variable gives no text, lists and mappings become JSON. Raises
+    """Return a template rendered as Nunjucks does it: no variable gives no text, lists and mappings become JSON. Raises
     `ValueError` for a template that is wrong or that could become endless.
     """
     if "{{" not in text and "{%" not in text and "{#" not in text:
@@ -108,7 +108,7 @@ def render_template(text: str, variables: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """What Nunjucks prints for a value: nothing for null, `true` and `false` as JSON has them."""
+    """Return what Nunjucks prints for a value: nothing for null, `true` and `false` as JSON has them."""
     if value is None:
         return ""
     return _as_text(value) if isinstance(value, bool | list | dict) else value

@@ -127,7 +127,9 @@ _OF_DOCKER_ALONE = "is for `type: docker`, which passgate does not run; leave it
 
 
 def workspace_of(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], sources: Sources) -> Workspace | None:
-    """The workspace of a test. Its own keys win over its file's. Without its own it takes the folder beside it."""
+    """Return the workspace of a test. Its own keys win over its file's. Without its own it takes the folder
+    beside it.
+    """
     own = _workspaces_of(test.node, sources)
     policies = present(raw.runtime.root.get(name) for name in ("experiment", "execution"))
     modes = present(as_mapping(policy.get("workspace")) for policy in policies)
@@ -156,7 +158,7 @@ def workspace_of(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], s
 
 
 def _workspaces_of(node: Node, sources: Sources) -> list[Node]:
-    """The workspace mappings of a test or a file, written there or in a file that it names."""
+    """Return the workspace mappings of a test or a file, written there or in a file that it names."""
     found = []
     for said in present(node.get(key) for key in ("workspace", "environment")):
         mapping: Node | None = said
@@ -219,7 +221,7 @@ def _environment(node: Node, sources: Sources) -> dict[str, Any]:
 
 
 def _hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
-    """The hooks by their names; each is `None` when hooks are not enabled."""
+    """Return the hooks by their names; each is `None` when hooks are not enabled."""
     if node is None:
         return {}
     hooks = take_apart(node, HooksWords, sources.complaints)
@@ -238,7 +240,7 @@ def _hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
 
 
 def target_hooks(node: Node, name: str, sources: Sources) -> TargetHooks:
-    """The hooks of a target."""
+    """Return the hooks of a target."""
     hooks = _hooks(as_mapping(node.get("hooks")), sources)
     return TargetHooks(target=name, **hooks)
 

@@ -57,7 +57,7 @@ async def grade_output(options: OutputCheck, evidence: Evidence) -> RawGrade:
 
 
 def output_checks(options: OutputCheck, answer: str) -> Iterator[RawCheck]:
-    """A check for everything that the options expect of an answer but `matches`, whose search takes a process."""
+    """Yield a check for everything that the options expect of an answer but `matches`, whose search takes a process."""
 
     def fold(text: str) -> str:
         plain = unicodedata.normalize("NFC", text).translate(_SPACES)
@@ -126,7 +126,7 @@ async def grade_text(options: TextAssertion, evidence: Evidence) -> RawGrade:
 
 
 def text_checks(options: TextAssertion, answer: str) -> list[RawCheck]:
-    """A check for every wanted text; where any one of them is enough, one check for all."""
+    """Return a check for every wanted text; where any one of them is enough, one check for all."""
     rule = options.type.removesuffix("_any").removesuffix("_all")
     yes, no, holds = _RULES[rule.removeprefix("i")]
     case = " (ignoring case)" if rule == "icontains" else ""

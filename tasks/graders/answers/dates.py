@@ -29,7 +29,8 @@ _PATTERNS: Final = {
 
 
 def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
-    """The day that a text names, as it is written there: in ISO 8601 or one of the formats; `None` when it is neither.
+    """Return the day that a text names, as it is written there: in ISO 8601 or one of the formats; `None` when it is
+    neither.
 
     The first format that fits counts. A format is made of YYYY, MM or M, MMM or MMMM (the English name), DD or D, and
     HH, H, mm, ss, SSS and Z for times, which are not compared. Raises `MeasurementError` for any other format.
@@ -50,7 +51,7 @@ def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
 
 
 def day(year: int, month: int, day_of_month: int) -> date | None:
-    """The day with these numbers; `None` when the calendar has none."""
+    """Return the day with these numbers; `None` when the calendar has none."""
     try:
         return date(year, month, day_of_month)
     except ValueError:
@@ -58,7 +59,7 @@ def day(year: int, month: int, day_of_month: int) -> date | None:
 
 
 def month_number(name: str) -> int | None:
-    """The number of a month from its English name or at least three letters of it."""
+    """Return the number of a month from its English name or at least three letters of it."""
     letters = name.lower()
     fits = (number for number, month in enumerate(MONTHS, 1) if len(letters) > 2 and month.startswith(letters))
     return next(fits, None)

@@ -24,8 +24,8 @@ ROUNDINGS: Final = 4
 
 
 def expected_document(task: EvalTask) -> Any:
-    """The object or list that a task expects, or the one that a text has as JSON. Of messages the last one of the
-    assistant counts. `None` when the task expects none.
+    """Return the object or list that a task expects, or the one that a text has as JSON. Of messages the last one of
+    the assistant counts. `None` when the task expects none.
     """
     value = task.expected_output
     if task.expected_messages:
@@ -40,14 +40,14 @@ def expected_document(task: EvalTask) -> Any:
 
 
 def _message_content(message: TaskMessage) -> Any:
-    """The content of a message: the value of its JSON block where it has one, else its text."""
+    """Return the content of a message: the value of its JSON block where it has one, else its text."""
     if isinstance(message.content, str):
         return message.content
     return next((block.value for block in message.content if block.type == "json"), message.text)
 
 
 def field_at(document: Any, path: str) -> Any:
-    """The value at a path as in `items[0].amount`; `MISSING` when it is not there."""
+    """Return the value at a path as in `items[0].amount`; `MISSING` when it is not there."""
     return at_path(document, ".".join(part for part in _PATH_SIGNS.split(path) if part))
 
 
@@ -79,7 +79,7 @@ def _unusable(field: FieldCheck, expected: Any, what: str) -> MeasurementError:
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number, or a text that is one as a whole; `None` for anything else."""
+    """Return a finite number, or a text that is one as a whole; `None` for anything else."""
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -136,7 +136,7 @@ async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
 
 
 def _aggregated(aggregation: str, results: Sequence[_FieldResult]) -> float:
-    """The score, from 0 to 1. `weighted_average` is Σ weight·result / Σ weight, 0 where no weight is left."""
+    """Return the score, from 0 to 1. `weighted_average` is Σ weight·result / Σ weight, 0 where no weight is left."""
     counted = [result for result in results if not result.left_out]
     if aggregation == "weighted_average":
         weights = sum(result.weight for result in counted)
@@ -146,13 +146,13 @@ def _aggregated(aggregation: str, results: Sequence[_FieldResult]) -> float:
 
 
 def _missing_field(field: FieldCheck) -> _FieldResult:
-    """The result of a field that the answer lacks."""
+    """Return the result of a field that the answer lacks."""
     required = bool(field.required)
     message = f"{field.path} is missing{', but required' if required else '; it is optional and does not count'}"
     return _FieldResult(RawCheck(passed=not required, message=message), field.weight, left_out=not required)
 
 
 def _value_check(field: FieldCheck, actual: Any, expected: Any, *, passed: bool) -> RawCheck:
-    """The check of a field with both of its values."""
+    """Return the check of a field with both of its values."""
     values = raw(quote_json(actual, 200), ", expected ", quote_json(expected, 200))
     return RawCheck(passed=passed, message=raw(f"{field.path} is ", values, f" ({field.match.replace('_', ' ')})"))

@@ -63,7 +63,7 @@ def _members(options: Composite, grades: Sequence[RawGrade]) -> list[GradedMembe
 
 
 def aggregated(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
-    """The scores of members, all of them measured, as one.
+    """Return the scores of members, all of them measured, as one.
 
     - `weighted_average`: the sum of score x weight over the sum of the weights.
     - `minimum`, `maximum`: of the scores.
@@ -110,14 +110,14 @@ def _unsafe(aggregator: Aggregator, members: Sequence[GradedMember]) -> list[Raw
 
 
 def _told(member: GradedMember) -> Raw:
-    """A member's score, with the first thing that was wrong."""
+    """Return a member's score, with the first thing that was wrong."""
     failed = next((check.message for check in member.grade.checks if not check.passed), "")
     why = raw(" (", Quote(raw(failed), 300), ")") if failed else ""
     return raw(f"{member.name} scored {score_of(member):.3g}", why)
 
 
 def score_of(member: GradedMember) -> float:
-    """The score of a measured member."""
+    """Return the score of a measured member."""
     if member.grade.score is None:
         raise ValueError(f"{member.name} was not measured")
     return member.grade.score
@@ -133,7 +133,7 @@ def binding_reason(members: Sequence[GradedMember]) -> Raw:
 
 
 def _supposed(member: GradedMember, *, at_best: bool) -> GradedMember:
-    """A member as it may be at best or at worst, where it was not measured."""
+    """Return a member as it may be at best or at worst, where it was not measured."""
     if member.grade.error is None:
         return member
     fatal = "it was not measured" if member.may_bind and not at_best else ""
@@ -142,7 +142,7 @@ def _supposed(member: GradedMember, *, at_best: bool) -> GradedMember:
 
 
 def usage_of(grades: Sequence[RawGrade]) -> Usage:
-    """What the judge used for several grades; those that asked nobody say nothing of it."""
+    """Return what the judge used for several grades; those that asked nobody say nothing of it."""
     asked = [grade.usage for grade in grades if grade.usage != Usage()]
     return total_usage(asked) if asked else Usage()
 
@@ -171,7 +171,7 @@ async def grade_composite(options: Composite, evidence: Evidence) -> RawGrade:
 
 
 def with_members(grade: RawGrade, grades: Sequence[RawGrade]) -> RawGrade:
-    """A grade with the grades that it is made of: what they found and used is found and used by it."""
+    """Return a grade with the grades that it is made of: what they found and used is found and used by it."""
     return grade.model_copy(
         update={
             "members": tuple(grades),
@@ -184,7 +184,7 @@ def with_members(grade: RawGrade, grades: Sequence[RawGrade]) -> RawGrade:
 def combined(
     options: Composite | Turns, aggregator: Aggregator, members: Sequence[GradedMember], threshold: float | None = None
 ) -> RawGrade:
-    """The grade of members by a formula.
+    """Return the grade of members by a formula.
 
     A member without a score is taken as it may be at best and at worst. Raises `MeasurementError` with its error when
     that makes a difference; where it makes none the score is the least that it can be.
@@ -232,7 +232,7 @@ def _require_measured(members: Sequence[GradedMember]) -> None:
 
 
 async def _by_reply(options: Composite, members: Sequence[GradedMember], evidence: Evidence) -> RawGrade:
-    """The score that a program or the judge gives for the results.
+    """Return the score that a program or the judge gives for the results.
 
     Raises `MeasurementError` as they do, and when a member was not measured.
     """
@@ -263,7 +263,7 @@ async def _by_reply(options: Composite, members: Sequence[GradedMember], evidenc
 
 
 def _results(members: Sequence[GradedMember], masker: Masker) -> dict[str, Any]:
-    """The results by the members' names, in the words of both AgentEvals and AgentV. Secrets are masked."""
+    """Return the results by the members' names, in the words of both AgentEvals and AgentV. Secrets are masked."""
     names = [member.name for member in members]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:  # one result would hide the other
@@ -285,7 +285,7 @@ def _results(members: Sequence[GradedMember], masker: Masker) -> dict[str, Any]:
 
 
 def recombined(options: Grader, grade: RawGrade | None, leaf: Leaf) -> RawGrade:
-    """The grade of a grader whose parts, at any depth, have the grades that `leaf` gives them.
+    """Return the grade of a grader whose parts, at any depth, have the grades that `leaf` gives them.
 
     `grade` is the one that it had, with its members. A composite whose score a program or a judge gives is a leaf, and
     so are graders of turns. Raises `MeasurementError` when it depends on a part that was not measured.

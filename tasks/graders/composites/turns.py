@@ -35,7 +35,9 @@ class ConversationTurn(NamedTuple):
 
 
 def turns_of(task: EvalTask, transcript: Transcript) -> list[ConversationTurn]:
-    """The turns of a conversation in order. The first one answers all that the task asks, in one message or more."""
+    """Return the turns of a conversation in order. The first one answers all that the task asks, in one message or
+    more.
+    """
     messages = transcript.messages
     asked = [place for place, message in enumerate(messages) if message.role == "user"]
     own = [message.text for message in task.messages if message.role == "user"]
@@ -75,7 +77,7 @@ def evidence_of_turn(evidence: Evidence, turn: ConversationTurn, expected_output
 
 
 def evidence_of_conversation(evidence: Evidence) -> Evidence:
-    """The trial with the whole conversation as its answer: a paragraph per message, headed by its role."""
+    """Return the trial with the whole conversation as its answer: a paragraph per message, headed by its role."""
     said = [f"{message.role}: {message.content}" for message in evidence.transcript.messages if message.content.strip()]
     return replace(evidence, transcript=evidence.transcript.model_copy(update={"output": "\n\n".join(said)}))
 

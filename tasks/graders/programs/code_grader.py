@@ -59,7 +59,7 @@ answered.flush()
 
 
 def read_code_reply(stdout: str, stderr: str, exit_code: int) -> GraderReply:
-    """The score that a program gives, by what it printed.
+    """Return the score that a program gives, by what it printed.
 
     A JSON object is a reply in one of the forms of `read_document`; lines of a log may stand before it. Output without
     any `{` is plain text: exit code 0 is a score of 1, any other one 0.

@@ -16,7 +16,7 @@ _OF_THE_PROMPT: Final = ("prompt", "messages", "vars")
 
 
 def plain_task_message(message: TaskMessage) -> dict[str, Any]:
-    """A message of a task: `role` and `content`, a text or blocks, and what else it has."""
+    """Return a message of a task: `role` and `content`, a text or blocks, and what else it has."""
     content: Any = message.content
     if not isinstance(content, str):
         content = [{"type": block.type, "value": block.value} | _known(text=block.text) for block in content]
@@ -28,7 +28,9 @@ def plain_task_message(message: TaskMessage) -> dict[str, Any]:
 
 
 def plain_message(message: Message) -> dict[str, Any]:
-    """A message of a transcript: `role`, `content` and `tool_calls`, each with its `status` in AgentV's words."""
+    """Return a message of a transcript: `role`, `content` and `tool_calls`, each with its `status` in AgentV's
+    words.
+    """
     plain: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         plain["tool_calls"] = [_with_status(call) for call in message.tool_calls]
@@ -52,7 +54,7 @@ def _known(**entries: Any) -> dict[str, Any]:
 
 
 def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path | None) -> dict[str, Any]:
-    """The document for a program's standard input: snake_case keys as AgentV's, camelCase ones as AgentEvals'.
+    """Return the document for a program's standard input: snake_case keys as AgentV's, camelCase ones as AgentEvals'.
 
     What a trial does not say is null: the tool calls of an agent that only prints text, its usage, changed files.
     `output_path` is a file with the answer, for programs that would rather open one; without one there is no such key.
@@ -84,14 +86,14 @@ def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path 
 
 
 def changes_text(evidence: Evidence) -> str:
-    """The changed files of the workspace as unified diffs, and one line for a file without a diff."""
+    """Return the changed files of the workspace as unified diffs, and one line for a file without a diff."""
     changes = evidence.transcript.file_changes or FileChanges()
     texts = [one.diff or f"{one.change}: {one.path}, not shown as text" for one in changes.files]
     return "\n".join([*texts, changes.remark] if changes.remark else texts)
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """A document as JSON. Raises `MeasurementError` when it is nested too deep."""
+    """Return a document as JSON. Raises `MeasurementError` when it is nested too deep."""
     try:
         # ASCII, because half of a surrogate pair is no UTF-8.
         return json.dumps(document, default=str).encode("ascii")
@@ -100,7 +102,7 @@ def encoded(document: Mapping[str, Any]) -> bytes:
 
 
 def variables_of(task: EvalTask) -> dict[str, Any]:
-    """The variables of a task: what its inputs hold beside what the agent is asked."""
+    """Return the variables of a task: what its inputs hold beside what the agent is asked."""
     beside = {name: value for name, value in task.inputs.items() if name not in _OF_THE_PROMPT}
     own = task.inputs.get("vars")
     return beside | (own if isinstance(own, dict) else {})
@@ -135,12 +137,14 @@ def _agentevals(snake: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
 
 
 def input_messages(task: EvalTask) -> tuple[TaskMessage, ...]:
-    """What the agent is asked as messages."""
+    """Return what the agent is asked as messages."""
     return task.messages or (TaskMessage(role="user", content=task.prompt),)
 
 
 def messages_of(evidence: Evidence) -> list[dict[str, Any]]:
-    """The conversation; it begins with what the agent was asked, also where the transcript does not hold that."""
+    """Return the conversation; it begins with what the agent was asked, also where the transcript does not hold
+    that.
+    """
     messages = evidence.transcript.messages
     asked = any(message.role == "user" for message in messages)
     before = () if asked else input_messages(evidence.task)
@@ -149,7 +153,7 @@ def messages_of(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def expected_messages(task: EvalTask) -> list[dict[str, Any]]:
-    """The answer that is hoped for as messages; a text or a JSON value is the one message of an assistant."""
+    """Return the answer that is hoped for as messages; a text or a JSON value is the one message of an assistant."""
     if task.expected_messages:
         return [plain_task_message(message) for message in task.expected_messages]
     value = task.expected_output
@@ -162,7 +166,7 @@ def expected_messages(task: EvalTask) -> list[dict[str, Any]]:
 
 
 def _figures(evidence: Evidence) -> dict[str, Any]:
-    """What the trial used and how long it took, in AgentV's words; null where that is not known."""
+    """Return what the trial used and how long it took, in AgentV's words; null where that is not known."""
     usage, seconds = evidence.transcript.whole_usage, evidence.metrics.wall_time_seconds
     tokens = None
     if usage.tokens_in is not None and usage.tokens_out is not None:
@@ -190,7 +194,7 @@ def _summary(transcript: Transcript) -> dict[str, Any]:
 
 
 def _trace(evidence: Evidence) -> dict[str, Any]:
-    """The trace in AgentV's words, in which what is not known is left out."""
+    """Return the trace in AgentV's words, in which what is not known is left out."""
     return {
         **_summary(evidence.transcript),
         "messages": messages_of(evidence),

@@ -22,7 +22,7 @@ class GraderReply(NamedTuple):
 
 
 def read_document(document: Any) -> GraderReply:
-    """The reply in a JSON document: `{score, hits, misses, reasoning}`, `{score, assertions: [{text, passed,
+    """Return the reply in a JSON document: `{score, hits, misses, reasoning}`, `{score, assertions: [{text, passed,
     evidence}]}`, `{pass, score, reason, checks: [{text, pass, reason}]}`, or a mixture of them.
 
     Without a `score` it is the share of assertions or checks that passed, or 1 or 0 by `pass` alone. With `pass: false`
@@ -56,8 +56,8 @@ def read_document(document: Any) -> GraderReply:
 
 
 def grade_of(options: AssertionOptions, reply: GraderReply) -> RawGrade:
-    """The grade of a reply. A check with the score comes first where the reply gives a reason, or where no other check
-    tells why it does not pass.
+    """Return the grade of a reply. A check with the score comes first where the reply gives a reason, or where no other
+    check tells why it does not pass.
     """
     grade = scored(options, reply.score, reply.checks)
     if not reply.reason and (grade.passed or any(not check.passed for check in reply.checks)):
@@ -68,7 +68,7 @@ def grade_of(options: AssertionOptions, reply: GraderReply) -> RawGrade:
 
 
 def median_reply(replies: Sequence[GraderReply]) -> GraderReply:
-    """The median score of several votes, with the checks and the reason of the vote that is nearest to it."""
+    """Return the median score of several votes, with the checks and the reason of the vote that is nearest to it."""
     if len(replies) == 1:
         return replies[0]
     scores = [reply.score for reply in replies]
@@ -79,14 +79,14 @@ def median_reply(replies: Sequence[GraderReply]) -> GraderReply:
 
 
 def share(value: Any, name: str, most: float = 1) -> float:
-    """A number from 0 to `most`. Raises `ValueError` for anything else, a truth value too."""
+    """Return a number from 0 to `most`. Raises `ValueError` for anything else, a truth value too."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
         raise ValueError(f"{name} must be a number from 0 to {most:g}")
     return float(value)
 
 
 def first_text(document: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The first of these entries that is a text and not blank; empty when none is."""
+    """Return the first of these entries that is a text and not blank; empty when none is."""
     texts = (document.get(name) for name in names)
     return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 

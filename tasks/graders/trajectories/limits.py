@@ -103,7 +103,7 @@ _LIMITED: Final[Mapping[str, tuple[str, Callable[[Evidence], float | None]]]] = 
 
 
 def _limits(options: ExecutionLimits, evidence: Evidence) -> list[Limit]:
-    """The limits that the options set, and what the trial has of each."""
+    """Return the limits that the options set, and what the trial has of each."""
     return [
         Limit(what, _measured(found(evidence)), most)
         for option, (what, found) in _LIMITED.items()

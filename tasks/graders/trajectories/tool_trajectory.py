@@ -60,7 +60,7 @@ def in_time(expected: ExpectedCall, call: ToolCall) -> bool | None:
 
 
 def expected_text(expected: ExpectedCall) -> Raw:
-    """An expected call as messages show it: `search({"q": "a"}) within 200 ms`."""
+    """Return an expected call as messages show it: `search({"q": "a"}) within 200 ms`."""
     named = isinstance(expected.args, dict)
     limit = "" if expected.max_duration_ms is None else f" within {expected.max_duration_ms:g} ms"
     return raw(expected.tool, *(("(", quote_json(expected.args), ")") if named else ()), limit)
@@ -170,7 +170,9 @@ def most_paired(fits: Fits) -> dict[int, int]:
 
 
 def _augmented(held: Mapping[int, int], expectation: int, fits: Fits) -> dict[int, int]:
-    """The pairs with one more expectation in them, for which others may have to change theirs; the same if none can."""
+    """Return the pairs with one more expectation in them, for which others may have to change theirs; the same if none
+    can.
+    """
     holders = {thing: holder for holder, thing in held.items()}
     seeker_of: dict[int, int] = {}
     seekers = deque([expectation])

@@ -95,7 +95,8 @@ async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence)
 
 
 def _decided(options: AssertionOptions, evidence: Evidence, message: Raw, *, holds: bool, certain: bool) -> RawGrade:
-    """The grade of something that is met or not. Its check is passed as it will be once `negate` has been applied.
+    """Return the grade of something that is met or not. Its check is passed as it will be once `negate` has been
+    applied.
 
     Raises `MeasurementError` where the transcript is not complete, unless the result is `certain`.
     """
@@ -114,7 +115,7 @@ def named_like(name: str, pattern: str) -> bool:
 
 
 def _without(arguments: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
-    """The arguments without the ignored ones. An entry with `*` or `?` in it is a pattern of names."""
+    """Return the arguments without the ignored ones. An entry with `*` or `?` in it is a pattern of names."""
     patterns = [entry for entry in ignored if "*" in entry or "?" in entry]
     return {
         name: value
@@ -146,8 +147,8 @@ class Step(NamedTuple):
 
 
 def _steps(transcript: Transcript) -> list[Step]:
-    """The steps of a transcript, message by message: what was said, then what was called. A command goes by its text,
-    by its program and by the tool.
+    """Return the steps of a transcript, message by message: what was said, then what was called. A command goes by its
+    text, by its program and by the tool.
     """
     steps = []
     for message in transcript.messages:
@@ -164,7 +165,7 @@ def _steps(transcript: Transcript) -> list[Step]:
 
 
 def command_names(call: ToolCall) -> tuple[str, ...]:
-    """The command that a shell was called with and its program; empty when the arguments do not say it."""
+    """Return the command that a shell was called with and its program; empty when the arguments do not say it."""
     given = next((call.arguments[name] for name in ("cmd", "command", "commands") if call.arguments.get(name)), "")
     parts = given if isinstance(given, list | tuple) else [given]
     separator = "; " if given is call.arguments.get("commands") else " "

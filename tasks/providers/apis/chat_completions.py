@@ -109,7 +109,7 @@ def _usage(given: Any) -> Usage:
 
 
 def _choice(body: Document) -> tuple[Document, Document]:
-    """The one choice of a whole reply, and its message."""
+    """Return the one choice of a whole reply, and its message."""
     choices = values.sequence(body.get("choices"), "choices")
     if len(choices) != 1:
         raise ApiFormatError(f"choices: there are {len(choices)} where one is asked for")
@@ -126,7 +126,7 @@ def _calls_of(message: Document) -> Iterator[AskedCall]:
 
 
 def _without(message: Document, call_ids: Collection[str]) -> Document:
-    """A whole message without these calls."""
+    """Return a whole message without these calls."""
     changed = dict(message)
     entries = changed.pop("tool_calls", None) or []
     kept = [entry for position, entry in enumerate(entries) if _call_of_entry(entry, position).call_id not in call_ids]
@@ -145,7 +145,7 @@ def _has_calls(message: Document) -> bool:
 
 
 def _reason_without_calls(reason: Any) -> Any:
-    """The reason to finish of a reply whose calls are all taken out."""
+    """Return the reason to finish of a reply whose calls are all taken out."""
     return "stop" if isinstance(reason, str) and reason in _OF_CALLS else reason
 
 
@@ -172,7 +172,7 @@ def _call_of_function_call(function_call: Any) -> AskedCall:
 
 
 def _call(identity: str, position: int, kind: str, name: str, given: Any) -> AskedCall:
-    """A call from what its entry says; one without an id goes by its position."""
+    """Return a call from what its entry says; one without an id goes by its position."""
     is_text = kind == "custom" and isinstance(given, str)
     arguments = {"input": values.clean(given)} if is_text else values.arguments_of(given)
     return AskedCall(identity or f"tool_calls[{position}]", values.clean(name), arguments)
@@ -260,7 +260,7 @@ class _ChatStream(ReplyStream):
         return self._extend(call or self._begin(_PartialCall(None, len(self._begun), "function", has_id=False)), called)
 
     def _same(self, index: int | None, identity: str, called: Document) -> _PartialCall | None:
-        """The call that a piece goes on with, `None` when it begins one.
+        """Return the call that a piece goes on with, `None` when it begins one.
 
         Not every server counts: some give each call the index 0, or none, and some give each piece another id. A name
         with another id, or another name after arguments, is another call.

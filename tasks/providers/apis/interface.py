@@ -62,14 +62,14 @@ class ReplyStream(ABC):
         return ModelReply(values.clean(self._pieces[0]), tuple(self._calls), self._usage, values.clean(self._model))
 
     def feed(self, chunk: bytes) -> bytes:
-        """What the agent is sent for a piece of the provider's stream, however it was cut.
+        """Return what the agent is sent for a piece of the provider's stream, however it was cut.
 
         Raises `ApiFormatError` for what is no stream of this API, or an error event of the provider.
         """
         return b"".join([self._passed(event) for event in self._parser.feed(chunk)])
 
     def cut(self) -> bytes:
-        """The well-formed end of a reply that is cut off here because a limit is reached."""
+        """Return the well-formed end of a reply that is cut off here because a limit is reached."""
         self._give_up()
         return self._released() + b"".join(self._ending())
 
@@ -79,15 +79,17 @@ class ReplyStream(ABC):
 
     @abstractmethod
     def _finish(self) -> None:
-        """The stream says that nothing follows."""
+        """Note that the stream says that nothing follows."""
 
     @abstractmethod
     def _remaining(self, event: Document, owners: Owners) -> Document | None:
-        """What is left of an event without the calls that are taken out: the same object when that is all of it."""
+        """Return what is left of an event without the calls that are taken out: the same object when that is
+        all of it.
+        """
 
     @abstractmethod
     def _ending(self) -> list[bytes]:
-        """The events that end the reply here, as one that has reached its limit of tokens."""
+        """Return the events that end the reply here, as one that has reached its limit of tokens."""
 
     def _give_up(self) -> None:
         """Take out the calls that are not decided on: they will not become whole."""
@@ -111,11 +113,11 @@ class ReplyStream(ABC):
         return self._is_withheld(call)
 
     def _counted(self, index: int) -> int:
-        """The index among what is left."""
+        """Return the index among what is left."""
         return index - sum(gap < index for gap in self._gaps)
 
     def _renumbered(self, event: Document, key: str) -> Document | None:
-        """An event with the index that it has among what is left; `None` when it is taken out."""
+        """Return an event with the index that it has among what is left; `None` when it is taken out."""
         if event[key] in self._gaps:
             return None
         counted = self._counted(event[key])
@@ -177,7 +179,7 @@ class Api(ABC):
     """The keys of a request that name a context which the provider holds."""
 
     def read_request(self, body: Document) -> ModelRequest:
-        """What is asked. Raises `ApiFormatError`."""
+        """Return what is asked. Raises `ApiFormatError`."""
         said, answers = self._context(body)
         limits = [values.count_or_none(body.get(key), key) for key in self.limits]
         return ModelRequest(
@@ -191,8 +193,8 @@ class Api(ABC):
         )
 
     def prepared(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
-        """The request as it is sent on: with another model, and with no more than `max_tokens_out` where it sets a
-        limit that is higher. The same object when nothing has to be changed.
+        """Return the request as it is sent on: with another model, and with no more than `max_tokens_out` where it sets
+        a limit that is higher. The same object when nothing has to be changed.
         """
         changes: Document = {}
         if model is not None and body.get("model") != model:
@@ -204,38 +206,38 @@ class Api(ABC):
         return {**body, **changes} if changes else body
 
     def asking_for_usage(self, body: Document) -> Document:
-        """The request so that a streamed reply says what it used. The same object when it does so anyway."""
+        """Return the request so that a streamed reply says what it used. The same object when it does so anyway."""
         return body
 
     @abstractmethod
     def read_reply(self, body: Document) -> ModelReply:
-        """What was answered. Raises `ApiFormatError`."""
+        """Return what was answered. Raises `ApiFormatError`."""
 
     @abstractmethod
     def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
-        """The reply without some of its tool calls, well-formed: with none left it ends as a reply without any. With a
-        call that the provider has run its result goes too.
+        """Return the reply without some of its tool calls, well-formed: with none left it ends as a reply without any.
+        With a call that the provider has run its result goes too.
         """
 
     @abstractmethod
     def stream(self, body: Document, is_withheld: IsWithheld) -> ReplyStream:
-        """A streamed reply to this request, as the agent sent it."""
+        """Return a streamed reply to this request, as the agent sent it."""
 
     def error_body(self, status: int, code: str, message: str) -> Document:
-        """An error as this API words it, which its client libraries raise with the message in it."""
+        """Return an error as this API words it, which its client libraries raise with the message in it."""
         kind = "invalid_request_error" if status < 500 else "server_error"
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
     def error_event(self, code: str, message: str) -> bytes:
-        """An error in the middle of a stream, which client libraries raise."""
+        """Return an error in the middle of a stream, which client libraries raise."""
         return event_bytes(self.error_body(500, code, message))
 
     @abstractmethod
     def _context(self, body: Document) -> Context:
-        """What the request tells the model. Raises `ApiFormatError`."""
+        """Return what the request tells the model. Raises `ApiFormatError`."""
 
     def _more_changes(self, body: Document, changes: Document) -> Document:
-        """What has to be changed beside the model and the limits, which are in `changes`."""
+        """Return what has to be changed beside the model and the limits, which are in `changes`."""
         return {}
 
 
@@ -255,7 +257,7 @@ def raise_error(*places: Any, reason: Any = None) -> None:
 
 
 def openai_usage(given: Any, *, tokens_in: str, tokens_out: str) -> Usage:
-    """The usage of a reply of OpenAI's APIs; the two names are those of the API."""
+    """Return the usage of a reply of OpenAI's APIs; the two names are those of the API."""
     fields = values.mapping_or_empty(given, "usage")
     name = f"{tokens_in}_details"
     details = values.mapping_or_empty(fields.get(name), f"usage.{name}")

@@ -66,7 +66,7 @@ class Messages(Api):
         return ((InputMessage("system", system), *said) if system else tuple(said)), tuple(answers)
 
     def _more_changes(self, body: Document, changes: Document) -> Document:
-        """A budget for thinking that does not fit below the lowered limit is lowered with it."""
+        """Return a budget for thinking that does not fit below the lowered limit is lowered with it."""
         most, thinking = changes.get("max_tokens"), body.get("thinking")
         budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
         if most is None or not isinstance(budget, int) or budget < most:
@@ -119,13 +119,13 @@ def _is_answer(block: Any) -> bool:
 
 
 def _call_id_of(block: Document) -> str:
-    """The call that a block is, or is the result of; empty for other blocks."""
+    """Return the call that a block is, or is the result of; empty for other blocks."""
     identity = block.get("id" if _is_call(block) else "tool_use_id")
     return identity if isinstance(identity, str) else ""
 
 
 def _asked_call(block: Document, place: str, given: str | None = None) -> AskedCall:
-    """A block as a call; `given` is the JSON text of its input where that came apart from it."""
+    """Return a block as a call; `given` is the JSON text of its input where that came apart from it."""
     return AskedCall(
         call_id=values.text(block.get("id"), f"{place}.id"),
         tool=values.clean(values.text(block.get("name"), f"{place}.name")),
@@ -134,7 +134,7 @@ def _asked_call(block: Document, place: str, given: str | None = None) -> AskedC
 
 
 def _answer_of(block: Document, place: str) -> ToolAnswer:
-    """A block as a result: text of the agent's, of the provider's own tools what they gave."""
+    """Return a block as a result: text of the agent's, of the provider's own tools what they gave."""
     content = block.get("content")
     is_error = values.truth_or_false(block.get("is_error"), f"{place}.is_error")
     if isinstance(content, dict):
@@ -148,14 +148,16 @@ def _answer_of(block: Document, place: str) -> ToolAnswer:
 
 
 def _reason_with(reason: Any, calls: Iterable[Document]) -> Any:
-    """The reason to stop of a reply that is left with these calls: without one to go on from, the turn is over."""
+    """Return the reason to stop of a reply that is left with these calls: without one to go on from, the turn
+    is over.
+    """
     kinds = {values.kind_of(call) for call in calls}
     is_over = (reason == "tool_use" and "tool_use" not in kinds) or (reason == "pause_turn" and not kinds)
     return "end_turn" if is_over else reason
 
 
 def _usage_of(given: Any) -> Usage:
-    """The usage of a message. Anthropic counts tokens from and to its cache beside `input_tokens`."""
+    """Return the usage of a message. Anthropic counts tokens from and to its cache beside `input_tokens`."""
     fields = values.mapping_or_empty(given, "usage")
     cached, written, rest, out = (
         values.count_or_none(fields.get(key), f"usage.{key}")

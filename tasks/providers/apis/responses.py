@@ -118,7 +118,7 @@ def _has(item: Document, key: str) -> bool:
 
 
 def _call_id_of(item: Document, position: int) -> str:
-    """The call that an item is, or is the result of; one without an id goes by its position in the output."""
+    """Return the call that an item is, or is the result of; one without an id goes by its position in the output."""
     for key in ("approval_request_id", "call_id", "id"):
         if isinstance(item.get(key), str) and item[key]:
             return str(item[key])
@@ -126,7 +126,7 @@ def _call_id_of(item: Document, position: int) -> str:
 
 
 def _asked_call(item: Document, position: int) -> AskedCall:
-    """An item as a call."""
+    """Return an item as a call."""
     place = f"output[{position}]"
     kind = values.kind_of(item)
     name = values.text_or_empty(item.get("name"), f"{place}.name")
@@ -147,7 +147,7 @@ def _arguments(item: Document, place: str) -> Mapping[str, Any]:
 
 
 def _answer_of(item: Document, place: str) -> ToolAnswer:
-    """An item as a result: the text of what the agent ran, of other tools what they gave."""
+    """Return an item as a result: the text of what the agent ran, of other tools what they gave."""
     kind = values.kind_of(item)
     result = next((item[key] for key in _RESULTS if _has(item, key)), None)
     if kind in _TEXT_ANSWERS:
@@ -161,7 +161,7 @@ def _answer_of(item: Document, place: str) -> ToolAnswer:
 
 
 def _without(output: list[Document], call_ids: Collection[str]) -> list[Document]:
-    """The items without these calls and what came of them."""
+    """Return the items without these calls and what came of them."""
     return [
         item
         for position, item in enumerate(output)
@@ -170,13 +170,13 @@ def _without(output: list[Document], call_ids: Collection[str]) -> list[Document
 
 
 def _items_of(response: Document) -> list[Document]:
-    """The output items of a response. Raises `ApiFormatError`."""
+    """Return the output items of a response. Raises `ApiFormatError`."""
     output = values.sequence_or_empty(response.get("output"), "output")
     return [values.mapping(item, f"output[{position}]") for position, item in enumerate(output)]
 
 
 def _reply_of(response: Document) -> ModelReply:
-    """What a whole response answers. Raises `ApiFormatError`."""
+    """Return what a whole response answers. Raises `ApiFormatError`."""
     items = _items_of(response)
     said = [
         values.reply_text(item.get("content"), f"output[{position}].content")
@@ -200,7 +200,7 @@ class _Part:
     pieces: list[str] = field(default_factory=list)
 
     def finished(self) -> tuple[str, Document, Document]:
-        """The event that ends it, with its text, and the part itself."""
+        """Return the event that ends it, with its text, and the part itself."""
         text = "".join(self.pieces)
         if self.is_refusal:
             return "response.refusal.done", {"refusal": text}, {"type": "refusal", "refusal": text}
@@ -294,7 +294,7 @@ class _ResponseStream(ReplyStream):
         return refused
 
     def _end(self, response: Document) -> None:
-        """The last event repeats the whole output. Calls that are in it alone are asked about now."""
+        """Handle the last event, which repeats the whole output. Ask about calls that only it has."""
         final = _reply_of(response)
         refused = self._refused_of(final.calls)
         if refused:
@@ -346,7 +346,7 @@ class _ResponseStream(ReplyStream):
         return [event_bytes({**event, "sequence_number": first + n}, event["type"]) for n, event in enumerate(events)]
 
     def _closing(self, index: int) -> list[Document]:
-        """The events that end an item here."""
+        """Return the events that end an item here."""
         item, counted = self._open[index], self._counted(index)
         place: Document = {"item_id": item.get("id"), "output_index": counted}
         events, content = [], []
@@ -368,7 +368,7 @@ def _beginning(model: str) -> Document:
 
 
 def _find(call: AskedCall, decided: list[Decision]) -> Decision | None:
-    """What was decided on a call. Some servers give it another id in the last event than before."""
+    """Return what was decided on a call. Some servers give it another id in the last event than before."""
     same_id = (one for one in decided if one[0].call_id == call.call_id)
     alike = (one for one in decided if (one[0].tool, one[0].arguments) == (call.tool, call.arguments))
     return next(same_id, None) or next(alike, None)

@@ -59,7 +59,7 @@ def text_or_empty(value: Any, place: str) -> str:
 
 
 def count(value: Any, place: str) -> int:
-    """A whole number that is not negative."""
+    """Return a whole number that is not negative."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS:
         return value
     raise _wrong(value, place, "a whole number from 0")
@@ -76,21 +76,21 @@ def truth_or_false(value: Any, place: str) -> bool:
 
 
 def kind_of(fields: Mapping[str, Any]) -> str:
-    """The `type` of a block or an item; empty when it is no text."""
+    """Return the `type` of a block or an item; empty when it is no text."""
     kind = fields.get("type")
     return kind if isinstance(kind, str) else ""
 
 
 def provider_error(error: Any) -> ReplyError:
-    """The error to raise for what a reply or an event has as its `error`, of any shape."""
+    """Return the error to raise for what a reply or an event has as its `error`, of any shape."""
     message = error.get("message") if isinstance(error, dict) else error
     said = clean(message) if isinstance(message, str) and message else "an error without a message"
     return ReplyError(f"the provider says: {said}", Refusal.from_error(error))
 
 
 def clean(text: str) -> str:
-    """The text in characters that can be written down: halves of surrogate pairs, which JSON may hold, are joined or,
-    when alone, replaced.
+    """Return the text in characters that can be written down: halves of surrogate pairs, which JSON may hold, are
+    joined or, when alone, replaced.
     """
     try:
         text.encode()
@@ -100,14 +100,16 @@ def clean(text: str) -> str:
 
 
 def content_text(content: Any, place: str) -> str:
-    """The text of a message that is sent to a model: a text, `null`, or parts, those without text as `[image]`."""
+    """Return the text of a message that is sent to a model: a text, `null`, or parts, those without text as
+    `[image]`.
+    """
     return "\n".join(
         [_kind_of_file(part, at) if text is None else text for part, at, text in _parts_with_text(content, place)]
     )
 
 
 def reply_text(content: Any, place: str) -> str:
-    """The text of a message of a model: a text, `null`, or parts, of which one sentence may need several."""
+    """Return the text of a message of a model: a text, `null`, or parts, of which one sentence may need several."""
     return "".join([text or "" for _, _, text in _parts_with_text(content, place)])
 
 
@@ -148,7 +150,7 @@ def characters(value: Any) -> int:
 
 
 def arguments_of(given: Any) -> Mapping[str, Any]:
-    """The arguments of a tool call from their JSON text, or from the object itself. No text is no arguments."""
+    """Return the arguments of a tool call from their JSON text, or from the object itself. No text is no arguments."""
     if isinstance(given, dict):
         return _cleaned(given)
     if not isinstance(given, str):

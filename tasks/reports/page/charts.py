@@ -30,7 +30,7 @@ class Spark(NamedTuple):
 
 
 def spark(runs: Sequence[EarlierRun]) -> Spark | None:
-    """A line of at least one run; `None` without any."""
+    """Return a line of at least one run; `None` without any."""
     if not runs:
         return None
     step = (SPARK_WIDTH - 2 * _EDGE) / max(1, len(runs) - 1)
@@ -56,7 +56,7 @@ class ValueLine(NamedTuple):
 
 
 def value_lines(points: Sequence[TrendPoint]) -> tuple[ValueLine, ...]:
-    """A line for each suite, over the runs that have a value."""
+    """Return a line for each suite, over the runs that have a value."""
     lines = []
     for suite in Suite:
         known = [(point, point.value) for point in points if point.suite is suite and point.value is not None]

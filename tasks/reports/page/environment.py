@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @cache
 def templates() -> "Environment":
-    """The templates of the pages. Whatever they are given is escaped."""
+    """Return the templates of the pages. Whatever they are given is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -46,7 +46,7 @@ def templates() -> "Environment":
 
 
 def page_style() -> str:
-    """The style of every page."""
+    """Return the style of every page."""
     return _source("style.css")
 
 
@@ -63,7 +63,7 @@ def _source(name: str) -> str:
 
 
 def content_policy(style: str, script: str) -> str:
-    """A Content-Security-Policy under which only this style and this script have any effect."""
+    """Return a Content-Security-Policy under which only this style and this script have any effect."""
     of_style, of_script = (
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
     )

@@ -34,7 +34,7 @@ class Shown(NamedTuple):
 
 
 def shown(value: Any, limit: int) -> Shown:
-    """A text as it is, any other value as JSON, at most about `limit` characters of it."""
+    """Return a text as it is, any other value as JSON, at most about `limit` characters of it."""
     text, left_out = readable(value if isinstance(value, str) else as_json(value), limit)
     return Shown(text, text.count("\n") + 1, left_out)
 
@@ -58,7 +58,7 @@ def diff_lines(file: ChangedFile, limit: int) -> tuple[tuple[str, str], ...]:
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON, indented."""
+    """Return a value as JSON, indented."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
@@ -87,7 +87,7 @@ class AnswerComparison(NamedTuple):
 
 
 def compared(expected: Any, actual: str, limit: int) -> AnswerComparison:
-    """What was expected, a text or a JSON value, beside what came. JSON is compared in one layout."""
+    """Return what was expected, a text or a JSON value, beside what came. JSON is compared in one layout."""
     if not isinstance(expected, str):
         try:
             actual = as_json(json.loads(actual))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def read_file(path: str) -> str:
-    """The text of a file of the workspace, which is the current folder."""
+    """Return the text of a file of the workspace, which is the current folder."""
     return Path(path).read_text(encoding="utf-8")
 
 
