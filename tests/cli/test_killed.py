@@ -20,9 +20,9 @@ from tests.waiting import wait_until
 TASKS, K, KILLS, JOBS = 10, 30, 20, 4
 
 
-def kill_again_and_again(project: Project, pause: float, *options: str) -> "Counter[Key]":
-    """Run a gate whose trials take so many seconds, kill it twenty times and resume it. Return how often each trial was
-    run.
+def kill_again_and_again(project: Project, pause: float, later: int, *options: str) -> "Counter[Key]":
+    """Run a gate whose trials take `pause` seconds, kill it twenty times, each time up to `later` trials later, and
+    resume it. Return how often each trial was run.
     """
     moments = random.Random(11)
     with running_agent() as agent:
@@ -31,7 +31,7 @@ def kill_again_and_again(project: Project, pause: float, *options: str) -> "Coun
         for kill in range(KILLS):
             before, asked_before = finished(project), len(agent.asked)
             # From its first second, before any trial, to some trials later.
-            wanted = len(before) + moments.randrange(10)
+            wanted = len(before) + moments.randrange(later)
             with begun(project, *options, *(("--resume", "last") if kill else ())) as run:
                 wait_until(lambda: run.poll() is not None or any(project.path.glob(".passgate/runs/*/plan.json")))
                 wait_for_trials(project, run, wanted)
@@ -60,7 +60,7 @@ def test_a_run_that_is_killed_twenty_times_repeats_only_what_was_in_flight_and_l
     temporary = bare_project.path / "temporary"
     temporary.mkdir()
     bare_project.environment |= {"TMPDIR": str(temporary), "PASSGATE_ENGINE": "none"}
-    calls = kill_again_and_again(bare_project, 0.05)
+    calls = kill_again_and_again(bare_project, 0.05, 10)
     assert calls.total() <= len(calls) + KILLS * JOBS, "more was repeated than was in flight"
     assert list(temporary.glob("*/*")) == [], "what killed processes have left is swept"
 
@@ -71,7 +71,8 @@ def test_a_run_on_dask_that_is_killed_twenty_times_repeats_no_trial_of_its_journ
     project: Project, tmp_path: Path
 ) -> None:
     with running_dask(tmp_path) as dask:
-        calls = kill_again_and_again(project, 0.3, "--runner", "dask", "--runner-address", dask.address)
+        # A batch comes to the journal as a whole: a kill a few trials later leaves trials for the next kills.
+        calls = kill_again_and_again(project, 0.3, 4, "--runner", "dask", "--runner-address", dask.address)
     # About forty trials take ten seconds on these slots.
     assert calls.total() <= len(calls) + KILLS * 2 * 40, "more was repeated than the batches in flight"
 

@@ -39,8 +39,8 @@ def test_a_flow_run_gets_what_prefect_keeps_under_the_names(project: Project) ->
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"A_KEY": "prefect-secret:none"}, "the Secret block 'none' of Prefect, which A_KEY names, is not there"),
-        ({"A_PLACE": "prefect-variable:none"}, "the variable 'none' of Prefect, which A_PLACE names, is not there"),
+        ({"A_KEY": "prefect-secret:none"}, "the Secret block 'none' of Prefect, which A_KEY names, does not exist"),
+        ({"A_PLACE": "prefect-variable:none"}, "the variable 'none' of Prefect, which A_PLACE names, does not exist"),
     ],
 )
 def test_a_name_that_prefect_does_not_know_is_refused(project: Project, changed: dict[str, str], said: str) -> None:

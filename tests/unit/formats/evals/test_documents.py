@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from passgate.tasks.formats.env_files import MAX_ENV_BYTES
 from passgate.tasks.formats.evals.documents import (
-    MAX_ENV_BYTES,
     PLAIN,
     WITH_TEMPLATES,
     EnvFileError,
