@@ -3,13 +3,11 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.env_files import MAX_ENV_BYTES
+from passgate.tasks.formats.env_files import MAX_ENV_BYTES, EnvFileError, read_env_file
 from passgate.tasks.formats.evals.documents import (
     PLAIN,
     WITH_TEMPLATES,
-    EnvFileError,
     interpolate,
-    read_env_file,
 )
 from passgate.tasks.formats.evals.raw import id_of
 from tests.unit.formats.evals.eval_files import read_first, write
