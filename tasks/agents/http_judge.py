@@ -11,7 +11,6 @@ from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
 from passgate.tasks.providers.client import ProviderReply, Upstream
-from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.exchange import ApiFormatError
 
 _CHAT: Final = ChatCompletions()
@@ -29,12 +28,9 @@ _CONTROL_TOKEN: Final = re.compile(
 class HttpJudge:
     """A chat model at `POST {base_url}/chat/completions`."""
 
-    def __init__(self, base_url: str, api_key: str, model: str, policy: JudgePolicy) -> None:
-        """Set up the client without a connection. `policy` says how often and how the model is asked. Raise
-        `UsageError` for an unusable address or key.
-        """
-        endpoint = ResolvedEndpoint(base_url, api_key, policy.api_key_variable)
-        self._upstream = Upstream(endpoint, timeout_seconds=policy.timeout_seconds)
+    def __init__(self, upstream: Upstream, model: str, policy: JudgePolicy) -> None:
+        """Take over the upstream, which `close` closes. `policy` says how often and how the model is asked."""
+        self._upstream = upstream
         self.name = model
         self.votes = policy.votes
         self._temperature = policy.temperature

@@ -35,8 +35,11 @@ def make_llm_judge(policy: JudgePolicy, suites_folder: Path) -> LlmJudge | None:
     if base_url and model:
         # Imported late: a run without a judge needs no client of providers.
         from passgate.tasks.agents.http_judge import HttpJudge
+        from passgate.tasks.providers.client import Upstream
+        from passgate.tasks.providers.endpoints import ResolvedEndpoint
 
-        return HttpJudge(base_url, os.environ.get(policy.api_key_variable, ""), model, policy)
+        endpoint = ResolvedEndpoint(base_url, os.environ.get(policy.api_key_variable, ""), policy.api_key_variable)
+        return HttpJudge(Upstream(endpoint, timeout_seconds=policy.timeout_seconds), model, policy)
     if policy.recorded:
         return RecordedJudge.from_folder(suites_folder / policy.recorded)
     return None

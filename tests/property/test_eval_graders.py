@@ -12,7 +12,7 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
 from passgate.tasks.formats.evals.forms import Form
 from passgate.tasks.formats.evals.graders import FORMS, read_graders, rubric_grader
-from passgate.tasks.formats.evals.judges import Item
+from passgate.tasks.formats.evals.judges import RubricItem
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.formats.evals.sources import Sources
@@ -81,7 +81,7 @@ def assertion_of(form: Form, *, wild: bool) -> st.SearchStrategy[dict[str, Any]]
     return mapping_of(form.words, wild=wild, type=st.sampled_from(names))
 
 
-items = st.one_of(texts, mapping_of(Item))
+items = st.one_of(texts, mapping_of(RubricItem))
 assertions = st.one_of(*(assertion_of(form, wild=True) for form in FORMS))
 likely_assertions = st.one_of(*(assertion_of(form, wild=False) for form in FORMS))
 
