@@ -1,7 +1,6 @@
 """The journal of a run: one line per finished trial, on disk before the trial counts."""
 
 import asyncio
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pydantic import ConfigDict, ValidationError
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
+from passgate.tasks.files.locks import take_lock
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
 
@@ -113,11 +113,13 @@ class FileJournal:
         try:
             make_private_folder(self._file.parent)
             self._descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take_lock(self._descriptor)
             self._whole = os.fstat(self._descriptor).st_size
         except BlockingIOError as error:
             os.close(self._descriptor)
-            raise JournalBusyError(f"{self._file} is being written by another process: the run is going on") from error
+            raise JournalBusyError(
+                f"{self._file} is being written by another process: the run is already running"
+            ) from error
         except OSError as error:
             raise StorageError(f"cannot open the journal {self._file}: {error}") from error
         return self

@@ -1,6 +1,5 @@
 """The run store: the one folder of a run, with its plan, journal, verdict and reports, and where its mirror is."""
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.atomic_write import make_private_folder
+from passgate.tasks.files.locks import take_lock
 from passgate.tasks.history.journal import FileJournal, LineWithoutTranscript, merged, parsed_lines
 from passgate.tasks.history.mirror import CHANGE, LOCATION, PLAN, Mirror, fetch
 from passgate.tasks.history.storage import (
@@ -189,7 +189,7 @@ class RunStore:
         if not self.plan.exists():
             yield
             return
-        with _locked(self.plan, StorageError(f"the run {self.name} is going on in another process")):
+        with _locked(self.plan, StorageError(f"the run {self.name} is already running in another process")):
             yield
 
     @contextmanager
@@ -200,7 +200,9 @@ class RunStore:
         """
         if not self.journal.exists():
             raise UsageError(f"the run {self.name} has no journal any more: run the gate again")
-        with _locked(self.plan, UsageError(f"the run {self.name} is going on, or somebody else is signing it off")):
+        with _locked(
+            self.plan, UsageError(f"the run {self.name} is already running, or somebody else is signing it off")
+        ):
             if self.url is None:
                 yield
                 return
@@ -373,10 +375,10 @@ def _bytes(text: str) -> bytes:
 
 @contextmanager
 def _locked(file: Path, busy: Exception) -> Iterator[None]:
-    """Hold the lock of a file that is there; raises `busy` while somebody else does."""
+    """Hold the lock of an existing file. Raise `busy` if another process keeps it."""
     with file.open("rb+") as stream:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take_lock(stream.fileno())
         except BlockingIOError as error:
             raise busy from error
         yield

@@ -28,9 +28,9 @@ async def test_nobody_carries_on_a_run_in_a_folder_before_its_reports_are_writte
     for file in (run.plan, run.verdict):
         file.write_text("{}")
     async with holding(RunStore.of("r")):
-        with pytest.raises(StorageError, match="the run r is going on in another process"):
+        with pytest.raises(StorageError, match="the run r is already running in another process"):
             run.begin()
-        with pytest.raises(StorageError, match="the run r is going on in another process"):
+        with pytest.raises(StorageError, match="the run r is already running in another process"):
             async with holding(RunStore.of("r")):
                 pytest.fail("two hold it")
         assert run.verdict.exists()

@@ -148,7 +148,7 @@ async def test_what_cannot_be_cut_back_is_before_the_next_trial(file: Path, monk
 async def test_a_second_writer_in_this_process_or_another_is_refused(file: Path) -> None:
     locks = [sys.executable, "-c", "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)"]
     with FileJournal(file) as journal:
-        with pytest.raises(StorageError, match="another process: the run is going on"), FileJournal(file):
+        with pytest.raises(StorageError, match="another process: the run is already running"), FileJournal(file):
             pass
         assert b"BlockingIOError" in subprocess.run([*locks, str(file)], capture_output=True, check=False).stderr
         await journal.append(a_finished(TASK, 0))

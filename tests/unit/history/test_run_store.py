@@ -170,7 +170,7 @@ def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -
     run.plan.write_text("{}")
     run.verdict.write_text("{}")
     with run.locked():
-        with pytest.raises(StorageError, match="going on in another process"):
+        with pytest.raises(StorageError, match="already running in another process"):
             run.begin()
         assert run.verdict.exists()
     run.begin()
