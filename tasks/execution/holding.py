@@ -72,7 +72,10 @@ class _CurrentMirror:
         self._ended.set()
         if self._taken is None:
             seconds = _SECONDS_TO_ANSWER if kind is None else _SECONDS_TO_ANSWER_INTERRUPTED
-            await asyncio.shield(self._end(seconds))
+            try:
+                await asyncio.shield(self._end(seconds))
+            finally:
+                self._mirror.end()
         elif kind is asyncio.CancelledError and self._task is not None:
             self._task.uncancel()
             raise self._taken

@@ -45,7 +45,7 @@ class Mirror:
         self._token = ""
         self._sent: dict[str, tuple[int, int]] = {}  # Sizes and times of files that are at the URL
         self._pieces: dict[str, int] = {}  # Bytes of journals that are at the URL
-        self._is_listed = False
+        self._is_listed = self._is_ended = False
         self._lock = threading.Lock()
 
     def refuse_held(self) -> LeaseHolder | None:
@@ -93,6 +93,10 @@ class Mirror:
             if self._token:
                 self._renew(0.0)
 
+    def end(self) -> None:
+        """Write nothing more. A thread that still waits for the URL must not take the run from its next holder."""
+        self._is_ended = True
+
     @property
     def missing(self) -> list[str]:
         """The names of the files of which something is not at the URL."""
@@ -123,6 +127,8 @@ class Mirror:
         self._write_holder(new_holder(seconds).model_copy(update={"token": self._token}))
 
     def _write_holder(self, holder: LeaseHolder) -> None:
+        if self._is_ended:
+            raise StorageError(f"this process does not hold the run {self._url} any more")
         self._storage.write(_HOLDER, holder.model_dump_json().encode())
 
     def _holder(self, storage: Storage) -> LeaseHolder | None:
