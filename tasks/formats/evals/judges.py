@@ -20,9 +20,6 @@ from passgate.tasks.model.graders import Composite, Grader
 HIGHEST = 10  # points go from 0 to 10
 
 
-_Points = Annotated[int, Field(ge=0, le=HIGHEST), AS_WHOLE]
-
-
 class RubricItem(EvalWords):
     """An item of a rubric."""
 

@@ -207,3 +207,12 @@ def test_a_bucket_that_is_not_there_is_not_made_and_one_that_does_not_answer_may
 def test_a_url_of_an_unknown_kind_is_named() -> None:
     with pytest.raises(UsageError, match="nowhere://bucket/run cannot be opened"):
         storage_at("nowhere://bucket/run")
+
+
+def test_a_mirror_that_has_ended_does_not_take_the_run(store: RunStore, url: str) -> None:
+    mirror = Mirror(store.here, url)
+    mirror.end()
+    with pytest.raises(StorageError, match="does not hold the run"):
+        mirror.push()
+    assert storage_at(url).read("holder.json") is None
+    Mirror(store.here, url).push()
