@@ -21,10 +21,10 @@ from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.run import Plan, RunRequest
-from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
+from passgate.tasks.model.verdict import EarlierRun, RunView
 from passgate.tasks.report import TRIALS_BESIDE
 from passgate.tasks.reports.page.build import articles_on_page, files_beside, page
 from passgate.tasks.reports.page.run import Key

@@ -26,8 +26,8 @@ from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.grade import grade
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.names import RunnerName
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
-from passgate.tasks.model.runner import RunnerName
 from passgate.tasks.sandboxes.processes import finish
 
 if TYPE_CHECKING:

@@ -48,8 +48,8 @@ from passgate.tasks.execution.remote import MOST_TASK_RUNS
 from passgate.tasks.execution.worker import fault_of_task
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.measurement import TaskMeasurement
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import HISTORY_VARIABLE, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict

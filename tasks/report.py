@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 from passgate.tasks.history.journal_transcripts import JournalTranscripts
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import BaselineTask
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.verdict import EarlierRun, RunView, Verdict
 from passgate.tasks.reports import code_quality, junit, markdown, sarif
 from passgate.tasks.reports.messages import warn
 

@@ -15,7 +15,7 @@ from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.sandboxes.workbench import Workbench

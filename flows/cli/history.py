@@ -13,7 +13,7 @@ from passgate.flows.cli.completion import complete_runs
 
 if TYPE_CHECKING:
     from passgate.tasks.history.dataset import History
-    from passgate.tasks.model.recorded_run import PrunedRuns
+    from passgate.tasks.model.history import PrunedRuns
 
 history = typer.Typer(help="Look after the history of all runs.", no_args_is_help=True)
 

@@ -11,8 +11,7 @@ import typer
 from typer.models import OptionInfo
 
 from passgate.flows.cli.completion import complete_gates, complete_runs
-from passgate.tasks.model.names import GateName, Suite
-from passgate.tasks.model.runner import RunnerName
+from passgate.tasks.model.names import GateName, RunnerName, Suite
 
 
 def set_plain_metavars(command: Callable[..., Any]) -> None:

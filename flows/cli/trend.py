@@ -10,7 +10,7 @@ from passgate.flows.cli import options
 from passgate.tasks.model.names import GateName, Period
 
 if TYPE_CHECKING:
-    from passgate.tasks.model.trend import Trend
+    from passgate.tasks.model.history import Trend
 
 
 class TrendFormat(StrEnum):

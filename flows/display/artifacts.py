@@ -10,11 +10,10 @@ from prefect.artifacts import acreate_link_artifact, acreate_markdown_artifact, 
 from passgate.flows.display.report_retries import retry
 from passgate.flows.display.states import run_place
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.measurement import TaskMeasurement
-from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.task import GateName
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.verdict import RunView, Verdict
 from passgate.tasks.reports import escape, figures
 from passgate.tasks.reports.markdown import markdown
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from prefect.events import emit_event
 
 from passgate.flows.display.states import run_place, verdict_lines
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import AlarmKind, Decision, Verdict
 

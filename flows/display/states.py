@@ -11,7 +11,7 @@ from passgate.flows.process.interrupts import InterruptionError
 from passgate.tasks.errors import first_known
 from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.reports.escape import printable

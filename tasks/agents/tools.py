@@ -15,10 +15,9 @@ from referencing.exceptions import Unresolvable
 from passgate.tasks.agents.interface import AgentSandbox
 from passgate.tasks.agents.transcripts import read_json, read_transcript_file
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.model.json_values import strictly_equal
+from passgate.tasks.model.json_values import schema_validator, strictly_equal
 from passgate.tasks.model.quotes import beginning, end
 from passgate.tasks.model.sandbox import ProcessResult
-from passgate.tasks.model.schema_draft import draft_of
 from passgate.tasks.model.task import EvalTask, Replay, Tool
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
@@ -131,7 +130,7 @@ def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     if set(arguments) == {"unparsed"} != set(tool.parameters.get("properties", {})):
         return [f"they are not a JSON object: {_excerpt(str(arguments['unparsed']))}"]
     # With a registry of its own the validator fetches nothing from the network.
-    validator = draft_of(tool.parameters)(tool.parameters, registry=Registry())
+    validator = schema_validator(tool.parameters)(tool.parameters, registry=Registry())
     try:
         errors = islice(validator.iter_errors(dict(arguments)), _MOST_PROBLEMS)
         return [_excerpt(f"{error.json_path}: {error.message}") for error in errors]

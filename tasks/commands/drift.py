@@ -7,8 +7,8 @@ from passgate.tasks.commands.trend_changes import newest_changes
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
+from passgate.tasks.model.history import Trend
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.trend import Trend
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.reports.trend import change_text

@@ -7,7 +7,7 @@ import pyarrow as pa
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.history.dataset import History, RunSelection, refuse_foreign_rows
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.recorded_run import RecordedRun, RecordedRunDetails, RecordedTask, TaskDifference
+from passgate.tasks.model.history import RecordedRun, RecordedRunDetails, RecordedTask, TaskDifference
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import single_models
 from passgate.tasks.reports.findings import blocking, reason_subject

@@ -13,7 +13,7 @@ from passgate.tasks.formats.loading import load_pins, policy_or_default
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.merge_base import pinned_ancestors, request_base
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.recorded_run import PrunedRuns, RecordedRun
+from passgate.tasks.model.history import PrunedRuns, RecordedRun
 from passgate.tasks.model.run import RunRequest
 
 _TASK: Final = ["agent", "suite", "task_id"]

@@ -14,8 +14,8 @@ from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.verdict import EarlierRun, RunView
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows, recent_runs
 from passgate.tasks.report import view_of, write_page
 from passgate.tasks.reports.page.build import PAGE, Going

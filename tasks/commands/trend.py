@@ -17,9 +17,9 @@ from passgate.tasks.formats.loading import policy_or_default
 from passgate.tasks.history.dataset import NEWEST, History, RunSelection, refuse_foreign_rows
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
+from passgate.tasks.model.history import RunStamp, Trend, TrendPeriod, TrendPoint
 from passgate.tasks.model.names import Period
 from passgate.tasks.model.task import GateName, Suite
-from passgate.tasks.model.trend import RunStamp, Trend, TrendPeriod, TrendPoint
 from passgate.tasks.model.trial import single_models
 from passgate.tasks.reports.trend_files import trend_html
 from passgate.tasks.stats.change_points import FALSE_ALARMS

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from passgate.tasks.history.dataset import MOST_RUNS
+from passgate.tasks.model.history import FlakyTask, Quantity, RunStamp, TrendChange
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, TrendChange
 from passgate.tasks.stats.change_points import ChangePoint, change_points
 from passgate.tasks.stats.change_series import Floats
 from passgate.tasks.stats.levels import Levels

@@ -20,9 +20,9 @@ from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import Meter, open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import LlmJudge
-from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Plan
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.sandboxes.isolation import UNISOLATED, ProcessGroup

@@ -16,8 +16,7 @@ from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.meter import Meter
 from passgate.tasks.metering.usage import TrialRecord, trial_metrics
 from passgate.tasks.model.json_values import digest_of
-from passgate.tasks.model.masker import Masker
-from passgate.tasks.model.quotes import cut_middle
+from passgate.tasks.model.quotes import Masker, cut_middle
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus

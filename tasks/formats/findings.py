@@ -12,7 +12,7 @@ from jsonschema.exceptions import SchemaError
 
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.left_out import is_empty, left_out
-from passgate.tasks.model.schema_draft import draft_of
+from passgate.tasks.model.json_values import schema_validator
 
 Finding = tuple[DocumentPath, str]  # where in the document, and what is wrong there
 MAX_TEXT_BYTES = 1024 * 1024
@@ -71,7 +71,7 @@ def check_json_schema(path: DocumentPath, schema: dict[str, Any]) -> Iterator[Fi
 def _schema_findings(text: str) -> tuple[Finding, ...]:
     try:
         schema = json.loads(text)
-        draft_of(schema).check_schema(schema)
+        schema_validator(schema).check_schema(schema)
     except SchemaError as error:
         return ((tuple(error.absolute_path), f"not a JSON Schema: {error.message}"),)
     return ()

@@ -7,10 +7,9 @@ import json
 from typing import Any
 
 from passgate.tasks.formats.evals.schemas import agentevals_schema, agentv_schema
-from passgate.tasks.formats.model_schema import headed, input_schema
+from passgate.tasks.formats.model_schema import headed, input_schema, json_schema
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.json_schema import json_schema
 from passgate.tasks.model.policy import Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.sandbox import SandboxFile

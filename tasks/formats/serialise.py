@@ -11,10 +11,10 @@ from pydantic_core import to_jsonable_python
 
 from passgate.tasks.formats.rules import MESSAGES, NO_FILES
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, ScriptAssertion
+from passgate.tasks.model.grader_options import JsonCheck, SqliteCheck
 from passgate.tasks.model.graders import Aggregator, DeterministicTests, LlmRubric, StaticAnalysis
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.messages import ContentBlock
-from passgate.tasks.model.state_checks import JsonCheck, SqliteCheck
 from passgate.tasks.model.task import (
     AgentRules,
     Counterexample,

@@ -8,8 +8,7 @@ from passgate.tasks.model.assertions import Unavailable
 from passgate.tasks.model.grade import Check, Grade, RawCheck, RawGrade, RawViolation, Violation
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
-from passgate.tasks.model.masker import Masker
-from passgate.tasks.model.quotes import raw
+from passgate.tasks.model.quotes import Masker, raw
 
 PASS_FROM: Final = 0.8  # The least score that passes, where nothing else is said
 BORDERLINE_FROM: Final = 0.6

@@ -25,7 +25,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.agent import AgentKind
 from passgate.tasks.model.grade import LlmJudge, RawGrade
 from passgate.tasks.model.json_values import parse_json
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import ToolCall, Transcript

@@ -8,10 +8,9 @@ from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.evidence import Evidence, plain
 from passgate.tasks.graders.searches import found_in
 from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, leaves, shown
-from passgate.tasks.model.credentials import credentials_in, mask
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
 from passgate.tasks.model.graders import ArgumentRule, PolicyCheck
-from passgate.tasks.model.quotes import raw
+from passgate.tasks.model.quotes import credentials_in, mask, raw
 from passgate.tasks.model.transcript import ToolCall, Transcript
 
 

@@ -15,7 +15,7 @@ import regress
 
 from passgate.tasks.errors import MeasurementError, RawText
 from passgate.tasks.graders import search_worker
-from passgate.tasks.model.javascript_regex import engine_flags, regex_problem
+from passgate.tasks.model.grader_options import engine_flags, regex_problem
 from passgate.tasks.model.quotes import quote, raw
 
 CPU_SECONDS: Final = 2  # CPU time of one search: a busy machine does not make it fail

@@ -23,11 +23,11 @@ from passgate.tasks.graders.workspace import (
     run_shell,
 )
 from passgate.tasks.model.grade import RawCheck, RawGrade
+from passgate.tasks.model.grader_options import CommandCheck, FileCheck, JsonCheck, SqliteCheck
 from passgate.tasks.model.graders import StateCheck
 from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
 from passgate.tasks.model.quotes import quote_end, quote_json, quote_repr, raw
 from passgate.tasks.model.sandbox import Sandbox
-from passgate.tasks.model.state_checks import CommandCheck, FileCheck, JsonCheck, SqliteCheck
 
 QUERY_SECONDS: Final = 5.0
 MOST_ROWS: Final = 10_000  # Rows beyond this, and beyond what the check asks for, are not counted

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from passgate.tasks.model.agent import AgentSpec
-from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import RunContext
 
 _USUAL_NAME: Final = re.compile(r".*(?:_KEY|_TOKEN)|.*(?:SECRET|PASSWORD|CREDENTIAL).*", re.IGNORECASE)

@@ -23,7 +23,7 @@ from passgate.tasks.history.storage import (
     protect_state_folder,
     storage_at,
 )
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.model.verdict import Verdict

@@ -13,8 +13,7 @@ from passgate.tasks.metering.access import ModelAnswer
 from passgate.tasks.metering.ledger import RefusalError
 from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
 from passgate.tasks.metering.unpacking import READ_ENCODINGS, UnknownEncodingError
-from passgate.tasks.model.masker import UNMASKED
-from passgate.tasks.model.quotes import quote, raw
+from passgate.tasks.model.quotes import UNMASKED, quote, raw
 from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.client import Upstream, UpstreamError
 from passgate.tasks.providers.exchange import ApiFormatError, ReplyError

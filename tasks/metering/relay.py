@@ -32,7 +32,7 @@ from passgate.tasks.metering.model_call import (
 )
 from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.metering.unpacking import MAX_BODY_BYTES, TOO_LARGE, unpack
-from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import ProviderReply, StreamedReply, Upstream, UpstreamError
 from passgate.tasks.providers.endpoints import PROVIDERS

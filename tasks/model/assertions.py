@@ -10,8 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
-from passgate.tasks.model.grader_options import AssertionOptions, Command, NamedPath, OptionPath, Problem
-from passgate.tasks.model.javascript_regex import regex_problem
+from passgate.tasks.model.grader_options import AssertionOptions, Command, NamedPath, OptionPath, Problem, regex_problem
 
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | tuple[Text, ...]
 """How arguments are compared: equal, at least the expected, none but the expected, not at all, or only these fields."""

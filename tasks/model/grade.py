@@ -7,7 +7,7 @@ from typing_extensions import TypeVar
 
 from passgate.tasks.errors import Raw
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.masker import MaskedText
+from passgate.tasks.model.quotes import MaskedText
 from passgate.tasks.model.transcript import Usage
 
 Text = TypeVar("Text", default=MaskedText, covariant=True)

@@ -15,12 +15,16 @@ from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.grader_options import (
     AssertionOptions,
     Command,
+    CommandCheck,
+    FileCheck,
     GraderOptions,
+    JsonCheck,
     NamedPath,
     OptionPath,
     Problem,
+    SqliteCheck,
+    pattern_problem,
 )
-from passgate.tasks.model.state_checks import CommandCheck, FileCheck, JsonCheck, SqliteCheck, pattern_problem
 
 AGGREGATOR_NEEDS = {"threshold": "threshold", "code_grader": "command", "llm_grader": "prompt"}
 """What a kind of aggregator cannot be without."""

@@ -1,9 +1,12 @@
-"""JSON values: reading them, finding one inside another, telling whether two are the same, their digests."""
+"""JSON values: parse them, find one inside another, compare them, validate them, compute their digests."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 MISSING: Final = object()
 """What `at_path` answers when the path is not there; `None` is a value."""
@@ -67,3 +70,23 @@ def digest_of(value: Any) -> str:
 def trials_digest(trials: Iterable[Mapping[str, Any]]) -> str:
     """Return the digest of trials in any order, each in the form of its journal line, with its transcript's digest."""
     return digest_of(sorted(trials, key=lambda trial: (str(trial["task_id"]), int(trial["trial"]))))
+
+
+def schema_validator(schema: dict[str, Any]) -> "type[Validator]":
+    """Return the validator of the draft that a schema's `$schema` names, of 2020-12 where it names none.
+
+    Raises `SchemaError` for an unknown draft: the same keywords ask for different things in each.
+    """
+    # Every command imports this module, and few validate anything.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    draft = schema.get("$schema", Draft202012Validator.META_SCHEMA["$id"])
+    try:
+        validator = validator_for({"$schema": draft}, default=None)  # type: ignore[arg-type]
+    except (ValueError, TypeError, AttributeError):  # not a URL, or not even a text
+        validator = None
+    if validator is None:
+        raise SchemaError(f"{draft!r} names no known draft", path=["$schema"])
+    return validator

@@ -1,4 +1,4 @@
-"""Names of suites, gates and periods. The command line imports them at each start, so it imports nothing."""
+"""Names of suites, gates, periods and task runners. The command line imports them at each start: no other imports."""
 
 from enum import StrEnum
 
@@ -23,3 +23,11 @@ class Period(StrEnum):
     DAY = "day"
     WEEK = "week"
     VERSION = "version"
+
+
+class RunnerName(StrEnum):
+    """A task runner of Prefect: where batches of trials run."""
+
+    PROCESS = "process"
+    DASK = "dask"
+    RAY = "ray"

@@ -9,9 +9,9 @@ from pydantic import ConfigDict, Field
 from passgate.tasks.model.agent import AgentChange, AgentSpec
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.names import RunnerName
 from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.runner import RunnerName
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.trial import FinishedTrial, Trial
 

@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypeVar
 
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Grade, Violation
-from passgate.tasks.model.masker import MaskedText
+from passgate.tasks.model.quotes import MaskedText
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.transcript import EndReason, Transcript
 

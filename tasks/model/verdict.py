@@ -1,19 +1,22 @@
-"""The answer of a gate, with every reason and the digest of every input; its sign-off."""
+"""The answer of a gate, with every reason and the digest of every input; its sign-off; what reports show of a run."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
 from passgate.tasks.errors import ExitCode
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.baseline import Repeat
+from passgate.tasks.model.baseline import BaselineTask, Repeat
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.measurement import Measurement, TaskState
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run import Edit, Revision
+from passgate.tasks.model.run import Edit, Plan, Revision
 from passgate.tasks.model.task import GateName, Suite
+from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import Trial
 
 _DECIDED = {"approve": "approved", "reject": "rejected"}
 _NAME = 60
@@ -324,3 +327,32 @@ def signed_off(verdict: Verdict, sign_off: SignOff) -> Verdict:
             "sign_off": sign_off,
         }
     )
+
+
+@dataclass(frozen=True)
+class EarlierRun:
+    """What an earlier run says of a task or of a suite."""
+
+    run_id: str
+    passed: int
+    """Trials of it."""
+    measured: int
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run that has ended."""
+
+    verdict: Verdict
+    trials: tuple[Trial, ...] = ()
+    """The trials that were judged."""
+    transcript: Callable[[str], Transcript | None] = lambda _: None
+    """Reads a transcript by its digest when it is called: a run of thousands of trials has more of them than memory
+    holds. `None` where the run does not keep it. Raises `StorageError`."""
+    history: Mapping[str, BaselineTask] = field(default_factory=dict)
+    """What the baseline says of each task, by its `suite/task_id`; empty where nobody asked the baseline."""
+    earlier: Mapping[str, tuple[EarlierRun, ...]] = field(default_factory=dict)
+    """The newest earlier runs of the same agent, the oldest first, by `suite/task_id` and by suite; empty where nobody
+    asked the history."""
+    plan: Plan | None = None
+    """What was planned: the tasks with their budgets and the answers that they hope for. `None` where nobody knows."""

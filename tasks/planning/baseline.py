@@ -15,9 +15,9 @@ from passgate.tasks.history.dataset import MOST_RUNS, History, RunSelection
 from passgate.tasks.model.baseline import Baseline, Repeat
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Base, Plan, Revision, RunContext
-from passgate.tasks.model.run_view import EarlierRun
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
+from passgate.tasks.model.verdict import EarlierRun
 
 Pool = Callable[[Sequence[Trial]], Baseline]
 """What earlier runs say of a plan's tasks, in the light of its trials so far."""

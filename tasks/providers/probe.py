@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from passgate.tasks.files.proxies import is_loopback, via_proxy
-from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.providers.client import Upstream, UpstreamError
 from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint
 from passgate.tasks.providers.retries import RetryPolicy

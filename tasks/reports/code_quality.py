@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.policy import VETOES
-from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Reason
+from passgate.tasks.model.verdict import Reason, RunView
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.findings import every_task, from_top, path_from_top, reason_subject
 

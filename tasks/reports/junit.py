@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import trial_numbers
-from passgate.tasks.model.verdict import Reason, Verdict
+from passgate.tasks.model.verdict import Reason, RunView, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import xml_text
 from passgate.tasks.reports.findings import TaskFinding

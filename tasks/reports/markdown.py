@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.trial import trial_numbers
-from passgate.tasks.model.verdict import Decision, Reason
+from passgate.tasks.model.verdict import Decision, Reason, RunView
 from passgate.tasks.reports import escape, figures, findings
 from passgate.tasks.reports.document import Commands, Items, Section, Span, SpanKind, Table, Words, name, strong
 from passgate.tasks.reports.findings import TaskFinding

@@ -7,9 +7,8 @@ from urllib.parse import quote
 
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.trial import trial_numbers
-from passgate.tasks.model.verdict import Reason, Verdict
+from passgate.tasks.model.verdict import Reason, RunView, Verdict
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.findings import TaskFinding, every_task, from_top, violation_groups
 

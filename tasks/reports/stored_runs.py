@@ -8,7 +8,7 @@ from rich.console import JustifyMethod
 from rich.table import Column, Table
 from rich.text import Text
 
-from passgate.tasks.model.recorded_run import (
+from passgate.tasks.model.history import (
     PrunedRuns,
     RecordedRun,
     RecordedRunDetails,

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, Trend, TrendChange, TrendPeriod
+from passgate.tasks.model.history import FlakyTask, Quantity, RunStamp, Trend, TrendChange, TrendPeriod
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import NAME, Marked, columns, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable

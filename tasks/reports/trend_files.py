@@ -1,7 +1,7 @@
 """The trend as JSON and HTML."""
 
+from passgate.tasks.model.history import Trend, TrendChange
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import Trend, TrendChange
 from passgate.tasks.reports import escape
 from passgate.tasks.reports.console import NAME
 from passgate.tasks.reports.trend import (

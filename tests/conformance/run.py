@@ -17,7 +17,7 @@ from passgate.tasks.graders.grading import TrialResult, trial_result
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Composite, Grader
-from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus

@@ -7,7 +7,7 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.verdict import Alarm, AlarmKind, Decision
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
 

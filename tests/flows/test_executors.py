@@ -12,8 +12,8 @@ import pytest
 
 from passgate.flows import batch_task, executors
 from passgate.tasks.errors import UsageError, WorkerLostError
+from passgate.tasks.model.names import RunnerName
 from passgate.tasks.model.run import BatchResult, RemoteBatch, RunRequest
-from passgate.tasks.model.runner import RunnerName
 from tests.waiting import until
 
 BATCH = RemoteBatch(

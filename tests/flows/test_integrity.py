@@ -14,9 +14,9 @@ from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.masker import Masker
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Base, Edit, Plan, RunRequest
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript

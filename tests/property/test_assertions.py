@@ -22,8 +22,8 @@ from passgate.tasks.graders.evidence import json_in
 from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.javascript_regex import regex_problem
-from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.grader_options import regex_problem
+from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
 

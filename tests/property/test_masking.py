@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.property.documents import nested
 
-from passgate.tasks.model.masker import MASK, Masker
+from passgate.tasks.model.quotes import MASK, Masker
 
 letters = st.characters(codec="utf-8") | st.sampled_from('"\\\n\t/ntb')
 texts = st.text(letters)

@@ -11,7 +11,7 @@ from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.standstills import Standstills
 from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.sandboxes.workbench import Workbench
 from tests.function_agent import FunctionAgent
 

@@ -6,9 +6,8 @@ import pytest
 
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
-from passgate.tasks.model.masker import Masker
-from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.quotes import Masker
+from passgate.tasks.model.verdict import RunView, Verdict
 from passgate.tasks.report import RUN_FILES, report, view_of
 from tests.builders import a_finished, a_plan, a_policy, a_task, trials_of, verdict_on
 

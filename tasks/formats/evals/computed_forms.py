@@ -25,7 +25,7 @@ from passgate.tasks.model.assertions import (
     ToolUsed,
 )
 from passgate.tasks.model.base import Share, Text
-from passgate.tasks.model.javascript_regex import regex_problem
+from passgate.tasks.model.grader_options import regex_problem
 from passgate.tasks.model.json_values import parse_json
 
 _OF_A_FIELD = "is said of each field: write fields: [{path: PATH, match: numeric_tolerance, tolerance: 0.01}]"

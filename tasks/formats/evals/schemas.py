@@ -11,9 +11,8 @@ from passgate.tasks.formats.evals.forms import Form
 from passgate.tasks.formats.evals.raw import Select
 from passgate.tasks.formats.evals.top_level import TESTS_KEYS, SuiteWords
 from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
-from passgate.tasks.formats.model_schema import headed, input_schema
+from passgate.tasks.formats.model_schema import headed, input_schema, json_schema
 from passgate.tasks.model.assertions import ExpectedCall, FieldCheck
-from passgate.tasks.model.json_schema import json_schema
 
 Schema = dict[str, Any]
 

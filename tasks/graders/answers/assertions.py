@@ -17,9 +17,8 @@ from passgate.tasks.graders.searches import found, javascript_found
 from passgate.tasks.model.assertions import Equals, IsJson, Regex, TextAssertion
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import OutputCheck
-from passgate.tasks.model.json_values import parse_json, strictly_equal
+from passgate.tasks.model.json_values import parse_json, schema_validator, strictly_equal
 from passgate.tasks.model.quotes import quote, quote_json, quote_repr, raw, raw_join
-from passgate.tasks.model.schema_draft import draft_of
 
 MOST_ERRORS: Final = 5
 BLANKS: Final = (
@@ -99,7 +98,7 @@ def schema_problems(schema: dict[str, Any], document: Any) -> list[Raw]:
     Raises `MeasurementError` when the schema cannot be used.
     """
     try:
-        draft = draft_of(schema)
+        draft = schema_validator(schema)
         draft.check_schema(schema)
         # With a registry of its own the validator fetches nothing from the network.
         errors = draft(schema, registry=Registry()).iter_errors(document)

@@ -12,8 +12,7 @@ from passgate.tasks.model.assertions import CodeGrader, LlmGrader, Rubrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
-from passgate.tasks.model.masker import Masker
-from passgate.tasks.model.quotes import raw, raw_join
+from passgate.tasks.model.quotes import Masker, raw, raw_join
 from passgate.tasks.model.transcript import Usage, total_usage
 from passgate.tasks.stats.estimators import weighted_mean
 

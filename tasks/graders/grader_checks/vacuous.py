@@ -22,10 +22,8 @@ from passgate.tasks.graders.grading import trial_result, trial_score
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
 from passgate.tasks.model.grade import RawGrade
-from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.grader_options import AssertionOptions, CommandCheck, FileCheck, engine_flags
 from passgate.tasks.model.graders import Grader
-from passgate.tasks.model.javascript_regex import engine_flags
-from passgate.tasks.model.state_checks import CommandCheck, FileCheck
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus

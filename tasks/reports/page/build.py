@@ -5,8 +5,8 @@ from functools import partial
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.trial import Trial, TrialStatus
+from passgate.tasks.model.verdict import RunView
 from passgate.tasks.reports import findings
 from passgate.tasks.reports.page.environment import templates
 from passgate.tasks.reports.page.run import Key, by_task, failed_and_passed, run_page

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
-from passgate.tasks.model.run_view import EarlierRun
+from passgate.tasks.model.history import TrendPoint
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import TrendPoint
+from passgate.tasks.model.verdict import EarlierRun
 from passgate.tasks.reports import figures
 
 SPARK_WIDTH: Final = 88

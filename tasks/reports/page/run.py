@@ -9,10 +9,9 @@ from typing import Final, NamedTuple
 from passgate.tasks.model.baseline import BaselineState, BaselineTask, FiguresOfRuns, pooled
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus, trial_numbers
-from passgate.tasks.model.verdict import Decision, Reason
+from passgate.tasks.model.verdict import Decision, Reason, RunView
 from passgate.tasks.reports import findings
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.page.charts import Histogram, Spark, histogram, spark

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from passgate.tasks.model.run_view import EarlierRun
+from passgate.tasks.model.verdict import EarlierRun
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.page.charts import spark
 from passgate.tasks.reports.page.environment import templates

@@ -21,8 +21,8 @@ from passgate.tasks.agents.http_judge import HttpJudge, disarm
 from passgate.tasks.agents.llm_judge import RecordedJudge, judge_model, make_llm_judge
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
-from passgate.tasks.model.masker import UNMASKED
 from passgate.tasks.model.policy import JudgePolicy
+from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import ResolvedEndpoint

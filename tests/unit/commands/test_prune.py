@@ -11,7 +11,7 @@ from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.recorded_run import PrunedRuns
+from passgate.tasks.model.history import PrunedRuns
 from passgate.tasks.model.run import Revision
 from passgate.tasks.reports.stored_runs import pruned_text
 from tests.builders import a_plan, a_run_id, a_task, trials_of

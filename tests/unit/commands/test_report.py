@@ -8,7 +8,7 @@ from passgate.tasks.commands.report import write_run_page
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_finished, a_plan, a_policy, a_task, verdict_on

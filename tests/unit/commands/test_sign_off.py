@@ -10,9 +10,8 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import GateName
-from passgate.tasks.model.verdict import Decision, verdict_digest
+from passgate.tasks.model.verdict import Decision, RunView, verdict_digest
 from passgate.tasks.report import RUN_FILES
 from tests.unit.releases import decide, files_of, verdict_of
 

@@ -11,9 +11,9 @@ from passgate.tasks.commands.trend import TrendRequest, trend_of
 from passgate.tasks.commands.trend_changes import flaky_tasks, newest_changes, trend_changes
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.summaries import task_summaries
+from passgate.tasks.model.history import Quantity
 from passgate.tasks.model.names import Period
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import Quantity
 
 NIGHTS = 60
 REGRESSION = Planted("", "passed", 12, 50, 0.7)

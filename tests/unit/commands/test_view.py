@@ -13,7 +13,7 @@ from passgate.tasks.commands.view import INDEX, write_pages
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_finished, a_plan, a_policy, a_run_id, a_task, begun, verdict_on

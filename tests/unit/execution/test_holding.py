@@ -11,7 +11,7 @@ from passgate.tasks.execution.holding import holding
 from passgate.tasks.history.lease import new_holder
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import storage_at
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from tests.builders import a_plan
 from tests.object_store import ObjectStore, object_store
 from tests.waiting import until

@@ -15,7 +15,7 @@ from passgate.tasks.graders import grade
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.model.grade import Check, Grade, LlmJudge
 from passgate.tasks.model.graders import Grader
-from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript

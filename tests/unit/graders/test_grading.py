@@ -7,7 +7,7 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.grading import TrialResult, grade_trial, trial_result, with_grades
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus

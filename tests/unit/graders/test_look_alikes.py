@@ -3,7 +3,7 @@
 import pytest
 
 from passgate.tasks.graders.look_alikes import look_alike
-from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.quotes import UNMASKED
 from tests.unit.graders.trials import Files, Graded
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from passgate.tasks.history.masking import masker_for, masker_of, secret_variables
 from passgate.tasks.model.agent import AgentSpec
-from passgate.tasks.model.masker import MASK
+from passgate.tasks.model.quotes import MASK
 from tests.builders import SHIPPED, a_plan
 
 VALUE = "abcdefghijk1"

@@ -12,7 +12,7 @@ from passgate.tasks.history.lease import new_holder
 from passgate.tasks.history.mirror import Mirror, RunTakenError, fetch
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import Storage, UnreachableError, storage_at
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from tests.builders import a_finished, a_plan, a_task
 from tests.object_store import ObjectStore
 

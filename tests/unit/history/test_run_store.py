@@ -7,7 +7,7 @@ import pytest
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.masker import Masker
+from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run

@@ -15,10 +15,9 @@ from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.run import Plan, Revision
-from passgate.tasks.model.run_view import EarlierRun
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Scoring, Suite
 from passgate.tasks.model.trial import TrialStatus
-from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.model.verdict import Decision, EarlierRun, Verdict
 from passgate.tasks.planning.baseline import EarlierRuns, pooled_baseline, read_earlier_runs, read_rows, recent_runs
 from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of, verdict_on
 

@@ -8,8 +8,7 @@ from tests.unit.reports.measurements import a_task
 from tests.unit.reports.verdicts import VERDICTS, a_reason, a_verdict
 
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.model.verdict import Decision, RunView, Verdict
 from passgate.tasks.report import RUN_FILES
 
 

@@ -9,9 +9,8 @@ from tests.unit.reports.verdicts import AWAITING, FAILING, REJECTED, a_reason, a
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, RunView, Verdict
 from passgate.tasks.reports import findings
 from passgate.tasks.reports.markdown import markdown
 from passgate.tasks.reports.terminal import terminal

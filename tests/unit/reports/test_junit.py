@@ -21,9 +21,8 @@ from tests.unit.reports.verdicts import (
 
 from passgate.tasks.model.measurement import TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Exemption, Reason, Verdict
+from passgate.tasks.model.verdict import Decision, Exemption, Reason, RunView, Verdict
 from passgate.tasks.report import RUN_FILES
 
 

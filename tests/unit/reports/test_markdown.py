@@ -13,8 +13,7 @@ from tests.unit.reports.verdicts import a_reason, a_verdict, a_verdict_that_says
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
-from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Comparison, Decision, Exemption, OtherVerdict, Reason, Verdict
+from passgate.tasks.model.verdict import Comparison, Decision, Exemption, OtherVerdict, Reason, RunView, Verdict
 from passgate.tasks.report import RUN_FILES
 from passgate.tasks.reports.markdown import LIMIT, evidence_sections
 from passgate.tasks.reports.terminal import terminal

@@ -12,8 +12,7 @@ from tests.unit.reports.verdicts import VERDICTS, a_verdict
 
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.model.verdict import Decision, RunView, Verdict
 from passgate.tasks.report import RUN_FILES
 
 

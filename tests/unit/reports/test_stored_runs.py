@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.builders import a_run_id
 
-from passgate.tasks.model.recorded_run import PrunedRuns, RecordedRun, RecordedRunDetails, RecordedTask
+from passgate.tasks.model.history import PrunedRuns, RecordedRun, RecordedRunDetails, RecordedTask
 from passgate.tasks.model.task import GateName, Metric, Suite
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.reports.stored_runs import pruned_text, run_summary, stored_runs_table

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.trends import POINTS, TREND, a_trend
 
-from passgate.tasks.model.trend import Trend
+from passgate.tasks.model.history import Trend
 from passgate.tasks.reports.page.environment import page_style
 from passgate.tasks.reports.trend_files import trend_html, trend_json
 

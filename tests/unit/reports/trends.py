@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.unit.reports.verdicts import STARTED
 
+from passgate.tasks.model.history import FlakyTask, Quantity, RunStamp, Trend, TrendChange, TrendPeriod, TrendPoint
 from passgate.tasks.model.task import GateName, Suite
-from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, Trend, TrendChange, TrendPeriod, TrendPoint
 
 
 def a_point(day: int, value: float | None, **changes: Any) -> TrendPoint:

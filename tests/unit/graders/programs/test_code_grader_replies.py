@@ -5,7 +5,7 @@ import pytest
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.programs.code_grader import read_code_reply
-from passgate.tasks.model.masker import UNMASKED
+from passgate.tasks.model.quotes import UNMASKED
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page.views import a_run, a_transcript, a_view, typical_view
 from tests.unit.reports.verdicts import VERDICTS
 
-from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.transcript import ToolCall
-from passgate.tasks.model.verdict import Decision
+from passgate.tasks.model.verdict import Decision, RunView
 from passgate.tasks.reports.page.build import articles_on_page, files_beside, page
 from passgate.tasks.reports.page.run import Key
 

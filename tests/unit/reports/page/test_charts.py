@@ -2,7 +2,7 @@
 
 import pytest
 
-from passgate.tasks.model.run_view import EarlierRun
+from passgate.tasks.model.verdict import EarlierRun
 from passgate.tasks.reports.page.charts import BIN_HEIGHT, BIN_WIDTH, BINS, histogram, spark
 
 

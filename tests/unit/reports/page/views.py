@@ -22,10 +22,10 @@ from tests.builders import (
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.run import RunRequest
-from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.task import Budgets, EvalTask, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
+from passgate.tasks.model.verdict import EarlierRun, RunView
 from passgate.tasks.reports.page.build import PAGE, articles_on_page, files_beside, page
 from passgate.tasks.reports.page.run import Key
 

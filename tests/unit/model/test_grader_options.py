@@ -1,6 +1,6 @@
 import pytest
 
-from passgate.tasks.model.javascript_regex import regex_problem
+from passgate.tasks.model.grader_options import regex_problem
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from pydantic import create_model
 
+from passgate.tasks.formats.model_schema import json_schema
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.json_schema import json_schema
 
 
 class _Part(Frozen):
