@@ -18,7 +18,7 @@ from passgate.tasks.measure import measure
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
@@ -42,7 +42,7 @@ def large_run(tasks: int, k: int, *, failing: float = 0.1, seed: int = 0) -> Run
     for task in planned:
         for number in range(k):
             transcript = _transcript(luck)
-            digest = digest_of(transcript.model_dump(mode="json"))
+            digest = json_digest(transcript.model_dump(mode="json"))
             transcripts[digest] = transcript
             trials.append(_trial(task, number, digest, passed=luck.random() >= failing, luck=luck))
     plan = Plan(

@@ -7,7 +7,7 @@ from passgate.tasks.gates.alarms import alarms_of
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.graders import LlmRubric
-from passgate.tasks.model.json_values import digest_of, trials_digest
+from passgate.tasks.model.json_values import json_digest, trials_digest
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import RunContext
@@ -52,14 +52,14 @@ def judge(
 def verdict_inputs(context: RunContext, policy: Policy, trials: Sequence[Trial], baseline: Baseline) -> Inputs:
     """Return the digests of everything that a verdict depends on."""
     return Inputs(
-        policy=digest_of(policy.model_dump(mode="json")),
-        tasks=digest_of({task.task_id: task.task_digest for task in context.tasks}),
-        graders=digest_of({task.task_id: task.grader_digest for task in context.tasks}),
-        agent=digest_of(context.agent.model_dump(mode="json", exclude_defaults=True)),
-        prices=digest_of(context.prices.model_dump(mode="json")),
+        policy=json_digest(policy.model_dump(mode="json")),
+        tasks=json_digest({task.task_id: task.task_digest for task in context.tasks}),
+        graders=json_digest({task.task_id: task.grader_digest for task in context.tasks}),
+        agent=json_digest(context.agent.model_dump(mode="json", exclude_defaults=True)),
+        prices=json_digest(context.prices.model_dump(mode="json")),
         trials=trials_digest(trial.model_dump(mode="json") for trial in trials),
         baseline_runs=baseline.runs,
-        baseline=digest_of(baseline.model_dump(mode="json")),
-        quarantine=digest_of(context.quarantine.model_dump(mode="json")),
+        baseline=json_digest(baseline.model_dump(mode="json")),
+        quarantine=json_digest(context.quarantine.model_dump(mode="json")),
         passgate_version=context.passgate_version,
     )

@@ -8,7 +8,7 @@ from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName
@@ -48,7 +48,7 @@ def awaiting(**changes: Any) -> Verdict:
         "agent": "cli:my-agent",
         "revision": Revision(commit=COMMIT, branch="main"),
         "inputs": Inputs(
-            **{name: digest_of(name) for name in ("policy", "tasks", "graders", "trials", "agent", "prices")},
+            **{name: json_digest(name) for name in ("policy", "tasks", "graders", "trials", "agent", "prices")},
             passgate_version="0.0.1",
         ),
         "started_at": STARTED,
@@ -89,5 +89,5 @@ def a_run_that_awaits(agent: str = "cli:sh agent.sh") -> RunStore:
 
 def _finished(task: EvalTask, trial: int) -> FinishedTrial:
     finished = a_finished(task, trial)
-    digest = digest_of(finished.transcript.model_dump(mode="json"))
+    digest = json_digest(finished.transcript.model_dump(mode="json"))
     return finished.model_copy(update={"trial": finished.trial.model_copy(update={"transcript_digest": digest})})

@@ -15,7 +15,7 @@ from passgate.tasks.agents.transcripts import PRINTED_BYTES, no_answer, sendable
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess, TrialTranscript
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.quotes import end, quote_repr, raw
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript, Usage, total_usage
@@ -282,7 +282,7 @@ def player_request(persona: str, turns: Sequence[Turn]) -> JudgeRequest:
     conversation = "\n".join(f"{who}:\n{indent(text, '    ', lambda _: True)}" for who, text in shown)
     if len(conversation) > LONGEST_CONVERSATION:
         raise MeasurementError(f"the conversation has more than {LONGEST_CONVERSATION} characters: too long to go on")
-    fingerprint = digest_of({"persona": persona, "conversation": said})
+    fingerprint = json_digest({"persona": persona, "conversation": said})
     # It depends on the persona, which the agent never saw, so the agent cannot write it.
     marker = f"=== {fingerprint[:16]} ==="
     return JudgeRequest(

@@ -13,7 +13,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.judge import verdict_inputs
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.json_values import digest_of, trials_digest
+from passgate.tasks.model.json_values import json_digest, trials_digest
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import MEASURED
 from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, verdict_digest
@@ -171,7 +171,7 @@ def _trials_of(part: bytes) -> dict[tuple[str, int], dict[str, Any]]:
             is_own = not trial.get("reused_from")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StorageError(f"line {number} is none of a journal's") from error
-        if is_own and digest_of(transcript) != digest:
+        if is_own and json_digest(transcript) != digest:
             whose = f"the transcript of {task}, trial {which},"
             raise StorageError(f"line {number}: {whose} is not the one that was judged")
         trials[task, which] = trial

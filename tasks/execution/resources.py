@@ -92,7 +92,7 @@ async def open_resources(
         if judge is not None:
             stack.push_async_callback(judge.close)
         if judge is not None and model:
-            judge = ChargedLlmJudge(judge, prices.price_of(model), cost_cap)
+            judge = ChargedLlmJudge(judge, prices.price(model), cost_cap)
         agent = make_agent(spec, suites_folder)
         stack.push_async_callback(asyncio.to_thread, agent.close)
         yield TrialResources(

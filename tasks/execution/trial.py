@@ -15,7 +15,7 @@ from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.meter import Meter
 from passgate.tasks.metering.usage import TrialRecord, trial_metrics
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.quotes import Masker, cut_middle
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
@@ -144,6 +144,6 @@ def _finished(trial: Trial, result: TrialResult, transcript: Transcript, masker:
         "score": result.score,
         "model": masker.text(trial.model),
         "unpriced_model": masker.text(trial.unpriced_model),
-        "transcript_digest": digest_of(kept.model_dump(mode="json")),
+        "transcript_digest": json_digest(kept.model_dump(mode="json")),
     }
     return FinishedTrial(trial=trial.model_copy(update=update), transcript=kept)

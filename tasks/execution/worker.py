@@ -120,6 +120,6 @@ async def resources_of(
                     label=plan.run_id,
                 )
             )
-            for folder in dict.fromkeys(map(plan.folder_of, suites))
+            for folder in dict.fromkeys(map(plan.suites_folder_for, suites))
         }
-        yield {suite: opened[plan.folder_of(suite)] for suite in suites}
+        yield {suite: opened[plan.suites_folder_for(suite)] for suite in suites}

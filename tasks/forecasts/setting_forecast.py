@@ -16,7 +16,7 @@ from passgate.tasks.forecasts.drawn_trials import Booleans, Draws, drawn_baselin
 from passgate.tasks.forecasts.simulated_gate import Runs, SimulatedGate, TaskTests
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.gates.limits import exceeds
-from passgate.tasks.model.baseline import pooled
+from passgate.tasks.model.baseline import all_figures
 from passgate.tasks.model.forecast import AGENT_FALLS, FALLS, AgentFall, Catch, Cause, CurvePoint, Effort
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Metric, Suite
@@ -61,8 +61,8 @@ def simulate_limits(
 ) -> SimulatedLimits:
     """Simulate the bounds of a number of gates, with the noise that there was at the baseline."""
     known = [(task.name, task.failed.k, task.known) for task in tasks if task.known]
-    times = {name: (pooled(before.wall_times), k) for name, k, before in known}
-    costs = {name: (pooled(before.costs), k) for name, k, before in known}
+    times = {name: (all_figures(before.wall_times), k) for name, k, before in known}
+    costs = {name: (all_figures(before.costs), k) for name, k, before in known}
     return SimulatedLimits(
         latency=_bounds(times, noises.get(Rule.LATENCY, _NO_NOISE), gates, seed),
         latency_p95_seconds=percentile([value for before, _ in times.values() for value in before], 95) or 0.0,
@@ -208,13 +208,13 @@ class SettingForecast:
         k = np.array([task.failed.k for task in setting.tasks])
         extra = self._all(lambda runs: np.maximum(runs.trials - k, 0)).mean(axis=0)
         known = [task.known for task in setting.tasks]
-        seconds = _in_all(first + extra, [pooled(one.wall_times) if one else () for one in known])
+        seconds = _in_all(first + extra, [all_figures(one.wall_times) if one else () for one in known])
         at_once = plan.request.jobs or plan.policy.concurrency.trials
         return Effort(
             planned=int(k.sum()),
             confirming=self.confirming,
             saved=max(float(k.sum() - first.sum()), 0.0),
-            cost=_in_all(first + extra, [pooled(one.costs) if one else () for one in known]),
+            cost=_in_all(first + extra, [all_figures(one.costs) if one else () for one in known]),
             seconds=None if seconds is None else seconds / at_once,
         )
 

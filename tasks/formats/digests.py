@@ -10,7 +10,7 @@ from typing import Any
 from passgate.tasks.formats.rules import HOOKS, names_a_file, sandbox_names
 from passgate.tasks.model.grader_options import Command
 from passgate.tasks.model.graders import Grader, all_graders
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.task import AgentRules, EvalTask, Extension, TaskFile, Workspace
@@ -152,13 +152,13 @@ class FileDigests:
         hooks = hook_commands(task.environment.workspace)
         scripts = {*self._command_files(hooks, words_of_command), *self._command_files(hooks, run_by_command)}
         names = {*task_files(task), *message_files(messages), *scripts}
-        return digest_of([said, {name: self.of(name) for name in names}])
+        return json_digest([said, {name: self.of(name) for name in names}])
 
     def graders(self, task: TaskFile) -> str:
         """Return what the trial is graded by: the graders' options, what they are told, and the files they use."""
         told = task.model_dump(mode="json", include=set(_OF_GRADING), exclude_defaults=True)
         said = told | {"graders": [self._options(grader) for grader in task.graders]}
-        return digest_of([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])
+        return json_digest([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])
 
     def files_of_graders(self, graders: Sequence[Grader]) -> set[str]:
         """Return the files and folders that graders use, relative to the suites folder: those that they name, and those
@@ -238,7 +238,7 @@ def _tree_digest(path: Path) -> str:
     # What Python leaves behind differs from machine to machine.
     files = sorted(entry for entry in path.rglob("*") if entry.is_file() and "__pycache__" not in entry.parts)
     modes = {entry: entry.stat().st_mode & 0o111 != 0 for entry in files}
-    return digest_of([[entry.relative_to(path).as_posix(), modes[entry], _tree_digest(entry)] for entry in files])
+    return json_digest([[entry.relative_to(path).as_posix(), modes[entry], _tree_digest(entry)] for entry in files])
 
 
 def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:
@@ -283,7 +283,7 @@ def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
     for name in outside:
         before, now = (FileDigests(folder).of(name) for folder in (copy, original))
         if before != now and places[name] != name:
-            digest = digest_of([digest, now])
+            digest = json_digest([digest, now])
     if workspace.template in places:
         moved["template"] = places[workspace.template]
     if workspace.extensions:

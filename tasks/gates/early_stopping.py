@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from passgate.tasks.gates.exemptions import quarantined
-from passgate.tasks.model.graders import vetoes_of
+from passgate.tasks.model.graders import grader_vetoes
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
@@ -84,4 +84,4 @@ def _asks_the_baseline(policy: GatePolicy, task: EvalTask) -> bool:
 
 
 def _may_veto(policy: GatePolicy, task: EvalTask) -> bool:
-    return any(Rule(rule) in policy.blocks_on for rule in vetoes_of(task.graders))
+    return any(Rule(rule) in policy.blocks_on for rule in grader_vetoes(task.graders))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.model.baseline import Baseline, FiguresOfRuns, pooled
+from passgate.tasks.model.baseline import Baseline, FiguresOfRuns, all_figures
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason, SlowerTask
@@ -34,20 +34,20 @@ def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Ba
     pairs = [(task, baseline.of(task.name)) for task in measurement.tasks]
     # Paired: a task without figures on one of the sides says nothing of a change.
     times = {task.name: (task.wall_times, before.wall_times) for task, before in pairs}
-    times = {name: (now, before) for name, (now, before) in times.items() if now and pooled(before)}
+    times = {name: (now, before) for name, (now, before) in times.items() if now and all_figures(before)}
     costs = {task.name: (task.costs, before.costs) for task, before in pairs}
-    costs = {name: (now, before) for name, (now, before) in costs.items() if now and pooled(before)}
+    costs = {name: (now, before) for name, (now, before) in costs.items() if now and all_figures(before)}
     percent, milliseconds = limits.latency_p95_increase_pct, limits.latency_p95_increase_ms
     texts = [f"+{limit:g} {unit}" for limit, unit in ((percent, "%"), (milliseconds, "ms")) if limit is not None]
     found = []
     if times and texts:
-        earlier = percentile([value for _, before in times.values() for value in pooled(before)], 95)
+        earlier = percentile([value for _, before in times.values() for value in all_figures(before)], 95)
         current = percentile([value for now, _ in times.values() for value in now], 95)
         plain = _Plain(LATENCY, "s", earlier or 0.0, current or 0.0, p95)
         found.append(_comparison(plain, times, limits, " and ".join(texts)))
     if costs and limits.cost_increase_pct is not None:
         # Per trial, so that another number of trials is no other price.
-        earlier = sum(fmean(pooled(before)) for _, before in costs.values())
+        earlier = sum(fmean(all_figures(before)) for _, before in costs.values())
         current = sum(fmean(now) for now, _ in costs.values())
         plain = _Plain(COST, "$", earlier, current, total)
         found.append(_comparison(plain, costs, limits, f"+{limits.cost_increase_pct:g} %"))
@@ -117,7 +117,7 @@ def dear_after_nothing(measurement: Measurement, baseline: Baseline) -> int:
     """Return how many tasks cost something that cost 0 in every trial of the baseline: no ratio says by how much they
     rose.
     """
-    pairs = [(task.costs, pooled(baseline.of(task.name).costs)) for task in measurement.tasks]
+    pairs = [(task.costs, all_figures(baseline.of(task.name).costs)) for task in measurement.tasks]
     return sum(bool(before) and not any(before) and any(now) for now, before in pairs)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import Trial
@@ -71,7 +71,7 @@ def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 def policy_digest(policy: Policy) -> str:
     """Return the SHA-256 of a whole policy."""
-    return digest_of(policy.model_dump(mode="json"))
+    return json_digest(policy.model_dump(mode="json"))
 
 
 def _run_columns(context: RunContext) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def plan_of_checkout(own: Plan, files: PlanFiles, default_branch: str) -> Plan:
     original = Path(own.suites_folder)
     secrets = tuple(dict.fromkeys((*plan.policy.secrets, *own.policy.secrets)))
     model = own.agent.fixed_model
-    added = model and plan.prices.price_of(model) is None and own.prices.price_of(model) is not None
+    added = model and plan.prices.price(model) is None and own.prices.price(model) is not None
     unpriced = f"the merge base has no price for the model {model!r}: passgate uses the one that this change adds"
     changed = {
         "run_id": own.run_id,

@@ -104,7 +104,7 @@ async def open_meter(
             for name, endpoint in endpoints.items()
         }
         # Every call asks for a price, and a table has hundreds of patterns. Agents name the models: not all are kept.
-        price_of = lru_cache(maxsize=_MODELS_KNOWN)(prices.price_of)
+        price_of = lru_cache(maxsize=_MODELS_KNOWN)(prices.price)
         meter = Meter(spec, upstreams, price_of, cost_cap, needs_price)
         try:
             yield meter

@@ -23,7 +23,7 @@ FiguresOfRuns = dict[str, tuple[float, ...]]
 """Of each run, by its id and the newest first, a figure of every trial that has one."""
 
 
-def pooled(figures: FiguresOfRuns) -> tuple[float, ...]:
+def all_figures(figures: FiguresOfRuns) -> tuple[float, ...]:
     """Return the figures of all runs in one sequence."""
     return tuple(value for of_run in figures.values() for value in of_run)
 

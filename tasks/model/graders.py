@@ -384,6 +384,6 @@ def all_graders(graders: Iterable[Grader], *, of_one_turn: bool = True) -> Itera
         yield from all_graders(members, of_one_turn=of_one_turn)
 
 
-def vetoes_of(graders: Iterable[Grader]) -> frozenset[ViolationRule]:
+def grader_vetoes(graders: Iterable[Grader]) -> frozenset[ViolationRule]:
     """Return the rules whose violations these graders, or members at any depth, can find."""
     return frozenset(grader.veto for grader in all_graders(graders) if grader.veto is not None)

@@ -60,7 +60,7 @@ def strictly_equal(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def digest_of(value: Any) -> str:
+def json_digest(value: Any) -> str:
     """SHA-256 of a JSON value in its canonical form, as hex."""
     # What an agent wrote may hold half of a surrogate pair, which plain UTF-8 refuses.
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -69,7 +69,7 @@ def digest_of(value: Any) -> str:
 
 def trials_digest(trials: Iterable[Mapping[str, Any]]) -> str:
     """Return the digest of trials in any order, each in the form of its journal line, with its transcript's digest."""
-    return digest_of(sorted(trials, key=lambda trial: (str(trial["task_id"]), int(trial["trial"]))))
+    return json_digest(sorted(trials, key=lambda trial: (str(trial["task_id"]), int(trial["trial"]))))
 
 
 def schema_validator(schema: dict[str, Any]) -> "type[Validator]":

@@ -277,6 +277,6 @@ class Policy(Frozen):
             return self
         return self.model_copy(update={"baseline": self.baseline.model_copy(update={"branch": branch})})
 
-    def tasks_of(self, gate: GateName, tasks: Iterable[EvalTask]) -> list[EvalTask]:
+    def gate_tasks(self, gate: GateName, tasks: Iterable[EvalTask]) -> list[EvalTask]:
         """Those of some tasks that a gate of it runs."""
         return [task for task in tasks if gate in task.gates and task.suite in self.gates[gate].suites]

@@ -64,7 +64,7 @@ class PriceTable(Frozen):
     version: Annotated[int, Field(ge=1, le=1)] = 1
     models: dict[str, Price] = {}
 
-    def price_of(self, model: str) -> Price | None:
+    def price(self, model: str) -> Price | None:
         """Return the price of a model, or `None` if no pattern matches its name."""
         return next((price for pattern, price in self.models.items() if fnmatchcase(model, pattern)), None)
 

@@ -224,7 +224,7 @@ class Plan(RunContext):
             return "the gate has a cost limit (cost_increase_pct)"
         return None
 
-    def folder_of(self, suite: Suite) -> Path:
+    def suites_folder_for(self, suite: Suite) -> Path:
         """Return the suites folder of a suite's tasks."""
         return Path(self.request.suites).absolute() if suite in self.brought else Path(self.suites_folder)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from passgate.tasks.model.base import Frozen, Seconds, Share, Text
-from passgate.tasks.model.graders import Grader, vetoes_of
+from passgate.tasks.model.graders import Grader, grader_vetoes
 from passgate.tasks.model.messages import TaskMessage, as_prompt
 from passgate.tasks.model.names import GateName as GateName
 from passgate.tasks.model.names import Suite as Suite
@@ -385,4 +385,4 @@ class EvalTask(Frozen):
 
 def guards_safety(task: EvalTask) -> bool:
     """Whether a task is there to keep the agent from doing harm: by its suite, or by what its graders can veto."""
-    return task.suite is Suite.ADVERSARIAL or bool(vetoes_of(task.graders))
+    return task.suite is Suite.ADVERSARIAL or bool(grader_vetoes(task.graders))

@@ -10,7 +10,7 @@ from typing import Literal
 from passgate.tasks.errors import ExitCode
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import BaselineTask, Repeat
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.measurement import Measurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit, Plan, Revision
@@ -307,7 +307,7 @@ def verdict_digest(verdict: Verdict) -> str:
     # Without defaults, so that a field which a later passgate adds does not change the digests of earlier verdicts.
     plain = verdict.model_dump(mode="json", exclude=set(_CHANGED_BY_A_SIGN_OFF), exclude_defaults=True)
     reasons = [reason for reason in plain.pop("reasons", []) if reason["rule"] != Rule.SIGN_OFF]
-    return digest_of(plain | {"reasons": reasons})
+    return json_digest(plain | {"reasons": reasons})
 
 
 def signed_off(verdict: Verdict, sign_off: SignOff) -> Verdict:

@@ -83,7 +83,7 @@ def _price(subject: str, agent: AgentSpec, prices: PriceTable, needs_price: str 
 
 def price_symptom(subject: str, model: str, prices: PriceTable, needs_price: str | None) -> Symptom:
     """Return whether the price of a model is known. An unknown price fails if `needs_price` says why."""
-    price = prices.price_of(model)
+    price = prices.price(model)
     if price is not None:
         found = f"{model} costs ${price.input:g} in and ${price.output:g} out per million tokens"
         return Symptom(subject=subject, what="price", state=State.OK, found=found)

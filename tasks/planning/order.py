@@ -5,7 +5,7 @@ from enum import IntEnum
 from statistics import fmean
 
 from passgate.tasks.execution.scheduler import TrialKey
-from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, pooled
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, all_figures
 from passgate.tasks.model.task import EvalTask, guards_safety
 
 
@@ -50,7 +50,7 @@ def task_urgency(task: EvalTask, entry: BaselineTask) -> Urgency:
 
 def _expense(entry: BaselineTask) -> tuple[int, float]:
     """Return a sort key: by the mean cost of a trial at the baseline, then by the mean time if no cost is known."""
-    costs, times = pooled(entry.costs), pooled(entry.wall_times)
+    costs, times = all_figures(entry.costs), all_figures(entry.wall_times)
     if costs:
         return 0, fmean(costs)
     return (1, fmean(times)) if times else (2, 0.0)

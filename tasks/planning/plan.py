@@ -22,7 +22,7 @@ from passgate.tasks.formats.loading import (
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.model.agent import AgentSpec
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.planning.named_agents import find_agent
@@ -63,7 +63,7 @@ def make_plan(
     if gate not in policy.gates:
         raise UsageError(f"{request.gates} has no gate {gate!s}; it has {', '.join(sorted(policy.gates))}")
     loaded = load_folder(files.suites, policy, files.working_folder, files.environment)
-    of_gate = policy.tasks_of(gate, loaded.tasks)
+    of_gate = policy.gate_tasks(gate, loaded.tasks)
     selected = [task for task in of_gate if _matches(task, request.task)]
     if request.task is not None and not selected:
         raise UsageError(f"no task of {gate!s} matches --task {request.task!r}")
@@ -108,7 +108,7 @@ def add_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
     """
     files = PlanFiles.of(plan.request)
     loaded = load_folder(files.suites, plan.policy, files.working_folder, files.environment)
-    of_suites = [task for task in plan.policy.tasks_of(plan.gate, loaded.tasks) if task.suite in suites]
+    of_suites = [task for task in plan.policy.gate_tasks(plan.gate, loaded.tasks) if task.suite in suites]
     taken = {task.task_id for task in plan.tasks}
     more = [task for task in of_suites if task.task_id not in taken]
     if not more:
@@ -152,7 +152,7 @@ def agent_digest(spec: AgentSpec, folder: Path, patterns: Sequence[str]) -> str:
     """
     found = {file for pattern in patterns for file in _files(folder, pattern)}
     files = {file.relative_to(folder).as_posix(): _content(file) for file in found}
-    return digest_of([spec.model_dump(mode="json", exclude_defaults=True), files])
+    return json_digest([spec.model_dump(mode="json", exclude_defaults=True), files])
 
 
 def _files(folder: Path, pattern: str) -> Iterator[Path]:

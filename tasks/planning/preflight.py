@@ -54,7 +54,7 @@ def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
 
 def problems_at_gates(tasks: Sequence[EvalTask], policy: Policy) -> list[Problem]:
     """Return the same for the tasks of every gate of a policy, each problem once."""
-    found = (problems_of(policy.tasks_of(gate, tasks), gate_policy) for gate, gate_policy in policy.gates.items())
+    found = (problems_of(policy.gate_tasks(gate, tasks), gate_policy) for gate, gate_policy in policy.gates.items())
     return list(dict.fromkeys(problem for problems in found for problem in problems))
 
 

@@ -43,7 +43,7 @@ def _option(name: str, value: Any) -> str:
 
 def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
     """Raise `UsageError` for whatever would prevent every trial from running or from being recorded."""
-    for suites in dict.fromkeys((Path(plan.suites_folder), *(plan.folder_of(suite) for suite in plan.brought))):
+    for suites in dict.fromkeys((Path(plan.suites_folder), *(plan.suites_folder_for(suite) for suite in plan.brought))):
         check_agent(plan.agent, suites)
         make_llm_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
@@ -71,7 +71,7 @@ def _refuse_unknown_price(plan: Plan) -> None:
     if plan.request.max_cost is not None:
         models.add(judge_model(plan.policy.judge))
     for model in models:
-        if why is not None and model and plan.prices.price_of(model) is None:
+        if why is not None and model and plan.prices.price(model) is None:
             raise UsageError(f"the price of the model {model!r} is unknown and {why}: {price_remedy(model)}")
 
 

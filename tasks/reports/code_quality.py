@@ -7,7 +7,7 @@ https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 import json
 from typing import Any, Final
 
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.policy import VETOES
 from passgate.tasks.model.verdict import Reason, RunView
 from passgate.tasks.reports.escape import printable
@@ -44,7 +44,7 @@ def _finding(reason: Reason, file: str, line: int) -> dict[str, Any]:
         "description": printable(text, _MESSAGE),
         "check_name": str(reason.rule),
         # Without the message, whose numbers change from run to run: GitLab tells by it what a merge request brings.
-        "fingerprint": digest_of([subject, reason.rule, reason.message if reason.rule in VETOES else ""]),
+        "fingerprint": json_digest([subject, reason.rule, reason.message if reason.rule in VETOES else ""]),
         "severity": _severity(reason),
         "location": {"path": printable(file, _PATH), "lines": {"begin": max(1, line)}},
     }

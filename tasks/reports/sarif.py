@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Reason, RunView, Verdict
@@ -82,7 +82,7 @@ def _results(finding: TaskFinding) -> list[dict[str, Any]]:
                     "logicalLocations": [{"fullyQualifiedName": printable(task.name, _NAME)}],
                 }
             ],
-            "partialFingerprints": {"violation/v1": digest_of([task.name, group.rule, group.message])},
+            "partialFingerprints": {"violation/v1": json_digest([task.name, group.rule, group.message])},
         }
         for group in violation_groups(task)
     ]

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.files.environment import bound_to_no_repository
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Extension, Hook, Hooks, Repository, Workspace
@@ -121,7 +121,7 @@ class Repositories:
         (place / ".git/FETCH_HEAD").unlink(missing_ok=True)  # it says where the mirror is
 
     async def _clone(self, address: str) -> Path:
-        mirror = self._folder / digest_of(address)[:16]
+        mirror = self._folder / json_digest(address)[:16]
         await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True)
         clone = ["clone", "--quiet", "--bare", "--template=", "--", address, str(mirror)]
         await self._git(clone, self._folder, hide_credentials(address))
@@ -135,7 +135,7 @@ class Repositories:
         if wanted.startswith("-"):  # git would take it for an option
             raise MeasurementError(f"the repository {name} has no commit {wanted}")
         if await self._hash(wanted, mirror) is None:
-            known = f"refs/passgate/{digest_of(wanted)[:16]}"
+            known = f"refs/passgate/{json_digest(wanted)[:16]}"
             await self._git(["fetch", "--quiet", "--no-tags", "origin", f"+{wanted}:{known}"], mirror, name)
             wanted = known
         found = await self._hash(f"{wanted}^{{commit}}~{repository.ancestor}", mirror)
@@ -216,7 +216,7 @@ class Workspaces:
 
     async def prepare(self, workspace: Workspace, task: EvalTask) -> Prepared:
         """Return the prepared copy of a workspace. Raises `MeasurementError` if it cannot be prepared."""
-        key = digest_of(workspace.model_dump(mode="json", exclude={"before_each", "after_each"}))
+        key = json_digest(workspace.model_dump(mode="json", exclude={"before_each", "after_each"}))
         prepare = partial(self._prepare, workspace, task, self._folder / key[:16])
         return await self._prepared.get(key, prepare)
 

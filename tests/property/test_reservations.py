@@ -14,8 +14,8 @@ from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.exchange import ModelRequest
 
 PRICE = Price(input=1000, output=4000)
-unpriced = PriceTable().price_of
-price_of_all = PriceTable(models={"*": PRICE}).price_of
+unpriced = PriceTable().price
+price_of_all = PriceTable(models={"*": PRICE}).price
 
 
 @dataclass(frozen=True)

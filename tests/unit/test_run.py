@@ -14,7 +14,7 @@ from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.graders import OutputCheck, ToolCalls
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.task import Budgets, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, EndReason, FileChanges, Transcript, Usage
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
@@ -62,7 +62,7 @@ async def test_a_trial_that_passes_has_its_digest_of_what_is_kept_without_secret
     assert trial.isolation in {"bubblewrap", "process_group"}
     assert trial.metrics.wall_time_seconds > 0
     assert finished.transcript.output == "yes, ***"
-    assert trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
+    assert trial.transcript_digest == json_digest(finished.transcript.model_dump(mode="json"))
 
 
 @pytest.mark.parametrize(("times", "late"), [(0, 0), (1, 1), (9, 3)])
@@ -263,7 +263,7 @@ async def test_an_error_keeps_what_was_said_before_and_attempts_that_were_paid_c
     assert status(finished) == (TrialStatus.ERROR, 3)
     assert [message.content for message in finished.transcript.messages] == ["Say yes.", "yes", "and then?"]
     assert finished.trial.isolation in {"bubblewrap", "process_group"}
-    assert finished.trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
+    assert finished.trial.transcript_digest == json_digest(finished.transcript.model_dump(mode="json"))
     assert finished.trial.unmeasured_cost == 1.5
     assert finished.trial.cost == pytest.approx(1.75), "of three attempts"
 

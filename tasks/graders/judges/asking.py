@@ -139,5 +139,5 @@ def marker_of(marked: object) -> str:
 
 def request_fingerprint(value: object) -> str:
     """Return the SHA-256 digest of what is graded, a JSON value."""
-    # Recorded replies go by it: `json_values.digest_of` encodes texts beyond ASCII in another way.
+    # Recorded replies go by it: `json_values.json_digest` encodes texts beyond ASCII in another way.
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()

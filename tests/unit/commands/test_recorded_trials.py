@@ -8,7 +8,7 @@ import pytest
 
 from passgate.tasks.commands.sign_off import recorded_trials
 from passgate.tasks.errors import StorageError
-from passgate.tasks.model.json_values import digest_of, trials_digest
+from passgate.tasks.model.json_values import json_digest, trials_digest
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import STARTED, a_finished, a_task
 
@@ -17,7 +17,7 @@ TASK = a_task()
 
 def a_line(trial: int = 0, said: str = "yes", **changes: Any) -> bytes:
     finished = a_finished(TASK, trial, said, **changes)
-    digest = digest_of(finished.transcript.model_dump(mode="json"))
+    digest = json_digest(finished.transcript.model_dump(mode="json"))
     kept = finished.model_copy(update={"trial": finished.trial.model_copy(update={"transcript_digest": digest})})
     return kept.model_dump_json().encode() + b"\n"
 
@@ -39,7 +39,7 @@ def test_fields_of_a_later_version_do_no_harm() -> None:
     finished = json.loads(a_line())
     finished["trial"]["mood"] = "good"
     finished["transcript"]["mood"] = "good"
-    finished["trial"]["transcript_digest"] = digest_of(finished["transcript"])
+    finished["trial"]["transcript_digest"] = json_digest(finished["transcript"])
     assert keys(recorded_trials([json.dumps(finished).encode() + b"\n"])) == [("say-yes", 0)]
 
 

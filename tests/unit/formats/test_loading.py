@@ -113,9 +113,9 @@ def test_a_file_that_is_named_twice_is_one_and_files_of_two_worlds_may_have_the_
 def test_prices_beside_the_gates_file_go_before_the_shipped_ones() -> None:
     write("policies/prices.yaml", "models: {gpt-5*: {input: 7, output: 8}, mine: {input: 0, output: 0}}\n")
     prices, shipped = load_prices(Path("policies/gates.yaml")), load_prices(Path("gates.yaml"))
-    assert [price and price.input for price in map(prices.price_of, ("gpt-5-mini", "mine"))] == [7, 0]
-    assert prices.price_of("gpt-4o") == shipped.price_of("gpt-4o")
-    price = shipped.price_of("gpt-5-mini")
+    assert [price and price.input for price in map(prices.price, ("gpt-5-mini", "mine"))] == [7, 0]
+    assert prices.price("gpt-4o") == shipped.price("gpt-4o")
+    price = shipped.price("gpt-5-mini")
     assert price is not None
     assert price.input > 0
 

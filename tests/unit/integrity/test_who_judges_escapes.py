@@ -126,7 +126,7 @@ def test_who_brings_a_suite_is_judged_by_the_merge_base_for_all_the_others(
     assert plan.tasks[0] == own.tasks[0]
     assert plan.tasks[1].k == 2, "by the policy of the merge base"
     assert plan.gate_policy.blocks_on == (Rule.TASK_FAILED,)
-    assert [plan.folder_of(task.suite) for task in plan.tasks] == [
+    assert [plan.suites_folder_for(task.suite) for task in plan.tasks] == [
         Path(plan.suites_folder),
         repository.path / "suites",
     ]

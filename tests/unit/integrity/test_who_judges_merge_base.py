@@ -68,7 +68,7 @@ def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitR
     commit_on_main(repository)
     repository.write("prices.yaml", "models: {old: {input: 0, output: 0}, new: {input: 1, output: 1}}\n")
     plan = judging(agent="openai:new", max_cost=1)
-    assert [price and price.input for price in map(plan.prices.price_of, ("old", "new"))] == [5, 1]
+    assert [price and price.input for price in map(plan.prices.price, ("old", "new"))] == [5, 1]
     assert (
         "the merge base has no price for the model 'new': passgate uses the one that this change adds" in plan.warnings
     )

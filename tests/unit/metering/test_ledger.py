@@ -25,7 +25,7 @@ def request(characters: int = 100, max_tokens_out: int | None = None) -> ModelRe
 def a_ledger(
     *, prices: PriceTable = PRICES, cost_cap: CostCap | None = None, needs_price: str | None = None, **budgets: Any
 ) -> Ledger:
-    return Ledger(Budgets(**budgets), prices.price_of, cost_cap or CostCap(), needs_price=needs_price)
+    return Ledger(Budgets(**budgets), prices.price, cost_cap or CostCap(), needs_price=needs_price)
 
 
 async def spend(ledger: Ledger, tokens_in: int = 10, tokens_out: int = 10, characters: int = 100) -> Usage:

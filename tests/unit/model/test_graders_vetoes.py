@@ -6,7 +6,7 @@ import pytest
 from tests.builders import SAYS_YES, a_task
 
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.graders import vetoes_of
+from passgate.tasks.model.graders import grader_vetoes
 from passgate.tasks.model.task import Suite, guards_safety
 
 FORBIDS = {"type": "tool_calls", "forbidden": ["rm"]}
@@ -30,6 +30,6 @@ SAFETY, TOOL = ViolationRule.SAFETY_VIOLATION, ViolationRule.FORBIDDEN_TOOL
 )
 def test_what_graders_can_veto_guards_safety(graders: list[Any], vetoes: set[ViolationRule]) -> None:
     task = a_task(graders=graders)
-    assert vetoes_of(task.graders) == vetoes
+    assert grader_vetoes(task.graders) == vetoes
     assert guards_safety(task) is bool(vetoes)
     assert guards_safety(a_task(suite=Suite.ADVERSARIAL, graders=graders))

@@ -35,11 +35,11 @@ def test_what_is_not_known_has_no_cost_rather_than_none(usage: Usage) -> None:
 
 def test_the_first_pattern_that_matches_counts_and_own_prices_go_before_others() -> None:
     table = PriceTable(models={"gpt-5-mini*": PLAIN, "gpt-5*": CACHING})
-    assert table.price_of("gpt-5-mini-2025-08-07") is PLAIN
-    assert table.price_of("gpt-5") is CACHING
-    assert table.price_of("GPT-5") is None
+    assert table.price("gpt-5-mini-2025-08-07") is PLAIN
+    assert table.price("gpt-5") is CACHING
+    assert table.price("GPT-5") is None
     own, shipped = PriceTable(models={"gpt-*": PLAIN}), PriceTable(models={"gpt-5": CACHING, "gpt-*": LONG, "o3": LONG})
     both = own.over(shipped)
-    assert both.price_of("gpt-5") == PLAIN
-    assert both.price_of("o3") == LONG
+    assert both.price("gpt-5") == PLAIN
+    assert both.price("o3") == LONG
     assert list(both.models) == ["gpt-*", "gpt-5", "o3"]

@@ -6,7 +6,7 @@ from tests.builders import a_grade, a_plan, a_task, a_trial, a_violation
 
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.graders import OutputCheck
-from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Usage, total_usage
 
@@ -32,10 +32,10 @@ def test_the_prompt_of_a_task(inputs: dict[str, object], prompt: str) -> None:
 
 
 def test_digests_are_of_values_not_of_their_order() -> None:
-    assert digest_of({"a": 1, "b": [1, 2]}) == digest_of({"b": [1, 2], "a": 1})
-    assert digest_of([1, 2]) != digest_of([2, 1])
-    assert digest_of("1") != digest_of(1)
-    assert len(digest_of("\ud800 é")) == 64
+    assert json_digest({"a": 1, "b": [1, 2]}) == json_digest({"b": [1, 2], "a": 1})
+    assert json_digest([1, 2]) != json_digest([2, 1])
+    assert json_digest("1") != json_digest(1)
+    assert len(json_digest("\ud800 é")) == 64
 
 
 @pytest.mark.parametrize(

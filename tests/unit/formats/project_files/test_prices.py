@@ -79,7 +79,7 @@ def an_example_of(pattern: str) -> str:
 def test_shipped_prices_are_plausible_and_every_pattern_can_be_reached(shipped: PriceTable) -> None:
     assert len(shipped.models) > 100
     for pattern, price in shipped.models.items():
-        assert shipped.price_of(an_example_of(pattern)) is price, pattern
+        assert shipped.price(an_example_of(pattern)) is price, pattern
         assert 0 < price.input <= price.output <= 1000, pattern
         assert price.cached_input is None or 0 < price.cached_input <= price.input, pattern
         assert price.cache_write is None or price.input <= price.cache_write <= 2 * price.input, pattern
@@ -105,7 +105,7 @@ UNKNOWN = ["", "gpt-5-ultra", "gpt-55", "claude", "claude-opus-6", "my-model", "
 def test_a_dated_release_costs_what_its_model_costs_and_no_other(
     shipped: PriceTable, model: str, like: str | None
 ) -> None:
-    assert shipped.price_of(model) == (shipped.models[like] if like else None)
+    assert shipped.price(model) == (shipped.models[like] if like else None)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_dated_release_costs_what_its_model_costs_and_no_other(
     ],
 )
 def test_a_small_model_never_gets_the_price_of_a_large_one(shipped: PriceTable, small: str, large: str) -> None:
-    cheap, dear = shipped.price_of(small), shipped.price_of(large)
+    cheap, dear = shipped.price(small), shipped.price(large)
     assert cheap is not None
     assert dear is not None
     assert cheap.input < dear.input
