@@ -9,7 +9,6 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.integrity.who_judges import JudgingPlans, refuse_doubt, who_judges
-from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.run import ALSO_OF_RESUMED, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.find_run import refuse_tracked_runs
@@ -61,7 +60,7 @@ def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
         refuse_unrunnable(chosen.plan, checkout)
         refuse_unreachable(chosen.plan.agent)
     except UsageError as error:
-        raise UsageError(f"{judging_agent(agent)}, and that cannot be run: {error}") from error
+        raise UsageError(f"{agent.note}, and that cannot be run: {error}") from error
 
 
 def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) -> Plan:

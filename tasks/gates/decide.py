@@ -19,7 +19,6 @@ from passgate.tasks.gates.notes import (
     plan_notes,
 )
 from passgate.tasks.gates.suite_evidence import missing_of_suites, suite_confirmations, suite_notes, suite_reasons
-from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
@@ -95,7 +94,7 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     awaiting = decision is Decision.PASS and (policy.sign_off or other_agent is not None)
     if awaiting:
         decision = Decision.INCONCLUSIVE
-        why = f"{judging_agent(other_agent)}; " if other_agent is not None else ""
+        why = f"{other_agent.note}; " if other_agent is not None else ""
         command = f"passgate sign-off {plan.run_id} --by NAME --decision approve|reject --reason TEXT"
         reasons.append(Reason(rule=Rule.SIGN_OFF, blocking=True, message=f"{why}awaiting sign-off: {command}"))
     return Ruling(

@@ -7,7 +7,6 @@ from typing import Final
 
 from passgate.tasks.gates.guards import drift_in_force
 from passgate.tasks.gates.limits import COST, dear_after_nothing
-from passgate.tasks.model.agent import judging_agent, own_agent
 from passgate.tasks.model.baseline import Baseline, BaselineState, Repeat
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
@@ -31,7 +30,7 @@ def plan_notes(plan: RunContext) -> Iterator[str]:
         yield f"this change edits Prefect settings ({edited}), which can name code: this run does not use Prefect"
     if plan.base.agent is not None:
         agent = plan.base.agent
-        yield judging_agent(agent) if agent.by_base else own_agent(agent)
+        yield agent.note
     if plan.base.doubt:
         yield f"this change may have chosen who judges it: {plan.base.doubt}"
     if plan.base.note and plan.base.note != plan.base.doubt:

@@ -201,17 +201,14 @@ class AgentChange(Frozen):
         """Whether the merge base's definition is run."""
         return bool(self.judging)
 
-
-def judging_agent(change: AgentChange) -> str:
-    """Why the merge base's definition of an agent is run, in a line."""
-    differs = ", ".join(change.judging)
-    return f"this change edits what judges of the agent {change.name!r} ({differs}): that of the merge base is run"
-
-
-def own_agent(change: AgentChange) -> str:
-    """Return one line that says which parts of an agent the change defines."""
-    differ = "differ" if len(change.own) > 1 else "differs"
-    return f"the agent {change.name!r} is run as this change defines it: its {', '.join(change.own)} {differ}"
+    @property
+    def note(self) -> str:
+        """Which definition of the agent is run, and why, in a line."""
+        if self.by_base:
+            judging = f"settings by which the agent {self.name!r} is judged ({', '.join(self.judging)})"
+            return f"this change edits {judging}: the merge base's definition is run"
+        differ = "differ" if len(self.own) > 1 else "differs"
+        return f"the agent {self.name!r} is run as this change defines it: its {', '.join(self.own)} {differ}"
 
 
 # With them any program runs code of whoever sets them: what the dynamic linker, a shell, git or an interpreter loads.

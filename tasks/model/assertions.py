@@ -55,7 +55,6 @@ class Regex(AssertionOptions):
     flags: Annotated[str, Field(pattern="^[dgimsuvy]*$")] = ""
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         if problem := regex_problem(self.value, self.flags):
             yield ("value",), problem
 
@@ -68,7 +67,6 @@ class IsJson(AssertionOptions):
     """A JSON Schema that the document must satisfy."""
 
     def json_schemas(self) -> Iterator[tuple[OptionPath, dict[str, Any]]]:
-        """See `GraderOptions`."""
         yield ("value",), self.value or {}
 
 
@@ -87,11 +85,9 @@ class CodeGrader(AssertionOptions):
     evidence: ClassVar = "program"
 
     def named_paths(self) -> Iterator[NamedPath]:
-        """See `GraderOptions`."""
         yield NamedPath(("cwd",), self.cwd, "folder")
 
     def commands(self) -> Iterator[Command]:
-        """See `GraderOptions`."""
         yield self.cwd, self.command
 
 
@@ -108,7 +104,6 @@ class ScriptAssertion(AssertionOptions):
     evidence: ClassVar = "program"
 
     def named_paths(self) -> Iterator[NamedPath]:
-        """See `GraderOptions`."""
         yield NamedPath(("cwd",), self.cwd, "folder")
 
 
@@ -129,7 +124,6 @@ class LlmGrader(AssertionOptions):
     evidence: ClassVar = "judge"
 
     def named_paths(self) -> Iterator[NamedPath]:
-        """See `GraderOptions`."""
         if self.prompt_file is not None:
             yield NamedPath(("prompt_file",), self.prompt_file, "prompt")
 
@@ -205,7 +199,6 @@ class ToolTrajectory(AssertionOptions):
     args_match: ArgsMatch = "exact"
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`. No calls at all can be what is expected."""
         if self.mode not in {"exact", "subset"}:
             yield from super().problems()
 

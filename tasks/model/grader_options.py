@@ -175,7 +175,6 @@ class FileCheck(Frozen):
         return not self.exists or bool(self.not_contains and not demands)
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         yield from pattern_problem(("matches",), self.matches)
         yield from workspace_problem(("file",), self.file)
 
@@ -193,11 +192,9 @@ class JsonCheck(Frozen):
 
     @property
     def is_prohibition(self) -> bool:
-        """See `FileCheck`."""
         return self.absent
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         yield from workspace_problem(("json_file",), self.json_file)
         if not self.model_fields_set & {"equals", "one_of", "absent"}:
             yield (), "this check cannot fail: give at least one of equals, one_of, absent"
@@ -217,12 +214,10 @@ class SqliteCheck(Frozen):
 
     @property
     def is_prohibition(self) -> bool:
-        """See `FileCheck`."""
         others = self.rows is not None or "value" in self.model_fields_set or self.min_rows
         return self.max_rows is not None and not others
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         yield from workspace_problem(("sqlite",), self.sqlite)
         if not self.model_fields_set & {"rows", "value", "min_rows", "max_rows"}:
             yield (), "this check cannot fail: give at least one of rows, value, min_rows, max_rows"
@@ -240,5 +235,4 @@ class CommandCheck(Frozen):
     is_prohibition: ClassVar = False
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         yield from pattern_problem(("stdout_matches",), self.stdout_matches)

@@ -45,7 +45,6 @@ class DeterministicTests(GraderOptions):
     evidence: ClassVar = "state"
 
     def named_paths(self) -> Iterator[NamedPath]:
-        """See `GraderOptions`."""
         yield from (NamedPath(("tests", index), name, "tests") for index, name in enumerate(self.tests))
 
 
@@ -64,7 +63,6 @@ class StaticAnalysis(GraderOptions):
     evidence: ClassVar = "state"
 
     def named_paths(self) -> Iterator[NamedPath]:
-        """See `GraderOptions`."""
         yield from (NamedPath(("configuration", tool), name, "file") for tool, name in self.configuration.items())
 
 
@@ -81,7 +79,6 @@ class StateCheck(GraderOptions):
     evidence: ClassVar = "state"
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         for index, check in enumerate(self.expect):
             yield from ((("expect", index, *path), message) for path, message in check.problems())
 
@@ -121,12 +118,10 @@ class ToolCalls(GraderOptions):
 
     @property
     def veto(self) -> ViolationRule | None:
-        """See `GraderOptions`."""
         return self.finds if self.forbidden else None
 
     @property
     def forbidden_calls(self) -> tuple[str | ToolPattern, ...]:
-        """See `GraderOptions`."""
         return self.forbidden
 
 
@@ -179,16 +174,13 @@ class PolicyCheck(GraderOptions):
 
     @property
     def forbidden_calls(self) -> tuple[str, ...]:
-        """See `GraderOptions`."""
         return self.deny_tools
 
     @property
     def argument_rules(self) -> tuple[ArgumentRule, ...]:
-        """See `GraderOptions`."""
         return self.arguments
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         yield from super().problems()
         for index, pattern in enumerate(self.deny_output):
             yield from pattern_problem(("deny_output", index), pattern)
@@ -214,11 +206,9 @@ class OutputCheck(GraderOptions):
     """The answer must be a JSON document that this JSON Schema accepts."""
 
     def json_schemas(self) -> Iterator[tuple[OptionPath, dict[str, Any]]]:
-        """See `GraderOptions`."""
         yield ("json_schema",), self.json_schema or {}
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         yield from super().problems()
         yield from pattern_problem(("matches",), self.matches)
 
@@ -245,7 +235,6 @@ class LlmRubric(GraderOptions):
     evidence: ClassVar = "judge"
 
     def named_paths(self) -> Iterator[NamedPath]:
-        """See `GraderOptions`."""
         if self.is_file:
             yield NamedPath(("rubric",), self.rubric, "file")
 
@@ -293,7 +282,6 @@ class Composite(AssertionOptions):
 
     @property
     def evidence(self) -> Literal["transcript", "program", "judge"]:
-        """See `GraderOptions`."""
         match self.aggregator.type:
             case "llm_grader":
                 return "judge"
@@ -302,16 +290,13 @@ class Composite(AssertionOptions):
         return "transcript"
 
     def named_paths(self) -> Iterator[NamedPath]:
-        """See `GraderOptions`."""
         yield NamedPath(("aggregator", "cwd"), self.aggregator.cwd, "folder")
 
     def commands(self) -> Iterator[Command]:
-        """See `GraderOptions`."""
         if self.aggregator.command:
             yield self.aggregator.cwd, self.aggregator.command
 
     def members(self) -> Iterator[tuple[OptionPath, "Grader"]]:
-        """See `GraderOptions`."""
         yield from ((("assertions", index), member) for index, member in enumerate(self.assertions))
 
 
@@ -334,13 +319,11 @@ class Turns(AssertionOptions):
     """`stop`: the turns after one that did not pass score 0."""
 
     def members(self) -> Iterator[tuple[OptionPath, "Grader"]]:
-        """See `GraderOptions`."""
         for number, turn in enumerate(self.turns):
             yield from ((("turns", number, "assertions", index), one) for index, one in enumerate(turn.assertions))
         yield from ((("conversation", index), member) for index, member in enumerate(self.conversation))
 
     def problems(self) -> Iterator[Problem]:
-        """See `GraderOptions`."""
         if not any(self.members()):
             yield (), "this grader cannot fail: no turn has `assertions`"
 

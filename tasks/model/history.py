@@ -58,16 +58,12 @@ class FlakyTask(Frozen):
     n: int
 
 
-class TrendPoint(Frozen):
-    """One suite of one stored run."""
+class _SuiteFigures(Frozen):
+    """A suite in one run or more; the figures of several runs are their means."""
 
-    run_id: str
-    gate: GateName
     suite: Suite
-    started_at: datetime
-    """UTC."""
-    agent: str
     tasks: int
+    """Of the newest run."""
     trials_passed: int
     trials_measured: int
     trials_error: int
@@ -77,13 +73,9 @@ class TrendPoint(Frozen):
     """Lower end of the 95 % interval of `value`."""
     high: float | None
     cost: float | None
-    """Sum in US dollars of what all trials cost, confirming ones and the judge too; `None` when none is known."""
-    latency_p95_seconds: float | None
+    """US dollars per run of all trials, confirming ones and the judge too; `None` when none is known."""
     latency_p50_seconds: float | None = None
-    ended_at: datetime | None = None
-    """When the agent ended in the last trial of the suite, UTC."""
-    git_commit: str = ""
-    passgate_version: str = ""
+    latency_p95_seconds: float | None
     tool_call_accuracy: float | None = None
     """The mean over the tasks that have it of the mean over their trials, like the next ones."""
     loop_rate: float | None = None
@@ -92,32 +84,26 @@ class TrendPoint(Frozen):
     injection_success_rate: float | None = None
 
 
-class TrendPeriod(Frozen):
-    """A suite in the runs of a period; figures of runs are their means."""
+class TrendPoint(_SuiteFigures):
+    """One suite of one stored run."""
 
-    suite: Suite
+    run_id: str
+    gate: GateName
+    started_at: datetime
+    """UTC."""
+    agent: str
+    ended_at: datetime | None = None
+    """When the agent ended in the last trial of the suite, UTC."""
+    git_commit: str = ""
+    passgate_version: str = ""
+
+
+class TrendPeriod(_SuiteFigures):
+    """A suite in the runs of a period."""
+
     label: str
     """A run's id, a day, a week as in `2026-W05`, a version of passgate, or `last 7 days`."""
     runs: int
-    tasks: int
-    """Of the newest run."""
-    trials_passed: int
-    trials_measured: int
-    trials_error: int
-    value: float | None
-    """The mean of the runs' values; `None` where no run has one."""
-    low: float | None
-    """Lower end of the 95 % interval of `value`."""
-    high: float | None
-    cost: float | None
-    """US dollars per run, with confirming trials and the judge."""
-    latency_p50_seconds: float | None
-    latency_p95_seconds: float | None
-    tool_call_accuracy: float | None
-    loop_rate: float | None
-    retry_rate: float | None
-    policy_adherence: float | None
-    injection_success_rate: float | None
 
 
 class Trend(Frozen):

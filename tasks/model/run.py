@@ -202,12 +202,10 @@ class Plan(RunContext):
 
     @property
     def history_location(self) -> str:
-        """As of `RunContext`; the request may name another one than the policy."""
         return self.request.history or self.policy.history
 
     @property
     def request_notes(self) -> tuple[str, ...]:
-        """As of `RunContext`."""
         notes = []
         if self.request.k is not None:
             notes.append(f"--k {self.request.k} replaces the tasks' own k")

@@ -222,8 +222,8 @@ class TestSignOff:
 class TestAnotherAgent:
     CHANGE = AgentChange(name="desk", judging=("kind (cli at the merge base, replay here)",), own=("model",))
     WHY = (
-        "this change edits what judges of the agent 'desk' (kind (cli at the merge base, replay here)): that of the "
-        "merge base is run"
+        "this change edits settings by which the agent 'desk' is judged (kind (cli at the merge base, replay here)): "
+        "the merge base's definition is run"
     )
 
     def test_it_never_passes_without_a_person_and_fails_as_any_other(self) -> None:

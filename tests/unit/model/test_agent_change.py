@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams, agent_change, judging_agent, own_agent
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams, agent_change
 
 CLI = AgentSpec(kind=AgentKind.CLI, target="sh agent.sh", name="desk")
 HTTP = AgentSpec(kind=AgentKind.HTTP, target="https://desk.example/v1", name="desk")
@@ -57,8 +57,8 @@ def test_a_line_says_which_is_run() -> None:
     own = agent_change("desk", CLI, CLI.model_copy(update={"model": "m", "target": "sh new.sh"}))
     assert judging is not None
     assert own is not None
-    assert judging_agent(judging) == (
-        "this change edits what judges of the agent 'desk' (kind (cli at the merge base, replay here)): that of the "
-        "merge base is run"
+    assert judging.note == (
+        "this change edits settings by which the agent 'desk' is judged (kind (cli at the merge base, replay here)): "
+        "the merge base's definition is run"
     )
-    assert own_agent(own) == "the agent 'desk' is run as this change defines it: its agent, model differ"
+    assert own.note == "the agent 'desk' is run as this change defines it: its agent, model differ"
