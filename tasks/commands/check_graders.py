@@ -20,12 +20,10 @@ from passgate.tasks.execution.resources import TrialResources, open_resources
 from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.grade import grade as grade_evidence
-from passgate.tasks.graders import grade
+from passgate.tasks.graders import TrialResult, grade, grade_trial, trial_result
 from passgate.tasks.graders.evidence import Evidence
-from passgate.tasks.graders.grader_checks import transcripts
-from passgate.tasks.graders.grader_checks.faults import Proof, Tried, grader_check
-from passgate.tasks.graders.grader_checks.transcripts import Mutant
-from passgate.tasks.graders.grading import TrialResult, grade_trial, trial_result
+from passgate.tasks.graders.faults import Proof, Tried, grader_check
+from passgate.tasks.graders.probes import Mutant, derived_transcript, is_regraded, mutants, refusals
 from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.usage import trial_metrics
@@ -89,7 +87,7 @@ async def _prove(task: EvalTask, resources: TrialResources, limit: asyncio.Semap
         agent: Agent = OracleAgent(folder, None)
     elif task.replay is not None:
         agent = ReplayAgent(None, folder)
-    elif (derived := transcripts.derived_transcript(task)) is not None:
+    elif (derived := derived_transcript(task)) is not None:
         agent = _TranscriptAgent(derived)
     else:
         return proof
@@ -150,18 +148,18 @@ async def _try_mutants(proof: Proof, good: Tried, evidence: Evidence) -> Proof:
     async def regrade(mutant: Mutant) -> Tried:
         changed = replace(evidence, task=lifted, transcript=mutant.transcript, metrics=trial_metrics(mutant.transcript))
         grades = [
-            await grade(options, changed) if transcripts.is_regraded(options, mutant) else known
+            await grade(options, changed) if is_regraded(options, mutant) else known
             for options, known in zip(lifted.graders, good.grades, strict=True)
         ]
         return _tried(mutant.what, changed, tuple(grades))
 
-    mutants = [await regrade(mutant) for mutant in transcripts.mutants(good.transcript)]
-    bad_calls = [call.tool for tried in proof.bad for call in tried.transcript.tool_calls]
-    refusals = transcripts.refusals(lifted, bad_calls, [call.tool for call in good.transcript.tool_calls])
-    proof = replace(proof, mutants=tuple(mutants), refusals=refusals)
-    if refusals is None:
+    tried = [await regrade(mutant) for mutant in mutants(good.transcript)]
+    bad_calls = [call.tool for bad in proof.bad for call in bad.transcript.tool_calls]
+    refused = refusals(lifted, bad_calls, [call.tool for call in good.transcript.tool_calls])
+    proof = replace(proof, mutants=tuple(tried), refusals=refused)
+    if refused is None:
         return proof
-    naming, plain = (Mutant("a refusal", said) for said in (refusals.naming, refusals.plain))
+    naming, plain = (Mutant("a refusal", said) for said in (refused.naming, refused.plain))
     return replace(proof, refused=(await regrade(naming), await regrade(plain)))
 
 

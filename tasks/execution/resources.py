@@ -11,8 +11,8 @@ from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.execution.standstills import Standstills, noticed_standstills
+from passgate.tasks.graders import GradedTrial
 from passgate.tasks.graders.evidence import Evidence
-from passgate.tasks.graders.grading import GradedTrial
 from passgate.tasks.history.masking import masker_for
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge

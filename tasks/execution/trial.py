@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from passgate.tasks.agents.conversation import converse
 from passgate.tasks.errors import EXCERPT, CostCapError, MeasurementError, UnknownPriceError
 from passgate.tasks.execution.resources import TrialResources
-from passgate.tasks.graders.call_patterns import forbidden_by
+from passgate.tasks.graders import TrialResult, trial_result
 from passgate.tasks.graders.evidence import Evidence
-from passgate.tasks.graders.grading import TrialResult, trial_result
+from passgate.tasks.graders.tool_calls import forbidden_by
 from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.meter import Meter

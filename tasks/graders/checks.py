@@ -18,7 +18,7 @@ AS_EXPECTED: Final = ", as expected"
 _BUT_MUST: Final = ", but must"
 
 
-def graded(
+def checks_grade(
     options: Grader, checks: Sequence[RawCheck], violations: Sequence[RawViolation] = (), score: float | None = None
 ) -> RawGrade:
     """Return the grade of checks that must all pass; any violation fails it too.
@@ -39,10 +39,10 @@ def graded(
     )
 
 
-def scored(options: AssertionOptions, score: float, checks: Sequence[RawCheck] = (), *, fatal: Raw = "") -> RawGrade:
-    """Return the grade for a score. It passes from the grader's `min_score` on, 0.8 by default, unless something is
-    fatal.
-    """
+def score_grade(
+    options: AssertionOptions, score: float, checks: Sequence[RawCheck] = (), *, fatal: Raw = ""
+) -> RawGrade:
+    """Return the grade of a score. It passes from the grader's `min_score` on, unless something is fatal."""
     passed = score >= passing_score(options) - ROUNDING and not fatal
     name, type_name = options.label, options.type_name
     return RawGrade(name=name, type=type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal)
@@ -53,7 +53,7 @@ def passing_score(options: AssertionOptions) -> float:
     return PASS_FROM if options.min_score is None else options.min_score
 
 
-def settled(options: AssertionOptions, bare: RawGrade) -> RawGrade:
+def finish_grade(options: AssertionOptions, bare: RawGrade) -> RawGrade:
     """Return a bare grade with what all graders of eval files have: negated, and fatal where it is required and not
     passed.
     """
@@ -95,12 +95,12 @@ async def grade_unavailable(options: Unavailable, evidence: object) -> RawGrade:
     raise MeasurementError(f"passgate has no grader {options.kind!r}")
 
 
-def unmeasured(options: Grader, reason: Raw, *, transient: bool = False) -> RawGrade:
+def error_grade(options: Grader, reason: Raw, *, transient: bool = False) -> RawGrade:
     """Return the grade of a grader that could not measure: no score, not passed, the reason as its error."""
     return RawGrade(name=options.label, type=options.type, score=None, passed=False, error=reason, transient=transient)
 
 
-async def settle(checks: Iterable[Awaitable[RawCheck]]) -> list[RawCheck]:
+async def gather_checks(checks: Iterable[Awaitable[RawCheck]]) -> list[RawCheck]:
     """Return the checks, one after the other.
 
     Raises the first `MeasurementError` among them, unless a check failed: that fail is certain, and what could
@@ -120,7 +120,7 @@ async def settle(checks: Iterable[Awaitable[RawCheck]]) -> list[RawCheck]:
     return results
 
 
-def rendered(grade: RawGrade, masker: Masker) -> Grade:
+def render_grade(grade: RawGrade, masker: Masker) -> Grade:
     """Return a grade whose texts have no secrets."""
     violations = [Violation(rule=found.rule, message=masker.render(found.message)) for found in grade.violations]
     return Grade(
@@ -130,7 +130,7 @@ def rendered(grade: RawGrade, masker: Masker) -> Grade:
             "checks": tuple(Check(passed=check.passed, message=masker.render(check.message)) for check in grade.checks),
             "violations": tuple(violations),
             "fatal": masker.render(grade.fatal),
-            "members": tuple(rendered(member, masker) for member in grade.members),
+            "members": tuple(render_grade(member, masker) for member in grade.members),
             "error": None if grade.error is None else masker.render(grade.error),
         }
     )

@@ -1,10 +1,15 @@
-"""Regular expressions in texts from outside. A search that can take for ever has a process that the system can end."""
+"""Search texts from outside: for regular expressions, and for texts that only look alike on a screen.
+
+A search that can take for ever has a process that the system can end. What looks alike: decomposed letters, blanks,
+hyphens and quotes of all kinds.
+"""
 
 import asyncio
 import json
 import re
 import signal
 import sys
+import unicodedata
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -13,8 +18,7 @@ from typing import Any, Final
 
 import regress
 
-from passgate.tasks.errors import MeasurementError, RawText
-from passgate.tasks.graders import search_worker
+from passgate.tasks.errors import MeasurementError, Raw, RawText
 from passgate.tasks.model.grader_options import engine_flags, regex_problem
 from passgate.tasks.model.quotes import quote, raw
 
@@ -24,6 +28,18 @@ LONGEST_TEXT: Final = 10_000_000  # Characters of one text that is searched
 _HALF_CHARACTERS: Final = re.compile("[\ud800-\udfff]")
 _TOO_SLOW: Final = frozenset({-signal.SIGKILL, -signal.SIGXCPU})
 _MAY_TAKE_LONG: Final = re.compile(r"[*+?{(]")  # Without any of them a search takes no longer than the text
+_WORKER: Final = Path(__file__).with_name("search_worker.py")
+_ALIKE: Final = (
+    " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
+    "-\u2010\u2011\u2012\u2013\u2212",
+    "'\u2018\u2019\u02bc",
+    '"\u201c\u201d',
+)
+# No character is in two of these, and no alternative begins as another: else a search could take for ever.
+_INVISIBLE: Final = "[\u200b\u200c\u200d\u2060\ufeff\u00ad]*"
+_LONGEST: Final = 1_000  # Characters of a text that is looked for
+_MOST: Final = 200_000  # Characters of a text that is looked through
+_AROUND: Final = 10
 
 
 async def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
@@ -68,7 +84,7 @@ async def _search(pattern: str, texts: Sequence[str], how: list[Any]) -> list[bo
         raise MeasurementError(f"a text of {longest} characters is too long for a regular expression")
     folder = Path(regress.__file__).parent.parent
     seconds = CPU_SECONDS + characters // LONGEST_TEXT
-    command = [sys.executable, "-I", "-S", search_worker.__file__, str(folder), str(seconds)]
+    command = [sys.executable, "-I", "-S", str(_WORKER), str(folder), str(seconds)]
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={})
     answer = await _answer(process, json.dumps([pattern, *how]).encode())
     if process.returncode in _TOO_SLOW:
@@ -94,3 +110,30 @@ async def _answer(process: Process, request: bytes) -> bytes:
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+def look_alike(wanted: str, text: str, *, whole: bool = False, ignore_case: bool = False) -> Raw:
+    """Return how a text, or `whole` of it, differs from a wanted one that it lacks and only seems to have.
+
+    Empty where it does not even seem to.
+    """
+    if not wanted or len(wanted) > _LONGEST or len(text) > _MOST:
+        return ""
+    pattern = re.compile(
+        _INVISIBLE.join(map(_alike, unicodedata.normalize("NFC", wanted))), re.IGNORECASE * ignore_case
+    )
+    match = pattern.fullmatch(text) if whole else pattern.search(text)
+    if match is None or match[0] == wanted:
+        return ""
+    first = next((n for n, (a, b) in enumerate(zip(match[0], wanted, strict=False)) if a != b), 0)
+    window = slice(max(0, first - _AROUND), first + _AROUND)
+    return raw(": ", quote(ascii(match[0][window]), 200), f" only looks like {wanted[window]!a}")
+
+
+def _alike(character: str) -> str:
+    """Return a pattern for a character and those that look like it."""
+    group = next((group for group in _ALIKE if character in group), "")
+    if group:
+        return f"[{re.escape(group)}]"
+    forms = dict.fromkeys((character, unicodedata.normalize("NFD", character)))
+    return f"(?:{'|'.join(map(re.escape, forms))})"

@@ -10,10 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, assert_never
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.checks import graded, settle
+from passgate.tasks.graders.checks import checks_grade, gather_checks
 from passgate.tasks.graders.evidence import Evidence
-from passgate.tasks.graders.look_alikes import look_alike
-from passgate.tasks.graders.searches import found
+from passgate.tasks.graders.searches import found, look_alike
 from passgate.tasks.graders.workspace import (
     UnusableFileError,
     is_present,
@@ -47,8 +46,8 @@ async def grade_state(options: StateCheck, evidence: Evidence) -> RawGrade:
         # How a command ends otherwise does not matter: what it leaves behind is looked at.
         if result.timed_out:
             hanging.append(_hangs(command, options.timeout_seconds))
-    checks = await settle(_check(expectation, evidence.sandbox) for expectation in options.expect)
-    return graded(options, [*hanging, *checks])
+    checks = await gather_checks(_check(expectation, evidence.sandbox) for expectation in options.expect)
+    return checks_grade(options, [*hanging, *checks])
 
 
 def _hangs(command: str, seconds: float) -> RawCheck:

@@ -16,7 +16,7 @@ from typing import Final
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.files.temporary import new_folder
-from passgate.tasks.graders.checks import graded, settle
+from passgate.tasks.graders.checks import checks_grade, gather_checks
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.workspace import (
     NOT_EXECUTABLE,
@@ -104,7 +104,7 @@ async def grade_static_analysis(options: StaticAnalysis, evidence: Evidence) -> 
     Code that a tool cannot parse is a finding. Raises `MeasurementError` when a tool is not installed, does
     not work or does not end in time.
     """
-    return graded(options, await settle(_run_tool(tool, options, evidence) for tool in options.tools))
+    return checks_grade(options, await gather_checks(_run_tool(tool, options, evidence) for tool in options.tools))
 
 
 async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> RawCheck:

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.files.temporary import new_folder
-from passgate.tasks.graders.checks import graded
+from passgate.tasks.graders.checks import checks_grade
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.static_analysis import REMEDY
 from passgate.tasks.graders.workspace import UnusableFileError, read_text, run_shell
@@ -134,7 +134,7 @@ async def grade_tests(options: DeterministicTests, evidence: Evidence) -> RawGra
         return _hangs(options)
     said = "" if result.exit_code == 0 else raw(": ", quote_end(result.stdout + result.stderr))
     message = raw(f"the tests ended with exit code {result.exit_code}", said)
-    return graded(options, [RawCheck(passed=result.exit_code == 0, message=message)])
+    return checks_grade(options, [RawCheck(passed=result.exit_code == 0, message=message)])
 
 
 def _fresh_folder(sandbox: Sandbox) -> AbstractAsyncContextManager[Path]:
@@ -173,7 +173,7 @@ def _environment(tests: Path) -> dict[str, str]:
 
 def _hangs(options: DeterministicTests) -> RawGrade:
     message = f"the tests did not end within {options.timeout_seconds:g} seconds: the code under test hangs"
-    return graded(options, [RawCheck(passed=False, message=message)])
+    return checks_grade(options, [RawCheck(passed=False, message=message)])
 
 
 async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: _PytestFolder) -> RawGrade:
@@ -187,7 +187,7 @@ async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: _
         end = f"pytest ended with exit code {result.exit_code} and no usable report"
         said = quote_end(result.stderr) or quote_end(result.stdout) or str(error)
         message = raw(f"{end}: the code under test ended the process: ", said)
-        return graded(options, [RawCheck(passed=False, message=message)])
+        return checks_grade(options, [RawCheck(passed=False, message=message)])
     is_internal = result.exit_code == INTERNAL_ERROR and any(case.label == "pytest::internal" for case in cases)
     # pytest also calls it an internal error when a module of the workspace ends the process as it is imported.
     if is_internal and str(sandbox.workspace) not in result.stdout:
@@ -297,4 +297,4 @@ def _grade_cases(
         problems = [*problems[:MOST_CHECKS], f"{len(problems) - MOST_CHECKS} more tests failed"]
     checks = [RawCheck(passed=False, message=problem) for problem in problems]
     checks = checks or [RawCheck(passed=True, message=f"{len(passed)} of {planned} tests passed")]
-    return graded(options, checks, score=min(len(passed), progress.finished) / planned if planned else 0.0)
+    return checks_grade(options, checks, score=min(len(passed), progress.finished) / planned if planned else 0.0)

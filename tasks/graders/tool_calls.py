@@ -1,18 +1,40 @@
-"""Which tools the agent called, and which it must not have called."""
+"""Which tools the agent called: what it must call, what it must not call, and with which arguments.
 
-from collections.abc import Iterator, Mapping, Sequence
+What is required must be as the pattern says it. What is forbidden is found in every reading of a value: no spelling
+gets a call past a rule.
+"""
+
+import json
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from email.utils import getaddresses
+from fnmatch import fnmatchcase
+from posixpath import normpath
 from typing import Any, Final
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.call_patterns import call_matches, is_forbidden
-from passgate.tasks.graders.checks import graded
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.checks import checks_grade
+from passgate.tasks.graders.evidence import Evidence, cached_plain, tool_matches
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
-from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
+from passgate.tasks.model.graders import ArgumentRule, RequiredTool, ToolCalls, ToolPattern, all_graders
+from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.quotes import quote_json, raw, raw_join
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import ToolCall
 
 MOST_VIOLATIONS: Final = 20
+_COMPARISON: Final = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*")
+_OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_MOST_DEPTH: Final = 50  # Of arguments inside one another; tools do not read what is nested deeper
+_LONGEST_LIST_OF_ADDRESSES: Final = 10_000
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -60,13 +82,13 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> RawGrade:
     if options.in_order and required:
         checks.append(_order_check(required, made))
     violations = [
-        RawViolation(rule=ViolationRule.FORBIDDEN_TOOL, message=raw("forbidden tool called: ", shown(call)))
+        RawViolation(rule=ViolationRule.FORBIDDEN_TOOL, message=raw("forbidden tool called: ", call_text(call)))
         for call in hits[:MOST_VIOLATIONS]
     ]
-    return graded(options, checks, violations)
+    return checks_grade(options, checks, violations)
 
 
-def shown(call: ToolCall) -> Raw:
+def call_text(call: ToolCall) -> Raw:
     """Return a call as messages show it: tool and arguments."""
     return raw(f"{call.tool}(", quote_json(call.arguments), ")")
 
@@ -96,3 +118,178 @@ def call_range(least: int, most: int | None) -> str:
     if least == 0:
         return f"at most {calls}"
     return f"exactly {calls}" if least == most else f"{least} to {calls}"
+
+
+def call_matches(pattern: str | ToolPattern, call: ToolCall) -> bool:
+    """Return whether a call is meant by a pattern; a text is a pattern of the tool's name alone."""
+    if isinstance(pattern, str):
+        return tool_matches(pattern, call.tool)
+    return tool_matches(pattern.tool, call.tool) and all(
+        value_matches(expected, argument(call.arguments, name)) for name, expected in pattern.params.items()
+    )
+
+
+def argument(arguments: Mapping[str, Any], name: str) -> Any:
+    """Return the argument of this name; else, by dots, one inside another; `MISSING` when there is neither."""
+    return arguments[name] if name in arguments else at_path(arguments, name)
+
+
+def value_matches(expected: Any, actual: Any) -> bool:
+    """Return whether an argument is as a pattern wants it; an argument that is not there never is.
+
+    A text such as `<=100` compares numbers, and a text that reads as a number counts as one, because tools
+    take it as one. Any other text is a pattern against the argument as text. Anything else must be equal.
+    """
+    if actual is MISSING:
+        return False
+    if not isinstance(expected, str):
+        return strictly_equal(expected, actual)
+    comparison = _COMPARISON.fullmatch(expected)
+    if comparison is None:
+        return fnmatchcase(str(actual), expected)
+    if isinstance(actual, bool) or not isinstance(actual, int | float | str):
+        return False
+    try:
+        number = float(actual) if isinstance(actual, str) else actual
+    except ValueError:
+        return False
+    return _OPERATORS[comparison[1]](number, float(comparison[2]))
+
+
+def is_forbidden(call: ToolCall, pattern: str | ToolPattern) -> bool:
+    """Return whether a pattern means a call, or one that it holds, as forbidden; a text is a pattern of the name alone.
+
+    Of an argument each item counts, in each of its readings.
+    """
+    name, params = (pattern, {}) if isinstance(pattern, str) else (pattern.tool, pattern.params)
+    return any(
+        tool_matches(name, one.tool) and all(_has(one.arguments, param, params[param]) for param in params)
+        for one in _calls_in(call)
+    )
+
+
+def denied_values(call: ToolCall, rule: ArgumentRule) -> Iterator[bool]:
+    """Yield for each value of a call that a rule denies or does not allow whether it is denied."""
+    for one in _calls_in(call):
+        values = list(_values_at(one.arguments, rule.param)) if tool_matches(rule.tool, one.tool) else []
+        if rule.allow:
+            items = (item for value in values for item in _items(value))
+            yield from (False for item in items if not _is_allowed(item, rule.allow))
+        items = (item for value in values for item in (*_items(value), *_command_line(value)))
+        yield from (True for item in items if any(_is_meant(pattern, item) for pattern in rule.deny))
+
+
+def forbidden_by(task: EvalTask) -> Callable[[ToolCall], bool]:
+    """Return a function: whether any grader of the task, members included, forbids a call by its tool and arguments.
+
+    Graders of a single turn are left out: in another turn the call may be right.
+    """
+    graders = list(all_graders(task.graders, of_one_turn=False))
+    patterns = [pattern for grader in graders for pattern in grader.forbidden_calls]
+    rules = [rule for grader in graders for rule in grader.argument_rules]
+
+    def forbidden(call: ToolCall) -> bool:
+        return any(is_forbidden(call, pattern) for pattern in patterns) or any(
+            any(True for _ in denied_values(call, rule)) for rule in rules
+        )
+
+    return forbidden
+
+
+def _calls_in(call: ToolCall) -> Iterator[ToolCall]:
+    """Yield the call, and those that one call of OpenAI's `multi_tool_use.parallel` holds."""
+    yield call
+    uses = call.arguments.get("tool_uses")
+    for use in uses if isinstance(uses, list | tuple) else ():
+        if isinstance(use, Mapping) and isinstance(use.get("recipient_name"), str):
+            arguments = use.get("parameters")
+            yield ToolCall(tool=use["recipient_name"], arguments=arguments if isinstance(arguments, dict) else {})
+
+
+def _has(arguments: Mapping[str, Any], param: str, expected: Any) -> bool:
+    """Return whether an argument is as a pattern of forbidden calls wants it, or holds such an item."""
+    for value in _values_at(arguments, param):
+        items = [value, *_items(value), *_command_line(value)]
+        if isinstance(expected, str):
+            found = any(_is_meant(expected, item) for item in items)
+        else:
+            # A tool may take "true" for true, and "5" for 5.
+            written = json.dumps(expected)
+            found = any(value_matches(expected, item) or str(item).strip() == written for item in items)
+        if found:
+            return True
+    return False
+
+
+def _values_at(arguments: Mapping[str, Any], name: str) -> Iterator[Any]:
+    """Yield what is at a name, and by dots inside of one another, in each item of a list."""
+    if name in arguments:
+        yield arguments[name]
+    else:
+        yield from _values_inside(arguments, name.split("."))
+
+
+def _values_inside(value: Any, path: list[str]) -> Iterator[Any]:
+    if not path:
+        yield value
+    elif isinstance(value, Mapping):
+        if path[0] in value:
+            yield from _values_inside(value[path[0]], path[1:])
+    elif isinstance(value, list | tuple):
+        if path[0].isascii() and path[0].isdecimal() and len(path[0]) < 10 and int(path[0]) < len(value):
+            yield from _values_inside(value[int(path[0])], path[1:])
+        for item in value:
+            if isinstance(item, Mapping):
+                yield from _values_inside(item, path)
+
+
+def _items(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield every item of a list, however deep, or the value itself."""
+    if not isinstance(value, list | tuple):
+        yield value
+    elif depth < _MOST_DEPTH:
+        for item in value:
+            yield from _items(item, depth + 1)
+
+
+def _command_line(value: Any) -> Iterator[str]:
+    """Yield the one line of a command that is given as a list of words."""
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        yield " ".join(value)
+
+
+def _is_meant(pattern: str, item: Any) -> bool:
+    """Return whether a pattern means a value in any of its readings."""
+    if value_matches(pattern, item):
+        return True
+    # A blank of the pattern is meant, as in `rm *`.
+    space = " " if " " in pattern else ""
+    return isinstance(item, str) and any(
+        fnmatchcase(cached_plain(reading, space), cached_plain(pattern, space))
+        for reading in (item, *_paths(item), *_addresses(item))
+    )
+
+
+def _is_allowed(item: Any, allow: tuple[str, ...]) -> bool:
+    """Return whether a value is allowed as it is written, and wherever it may lead."""
+    if not isinstance(item, str):
+        return any(value_matches(pattern, item) for pattern in allow)
+    paths = _paths(item) if ".." in item.split("/") else []
+    readings = _addresses(item) or [item, *paths]
+    return all(any(value_matches(pattern, reading) for pattern in allow) for reading in readings)
+
+
+def _paths(text: str) -> list[str]:
+    """Return a path in its shortest form, where that is another one."""
+    if "/" not in text or "://" in text:
+        return []
+    # POSIX gives two slashes at the beginning a meaning of their own, which no system has.
+    short = re.sub(r"^//+", "/", normpath(text)) + ("/" if text.endswith("/") else "")
+    return [short] if short != text else []
+
+
+def _addresses(text: str) -> list[str]:
+    """Return the mail addresses of a text such as `Ines <ines@shop.example>, team@shop.example`."""
+    if "@" not in text or not re.search(r"[,;<]", text) or len(text) > _LONGEST_LIST_OF_ADDRESSES:
+        return []
+    return [address for _, address in getaddresses([text.replace(";", ",")]) if "@" in address]

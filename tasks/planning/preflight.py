@@ -30,7 +30,7 @@ def refuse_graders_that_cannot_fail(tasks: Sequence[EvalTask], policy: GatePolic
 def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
     """Return a problem for every grader that cannot fail, with why and what to do; none where no failed task blocks."""
     # The graders take a while to import, and what only reads files needs none of them.
-    from passgate.tasks.graders.grader_checks.vacuous import graders_that_cannot_fail
+    from passgate.tasks.graders.vacuous import graders_that_cannot_fail
 
     if not BLOCKING.intersection(policy.blocks_on):
         return []
@@ -43,7 +43,7 @@ def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
 
 def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
     """Return what an agent that does not do the work would pass: worth knowing, and no reason to refuse a task."""
-    from passgate.tasks.graders.grader_checks.vacuous import graders_that_ask_too_little
+    from passgate.tasks.graders.vacuous import graders_that_ask_too_little
 
     return [
         grader_problem(task, found.place, f"{_subject(task, found.place)} asks too little: {found.why}; {found.remedy}")

@@ -11,9 +11,8 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.formats.discover import suites_folder_of
 from passgate.tasks.formats.evals.runtime import STRATEGIES
 from passgate.tasks.formats.loading import load_paths, policy_or_default
-from passgate.tasks.graders import grade
+from passgate.tasks.graders import TrialResult, grade, trial_result
 from passgate.tasks.graders.evidence import Evidence
-from passgate.tasks.graders.grading import TrialResult, trial_result
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Composite, Grader

@@ -17,7 +17,7 @@ from passgate.tasks.formats.digests import named_by_graders, task_files
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.project_files import read_pins, read_policy, read_prices, read_quarantine
 from passgate.tasks.formats.rules import findings
-from passgate.tasks.graders.judges.rubric import every_mark
+from passgate.tasks.graders.rubric import every_mark
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.assertions import Criterion
 from passgate.tasks.model.baseline import Pins

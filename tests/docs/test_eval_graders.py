@@ -8,9 +8,9 @@ import pytest
 from passgate.tasks.formats.evals.graders import FORMS
 from passgate.tasks.formats.evals.words import snake_case
 from passgate.tasks.graders import GRADERS
-from passgate.tasks.graders.judges.judge_prompt import _AUTHORS, _QUESTION, _WORK
-from passgate.tasks.graders.programs.grader_reply import read_document
-from passgate.tasks.graders.trajectories.limits import EXPLORING_TOOLS
+from passgate.tasks.graders.grader_reply import read_document
+from passgate.tasks.graders.judge_prompt import _AUTHORS, _QUESTION, _WORK
+from passgate.tasks.graders.limits import EXPLORING_TOOLS
 from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.grader_options import AssertionOptions
 from tests.docs.keys import defaults, own_names

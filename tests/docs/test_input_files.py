@@ -16,7 +16,7 @@ from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import RECORDINGS
 from passgate.tasks.formats import agents_file, targets_file
 from passgate.tasks.graders import GRADERS
-from passgate.tasks.graders.grader_checks.transcripts import mutants
+from passgate.tasks.graders.probes import mutants
 from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
 from passgate.tasks.model.baseline import BaselineState, Pins
 from passgate.tasks.model.checks import Fault

@@ -10,9 +10,8 @@ from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.formats.evals import compose, documents, variables
 from passgate.tasks.formats.evals.graders import MAX_TEMPLATE_DEPTH
 from passgate.tasks.gates.evidence import MOST_ERRORS
-from passgate.tasks.graders import searches
-from passgate.tasks.graders.judges.judge_prompt import LONGEST_CONVERSATION
-from passgate.tasks.graders.programs import code_grader
+from passgate.tasks.graders import code_grader, searches
+from passgate.tasks.graders.judge_prompt import LONGEST_CONVERSATION
 from passgate.tasks.integrity import merge_base
 from passgate.tasks.metering import estimates, relay
 from passgate.tasks.metering.ledger import MOST_UNANSWERED

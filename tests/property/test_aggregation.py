@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.composites.composite import GradedMember, aggregated, combined
+from passgate.tasks.graders.composite import GradedMember, aggregate, combine
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Aggregator, Composite
 
@@ -36,7 +36,7 @@ def members(draw: st.DrawFn, scores: st.SearchStrategy[float | None] = SCORES) -
 
 
 def whole(aggregator: Aggregator, found: list[GradedMember], **options: Any) -> Grade:
-    return combined(
+    return combine(
         Composite.model_validate({"type": "composite", "assertions": [{"type": "contains", "value": "x"}], **options}),
         aggregator,
         found,
@@ -56,13 +56,13 @@ def measured(found: list[GradedMember], scores: list[float]) -> list[GradedMembe
 
 @given(ANY_AGGREGATOR, members())
 def test_the_score_is_a_share(aggregator: Aggregator, found: list[GradedMember]) -> None:
-    assert -1e-12 <= aggregated(aggregator, found).score <= 1 + 1e-12
+    assert -1e-12 <= aggregate(aggregator, found)[0] <= 1 + 1e-12
 
 
 @given(members())
 def test_an_average_lies_between_the_least_and_the_most(found: list[GradedMember]) -> None:
     low, mean, high = (
-        aggregated(Aggregator(type=kind), found).score for kind in ("minimum", "weighted_average", "maximum")
+        aggregate(Aggregator(type=kind), found)[0] for kind in ("minimum", "weighted_average", "maximum")
     )
     assert low - 1e-12 <= mean <= high + 1e-12
 
@@ -71,7 +71,7 @@ def test_an_average_lies_between_the_least_and_the_most(found: list[GradedMember
 def test_an_average_does_not_depend_on_the_unit_of_weights(found: list[GradedMember], factor: float) -> None:
     scaled = [member._replace(weight=member.weight * factor) for member in found]
     kind = Aggregator(type="weighted_average")
-    assert aggregated(kind, found).score == pytest.approx(aggregated(kind, scaled).score)
+    assert aggregate(kind, found)[0] == pytest.approx(aggregate(kind, scaled)[0])
 
 
 @given(ANY_AGGREGATOR, members(), st.data())
@@ -83,7 +83,7 @@ def test_a_better_member_never_makes_it_worse(
     assert score is not None
     better = data.draw(st.floats(score, 1))
     improved = [*found[:number], a_member(number, better, found[number].weight), *found[number + 1 :]]
-    assert aggregated(aggregator, improved).score >= aggregated(aggregator, found).score - 1e-12
+    assert aggregate(aggregator, improved)[0] >= aggregate(aggregator, found)[0] - 1e-12
 
 
 @given(ANY_AGGREGATOR, members(st.none() | SCORES), st.lists(SCORES, min_size=6, max_size=6), st.none() | SCORES)

@@ -15,10 +15,9 @@ from tests.searches import costly
 from tests.unit.graders.conftest import LocalSandbox
 
 from passgate.tasks.graders import Evidence, grade
-from passgate.tasks.graders.answers.assertions import BLANKS
-from passgate.tasks.graders.answers.dates import DEFAULT_FORMATS, MONTHS, read_date
-from passgate.tasks.graders.answers.fields import within
+from passgate.tasks.graders.answers import BLANKS
 from passgate.tasks.graders.evidence import json_in
+from passgate.tasks.graders.fields import DEFAULT_FORMATS, MONTHS, read_date, within
 from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.property.documents import nested
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.judges.asking import UnusableReplyError, read_object
-from passgate.tasks.graders.judges.judge_prompt import Variable, filled
-from passgate.tasks.graders.judges.llm_grader import read_judge_reply
-from passgate.tasks.graders.judges.rubric import ItemMark, combined_mark, marks_in, weighted
-from passgate.tasks.graders.programs.code_grader import read_code_reply
+from passgate.tasks.graders.code_grader import read_code_reply
+from passgate.tasks.graders.grader_reply import read_document
+from passgate.tasks.graders.judge import UnusableReplyError, read_object
+from passgate.tasks.graders.judge_prompt import Variable, fill
+from passgate.tasks.graders.rubric import ItemMark, item_mean, majority_mark, marks_in
 from passgate.tasks.model.assertions import Criterion, ScoreRange
 
 VALUES = nested(st.none() | st.booleans() | st.integers() | st.floats() | st.text())
@@ -68,7 +68,7 @@ def test_without_a_score_it_is_the_share_that_passed(passed: list[bool]) -> None
 @given(OUTPUTS)
 def test_what_a_judge_says_is_a_score_or_unusable(text: str) -> None:
     try:
-        assert 0 <= read_judge_reply(text).score <= 1
+        assert 0 <= read_object(text, read_document).score <= 1
     except UnusableReplyError:
         return
 
@@ -89,7 +89,7 @@ def test_a_weighted_mean_lies_between_its_shares(pairs: list[tuple[float, float]
     criteria = [Criterion(id=str(number), outcome="x", weight=weight) for number, (weight, _) in enumerate(pairs)]
     marks = [ItemMark(share) for _, share in pairs]
     shares = [share for _, share in pairs]
-    assert min(shares) - 1e-9 <= weighted(criteria, marks) <= max(shares) + 1e-9
+    assert min(shares) - 1e-9 <= item_mean(criteria, marks) <= max(shares) + 1e-9
 
 
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=9), st.randoms())
@@ -99,12 +99,12 @@ def test_votes_count_in_any_order(points: list[int], random: Any) -> None:
     mixed = random.sample(points, len(points))
     for criterion, scale in ((graded, 10), (plain, 1)):
         votes = [[ItemMark(min(vote, scale) / scale) for vote in order] for order in (points, mixed)]
-        assert combined_mark(votes[0], criterion).share == combined_mark(votes[1], criterion).share
+        assert majority_mark(votes[0], criterion).share == majority_mark(votes[1], criterion).share
 
 
 @given(st.text(), st.text())
 def test_what_is_put_in_is_not_looked_at_again(before: str, answer: str) -> None:
     template = f"{before.replace('{', '')}{{{{ output }}}}"
     variables = {"output": Variable(answer, is_material=True), "criteria": Variable("SECRET", is_material=False)}
-    prompt = filled(template, variables, "===")
+    prompt = fill(template, variables, "===")
     assert prompt == f"{before.replace('{', '')}===\n{answer}\n==="

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.test_assertions import graded
 
-from passgate.tasks.graders.trajectories.tool_trajectory import most_in_order, most_paired
+from passgate.tasks.graders.tool_trajectory import most_in_order, most_paired
 from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 

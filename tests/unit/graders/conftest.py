@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.evidence import Evidence
-from passgate.tasks.model.grade import Check, Grade, LlmJudge
+from passgate.tasks.model.grade import Check, Grade, JudgeRequest, LlmJudge
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.model.sandbox import ProcessResult
@@ -22,7 +22,7 @@ from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialMetrics
 from passgate.tasks.sandboxes.processes import run_process
 from tests.builders import a_task
-from tests.unit.graders.trials import Files, Graded, MakeEvidence
+from tests.unit.graders.trials import Files, Graded, MakeEvidence, RecordedJudge, said
 
 OUTPUT_LIMIT = 100_000
 GRADER: TypeAdapter[Grader] = TypeAdapter(Grader)
@@ -186,3 +186,17 @@ def bare_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Graders start a Python that has no packages at all."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bare" / "bin" / "python"))
+
+
+@pytest.fixture
+def judged(graded: Graded) -> Graded:
+    """The grade that a judge gives with these replies, and what it was asked."""
+
+    async def ask(
+        options: Any, *replies: str, answer: Transcript | str = "Paris", votes: int = 1, **trial: Any
+    ) -> tuple[Grade, list[JudgeRequest]]:
+        judge = RecordedJudge(*replies, votes=votes)
+        transcript = said(answer) if isinstance(answer, str) else answer
+        return await graded(options, transcript, judge=judge, **trial), judge.requests
+
+    return ask

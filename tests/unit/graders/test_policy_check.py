@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.call_patterns import forbidden_by
+from passgate.tasks.graders.tool_calls import forbidden_by
 from passgate.tasks.model.grade import Grade, ViolationRule
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from tests.builders import SAYS_YES, a_task

@@ -1,1 +1,0 @@
-"""Graders that are made of graders."""

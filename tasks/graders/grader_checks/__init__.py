@@ -1,1 +1,0 @@
-"""Checks of graders themselves: do they notice what is wrong?"""

@@ -1,1 +1,0 @@
-"""Graders that ask a judge model."""

@@ -1,1 +1,0 @@
-"""Graders that are programs of the suites' authors."""

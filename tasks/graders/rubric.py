@@ -1,0 +1,277 @@
+"""Ask a judge model to grade a trial by a rubric: item by item, or with one score."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+from passgate.tasks.errors import MeasurementError, Quote, Raw
+from passgate.tasks.graders.checks import PASS_FROM, ROUNDING, checks_grade, score_grade
+from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.grader_reply import GraderReply, first_text, median_reply, read_document, share
+from passgate.tasks.graders.judge import (
+    ONE_OBJECT,
+    SCORE_SCHEMA,
+    SCORE_SHAPE,
+    TEXT,
+    WROTE_NOTHING,
+    add_votes,
+    ask,
+    object_schema,
+    wrote_nothing,
+)
+from passgate.tasks.graders.judge_prompt import JudgePrompt, conversation_prompt, judge_prompt
+from passgate.tasks.graders.workspace import UnusableFileError, read_text
+from passgate.tasks.model.assertions import Criterion, Rubrics
+from passgate.tasks.model.grade import RawCheck, RawGrade
+from passgate.tasks.model.graders import LlmRubric
+from passgate.tasks.model.quotes import quote, raw, raw_join
+from passgate.tasks.model.transcript import Usage
+
+MOST_POINTS: Final = 10
+_NUMBER: Final = (int, float)
+# The keys of replies, as they are asked for and as recorded replies have them.
+_ITEM_KEYS: Final = (
+    {"id": str, "satisfied": bool, "reasoning": str},
+    {"assertion": int, "passed": bool, "reason": str},
+)
+_SCORE_KEYS: Final = ({"score": _NUMBER, "assertions": list, "reasoning": str}, {"score": _NUMBER, "reason": str})
+
+
+async def grade_rubric(options: LlmRubric, evidence: Evidence) -> RawGrade:
+    """Ask the judge; the trial passes with a score of at least the threshold.
+
+    The score is the share of assertions that most votes find true, or the median of the votes' scores where there are
+    none. An agent that wrote nothing has 0, and nobody is asked. Raises `MeasurementError` when there is no judge, when
+    the rubric cannot be read, or when a reply is unusable, also after the judge was asked to repair it.
+    """
+    if wrote_nothing(evidence.transcript):
+        return checks_grade(options, [RawCheck(passed=False, message=WROTE_NOTHING)])
+    items = [Criterion(id=str(number), outcome=text) for number, text in enumerate(options.assertions, start=1)]
+    rubric = _read_rubric(options, evidence.suites_folder)
+    prompt = conversation_prompt(rubric, options.assertions, "\n".join(map(_item_text, items)), evidence)
+    if items:
+        marks, scores, usage = await _ask_about_items(prompt, items, evidence, every_mark)
+        score = item_mean(items, marks)
+        checks = [
+            RawCheck(passed=mark.share > 0, message=Quote(raw(f"{item.outcome}: ", mark.reason)))
+            for item, mark in zip(items, marks, strict=True)
+        ]
+    else:
+        replies, usage = await ask(evidence.judge, prompt, SCORE_SHAPE, SCORE_SCHEMA, read_score)
+        reply, scores = median_reply(replies), [one.score for one in replies]
+        score = reply.score
+        message = raw(f"score {score:.3g}, expected at least {options.threshold:g}: ", reply.reason)
+        checks = [RawCheck(passed=score >= options.threshold - ROUNDING, message=message), *reply.checks]
+    passed = score >= options.threshold - ROUNDING
+    grade = RawGrade(name=options.label, type=options.type, score=score, passed=passed, checks=tuple(checks))
+    return add_votes(grade, scores, usage)
+
+
+def _read_rubric(options: LlmRubric, suites_folder: Path) -> str:
+    """Return the text of the rubric. Raises `MeasurementError` when it cannot be read."""
+    if not options.is_file:
+        return options.rubric.strip()
+    try:
+        # A checkout with other line ends has the same rubric.
+        return read_text(suites_folder, options.rubric).replace("\r\n", "\n").strip()
+    except UnusableFileError as error:
+        raise MeasurementError(f"the rubric cannot be read: {error}") from error
+
+
+def read_score(document: Any) -> GraderReply:
+    """Return the score in a judge's reply that says nothing else; else raise `ValueError`."""
+    _require_keys(document, *_SCORE_KEYS)
+    return read_document(document)
+
+
+def _require_keys(entry: Any, *forms: Mapping[str, Any]) -> None:
+    """Raise `ValueError` unless a value is an object with just the keys of one of these forms, each of its type.
+
+    A key that nobody asked for is not repeated: it may be made to be read.
+    """
+    if not isinstance(entry, Mapping):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - one error for every unusable reply
+    if entry.keys() - {key for form in forms for key in form}:
+        raise ValueError("it has a key that was not asked for")
+    if not any(
+        entry.keys() == form.keys() and all(isinstance(entry[key], form[key]) for key in form) for form in forms
+    ):
+        raise ValueError(f"it must have the keys {', '.join(forms[0])}, each of its type")
+
+
+class _Kind(NamedTuple):
+    """A kind of items: what the judge is to do with them, and the entry of its reply, in words and as a JSON Schema."""
+
+    how: str
+    entry: str
+    schema: dict[str, Any]
+
+
+_KINDS: Final = {
+    False: _Kind(
+        "Say of each item whether it is satisfied. One that is marked as a contradiction is satisfied unless the "
+        "agent's work contradicts it.",
+        '{"id": "the item\'s id", "satisfied": true or false, "reasoning": "one sentence"}',
+        object_schema({"id": TEXT, "satisfied": {"type": "boolean"}, "reasoning": TEXT}),
+    ),
+    True: _Kind(
+        "Give each criterion 0 to 10 points, as its score ranges say.",
+        '{"id": "the criterion\'s id", "score": an integer from 0 to 10, "reasoning": "one sentence"}',
+        object_schema({"id": TEXT, "score": {"type": "integer"}, "reasoning": TEXT}),
+    ),
+}  # By whether items have points
+
+
+class ItemMark(NamedTuple):
+    """What was said of one item."""
+
+    share: float  # 1 or 0 for yes or no, or the share of the points
+    reason: Raw = ""
+
+
+ItemMarks = Mapping[str, ItemMark]  # By the ids of the items; those that the judge left out are missing
+LEFT_OUT: Final = ItemMark(0.0, "the judge did not mark this item")
+
+
+def marks_in(document: Any, criteria: Sequence[Criterion]) -> ItemMarks:
+    """Return the marks in the JSON document of a judge's reply: `{checks: [{id, satisfied, reasoning}]}`, with `score`
+    from 0 to 10 instead of `satisfied` for items with `score_ranges`. Ids that nobody asked for are ignored.
+
+    Raises `ValueError` for a reply of another form, and when an item is marked twice.
+    """
+    checks = document.get("checks") if isinstance(document, Mapping) else None
+    if not isinstance(checks, list) or not all(isinstance(check, Mapping) for check in checks):
+        raise ValueError("it must have `checks`, a list of objects")
+    by_id = {criterion.id: criterion for criterion in criteria}
+    marks: dict[str, ItemMark] = {}
+    for check in checks:
+        # Replies that were recorded for numbered assertions have their number.
+        item = by_id.get(str(check.get("assertion", check.get("id"))))
+        if item is None:
+            continue
+        if item.id in marks:
+            raise ValueError("it marks an item twice")
+        satisfied = next((check[name] for name in ("satisfied", "passed", "met") if name in check), None)
+        if item.score_ranges:
+            part = share(check.get("score"), "the `score` of an item", MOST_POINTS) / MOST_POINTS
+        elif isinstance(satisfied, bool):
+            part = float(satisfied)
+        else:
+            raise ValueError("the `satisfied` of an item must be true or false")
+        marks[item.id] = ItemMark(part, quote(first_text(check, ("reasoning", "reason", "evidence"))))
+    return marks
+
+
+def every_mark(document: Any, items: Sequence[Criterion]) -> ItemMarks:
+    """Return the marks of a reply that marks every item once and says nothing else; else raise `ValueError`."""
+    marks = marks_in(document, items)
+    _require_keys(document, {"checks": list})
+    for entry in document["checks"]:
+        _require_keys(entry, *_ITEM_KEYS)
+    if not len(marks) == len(document["checks"]) == len(items):
+        raise ValueError(f"it must mark each of the {len(items)} assertions once")
+    return marks
+
+
+def majority_mark(marks: Sequence[ItemMark], criterion: Criterion) -> ItemMark:
+    """Return one mark of several votes: the median of the points, or what more than half of the votes say."""
+    if len(marks) == 1:
+        return marks[0]
+    middle = median(mark.share for mark in marks)
+    result = middle if criterion.score_ranges else float(middle > 1 / 2)
+    nearest = min(marks, key=lambda mark: abs(mark.share - result))
+    true = sum(mark.share > 0 for mark in marks)
+    votes = f"({len(marks)} votes)" if criterion.score_ranges else f"({true} of {len(marks)} votes: true)"
+    return ItemMark(result, raw(nearest.reason, " " if nearest.reason else "", votes))
+
+
+def item_mean(criteria: Sequence[Criterion], marks: Sequence[ItemMark]) -> float:
+    """Return the weighted mean of the shares. Raises `ZeroDivisionError` when no weight is above 0."""
+    pairs = zip(criteria, marks, strict=True)
+    return sum(item.weight * mark.share for item, mark in pairs) / sum(item.weight for item in criteria)
+
+
+async def _ask_about_items(
+    prompt: JudgePrompt,
+    criteria: Sequence[Criterion],
+    evidence: Evidence,
+    read: Callable[[Any, Sequence[Criterion]], ItemMarks],
+) -> tuple[list[ItemMark], list[float], Usage]:
+    """Return one mark for each item, the score of each vote, and what the judge used."""
+    present = {bool(item.score_ranges) for item in criteria}
+    kinds = [kind for with_points, kind in _KINDS.items() if with_points in present]
+    entries = ", ".join(kind.entry for kind in kinds)
+    shape = f'{ONE_OBJECT}, one entry for each id you are given:\n{{"checks": [{entries}]}}'
+    entry = kinds[0].schema if len(kinds) == 1 else {"anyOf": [kind.schema for kind in kinds]}
+    schema = object_schema({"checks": {"type": "array", "items": entry}})
+
+    def read_marks(document: Any) -> ItemMarks:
+        marks = read(document, criteria)
+        if not marks:
+            raise ValueError("it marks none of the items")
+        return marks
+
+    how = " ".join(kind.how for kind in kinds)
+    voted, usage = await ask(evidence.judge, prompt, shape, schema, read_marks, how=how)
+    every = [[vote.get(item.id, LEFT_OUT) for item in criteria] for vote in voted]
+    marks = [majority_mark(of_item, item) for of_item, item in zip(zip(*every, strict=True), criteria, strict=True)]
+    return marks, [item_mean(criteria, of_vote) for of_vote in every], usage
+
+
+async def grade_rubrics(options: Rubrics, evidence: Evidence) -> RawGrade:
+    """Ask the judge to mark each item. The score is the sum of weight x share over the sum of the weights, where the
+    share is 1 or 0 for yes or no, and points / 10 with `score_ranges`; an item that the judge leaves out has 0.
+
+    A required item that has 0, or less than its `min_score`, is fatal. An agent that wrote nothing has 0 everywhere,
+    and nobody is asked. Raises `MeasurementError` when there is no judge, when no weight is above 0, or when a reply is
+    unusable or marks none of the items, also after the judge was asked to repair it.
+    """
+    criteria = options.criteria
+    if sum(item.weight for item in criteria) <= 0:
+        raise MeasurementError(f"{options.label}: no item has a weight above 0")
+    votes: list[float] = []
+    usage = Usage()
+    marks = [ItemMark(0.0, WROTE_NOTHING)] * len(criteria)
+    if not wrote_nothing(evidence.transcript):
+        marks, votes, usage = await _ask_about_items(_items_prompt(options, evidence), criteria, evidence, marks_in)
+    unmet, checks = [], []
+    for item, mark in zip(criteria, marks, strict=True):
+        # 0 does not meet an item, also where its `min_score` is 0.
+        if item.required and not (mark.share > 0 and mark.share >= (item.min_score or 0) - ROUNDING):
+            unmet.append(item.id)
+        least = item.min_score if item.min_score is not None and item.score_ranges else PASS_FROM
+        points = f" ({mark.share * MOST_POINTS:g} of {MOST_POINTS})" if item.score_ranges else ""
+        why = raw_join(": ", [part for part in (item.outcome, mark.reason) if part])
+        message = Quote(raw(f"[{item.id}]{points}", " " if why else "", why))
+        checks.append(RawCheck(passed=mark.share >= least - ROUNDING, message=message))
+    fatal = f"required items are not met: {', '.join(unmet)}" if unmet else ""
+    return add_votes(score_grade(options, item_mean(criteria, marks), checks, fatal=fatal), votes, usage)
+
+
+def _items_prompt(options: Rubrics, evidence: Evidence) -> JudgePrompt:
+    criteria = options.criteria
+    texts = {
+        "rubrics": "\n".join(_item_text(item) for item in criteria if not item.score_ranges),
+        "scoring_criteria": "\n\n".join(_item_text(item) for item in criteria if item.score_ranges),
+    }
+    sections = {title: text for title, text in texts.items() if text}
+    plain = [item.model_dump(mode="json", exclude_defaults=True) for item in criteria]
+    words = {"rubrics": "\n".join(sections.values()), "rubrics_json": json.dumps(plain, ensure_ascii=False, indent=2)}
+    return judge_prompt(evidence, options.prompt, sections=sections, words=words)
+
+
+def _item_text(item: Criterion) -> str:
+    """Return an item as the judge receives it."""
+    if not item.score_ranges:
+        notes = [f"weight: {item.weight:g}", *(["required"] if item.required else [])]
+        if item.operator == "contradiction":
+            notes.append("contradiction")
+        return f"- [{item.id}] ({', '.join(notes)}): {item.outcome}"
+    lines = [f"### Criterion: {item.id} (weight: {item.weight:g}){' (required)' if item.required else ''}"]
+    if item.outcome:
+        lines.append(f"Description: {item.outcome}")
+    return "\n".join(
+        [*lines, "Score ranges:", *(f"- {one.low} to {one.high}: {one.outcome}" for one in item.score_ranges)]
+    )

@@ -1,1 +1,0 @@
-"""Graders of what the agent did: its calls, its steps, its limits."""
