@@ -2,8 +2,8 @@
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, assert_never
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, assert_never
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.graders.checks import score_grade
@@ -20,12 +20,88 @@ UNKNOWN_DURATIONS: Final = "the agent does not report the durations of its tool 
 MOST_SHOWN: Final = 20  # Calls that are named one by one
 
 
-def same_call(expected: ExpectedCall, usual: ArgsMatch, call: ToolCall) -> bool:
-    """Whether a call has the expected tool and arguments. `usual` says how arguments are compared where the expectation
-    does not. Names of tools are compared as they are.
+async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> RawGrade:
+    """Hold the calls against the expected ones, by `mode`. A call fits an expected one when its tool is the same, its
+    arguments are as `args_match` says, and it took no longer than `max_duration_ms`.
+
+    - `any_order`, `superset`: the share of expected calls that were made, each with a call of its own, and of
+      `minimums` that were reached. Which call is counted for which expectation is chosen so that the most are met.
+    - `in_order`: the share of expected calls that were made in this order, others between them. When more of them
+      were made, in another order, 0.
+    - `exact`: 1 when the calls are these, in number and order, else 0.
+    - `subset`: 1 when no call was made but these, each as often as the agent liked, else 0. An empty list allows none.
+
+    After AgentEvals; the score of `exact` and `subset` is not a share, for one call too many must not pass.
+
+    Raises `MeasurementError` when nothing is expected, when the transcript does not hold every call or the duration of
+    a limited call is not known. A trial that fails whatever these would be has failed; its score is then the least
+    that it can be.
+    """
+    if options.minimums and options.mode != "any_order":
+        raise MeasurementError(f"{options.label}: `minimums` works with mode any_order, not with {options.mode}")
+    if not options.expected and not options.minimums and options.mode != "subset":
+        raise MeasurementError(f"{options.label} has nothing to check: set `expected` or `minimums`")
+    # A call that was refused was not made; what was tried is what counts where no others are allowed.
+    calls = evidence.calls(refused=options.mode in {"exact", "subset"})
+    (score, checks), (best, _) = (_compare(options, calls, when_unknown=fits) for fits in (False, True))
+    one_too_many = (options.mode == "subset" and best == 0) or (
+        options.mode == "exact" and len(calls) > len(options.expected)
+    )
+    # Then it fails whatever calls there are beside the known ones.
+    evidence.require_every_call(unless=one_too_many and not options.negate)
+    if score != best and (options.negate or score_grade(options, best).passed):
+        raise UnreportedError(UNKNOWN_DURATIONS)
+    return score_grade(options, score, checks)
+
+
+def _compare(
+    options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: bool
+) -> tuple[float, Sequence[RawCheck]]:
+    """Return the score and the checks of it. `when_unknown`: whether a call of unknown duration fits."""
+    usual = options.args_match
+    fits = [
+        [place for place, call in enumerate(calls) if call_fits(expected, usual, call, when_unknown=when_unknown)]
+        for expected in options.expected
+    ]
+    if options.mode == "exact":
+        wanted = len(options.expected)
+        checks = [RawCheck(passed=len(calls) == wanted, message=f"{len(calls)} tool calls, expected {wanted}")]
+        for place, expected in enumerate(options.expected):
+            found = call_text(calls[place]) if place < len(calls) else "missing"
+            message = raw(f"call {place + 1} is ", found, ", expected ", _expected_text(expected))
+            checks.append(RawCheck(passed=place in fits[place], message=message))
+        return float(all(check.passed for check in checks)), checks
+    if options.mode == "subset":
+        allowed = {place for places in fits for place in places}
+        others = [call for place, call in enumerate(calls) if place not in allowed][:MOST_SHOWN]
+        checks = [RawCheck(passed=False, message=raw(call_text(call), " is not expected")) for call in others]
+        return float(not others), checks or [RawCheck(passed=True, message="the agent made only expected calls")]
+    pairs = pair_in_order(fits) if options.mode == "in_order" else pair_most(fits)
+    checks = []
+    for place, expected in enumerate(options.expected):
+        message = raw(_expected_text(expected), f" was {'' if place in pairs else 'not '}called")
+        checks.append(RawCheck(passed=place in pairs, message=message))
+    if options.mode == "in_order" and len(pair_most(fits)) > len(pairs):
+        order = ", ".join(call.tool for call in calls[:MOST_SHOWN])
+        message = raw(f"the expected calls were made in another order: {order}")
+        return 0.0, [RawCheck(passed=False, message=message), *checks]
+    for tool, least in options.minimums.items():
+        count = sum(call.tool == tool for call in calls)
+        message = raw(f"{tool}: {count} calls, expected at least {least}")
+        checks.append(RawCheck(passed=count >= least, message=message))
+    return sum(check.passed for check in checks) / len(checks), checks
+
+
+def call_fits(expected: ExpectedCall, usual: ArgsMatch, call: ToolCall, *, when_unknown: bool = False) -> bool:
+    """Return whether a call has the expected tool and arguments and took no longer than it may. `usual` says how
+    arguments are compared where the expectation does not. Names of tools are compared as they are.
     """
     if call.tool != expected.tool:
         return False
+    if expected.max_duration_ms is not None:
+        in_time = when_unknown if call.duration_ms is None else call.duration_ms <= expected.max_duration_ms
+        if not in_time:
+            return False
     if expected.args is None or expected.args == "any":
         return True
     wanted, given, how = expected.args, call.arguments, expected.args_match or usual
@@ -52,161 +128,59 @@ def _holds(whole: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
     return all(name in whole and strictly_equal(value, whole[name]) for name, value in part.items())
 
 
-def in_time(expected: ExpectedCall, call: ToolCall) -> bool | None:
-    """Whether a call took no longer than it may; `None` when it is not known how long it took."""
-    if expected.max_duration_ms is None:
-        return True
-    return None if call.duration_ms is None else call.duration_ms <= expected.max_duration_ms
-
-
-def expected_text(expected: ExpectedCall) -> Raw:
+def _expected_text(expected: ExpectedCall) -> Raw:
     """Return an expected call as messages show it: `search({"q": "a"}) within 200 ms`."""
     named = isinstance(expected.args, dict)
     limit = "" if expected.max_duration_ms is None else f" within {expected.max_duration_ms:g} ms"
     return raw(expected.tool, *(("(", quote_json(expected.args), ")") if named else ()), limit)
 
 
-class TrajectoryScore(NamedTuple):
-    score: float
-    checks: Sequence[RawCheck]
-
-
-async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> RawGrade:
-    """Hold the calls against the expected ones, by `mode`. A call fits an expected one when its tool is the same, its
-    arguments are as `args_match` says, and it took no longer than `max_duration_ms`.
-
-    - `any_order`, `superset`: the share of expected calls that were made, each with a call of its own, and of
-      `minimums` that were reached. Which call is counted for which expectation is chosen so that the most are met.
-    - `in_order`: the share of expected calls that were made in this order, others between them. When more of them
-      were made, in another order, 0.
-    - `exact`: 1 when the calls are these, in number and order, else 0.
-    - `subset`: 1 when no call was made but these, each as often as the agent liked, else 0. An empty list allows none.
-
-    After AgentEvals; the score of `exact` and `subset` is not a share, for one call too many must not pass.
-
-    Raises `MeasurementError` when nothing is expected, when the transcript does not hold every call or the duration of
-    a limited call is not known. A trial that fails whatever these would be has failed; its score is then the least
-    that it can be.
-    """
-    if options.minimums and options.mode != "any_order":
-        raise MeasurementError(f"{options.label}: `minimums` works with mode any_order, not with {options.mode}")
-    if not options.expected and not options.minimums and options.mode != "subset":
-        raise MeasurementError(f"{options.label} has nothing to check: set `expected` or `minimums`")
-    # A call that was refused was not made; what was tried is what counts where no others are allowed.
-    calls = evidence.calls(refused=options.mode in {"exact", "subset"})
-    worst, best = (_read(options, calls, when_unknown=fits) for fits in (False, True))
-    one_too_many = (options.mode == "subset" and best.score == 0) or (
-        options.mode == "exact" and len(calls) > len(options.expected)
-    )
-    # Then it fails whatever calls there are beside the known ones.
-    evidence.require_every_call(unless=one_too_many and not options.negate)
-    if worst.score != best.score and (options.negate or score_grade(options, best.score).passed):
-        raise UnreportedError(UNKNOWN_DURATIONS)
-    return score_grade(options, worst.score, worst.checks)
-
-
-def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: bool) -> TrajectoryScore:
-    """`when_unknown`: whether a call of unknown duration fits."""
-    fits = [
-        [
-            position
-            for position, call in enumerate(calls)
-            if same_call(expected, options.args_match, call)
-            and (when_unknown if (quick := in_time(expected, call)) is None else quick)
-        ]
-        for expected in options.expected
-    ]
-    if options.mode == "exact":
-        return _exact(options, calls, fits)
-    if options.mode != "subset":
-        return _made(options, calls, fits)
-    allowed = {position for positions in fits for position in positions}
-    others = [call for position, call in enumerate(calls) if position not in allowed]
-    checks = [RawCheck(passed=False, message=raw(call_text(call), " is not expected")) for call in others[:MOST_SHOWN]]
-    checks = checks or [RawCheck(passed=True, message="the agent made only expected calls")]
-    return TrajectoryScore(float(not others), checks)
-
-
-def _made(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
-    pairs = most_in_order(fits) if options.mode == "in_order" else most_paired(fits)
-    checks = [
-        RawCheck(
-            passed=place in pairs,
-            message=raw(expected_text(expected), f" was {'' if place in pairs else 'not '}called"),
-        )
-        for place, expected in enumerate(options.expected)
-    ]
-    if options.mode == "in_order" and len(most_paired(fits)) > len(pairs):
-        order = ", ".join(call.tool for call in calls[:MOST_SHOWN])
-        message = f"the expected calls were made in another order: {order}"
-        return TrajectoryScore(0.0, [RawCheck(passed=False, message=message), *checks])
-    checks += minimum_checks(options, calls)
-    return TrajectoryScore(sum(check.passed for check in checks) / len(checks), checks)
-
-
-def _exact(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
-    wanted = len(options.expected)
-    checks = [RawCheck(passed=len(calls) == wanted, message=f"{len(calls)} tool calls, expected {wanted}")]
-    for place, expected in enumerate(options.expected):
-        found = call_text(calls[place]) if place < len(calls) else "missing"
-        message = raw(f"call {place + 1} is ", found, ", expected ", expected_text(expected))
-        checks.append(RawCheck(passed=place in fits[place], message=message))
-    return TrajectoryScore(float(all(check.passed for check in checks)), checks)
-
-
-def minimum_checks(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[RawCheck]:
-    """Whether each tool of `minimums` was called as often as it says."""
-    for tool, least in options.minimums.items():
-        count = sum(call.tool == tool for call in calls)
-        yield RawCheck(passed=count >= least, message=f"{tool}: {count} calls, expected at least {least}")
-
-
-def most_paired(fits: Fits) -> dict[int, int]:
-    """As many expectations as possible, each with a thing of its own: a maximum matching, found by augmenting paths."""
-    held: dict[int, int] = {}
+def pair_most(fits: Fits) -> dict[int, int]:
+    """Return as many expectations as possible, each with a call of its own: a maximum matching by augmenting paths."""
+    pairs: dict[int, int] = {}
     for expectation in range(len(fits)):
-        held = _augmented(held, expectation, fits)
-    return held
+        pairs = _augment(pairs, expectation, fits)
+    return pairs
 
 
-def _augmented(held: Mapping[int, int], expectation: int, fits: Fits) -> dict[int, int]:
+def _augment(pairs: dict[int, int], expectation: int, fits: Fits) -> dict[int, int]:
     """Return the pairs with one more expectation in them, for which others may have to change theirs; the same if none
     can.
     """
-    holders = {thing: holder for holder, thing in held.items()}
-    seeker_of: dict[int, int] = {}
-    seekers = deque([expectation])
-    while seekers:
-        seeker = seekers.popleft()
-        for thing in fits[seeker]:
-            if thing in seeker_of:
+    holders = {call: holder for holder, call in pairs.items()}
+    seekers: dict[int, int] = {}  # By call: the expectation that has come upon it first
+    waiting = deque([expectation])
+    while waiting:
+        seeker = waiting.popleft()
+        for call in fits[seeker]:
+            if call in seekers:
                 continue
-            seeker_of[thing] = seeker
-            if thing in holders:
-                seekers.append(holders[thing])
+            seekers[call] = seeker
+            if call in holders:
+                waiting.append(holders[call])
                 continue
-            # From the free thing back: each seeker takes what it has found and frees what it held.
-            pairs, free = dict(held), thing
-            while (holder := seeker_of[free]) != expectation:
-                pairs[holder], free = free, pairs[holder]
-            return pairs | {expectation: free}
-    return dict(held)
+            # From the free call back: each seeker takes what it has found and frees what it held.
+            changed, free = dict(pairs), call
+            while (holder := seekers[free]) != expectation:
+                changed[holder], free = free, changed[holder]
+            return changed | {expectation: free}
+    return pairs
 
 
-def most_in_order(fits: Fits) -> dict[int, int]:
-    """As many expectations as possible, in their order, each with a thing behind that of the one before it.
+def pair_in_order(fits: Fits) -> dict[int, int]:
+    """Return as many expectations as possible, in their order, each with a call behind that of the one before it.
 
     For each length the chain that ends first is kept: it leaves the most behind it.
     """
-    # Of each length: the position of the last thing, and the pairs.
+    # Of each length: the position of the last call, and the pairs.
     chains: list[tuple[int, tuple[tuple[int, int], ...]]] = [(-1, ())]
-    for expectation, things in enumerate(fits):
+    for expectation, calls in enumerate(fits):
         # From the longest on, so that no chain gets the same expectation twice.
         for length, (end, pairs) in reversed(list(enumerate(chains))):
-            place = bisect_right(things, end)
-            if place == len(things):
+            place = bisect_right(calls, end)
+            if place == len(calls):
                 continue
-            longer = (things[place], (*pairs, (expectation, things[place])))
+            longer = (calls[place], (*pairs, (expectation, calls[place])))
             if length + 1 == len(chains):
                 chains.append(longer)
             elif longer[0] < chains[length + 1][0]:

@@ -1,8 +1,8 @@
 """Which steps a trial took: tools and skills used, their order, their arguments, how many. Each is met or not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.graders.checks import expectation, score_grade
@@ -69,16 +69,6 @@ async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -
     return _step_grade(options, evidence, message, holds=holds, certain=certain)
 
 
-def _has_arguments(options: evals.ToolArguments, call: ToolCall) -> bool:
-    """Whether a call has the arguments that are asked for, by `mode`; one that it does not give has its default, and
-    ignored ones are not compared.
-    """
-    exact = options.mode == "exact"
-    wanted = _without({**options.defaults, **options.args} if exact else options.args, options.ignore)
-    given = _without({**options.defaults, **call.arguments}, options.ignore)
-    return strictly_equal(wanted, given) if exact else _contains(given, wanted)
-
-
 async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence) -> RawGrade:
     """1 when the tool was called with these arguments at least once, else 0. `partial`: the call may have others, in
     objects within them too; `exact`: it has no others.
@@ -86,11 +76,15 @@ async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence)
     Raises `MeasurementError` when the transcript does not hold every call, unless a negated one is found.
     """
     calls = [call for call in evidence.calls(refused=options.negate) if _calls_tool(call, options.tool)]
-    holds = any(_has_arguments(options, call) for call in calls)
+    exact = options.mode == "exact"
+    wanted = _without({**options.defaults, **options.args} if exact else options.args, options.ignore)
+    # An argument that a call does not give has its default.
+    given = [_without({**options.defaults, **call.arguments}, options.ignore) for call in calls]
+    holds = any(strictly_equal(wanted, one) if exact else _contains(one, wanted) for one in given)
     made = raw_join("; ", [quote_json(call.arguments) for call in calls[:MOST_SHOWN]])
     called = raw(f"{options.tool} was called with ", made) if made else f"{options.tool} was not called"
-    wanted = "no call must have" if options.negate else "expected a call with"
-    message = raw(called, f"; {wanted} ", quote_json(options.args), f" ({options.mode})")
+    what = "no call must have" if options.negate else "expected a call with"
+    message = raw(called, f"; {what} ", quote_json(options.args), f" ({options.mode})")
     return _step_grade(options, evidence, message, holds=holds, certain=options.negate and holds)
 
 
@@ -109,8 +103,8 @@ def _calls_tool(call: ToolCall, tool: str) -> bool:
     return tool_matches(tool.replace("[", "[[]"), call.tool)
 
 
-def named_like(name: str, pattern: str) -> bool:
-    """Whether a name matches a pattern with `*` and `?`, whatever the case."""
+def _is_like(name: str, pattern: str) -> bool:
+    """Return whether a name matches a pattern with `*` and `?`, whatever the case."""
     return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
 
 
@@ -120,12 +114,12 @@ def _without(arguments: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, 
     return {
         name: value
         for name, value in arguments.items()
-        if name not in ignored and not any(named_like(name, pattern) for pattern in patterns)
+        if name not in ignored and not any(_is_like(name, pattern) for pattern in patterns)
     }
 
 
 def _contains(whole: Any, part: Any) -> bool:
-    """Whether a value is the other one, which may leave out names of objects; lists are of the same length."""
+    """Return whether a value is the other one, which may leave out names of objects; lists are of the same length."""
     if isinstance(part, Mapping):
         return isinstance(whole, Mapping) and all(
             name in whole and _contains(whole[name], value) for name, value in part.items()
@@ -139,32 +133,21 @@ def _contains(whole: Any, part: Any) -> bool:
     return strictly_equal(whole, part)
 
 
-class Step(NamedTuple):
-    """One step: what it is, and every text that a pattern may match."""
-
-    kinds: frozenset[str]
-    names: tuple[str, ...]
-
-
-def _steps(transcript: Transcript) -> list[Step]:
-    """Return the steps of a transcript, message by message: what was said, then what was called. A command goes by its
-    text, by its program and by the tool.
+def _steps(transcript: Transcript) -> Iterator[tuple[set[str], tuple[str, ...]]]:
+    """Yield the kinds of each step, and the texts that a pattern may match: message by message, what was said, then
+    what was called. A command goes by its text, by its program and by the tool.
     """
-    steps = []
     for message in transcript.messages:
         if message.role == "assistant" and message.content.strip():
-            steps.append(Step(frozenset({"message"}), (message.content,)))
+            yield {"any", "message"}, (message.content,)
         for call in message.tool_calls:
-            if call.refused:
-                continue
-            if call.tool.lower() in SHELL_TOOLS:
-                steps.append(Step(frozenset({"tool", "command"}), (call.tool, *command_names(call))))
-            else:
-                steps.append(Step(frozenset({"tool"}), (call.tool,)))
-    return steps
+            if call.tool.lower() in SHELL_TOOLS and not call.refused:
+                yield {"any", "tool", "command"}, (call.tool, *_command_names(call))
+            elif not call.refused:
+                yield {"any", "tool"}, (call.tool,)
 
 
-def command_names(call: ToolCall) -> tuple[str, ...]:
+def _command_names(call: ToolCall) -> tuple[str, ...]:
     """Return the command that a shell was called with and its program; empty when the arguments do not say it."""
     given = next((call.arguments[name] for name in ("cmd", "command", "commands") if call.arguments.get(name)), "")
     parts = given if isinstance(given, list | tuple) else [given]
@@ -183,9 +166,8 @@ async def grade_step_count(options: evals.StepCount, evidence: Evidence) -> RawG
     if options.min is None and options.max is None:
         raise MeasurementError(f"{options.label} has nothing to check: set `min` or `max`")
     count = sum(
-        (options.kind == "any" or options.kind in step.kinds)
-        and (options.pattern is None or any(named_like(name, options.pattern) for name in step.names))
-        for step in _steps(evidence.transcript)
+        options.kind in kinds and (options.pattern is None or any(_is_like(name, options.pattern) for name in names))
+        for kinds, names in _steps(evidence.transcript)
     )
     too_many = options.max is not None and count > options.max
     holds = (options.min is None or count >= options.min) and not too_many
@@ -206,7 +188,14 @@ async def grade_skill_trigger(options: evals.SkillTrigger, evidence: Evidence) -
     every call, unless those that it holds settle it.
     """
     calls = evidence.calls(refused=False)[: None if options.any_call else 1]
-    use = next((call for call in calls if _uses(call, options.skill)), None)
+    use = None
+    for call in calls:
+        tool, arguments = call.tool.lower(), call.arguments
+        path = arguments.get("path", "") if arguments.get("file_path") is None else arguments["file_path"]
+        named = {"skill": arguments.get("skill", ""), "read": path}.get(tool, "")
+        if options.skill in str(named):
+            use = call
+            break
     evidence.require_every_call(unless=options.any_call and use is not None)
     name, where = repr(options.skill), "any call" if options.any_call else "the first call"
     unused = f"the skill {name} is not used in {where}"
@@ -215,13 +204,3 @@ async def grade_skill_trigger(options: evals.SkillTrigger, evidence: Evidence) -
     met = passed is not options.negate
     message = raw(found, expectation(passed=met, must="be" if use is None else "not"))
     return score_grade(options, float(passed), [RawCheck(passed=met, message=message)])
-
-
-def _uses(call: ToolCall, skill: str) -> bool:
-    match call.tool.lower():
-        case "skill":
-            return skill in str(call.arguments.get("skill", ""))
-        case "read":
-            path = call.arguments.get("file_path")
-            return skill in str(call.arguments.get("path", "") if path is None else path)
-    return False

@@ -10,7 +10,7 @@ from passgate.tasks.graders.composite import GradedMember, attach_members, combi
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
-from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
+from passgate.tasks.model.graders import Aggregator, Composite, Turns
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
@@ -55,13 +55,13 @@ def conversation_turns(task: EvalTask, transcript: Transcript) -> list[Conversat
 
 
 def _is_reported(messages: Sequence[Message]) -> bool:
-    """Whether the agent has a part in these messages; one that does not report any has its answer alone."""
+    """Return whether the agent has a part in these messages; one that does not report any has its answer alone."""
     return any(message.role == "assistant" for message in messages)
 
 
 def turn_evidence(evidence: Evidence, turn: ConversationTurn, expected_output: Any) -> Evidence:
-    """One turn as if it were a trial: what was said before it is what the task asks, and only what the agent did in it
-    is in the transcript and the metrics. How long the turn took is not known.
+    """Return one turn as a trial: what was said before it is what the task asks, and only what the agent did in it is
+    in the transcript and the metrics. How long the turn took is not known.
     """
     did = Transcript(messages=turn.answer, complete=evidence.transcript.complete)
     metrics = trial_metrics(did).model_copy(update={"wall_time_seconds": None})
@@ -83,51 +83,46 @@ def conversation_evidence(evidence: Evidence) -> Evidence:
 
 
 async def grade_turns(options: Turns, evidence: Evidence) -> RawGrade:
-    """Ask each turn's graders about that turn alone, see `evidence_of_turn`, and those of the conversation about all of
+    """Ask each turn's graders about that turn alone, see `turn_evidence`, and those of the conversation about all of
     it. The score of a turn is the average of its graders by their weights, and it passes as a composite does.
 
     A turn that the agent did not reach or did not answer scores 0. With `on_turn_failure: stop`, so does every turn
     after one that did not pass. Turns without graders are not counted. Raises `MeasurementError` when no turn has any.
     The grade has an error when a turn could not be measured and the grade depends on it.
     """
-
-    async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> RawGrade:
-        whole = Composite(type="composite", name=name, assertions=tuple(assertions))
-        return await grade_composite(whole, of_part)
-
-    counted = {number: turn for number, turn in enumerate(options.turns, start=1) if turn.assertions}
     turns = conversation_turns(evidence.task, evidence.transcript)
     grades: list[RawGrade] = []
-    for number, asked in counted.items():
-        name = f"turn-{number}"
-        if options.on_turn_failure == "stop" and grades and not grades[-1].passed:
-            grades.append(_after(name, grades[-1]))
+    for number, asked in enumerate(options.turns, start=1):
+        if not asked.assertions:
+            continue
+        name, previous = f"turn-{number}", grades[-1] if grades else None
+        if options.on_turn_failure == "stop" and previous is not None and previous.error is not None:
+            # Whether the conversation stops here is not known either.
+            error = f"{previous.name} was not measured"
+            grades.append(_fail(name, score=None, error=error, transient=previous.transient))
+        elif options.on_turn_failure == "stop" and previous is not None and not previous.passed:
+            grades.append(_fail(name, f"{previous.name} did not pass"))
         elif number > len(turns) or not turns[number - 1].is_answered:
-            grades.append(_nothing(name, "the agent did not answer this turn"))
+            grades.append(_fail(name, "the agent did not answer this turn"))
         else:
-            of_turn = turn_evidence(evidence, turns[number - 1], asked.expected_output)
-            grades.append(await grade_part(name, asked.assertions, of_turn))
+            whole = Composite(type="composite", name=name, assertions=asked.assertions)
+            grades.append(
+                await grade_composite(whole, turn_evidence(evidence, turns[number - 1], asked.expected_output))
+            )
     if options.conversation:
-        grades.append(await grade_part("conversation", options.conversation, conversation_evidence(evidence)))
+        whole = Composite(type="composite", name="conversation", assertions=options.conversation)
+        grades.append(await grade_composite(whole, conversation_evidence(evidence)))
     if not grades:
         raise MeasurementError(f"{options.label} has nothing to check: no turn has graders")
-    aggregator = Aggregator(type=AGGREGATORS[options.aggregation])
     try:
+        aggregator = Aggregator(type=AGGREGATORS[options.aggregation])
         grade = combine(options, aggregator, [GradedMember(grade.name, grade) for grade in grades])
     except MeasurementError as error:
         grade = error_grade(options, error.message, transient=error.transient)
     return attach_members(grade, grades)
 
 
-def _after(name: str, previous: RawGrade) -> RawGrade:
-    if previous.error is None:
-        return _nothing(name, f"{previous.name} did not pass")
-    # Whether the conversation stops here is not known either.
-    error = f"{previous.name} was not measured"
-    return RawGrade(name=name, type="composite", score=None, passed=False, error=error, transient=previous.transient)
-
-
-def _nothing(name: str, reason: str) -> RawGrade:
-    return RawGrade(
-        name=name, type="composite", score=0.0, passed=False, checks=(RawCheck(passed=False, message=reason),)
-    )
+def _fail(name: str, reason: str = "", **fields: Any) -> RawGrade:
+    """Return the grade of a turn without an answer, by default of a score of 0."""
+    checks = (RawCheck(passed=False, message=reason),) if reason else ()
+    return RawGrade(**{"name": name, "type": "composite", "score": 0.0, "passed": False, "checks": checks, **fields})

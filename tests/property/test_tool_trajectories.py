@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.test_assertions import graded
 
-from passgate.tasks.graders.tool_trajectory import most_in_order, most_paired
+from passgate.tasks.graders.tool_trajectory import pair_in_order, pair_most
 from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
@@ -32,7 +32,7 @@ def test_no_pairing_beats_the_one_that_is_found(fits: list[list[int]]) -> None:
         return len(taken)
 
     # A greedy pairing in the right order is a maximum one.
-    assert len(most_paired(fits)) == max(greedy(order) for order in permutations(range(len(fits))))
+    assert len(pair_most(fits)) == max(greedy(order) for order in permutations(range(len(fits))))
 
 
 @given(FITS)
@@ -43,7 +43,7 @@ def test_no_order_beats_the_one_that_is_found(fits: list[list[int]]) -> None:
         taken = [1 + longest(row + 1, thing) for thing in fits[row] if thing > after]
         return max([longest(row + 1, after), *taken])
 
-    pairs = most_in_order(fits)
+    pairs = pair_in_order(fits)
     assert len(pairs) == longest(0, -1)
     assert all(thing in fits[row] for row, thing in pairs.items())
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.tool_trajectory import most_in_order, most_paired, same_call
+from passgate.tasks.graders.tool_trajectory import call_fits, pair_in_order, pair_most
 from passgate.tasks.model.assertions import ExpectedCall
 from passgate.tasks.model.transcript import ToolCall, Transcript
 from tests.unit.graders.options import tools
@@ -177,7 +177,7 @@ async def test_no_key_is_given_away(made: Any, fields: dict[str, Any], hidden: s
 def test_an_unknown_way_to_compare_arguments_is_no_known_one(args: dict[str, Any]) -> None:
     expected = ExpectedCall.model_construct(tool="search", args={"q": "a"}, args_match="prefix")
     with pytest.raises(AssertionError, match="unreachable"):
-        same_call(expected, "exact", ToolCall(tool="search", arguments=args))
+        call_fits(expected, "exact", ToolCall(tool="search", arguments=args))
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_an_unknown_way_to_compare_arguments_is_no_known_one(args: dict[str, Any
     ],
 )
 def test_as_many_as_possible_are_paired_and_found_in_order(fits: list[list[int]], paired: int, in_order: int) -> None:
-    pairs = most_paired(fits)
+    pairs = pair_most(fits)
     assert len(pairs) == len(set(pairs.values())) == paired
-    pairs = most_in_order(fits)
+    pairs = pair_in_order(fits)
     assert len(pairs) == in_order
     assert list(pairs.values()) == sorted(set(pairs.values()))

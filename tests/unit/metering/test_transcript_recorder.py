@@ -127,7 +127,7 @@ def calling(*calls: ToolCall, complete: bool = True) -> Transcript:
     return Transcript(messages=(Message(role="assistant", tool_calls=calls),), complete=complete)
 
 
-def test_results_are_the_agents_where_it_reports_the_same_calls() -> None:
+def test_results_are_the_agents_where_it_reports_the_call_fitss() -> None:
     seen = calling(ToolCall(tool="a"), ToolCall(tool="b"))
     told = (ToolCall(tool="a", is_error=True, result="no"), ToolCall(tool="b", result="yes", duration_ms=3.0))
     assert completed(seen, calling(*told)).tool_calls == told

@@ -106,7 +106,7 @@ letters = st.lists(st.sampled_from("abc"), max_size=6)
 
 
 @given(letters, letters)
-def test_strict_means_the_same_list_and_any_order_the_same_calls(expected: list[str], actual: list[str]) -> None:
+def test_strict_means_the_same_list_and_any_order_the_call_fitss(expected: list[str], actual: list[str]) -> None:
     def agrees(match: Any) -> bool:
         calls = [[ToolCall(tool=name) for name in names] for names in (expected, actual)]
         tools = RecordedTools(recorded(*calls[0]), match, calls[1])
