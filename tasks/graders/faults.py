@@ -48,6 +48,10 @@ class Tried:
     grades: tuple[Grade, ...] = ()
     transcript: Transcript = field(default_factory=Transcript)
 
+    @property
+    def is_measured(self) -> bool:
+        return self.status in {TrialStatus.PASSED, TrialStatus.FAILED}
+
 
 @dataclass(frozen=True)
 class Proof:
@@ -66,56 +70,46 @@ class Proof:
 def grader_check(proof: Proof) -> GraderCheck:
     """Return what a proof shows about the graders of a task: counts, findings, what was not measured, notes."""
     task, good = proof.task, proof.good
-    everybody = range(len(task.graders))
-    vacuous = [*graders_that_cannot_fail(task), *points_for_nothing(task)]
-    # Graders that cannot fail ask too little anyway.
-    weak = [] if vacuous else graders_that_ask_too_little(task)
-    findings = []
-    for fault, what, found in (
-        (Fault.CANNOT_FAIL, "cannot fail", vacuous),
-        (Fault.ASKS_TOO_LITTLE, "asks too little", weak),
-    ):
-        for one in found:
-            places = everybody if one.place is None else [one.place]
-            findings.append(_finding(proof, fault, places, f"{what}: {one.why}", one.remedy))
-    if good is None and not task.cannot_run:
-        message = "no known-good transcript: nothing shows that it can pass"
-        findings.append(_finding(proof, Fault.NO_KNOWN_GOOD, (), message, _NO_GOOD))
-    findings += _failures_of_the_good(proof)
-    for tried in proof.bad:
-        if tried.status is TrialStatus.PASSED:
-            remedy = f"let a grader notice what is wrong with {tried.what}"
-            findings.append(_finding(proof, Fault.KNOWN_BAD_PASSES, everybody, f"{tried.what} passes", remedy))
-    if survivors := _survivors(proof):
+    survivors, lowered = _survivors(proof), list(_lowered_refusals(proof))
+    findings = [*_vacuous_graders(proof), *_bad_ends(proof), *lowered]
+    if survivors:
         message = f"asks something of the answer, and passes when {EMPTY_ANSWER}, as the task does"
         remedy = "let it ask for what the answer must say"
         findings.append(_finding(proof, Fault.MUTANT_SURVIVES, survivors, message, remedy))
-    findings += _lowered_refusals(proof)
-    shown, never = _shown(proof)
+    graders, never = _failed_graders(proof)
     ships = task.reference is not None and bool(task.reference.counterexamples)
-    stale = {finding.path for finding in findings if finding.fault is Fault.CANNOT_FAIL}
     if ships:
-        findings += [finding for finding in never if finding.path not in stale]
+        told = {finding.path for finding in findings if finding.fault is Fault.CANNOT_FAIL}
+        findings += [finding for finding in never if finding.path not in told]
     notes = [] if ships else [f"{', '.join(finding.graders)}: {finding.message}" for finding in never]
     passing = [tried for tried in proof.mutants if tried.status is TrialStatus.PASSED]
+    errors = [tried for tried in proof.mutants if tried.status is TrialStatus.ERROR]
     notes += [f"it passes when {tried.what}" for tried in passing if not (survivors and tried.what == EMPTY_ANSWER)]
-    notes += [
-        f"when {one.what}: not measured: {one.reason}" for one in proof.mutants if one.status is TrialStatus.ERROR
-    ]
+    notes += [f"when {tried.what}: not measured: {tried.reason}" for tried in errors]
     unmeasured = [
         f"{tried.what} was not measured: {tried.reason}"
         for tried in (*([good] if good else []), *proof.bad)
-        if tried.status in {TrialStatus.ERROR, TrialStatus.NOT_RUN}
+        if not tried.is_measured
     ]
+    failed, spared = sum(tried.status is TrialStatus.FAILED for tried in proof.mutants), proof.refused is not None
     return GraderCheck(
         suite=task.suite,
         task_id=task.task_id,
         file=task.file,
         line=task.line,
         known_good=_known_good(proof),
-        known_bad=_failed(proof.bad),
-        mutants=_mutant_counts(proof, survivors),
-        graders=shown,
+        known_bad=CheckCounts(
+            right=sum(tried.status is TrialStatus.FAILED for tried in proof.bad),
+            of=sum(tried.is_measured for tried in proof.bad),
+            unmeasured=sum(not tried.is_measured for tried in proof.bad),
+        ),
+        # Of the mutants those count that correct graders tell apart, and the refusal that must be spared.
+        mutants=CheckCounts(
+            right=failed + (spared and not lowered),
+            of=failed + bool(survivors) + spared,
+            unmeasured=len(errors),
+        ),
+        graders=graders,
         findings=tuple(sorted(findings, key=lambda finding: (finding.line, finding.column))),
         unmeasured=(*task.cannot_run, *unmeasured),
         notes=tuple(notes[:_MOST_NOTES]),
@@ -130,16 +124,35 @@ def _known_good(proof: Proof) -> Literal["passed", "derived", "failed", "not mea
     return "failed" if proof.good.status is TrialStatus.FAILED else "not measured"
 
 
-def _failures_of_the_good(proof: Proof) -> Iterator[GraderFinding]:
-    good = proof.good
-    if good is None or good.status is not TrialStatus.FAILED:
-        return
-    low = [place for place, grade in enumerate(good.grades) if grade.error is None and not grade.passed]
-    # A mean that is too low is the fault of all graders together.
-    alone = proof.task.scoring.rule != "weighted_average" and low
-    for places in [[place] for place in low] if alone else [low]:
-        message = f"the known-good fails: {_first_problem(good.grades[places[0]]) if alone else good.reason}"
-        yield _finding(proof, Fault.KNOWN_GOOD_FAILS, places, message, "mend the grader, or the reference solution")
+def _vacuous_graders(proof: Proof) -> Iterator[GraderFinding]:
+    """Yield the graders that cannot fail; where there is none, those that ask too little."""
+    task = proof.task
+    fault, what, found = Fault.CANNOT_FAIL, "cannot fail", [*graders_that_cannot_fail(task), *points_for_nothing(task)]
+    if not found:
+        fault, what, found = Fault.ASKS_TOO_LITTLE, "asks too little", graders_that_ask_too_little(task)
+    for one in found:
+        places = range(len(task.graders)) if one.place is None else [one.place]
+        yield _finding(proof, fault, places, f"{what}: {one.why}", one.remedy)
+
+
+def _bad_ends(proof: Proof) -> Iterator[GraderFinding]:
+    """Yield what is missing or failed of the good transcript, and what passed of the bad ones."""
+    task, good = proof.task, proof.good
+    if good is None and not task.cannot_run:
+        message = "no known-good transcript: nothing shows that it can pass"
+        yield _finding(proof, Fault.NO_KNOWN_GOOD, (), message, _NO_GOOD)
+    if good is not None and good.status is TrialStatus.FAILED:
+        low = [place for place, grade in enumerate(good.grades) if grade.error is None and not grade.passed]
+        # A mean that is too low is the fault of all graders together.
+        alone = task.scoring.rule != "weighted_average" and low
+        for places in [[place] for place in low] if alone else [low]:
+            message = f"the known-good fails: {_first_problem(good.grades[places[0]]) if alone else good.reason}"
+            yield _finding(proof, Fault.KNOWN_GOOD_FAILS, places, message, "mend the grader, or the reference solution")
+    for tried in proof.bad:
+        if tried.status is TrialStatus.PASSED:
+            remedy = f"let a grader notice what is wrong with {tried.what}"
+            everybody = range(len(task.graders))
+            yield _finding(proof, Fault.KNOWN_BAD_PASSES, everybody, f"{tried.what} passes", remedy)
 
 
 def _survivors(proof: Proof) -> list[int]:
@@ -173,24 +186,24 @@ def _is_worse(grade: Grade, than: Grade) -> bool:
     return fails or (grade.score or 0.0) < (than.score or 0.0) - _LESS
 
 
-def _shown(proof: Proof) -> tuple[CheckCounts, list[GraderFinding]]:
+def _failed_graders(proof: Proof) -> tuple[CheckCounts, list[GraderFinding]]:
     """Return how many graders something bad has failed, and a finding for each grader and each check that nothing has.
 
     Nothing is said where the good transcript does not pass, of graders with the weight 0 in an average, and of graders
     that one of the bad transcripts was not measured with: that one may be what they fail.
     """
-    task, good, right, of = proof.task, proof.good, 0, 0
-    findings: list[GraderFinding] = []
+    task, good = proof.task, proof.good
     if good is None or good.status is not TrialStatus.PASSED:
         return CheckCounts(), []
+    tries = [tried for tried in (*proof.bad, *proof.mutants, *(proof.refused or ())) if tried.grades]
+    remedy = "add a counterexample that {} to `reference.counterexamples`, or take it out"
+    right = of = 0
+    findings: list[GraderFinding] = []
     for place, grader in enumerate(task.graders):
         if not grader.weight and task.scoring.rule == "weighted_average":
             continue
-        tries = (*proof.bad, *proof.mutants, *(proof.refused or ()))
-        grades = [tried.grades[place] for tried in tries if tried.grades]
-        known = good.grades[place]
-        remedy = "add a counterexample that {} to `reference.counterexamples`, or take it out"
         of += 1
+        known, grades = good.grades[place], [tried.grades[place] for tried in tries]
         if any(_is_worse(grade, known) for grade in grades):
             right += 1
             checks = [grade.checks for grade in grades if grade.error is None]
@@ -203,22 +216,6 @@ def _shown(proof: Proof) -> tuple[CheckCounts, list[GraderFinding]]:
             message = "never failed: it passes everything bad that was tried"
             findings.append(_finding(proof, Fault.NEVER_FAILED, [place], message, remedy.format("it catches")))
     return CheckCounts(right=right, of=of), findings
-
-
-def _mutant_counts(proof: Proof, survivors: Sequence[int]) -> CheckCounts:
-    """Count the bad mutants that failed, and the refusal that was spared, of those that correct graders tell apart."""
-    right = sum(tried.status is TrialStatus.FAILED for tried in proof.mutants)
-    of, unmeasured = right + bool(survivors), sum(tried.status is TrialStatus.ERROR for tried in proof.mutants)
-    if proof.refused is not None:
-        right, of = right + (not any(_lowered_refusals(proof))), of + 1
-    return CheckCounts(right=right, of=of, unmeasured=unmeasured)
-
-
-def _failed(tries: Sequence[Tried]) -> CheckCounts:
-    """Count the tries that have failed, of those that were measured."""
-    measured = [tried for tried in tries if tried.status in {TrialStatus.PASSED, TrialStatus.FAILED}]
-    right = sum(tried.status is TrialStatus.FAILED for tried in measured)
-    return CheckCounts(right=right, of=len(measured), unmeasured=len(tries) - len(measured))
 
 
 def _first_problem(grade: Grade) -> str:

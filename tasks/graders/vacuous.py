@@ -238,52 +238,49 @@ def always_succeeds(command: str) -> bool:
 def says_the_same(command: Sequence[str]) -> bool:
     """Return whether a program only prints what its arguments say, whatever it is given."""
     shell = _SHELL.fullmatch(" ".join(command))
-    return (
-        re.fullmatch(_PRINTS, _QUOTED.sub("_", shell[1]) if shell and "$" not in shell[1] else command[0]) is not None
-    )
+    line = _QUOTED.sub("_", shell[1]) if shell and "$" not in shell[1] else command[0]
+    return re.fullmatch(_PRINTS, line) is not None
 
 
 def python_finds_everything(pattern: str, *, ignore_case: bool = False) -> bool:
     """Return whether an expression of Python's `re` is found in every text, as far as short texts show it."""
-
-    def is_found(text: str) -> bool:
-        try:
-            return re.search(pattern, text, re.IGNORECASE if ignore_case else 0) is not None
-        except (re.error, OverflowError, RecursionError):
-            return False
-
-    return _finds_everything(is_found, pattern, anchored=_ANCHOR.search(pattern) is not None)
+    try:
+        search = re.compile(pattern, re.IGNORECASE if ignore_case else 0).search
+        return _finds_everything(search, pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
 
 
 def javascript_finds_everything(pattern: str, flags: str = "") -> bool:
     """Return the same of an expression as JavaScript knows them."""
     at_start = "y" in flags
 
-    def is_found(text: str) -> bool:
-        try:
-            match = regress.Regex(pattern, engine_flags(flags)).find(text)
-        except (regress.RegressError, UnicodeEncodeError):
-            return False
+    def search(text: str) -> bool:
+        match = expression.find(text)
         return match is not None and not (at_start and match.range().start)
 
-    return _finds_everything(is_found, pattern, anchored=at_start or _ANCHOR.search(pattern) is not None)
+    try:
+        expression = regress.Regex(pattern, engine_flags(flags))
+        return _finds_everything(search, pattern, at_start=at_start)
+    except (regress.RegressError, UnicodeEncodeError):
+        return False
 
 
-def _finds_everything(is_found: Callable[[str], bool], pattern: str, *, anchored: bool) -> bool:
-    if not is_found(""):
+def _finds_everything(search: Callable[[str], object], pattern: str, *, at_start: bool = False) -> bool:
+    if not search(""):
         return False
     # At the end of any text, a search that does not look back sees what it sees in an empty one.
-    if not anchored:
+    if not at_start and not _ANCHOR.search(pattern):
         return True
     own = " ".join(re.findall(r"\w", re.sub(r"\\.", "", pattern)))
-    return not _NOT_TRIED.search(pattern) and all(map(is_found, (*_ANSWERS, own)))
+    return not _NOT_TRIED.search(pattern) and all(map(search, (*_ANSWERS, own)))
 
 
 def graders_that_ask_too_little(task: EvalTask) -> list[Vacuous]:
     """Return the graders that an agent satisfies without the work, where no other grader of the task asks for more, and
     those whose JSON Schema accepts every document.
     """
-    open_schemas = [
+    found = [
         Vacuous(place, "every JSON document is as its json_schema wants it", _SCHEMA_REMEDY)
         for place, grader in enumerate(task.graders)
         if isinstance(grader, native.OutputCheck)
@@ -291,28 +288,24 @@ def graders_that_ask_too_little(task: EvalTask) -> list[Vacuous]:
         and _accepts_all(grader.json_schema)
     ]
     graders = [grader for grader in task.graders if grader.weight or task.scoring.rule != "weighted_average"]
-    files = dict.fromkeys(
-        check.file
-        for grader in graders
-        if isinstance(grader, native.StateCheck)
-        for check in grader.expect
-        if isinstance(check, FileCheck)
-    )
+    states = [grader for grader in graders if isinstance(grader, native.StateCheck)]
+    files = dict.fromkeys(check.file for one in states for check in one.expect if isinstance(check, FileCheck))
     leaves = [f"leaves an empty {', '.join(files)}"] if files else []
-    answers = {answer: f"answers `{answer}`" for answer in _EMPTY}
-    if task.prompt:
-        answers = {task.prompt: "repeats the prompt", **answers}
+    answers = {
+        **({task.prompt: "repeats the prompt"} if task.prompt else {}),
+        **{one: f"answers `{one}`" for one in _EMPTY},
+    }
     for answer, says in answers.items():
         if graders and all(_is_satisfied(grader, answer) for grader in graders):
-            said = [] if all(isinstance(grader, native.StateCheck) for grader in graders) else [says]
+            said = [says] if len(states) < len(graders) else []
             why = f"an agent passes that {' and '.join([*said, *leaves])}"
-            return [*open_schemas, Vacuous(0 if len(task.graders) == 1 else None, why, _WORK_REMEDY)]
-    return open_schemas
+            return [*found, Vacuous(0 if len(task.graders) == 1 else None, why, _WORK_REMEDY)]
+    return found
 
 
-def _accepts_all(schema: dict[str, Any]) -> bool:
+def _accepts_all(schema: dict[str, Any] | None) -> bool:
     try:
-        return not any(schema_problems(schema, document) for document in _EMPTY_DOCUMENTS)
+        return schema is not None and not any(schema_problems(schema, document) for document in _EMPTY_DOCUMENTS)
     except MeasurementError:
         return False
 
