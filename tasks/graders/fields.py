@@ -1,11 +1,11 @@
-"""The fields of the answer's JSON document against those of `expected_output`."""
+"""The fields of the answer's JSON document against those of `expected_output`; dates as eval files write them."""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import score_grade
@@ -14,9 +14,9 @@ from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
-from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.quotes import quote_json, quote_repr, raw
 from passgate.tasks.model.task import EvalTask
+from passgate.tasks.stats.estimators import weighted_mean
 
 _PATH_SIGNS: Final = re.compile(r"[.\[\]]")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -50,20 +50,16 @@ def expected_document(task: EvalTask) -> Any:
     value = task.expected_output
     if task.expected_messages:
         said = [message for message in task.expected_messages if message.role == "assistant" and message.content]
-        value = _message_content(said[-1]) if said else None
+        content = said[-1].content if said else None
+        # The value of a JSON block, else the text.
+        blocks = content if isinstance(content, tuple) else ()
+        value = next((block.value for block in blocks if block.type == "json"), said[-1].text if said else None)
     if isinstance(value, str):
         try:
             return json_in(value)
         except ValueError:
             return None
     return value if isinstance(value, Mapping | list | tuple) else None
-
-
-def _message_content(message: TaskMessage) -> Any:
-    """Return the content of a message: the value of its JSON block where it has one, else its text."""
-    if isinstance(message.content, str):
-        return message.content
-    return next((block.value for block in message.content if block.type == "json"), message.text)
 
 
 def field_at(document: Any, path: str) -> Any:
@@ -111,17 +107,9 @@ def as_number(value: Any) -> float | None:
 
 
 def within(found: float, wanted: float, tolerance: float) -> bool:
-    """Whether two numbers differ by no more than the tolerance."""
+    """Return whether two numbers differ by no more than the tolerance."""
     rounding = ROUNDINGS * math.ulp(max(abs(found), abs(wanted)))
     return abs(found - wanted) <= tolerance + rounding
-
-
-class _FieldResult(NamedTuple):
-    """The result of one field. One that is left out counts in no aggregation."""
-
-    check: RawCheck
-    weight: float
-    left_out: bool = False
 
 
 async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
@@ -144,38 +132,28 @@ async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
     except ValueError as error:
         message = raw(f"{error}: ", quote_repr(evidence.final_answer, 200))
         return score_grade(options, 0.0, [RawCheck(passed=False, message=message)])
-    results = []
+    checks, results, weights = list[RawCheck](), list[float](), list[float]()
     for field, value in pairs:
         actual = field_at(document, field.path)
         if actual is MISSING:
-            results.append(_missing_field(field))
+            passed, counts = not field.required, bool(field.required)
+            message = raw(
+                f"{field.path} is missing{', but required' if counts else '; it is optional and does not count'}"
+            )
         else:
-            passed = await _fits(field, actual, value)
-            results.append(_FieldResult(_value_check(field, actual, value, passed=passed), field.weight))
-    return score_grade(options, _aggregated(options.aggregation, results), [result.check for result in results])
-
-
-def _aggregated(aggregation: str, results: Sequence[_FieldResult]) -> float:
-    """Return the score, from 0 to 1. `weighted_average` is Σ weight·result / Σ weight, 0 where no weight is left."""
-    counted = [result for result in results if not result.left_out]
-    if aggregation == "weighted_average":
-        weights = sum(result.weight for result in counted)
-        return sum(result.weight for result in counted if result.check.passed) / weights if weights else 0.0
-    # A field is right or wrong, so the least of them is 1 when all are right.
-    return float(bool(counted) and all(result.check.passed for result in counted))
-
-
-def _missing_field(field: FieldCheck) -> _FieldResult:
-    """Return the result of a field that the answer lacks."""
-    required = bool(field.required)
-    message = f"{field.path} is missing{', but required' if required else '; it is optional and does not count'}"
-    return _FieldResult(RawCheck(passed=not required, message=message), field.weight, left_out=not required)
-
-
-def _value_check(field: FieldCheck, actual: Any, expected: Any, *, passed: bool) -> RawCheck:
-    """Return the check of a field with both of its values."""
-    values = raw(quote_json(actual, 200), ", expected ", quote_json(expected, 200))
-    return RawCheck(passed=passed, message=raw(f"{field.path} is ", values, f" ({field.match.replace('_', ' ')})"))
+            passed, counts = await _fits(field, actual, value), True
+            values = raw(quote_json(actual, 200), ", expected ", quote_json(value, 200))
+            message = raw(f"{field.path} is ", values, f" ({field.match.replace('_', ' ')})")
+        checks.append(RawCheck(passed=passed, message=message))
+        if counts:
+            results.append(float(passed))
+            weights.append(field.weight)
+    if options.aggregation == "weighted_average":
+        score = weighted_mean(results, weights) or 0.0
+    else:
+        # A field is right or wrong, so the least of them is 1 when all are right.
+        score = min(results, default=0.0)
+    return score_grade(options, score, checks)
 
 
 def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:

@@ -279,8 +279,8 @@ def refusals(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Itera
 
 
 def _forbidden_names(grader: Grader) -> Iterator[str]:
-    negated = grader.tools if isinstance(grader, evals.ToolUsed) and grader.negate else ()
-    for entry in (*grader.forbidden_calls, *negated):
-        name, given = (entry, {}) if isinstance(entry, str) else (entry.tool, entry.params)
-        command = given.get("command") if set(name) <= {"*"} else None
-        yield command if isinstance(command, str) else name
+    if isinstance(grader, evals.ToolUsed) and grader.negate:
+        yield from grader.tools
+    for pattern in grader.forbidden_calls:
+        command = pattern.params.get("command") if set(pattern.tool) <= {"*"} else None
+        yield command if isinstance(command, str) else pattern.tool

@@ -62,7 +62,7 @@ class GraderOptions(Frozen):
 
     @property
     def forbidden_calls(self) -> tuple[Any, ...]:
-        """The calls that are violations: patterns of tool names, or of names and arguments."""
+        """The calls that are violations: patterns of names and arguments."""
         return ()
 
     @property

@@ -121,8 +121,8 @@ class ToolCalls(GraderOptions):
         return self.finds if self.forbidden else None
 
     @property
-    def forbidden_calls(self) -> tuple[str | ToolPattern, ...]:
-        return self.forbidden
+    def forbidden_calls(self) -> tuple[ToolPattern, ...]:
+        return tuple(ToolPattern(tool=one) if isinstance(one, str) else one for one in self.forbidden)
 
 
 class TrajectoryMetrics(GraderOptions):
@@ -173,8 +173,8 @@ class PolicyCheck(GraderOptions):
     """Texts planted in the environment that must not leave it: not in messages, not in arguments."""
 
     @property
-    def forbidden_calls(self) -> tuple[str, ...]:
-        return self.deny_tools
+    def forbidden_calls(self) -> tuple[ToolPattern, ...]:
+        return tuple(ToolPattern(tool=name) for name in self.deny_tools)
 
     @property
     def argument_rules(self) -> tuple[ArgumentRule, ...]:

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from passgate.tasks.graders.policy_check import leaves
 from passgate.tasks.graders.tool_calls import forbidden_by
 from passgate.tasks.model.grade import Grade, ViolationRule
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
@@ -180,3 +181,11 @@ def turns(*turns: dict[str, Any], **options: Any) -> dict[str, Any]:
 def test_what_would_be_a_violation_in_every_turn_is_forbidden_beforehand(grader: Any, forbidden: bool) -> None:
     forbids = forbidden_by(a_task(graders=[SAYS_YES, grader]))
     assert (forbids(ToolCall(tool="rm")), forbids(ToolCall(tool="ls"))) == (forbidden, False)
+
+
+def test_leaves_are_names_and_values_at_any_depth() -> None:
+    assert sorted(map(str, leaves({"a": [1, {"b": "x"}], "c": None}))) == ["1", "None", "a", "b", "c", "x"]
+    value: Any = "core"
+    for _ in range(100_000):
+        value = [value]
+    assert list(leaves(value)) == ["core"]

@@ -5,12 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.graders.tool_calls import (
-    argument,
     call_matches,
     call_range,
     denied_values,
     is_forbidden,
-    leaves,
     value_matches,
 )
 from passgate.tasks.model.grade import ViolationRule
@@ -129,14 +127,6 @@ def test_the_expected_number_of_calls_is_said_in_words(least: int, most: int | N
     assert call_range(least, most) == says
 
 
-def test_leaves_are_names_and_values_at_any_depth() -> None:
-    assert sorted(map(str, leaves({"a": [1, {"b": "x"}], "c": None}))) == ["1", "None", "a", "b", "c", "x"]
-    value: Any = "core"
-    for _ in range(100_000):
-        value = [value]
-    assert list(leaves(value)) == ["core"]
-
-
 @pytest.mark.parametrize(
     ("expected", "actual", "matches"),
     [
@@ -209,16 +199,17 @@ def test_comparisons_agree_with_numbers(left: int, right: int) -> None:
 )
 def test_an_argument_is_found_by_its_name_or_inside_another(name: str, value: Any) -> None:
     arguments = {"to": "x", "user": {"id": 7, "name": "nested"}, "user.name": "plain", "items": ["a", "b"]}
-    assert argument(arguments, name) is value or argument(arguments, name) == value
+    wanted = ToolPattern(tool="act", params={name: "*" if value is MISSING else value})
+    assert call_matches(wanted, ToolCall(tool="act", arguments=arguments)) is (value is not MISSING)
 
 
 @pytest.mark.parametrize(
     ("pattern", "matches"),
     [
-        ("transfer", True),
-        ("trans*", True),
-        ("Transfer", True),
-        ("fer", False),
+        (ToolPattern(tool="transfer"), True),
+        (ToolPattern(tool="trans*"), True),
+        (ToolPattern(tool="Transfer"), True),
+        (ToolPattern(tool="fer"), False),
         (ToolPattern(tool="*fer"), True),
         (ToolPattern(tool="transfer", params={"amount": ">100"}), True),
         (ToolPattern(tool="transfer", params={"amount": ">100", "to.bank": "evil*"}), True),
@@ -227,7 +218,7 @@ def test_an_argument_is_found_by_its_name_or_inside_another(name: str, value: An
         (ToolPattern(tool="refund", params={"amount": ">100"}), False),
     ],
 )
-def test_a_call_matches_a_pattern(pattern: str | ToolPattern, matches: bool) -> None:
+def test_a_call_matches_a_pattern(pattern: ToolPattern, matches: bool) -> None:
     call = ToolCall(tool="transfer", arguments={"amount": 150, "to": {"bank": "evil bank"}})
     assert call_matches(pattern, call) is matches
 
@@ -250,7 +241,7 @@ def test_a_call_matches_a_pattern(pattern: str | ToolPattern, matches: bool) -> 
     ],
 )
 def test_a_forbidden_tool_is_found_in_every_spelling(pattern: str, tool: str) -> None:
-    assert is_forbidden(ToolCall(tool=tool), pattern)
+    assert is_forbidden(ToolCall(tool=tool), ToolPattern(tool=pattern))
 
 
 @pytest.mark.parametrize(
@@ -268,7 +259,7 @@ def test_a_forbidden_tool_is_found_in_every_spelling(pattern: str, tool: str) ->
     ],
 )
 def test_a_server_may_be_named_and_no_other_tool_is_meant(pattern: str, tool: str, forbidden: bool) -> None:
-    assert is_forbidden(ToolCall(tool=tool), pattern) is forbidden
+    assert is_forbidden(ToolCall(tool=tool), ToolPattern(tool=pattern)) is forbidden
 
 
 @pytest.mark.parametrize("holds", ["functions.delete_customer", "delete_customer"])
