@@ -48,56 +48,6 @@ _SWITCHES: Final = {
 _IGNORES_ALL: Final = re.compile(r"#[ \t]*type:[ \t]*ignore\b.*")  # for mypy, before the first statement of a file
 
 
-def _ruff_arguments(configuration: Path | None) -> list[str]:
-    chosen = ["--isolated"] if configuration is None else ["--config", str(configuration)]
-    # A .gitignore in the workspace could take files out of sight.
-    return ["check", *chosen, "--no-cache", "--no-respect-gitignore", "--output-format=concise"]
-
-
-def _ruff_is_clean(result: ProcessResult, _configuration: Path | None) -> bool:
-    if result.exit_code == 0:
-        # The sources that `_require_sources` has found were not analysed.
-        return "No Python files found" not in result.stderr
-    if result.exit_code == _FINDINGS and result.stdout.strip():
-        return False
-    raise _failure("ruff", result)
-
-
-def _mypy_arguments(configuration: Path | None) -> list[str]:
-    # An empty name keeps mypy from looking for a file itself.
-    chosen = f"--config-file={configuration or ''}"
-    return [chosen, "--no-incremental", "--cache-dir=/dev/null", "--no-color-output"]
-
-
-def _mypy_is_clean(result: ProcessResult, configuration: Path | None) -> bool:
-    if configuration is not None and str(configuration) in result.stderr:
-        # mypy goes on without the settings that it does not understand.
-        raise MeasurementError(raw("mypy cannot read its configuration: ", quote_end(result.stderr)))
-    if result.exit_code == 0:
-        return True
-    said = result.stdout + result.stderr
-    if "INTERNAL ERROR" in said or result.stderr.startswith("usage:"):
-        raise _failure("mypy", result)
-    # Code that mypy cannot take in at all, such as a syntax error, has the exit code of wrong usage.
-    is_blocked = result.exit_code == _BLOCKED and any(text in said for text in _WHAT_BLOCKS_MYPY)
-    if is_blocked or (result.exit_code == _FINDINGS and result.stdout.strip()):
-        return False
-    raise _failure("mypy", result)
-
-
-def _failure(tool: str, result: ProcessResult) -> MeasurementError:
-    if f"No module named {tool}" in result.stderr:
-        return MeasurementError(f"{tool} is not installed: {REMEDY}")
-    said = quote_end(result.stderr) or quote_end(result.stdout)
-    return MeasurementError(raw(f"{tool} did not work (exit code {result.exit_code}): ", said))
-
-
-PYTHON_TOOLS: Final = {"ruff": (_ruff_arguments, _ruff_is_clean), "mypy": (_mypy_arguments, _mypy_is_clean)}
-"""By name: the arguments for a configuration file, if any, and whether a result means that the tool found nothing. The
-latter raises `MeasurementError` for a result that is neither findings nor none.
-"""
-
-
 async def grade_static_analysis(options: StaticAnalysis, evidence: Evidence) -> RawGrade:
     """Run every tool over the workspace; none may find anything. The score is the share that found nothing.
 
@@ -109,8 +59,8 @@ async def grade_static_analysis(options: StaticAnalysis, evidence: Evidence) -> 
 
 async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> RawCheck:
     sandbox, seconds = evidence.sandbox, options.timeout_seconds
-    if tool not in PYTHON_TOOLS:
-        result = _ended(tool, await run_shell(sandbox, tool, seconds=seconds), options)
+    if tool not in _SWITCHES:
+        result = await run_shell(sandbox, tool, seconds=seconds)
         if result.exit_code in {NOT_EXECUTABLE, NOT_FOUND}:
             raise MeasurementError(raw(f"`{tool}` cannot be run: ", quote_end(result.stderr)))
         is_clean = result.exit_code == 0
@@ -122,22 +72,17 @@ async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> R
             return RawCheck(passed=False, message=f"{tool} cannot analyse the work: {error}")
         if switch:
             return RawCheck(passed=False, message=switch)
-        arguments_for, finds_nothing = PYTHON_TOOLS[tool]
         async with new_folder(sandbox.scratch) as folder:
             configuration = await asyncio.to_thread(_copy_configuration, tool, options, evidence, folder)
-            command = [sys.executable, "-I", "-m", tool, *arguments_for(configuration), "--", *options.paths]
-            result = _ended(tool, await sandbox.run(command, seconds=seconds), options)
-        is_clean = finds_nothing(result, configuration)
+            command = [sys.executable, "-I", "-m", tool, *_arguments(tool, configuration), "--", *options.paths]
+            result = await sandbox.run(command, seconds=seconds)
+        is_clean = not result.timed_out and _is_clean(tool, result, configuration)
+    if result.timed_out:
+        remedy = f"increase `timeout_seconds` of {options.label}"
+        raise MeasurementError(f"{tool} did not end within {seconds:g} seconds: {remedy}")
     if is_clean:
         return RawCheck(passed=True, message=f"{tool} found no problems")
     return RawCheck(passed=False, message=raw(f"{tool} found: ", quote((result.stdout + result.stderr).strip())))
-
-
-def _ended(tool: str, result: ProcessResult, options: StaticAnalysis) -> ProcessResult:
-    if result.timed_out:
-        seconds = f"{options.timeout_seconds:g} seconds"
-        raise MeasurementError(f"{tool} did not end within {seconds}: increase `timeout_seconds` of {options.label}")
-    return result
 
 
 def _copy_configuration(tool: str, options: StaticAnalysis, evidence: Evidence, folder: Path) -> Path | None:
@@ -151,11 +96,40 @@ def _copy_configuration(tool: str, options: StaticAnalysis, evidence: Evidence, 
         raise MeasurementError(f"the configuration of {tool} cannot be read: {error}") from error
 
 
-def _require_sources(workspace: Path, paths: tuple[str, ...]) -> list[str]:
-    """Return the files to analyse. Refuses paths that hold none, and anything named like source code that is not a
-    file.
+def _arguments(tool: str, configuration: Path | None) -> list[str]:
+    if tool == "ruff":
+        chosen = ["--isolated"] if configuration is None else ["--config", str(configuration)]
+        # A .gitignore in the workspace could take files out of sight.
+        return ["check", *chosen, "--no-cache", "--no-respect-gitignore", "--output-format=concise"]
+    # An empty name keeps mypy from looking for a file itself.
+    own = f"--config-file={configuration or ''}"
+    return [own, "--no-incremental", "--cache-dir=/dev/null", "--no-color-output"]
 
-    Both tools find nothing where there is nothing, and wait for ever when they meet a FIFO.
+
+def _is_clean(tool: str, result: ProcessResult, configuration: Path | None) -> bool:
+    """Return whether a tool found nothing. Raises `MeasurementError` for a result that does not say."""
+    said = result.stdout + result.stderr
+    if tool == "mypy" and configuration is not None and str(configuration) in result.stderr:
+        # mypy goes on without the settings that it does not understand.
+        raise MeasurementError(raw("mypy cannot read its configuration: ", quote_end(result.stderr)))
+    if result.exit_code == 0:
+        # Else ruff did not analyse the sources that `_require_sources` has found.
+        return tool != "ruff" or "No Python files found" not in result.stderr
+    is_broken = tool == "mypy" and ("INTERNAL ERROR" in said or result.stderr.startswith("usage:"))
+    # Code that mypy cannot take in at all, such as a syntax error, has the exit code of wrong usage.
+    is_blocked = tool == "mypy" and result.exit_code == _BLOCKED and any(text in said for text in _WHAT_BLOCKS_MYPY)
+    if not is_broken and (is_blocked or (result.exit_code == _FINDINGS and result.stdout.strip())):
+        return False
+    if f"No module named {tool}" in result.stderr:
+        raise MeasurementError(f"{tool} is not installed: {REMEDY}")
+    why = quote_end(result.stderr) or quote_end(result.stdout)
+    raise MeasurementError(raw(f"{tool} did not work (exit code {result.exit_code}): ", why))
+
+
+def _require_sources(workspace: Path, paths: tuple[str, ...]) -> list[str]:
+    """Return the files to analyse. Both tools find nothing where there is nothing, and wait for ever for a FIFO.
+
+    Raises `UnusableFileError` for a path that holds no source, and for anything named like one that is not a file.
     """
     root = Path(os.path.realpath(workspace))
     every: list[str] = []
@@ -174,8 +148,8 @@ def _require_sources(workspace: Path, paths: tuple[str, ...]) -> list[str]:
 
 
 def _switch(tool: str, sources: Sequence[str], evidence: Evidence) -> Raw:
-    """Where the agent has switched a tool off for a whole file; empty where it has not. What was there before it began
-    is the author's.
+    """Return where the agent has switched a tool off for a whole file; empty where it has not. What was there before it
+    began is the author's.
     """
     changes = evidence.transcript.file_changes
     known = changes is not None and not changes.remark
