@@ -81,7 +81,7 @@ def output_checks(options: OutputCheck, answer: str) -> Iterator[RawCheck]:
 
 
 def json_check(schema: dict[str, Any] | None, answer: str) -> RawCheck:
-    """Whether an answer is JSON, and as a JSON Schema wants it. Raises `MeasurementError` when that cannot be used."""
+    """Check that an answer is JSON, and as a JSON Schema wants it. Raises `MeasurementError` for an unusable schema."""
     try:
         document = parse_json(answer)
     except ValueError as error:
@@ -92,15 +92,15 @@ def json_check(schema: dict[str, Any] | None, answer: str) -> RawCheck:
 
 
 def schema_problems(schema: dict[str, Any], document: Any) -> list[Raw]:
-    """Where a document is not as a JSON Schema wants it: the first few places. Nothing is fetched from the network.
+    """Return the first few places where a document is not as a JSON Schema wants it.
 
     Raises `MeasurementError` when the schema cannot be used.
     """
     try:
-        draft = schema_validator(schema)
-        draft.check_schema(schema)
+        validator = schema_validator(schema)
+        validator.check_schema(schema)
         # With a registry of its own the validator fetches nothing from the network.
-        errors = draft(schema, registry=Registry()).iter_errors(document)
+        errors = validator(schema, registry=Registry()).iter_errors(document)
         return [raw(f"{error.json_path}: ", quote(error.message, 300)) for error in islice(errors, MOST_ERRORS)]
     except (SchemaError, Unresolvable) as error:
         raise MeasurementError(raw("json_schema cannot be used: ", quote(str(error), 500))) from error
@@ -109,7 +109,7 @@ def schema_problems(schema: dict[str, Any], document: Any) -> list[Raw]:
 
 
 async def grade_is_json(options: IsJson, evidence: Evidence) -> RawGrade:
-    """1 when the final answer is a JSON document, and as the JSON Schema of the options wants it, else 0.
+    """Return 1 when the final answer is a JSON document, and as the JSON Schema of the options wants it, else 0.
 
     Raises `MeasurementError` when that schema cannot be used.
     """
@@ -118,7 +118,7 @@ async def grade_is_json(options: IsJson, evidence: Evidence) -> RawGrade:
 
 
 async def grade_text(options: TextAssertion, evidence: Evidence) -> RawGrade:
-    """1 when the final answer fits the text or the texts, else 0."""
+    """Return 1 when the final answer fits the text or the texts, else 0."""
     checks = text_checks(options, evidence.final_answer)
     return score_grade(options, float(all(check.passed for check in checks)), checks)
 
@@ -129,32 +129,29 @@ def text_checks(options: TextAssertion, answer: str) -> list[RawCheck]:
     yes, no, holds = _RULES[rule.removeprefix("i")]
     case = " (ignoring case)" if rule == "icontains" else ""
     values = (options.value,) if isinstance(options.value, str) else options.value
-    shown = [quote_repr(value, LONGEST_SHOWN) for value in values]
+    quoted = [quote_repr(value, LONGEST_SHOWN) for value in values]
     alike = [look_alike(value, answer, ignore_case=rule == "icontains") for value in values]
     if rule == "icontains":
         answer, values = answer.lower(), tuple(value.lower() for value in values)
     elif rule != "contains":
         # A line end behind the answer must not decide `ends_with`.
         answer, values = answer.strip(BLANKS), tuple(value.strip(BLANKS) for value in values)
-    results = [(text, holds(answer, value)) for text, value in zip(shown, values, strict=True)]
+    results = [(text, holds(answer, value)) for text, value in zip(quoted, values, strict=True)]
     if options.type.endswith("_any"):
         first = next((text for text, passed in results if passed), None)
-        what = raw("none of ", Quote(raw_join(", ", shown), 1000)) if first is None else first
+        what = raw("none of ", Quote(raw_join(", ", quoted), 1000)) if first is None else first
         expected = expectation(passed=first is not None, must="contain one of them")
         return [RawCheck(passed=first is not None, message=raw("the answer contains ", what, case, expected))]
-    return [
-        RawCheck(
-            passed=passed,
-            message=raw(
-                f"the answer {yes if passed else no} ", text, case, expectation(passed=passed), "" if passed else other
-            ),
-        )
-        for (text, passed), other in zip(results, alike, strict=True)
-    ]
+    checks = []
+    for (text, passed), other in zip(results, alike, strict=True):
+        expected = expectation(passed=passed)
+        message = raw(f"the answer {yes if passed else no} ", text, case, expected, "" if passed else other)
+        checks.append(RawCheck(passed=passed, message=message))
+    return checks
 
 
 async def grade_equals(options: Equals, evidence: Evidence) -> RawGrade:
-    """1 when the final answer is the value, else 0: texts but for the blanks around them, anything else as JSON."""
+    """Return 1 when the final answer is the value, else 0: texts without blanks around them, anything else as JSON."""
     answer = evidence.final_answer.strip(BLANKS)
     try:
         if isinstance(options.value, str):
@@ -170,13 +167,13 @@ async def grade_equals(options: Equals, evidence: Evidence) -> RawGrade:
 
 
 async def grade_regex(options: Regex, evidence: Evidence) -> RawGrade:
-    """1 when the regular expression is found in the final answer, else 0.
+    """Return 1 when the regular expression is found in the final answer, else 0.
 
     Raises `MeasurementError` as `javascript_found` does.
     """
     is_found = await javascript_found(options.value, options.flags, evidence.final_answer)
-    verb, shown = "matches" if is_found else "does not match", quote(f"/{options.value}/{options.flags}", 500)
-    message = raw(f"the answer {verb} ", shown, expectation(passed=is_found))
+    verb, pattern = "matches" if is_found else "does not match", quote(f"/{options.value}/{options.flags}", 500)
+    message = raw(f"the answer {verb} ", pattern, expectation(passed=is_found))
     return score_grade(options, float(is_found), [RawCheck(passed=is_found, message=message)])
 
 

@@ -10,7 +10,6 @@ from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.quotes import Masker, raw
 
-PASS_FROM: Final = 0.8  # The least score that passes, where nothing else is said
 BORDERLINE_FROM: Final = 0.6
 """Below what passes and from here on a score is called borderline (AgentEvals); it fails all the same."""
 ROUNDING: Final = 1e-9  # 0.1 + 0.2 is not to fall short of 0.3
@@ -43,20 +42,13 @@ def score_grade(
     options: AssertionOptions, score: float, checks: Sequence[RawCheck] = (), *, fatal: Raw = ""
 ) -> RawGrade:
     """Return the grade of a score. It passes from the grader's `min_score` on, unless something is fatal."""
-    passed = score >= passing_score(options) - ROUNDING and not fatal
+    passed = score >= options.passing_score - ROUNDING and not fatal
     name, type_name = options.label, options.type_name
     return RawGrade(name=name, type=type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal)
 
 
-def passing_score(options: AssertionOptions) -> float:
-    """Return the least score that passes a grader."""
-    return PASS_FROM if options.min_score is None else options.min_score
-
-
 def finish_grade(options: AssertionOptions, bare: RawGrade) -> RawGrade:
-    """Return a bare grade with what all graders of eval files have: negated, and fatal where it is required and not
-    passed.
-    """
+    """Return a bare grade as its options want it: negated, and fatal where it is required and not passed."""
     if bare.score is None:
         return bare
     grade = bare
@@ -65,7 +57,7 @@ def finish_grade(options: AssertionOptions, bare: RawGrade) -> RawGrade:
         # The checks of some graders know of the negation already: then they do not all agree with the bare grade.
         if all(check.passed for check in checks) is bare.passed:
             checks = tuple(RawCheck(passed=not check.passed, message=_opposite(check)) for check in checks)
-        passed = score >= passing_score(options) - ROUNDING
+        passed = score >= options.passing_score - ROUNDING
         grade = bare.model_copy(update={"score": score, "passed": passed, "checks": checks, "fatal": ""})
     if options.required and not grade.passed and not grade.fatal:
         why = next((raw(": ", check.message) for check in grade.checks if not check.passed), "")
@@ -74,19 +66,19 @@ def finish_grade(options: AssertionOptions, bare: RawGrade) -> RawGrade:
 
 
 def expectation(*, passed: bool, must: str = "") -> str:
-    """How a check's message ends that says what is: `, as expected` or `, but must`, and what it must."""
+    """Return how a check's message ends that says what is: `, as expected` or `, but must`, and what it must."""
     return AS_EXPECTED if passed else f"{_BUT_MUST}{f' {must}' if must else ''}"
 
 
 def _opposite(check: RawCheck) -> Raw:
     """Return what a check says when the contrary is wanted."""
-    *found, said = check.message.parts if isinstance(check.message, RawText) else (check.message,)
-    if isinstance(said, str):
-        if check.passed and said.endswith(AS_EXPECTED):
-            return raw(*found, f"{said.removesuffix(AS_EXPECTED)}{_BUT_MUST} not")
-        before, but_must, _ = said.rpartition(_BUT_MUST)
+    *parts, end = check.message.parts if isinstance(check.message, RawText) else (check.message,)
+    if isinstance(end, str):
+        if check.passed and end.endswith(AS_EXPECTED):
+            return raw(*parts, f"{end.removesuffix(AS_EXPECTED)}{_BUT_MUST} not")
+        before, but_must, _ = end.rpartition(_BUT_MUST)
         if but_must and not check.passed:
-            return raw(*found, f"{before}{AS_EXPECTED}")
+            return raw(*parts, f"{before}{AS_EXPECTED}")
     return raw("negated: ", check.message)
 
 

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import passing_score
 from passgate.tasks.graders.code_input import code_input, encode
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.grader_reply import GraderReply, read_document, reply_grade, share
@@ -91,7 +90,7 @@ def read_code_reply(stdout: str, stderr: str, exit_code: int) -> GraderReply:
 
 
 def _document(stdout: str) -> Any:
-    """All of the output as JSON, or the object from the first `{` on, which must begin a line; else `MISSING`."""
+    """Return all of the output as JSON, or what begins with the first `{`, at the start of a line; else `MISSING`."""
     log, brace, rest = stdout.partition("{")
     reply = brace + rest if log.rpartition("\n")[2].strip() == "" else stdout
     for text in (stdout, reply):
@@ -116,14 +115,13 @@ async def grade_code(options: CodeGrader, evidence: Evidence) -> RawGrade:
         path = None if place is None else Path(place, "output.txt")
         if path is not None:
             path.write_bytes(answer)
-        result = await run_program(options, evidence, code_input(evidence, options.config, path))
-    return reply_grade(options, read_code_reply(result.stdout, result.stderr, result.exit_code))
+        return await grade_by_program(options, evidence, code_input(evidence, options.config, path))
 
 
-async def run_program(options: CodeGrader, evidence: Evidence, document: Mapping[str, Any]) -> ProcessResult:
-    """Run a grader's program with a document as JSON on its standard input.
+async def grade_by_program(options: CodeGrader, evidence: Evidence, document: Mapping[str, Any]) -> RawGrade:
+    """Run a grader's program with a document as JSON on its standard input, and take the score that it prints.
 
-    Raises `MeasurementError` when it cannot be started, does not end in its time or prints too much.
+    Raises `MeasurementError` when it cannot be started, does not end in its time, prints too much or no usable reply.
     """
     folder = evidence.suites_folder / options.cwd
     if not await asyncio.to_thread(folder.is_dir):
@@ -139,7 +137,7 @@ async def run_program(options: CodeGrader, evidence: Evidence, document: Mapping
         raise MeasurementError(f"{options.label}: the grader did not end within {options.timeout_seconds:g} seconds")
     if result.output_limit_hit:
         raise MeasurementError(f"{options.label}: the grader printed more than passgate keeps")
-    return result
+    return reply_grade(options, read_code_reply(result.stdout, result.stderr, result.exit_code))
 
 
 async def grade_script(options: ScriptAssertion, evidence: Evidence) -> RawGrade:
@@ -160,9 +158,7 @@ async def grade_script(options: ScriptAssertion, evidence: Evidence) -> RawGrade
             raise MeasurementError(f"`javascript` needs Node.js, which is not installed: {remedy}")
         command = [node, "-e", _JAVASCRIPT]
     result = await evidence.sandbox.run(command, seconds=SCRIPT_SECONDS, stdin=stdin)
-    least = options.min_score if options.threshold is None else options.threshold
-    bound = options.model_copy(update={"min_score": least})
-    return reply_grade(bound, _script_reply(bound, result))
+    return reply_grade(options, _script_reply(options, result))
 
 
 def _script_reply(options: ScriptAssertion, result: ProcessResult) -> GraderReply:
@@ -178,4 +174,4 @@ def _script_reply(options: ScriptAssertion, result: ProcessResult) -> GraderRepl
     except (ValueError, KeyError, TypeError) as error:
         raise MeasurementError(f"{options.label}: the script's result is unusable: {error}") from None
     message = f"{options.value.strip()}: {value}"
-    return GraderReply(score, (RawCheck(passed=score >= passing_score(options), message=quote(message, 500)),))
+    return GraderReply(score, (RawCheck(passed=score >= options.passing_score, message=quote(message, 500)),))

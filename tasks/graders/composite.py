@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders import raw_grade
-from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, error_grade, score_grade
+from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING, error_grade, score_grade
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, Rubrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
-from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.grader_options import PASS_FROM, AssertionOptions
 from passgate.tasks.model.graders import Aggregator, Composite, Turns
 from passgate.tasks.model.quotes import Masker, raw, raw_join
 from passgate.tasks.model.transcript import Usage, total_usage
@@ -230,8 +230,7 @@ async def _ask_for_score(options: Composite, members: Sequence[GradedMember], ev
         return score_grade(options, 0.0, [RawCheck(passed=False, message=fatal)], fatal=fatal)
     _require_scores(members)
     # Few composites ask anybody, and these take a while to import.
-    from passgate.tasks.graders.code_grader import read_code_reply, run_program
-    from passgate.tasks.graders.grader_reply import reply_grade
+    from passgate.tasks.graders.code_grader import grade_by_program
     from passgate.tasks.graders.judge import RESULTS_VARIABLE, grade_by_judge
 
     results, aggregator = _results(members, evidence.masker), options.aggregator
@@ -244,8 +243,7 @@ async def _ask_for_score(options: Composite, members: Sequence[GradedMember], ev
     elif aggregator.command:
         command, cwd = aggregator.command, aggregator.cwd
         program = CodeGrader(type="code_grader", name=options.label, command=command, cwd=cwd, min_score=least)
-        result = await run_program(program, evidence, {"results": results})
-        grade = reply_grade(program, read_code_reply(result.stdout, result.stderr, result.exit_code))
+        grade = await grade_by_program(program, evidence, {"results": results})
     else:
         raise MeasurementError(f"{options.label}: the aggregator has no command")
     return grade.model_copy(update={"name": options.label, "type": options.type})

@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.checks import passing_score, score_grade
+from passgate.tasks.graders.checks import score_grade
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.quotes import quote, raw
@@ -62,7 +62,7 @@ def reply_grade(options: AssertionOptions, reply: GraderReply) -> RawGrade:
     grade = score_grade(options, reply.score, reply.checks)
     if not reply.reason and (grade.passed or any(not check.passed for check in reply.checks)):
         return grade
-    wanted = f"expected at least {passing_score(options):g}"
+    wanted = f"expected at least {options.passing_score:g}"
     message = raw(f"score {reply.score:.3g}, {wanted}", ": " if reply.reason else "", reply.reason)
     return grade.model_copy(update={"checks": (RawCheck(passed=grade.passed, message=message), *reply.checks)})
 

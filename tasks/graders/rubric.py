@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
-from passgate.tasks.graders.checks import PASS_FROM, ROUNDING, checks_grade, score_grade
+from passgate.tasks.graders.checks import ROUNDING, checks_grade, score_grade
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.grader_reply import GraderReply, first_text, median_reply, read_document, share
 from passgate.tasks.graders.judge import (
@@ -25,6 +25,7 @@ from passgate.tasks.graders.judge_prompt import JudgePrompt, conversation_prompt
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
 from passgate.tasks.model.assertions import Criterion, Rubrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
+from passgate.tasks.model.grader_options import PASS_FROM
 from passgate.tasks.model.graders import LlmRubric
 from passgate.tasks.model.quotes import quote, raw, raw_join
 from passgate.tasks.model.transcript import Usage

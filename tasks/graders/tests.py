@@ -87,7 +87,7 @@ class Case(NamedTuple):
         return "::".join(part for part in (self.file, self.group, self.name) if part)
 
     def is_called(self, wanted: str) -> bool:
-        """Whether a name means this test: its file, its function, or both joined with `::`."""
+        """Return whether a name means this test: its file, its function, or both joined with `::`."""
         files = {self.file, PurePosixPath(self.file).name}
         functions = {self.name, self.name.partition("[")[0]}
         if self.group:

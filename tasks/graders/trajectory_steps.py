@@ -24,8 +24,8 @@ MOST_SHOWN: Final = 20  # Calls that a message names
 
 
 async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> RawGrade:
-    """1 when each of the tools was called at least `min` and at most `max` times, else 0. Every call counts, those of
-    shells too.
+    """Return 1 when each of the tools was called at least `min` and at most `max` times, else 0. Every call counts,
+    those of shells too.
 
     Negated: 1 when none of them was; a call that was refused counts then, for it was tried. Raises `MeasurementError`
     when the transcript does not hold every call, unless the known ones are too many already.
@@ -47,7 +47,7 @@ async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> RawGra
 
 
 async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -> RawGrade:
-    """1 when the tools were called in this order, else 0; with `exact` these calls and no others.
+    """Return 1 when the tools were called in this order, else 0; with `exact` these calls and no others.
 
     Raises `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
     """
@@ -70,8 +70,9 @@ async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -
 
 
 async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence) -> RawGrade:
-    """1 when the tool was called with these arguments at least once, else 0. `partial`: the call may have others, in
-    objects within them too; `exact`: it has no others.
+    """Return 1 when the tool was called with these arguments at least once, else 0.
+
+    `partial`: the call may have others, in objects within them too; `exact`: it has no others.
 
     Raises `MeasurementError` when the transcript does not hold every call, unless a negated one is found.
     """
@@ -157,8 +158,8 @@ def _command_names(call: ToolCall) -> tuple[str, ...]:
 
 
 async def grade_step_count(options: evals.StepCount, evidence: Evidence) -> RawGrade:
-    """1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and messages of
-    the agent that say something; see `StepCount` for their kinds.
+    """Return 1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and
+    messages of the agent that say something; see `StepCount` for their kinds.
 
     Raises `MeasurementError` without a limit, and when the transcript does not hold every step, unless there are too
     many already.
@@ -181,7 +182,7 @@ async def grade_step_count(options: evals.StepCount, evidence: Evidence) -> RawG
 
 
 async def grade_skill_trigger(options: evals.SkillTrigger, evidence: Evidence) -> RawGrade:
-    """1 when the skill was used, or was not, as wanted, else 0.
+    """Return 1 when the skill was used, or was not, as wanted, else 0.
 
     The first tool call counts, and with `any_call` every one: a call of `Skill` with the skill's name in its argument
     `skill`, or of `Read` with the name in its `file_path`. Raises `MeasurementError` when the transcript does not hold

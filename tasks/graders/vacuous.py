@@ -18,7 +18,6 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import trial_result, trial_score
 from passgate.tasks.graders.answers import json_check, output_checks, schema_problems, text_checks
 from passgate.tasks.graders.checks import finish_grade, score_grade
-from passgate.tasks.graders.composite import combine, composite_members
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
 from passgate.tasks.model.grade import RawGrade
@@ -132,6 +131,9 @@ def _least_grade(options: Grader) -> RawGrade:
     Raises `MeasurementError` when a composite has no score.
     """
     if isinstance(options, native.Composite) and options.evidence == "transcript":
+        # Every run looks at its graders, and few are composites.
+        from passgate.tasks.graders.composite import combine, composite_members
+
         members = composite_members(options, [_least_grade(member) for member in options.assertions])
         return finish_grade(options, combine(options, options.aggregator, members, options.threshold))
     true = _always_true(options) is not None
@@ -141,8 +143,6 @@ def _least_grade(options: Grader) -> RawGrade:
     if not isinstance(options, AssertionOptions) or isinstance(options, native.Composite | native.Turns):
         points = true and not isinstance(options, native.LlmRubric)
         return RawGrade(name=options.label, type=options.type, score=float(points), passed=true, fatal=fatal)
-    if isinstance(options, evals.ScriptAssertion) and options.threshold is not None:
-        options = options.model_copy(update={"min_score": options.threshold})
     # What is negated is at its least when what it negates is at its best.
     return finish_grade(options, score_grade(options, float(true or options.negate), fatal=fatal))
 

@@ -22,7 +22,7 @@ class UnusableFileError(Exception):
 
 
 def resolve(workspace: Path, relative: str) -> Path:
-    """Where a path of the workspace leads when its links are followed.
+    """Return where a path of the workspace leads when its links are followed.
 
     Raises `UnusableFileError` when it leads out of the workspace.
     """
@@ -34,7 +34,7 @@ def resolve(workspace: Path, relative: str) -> Path:
 
 
 def is_present(workspace: Path, relative: str) -> bool:
-    """Whether anything at all has this name, a dangling link included. Raises as `resolve` does."""
+    """Return whether anything at all has this name, a dangling link included. Raises as `resolve` does."""
     name = Path(relative)
     return os.path.lexists(resolve(workspace, str(name.parent)) / name.name)
 
@@ -85,7 +85,7 @@ def read_text(workspace: Path, relative: str) -> str:
 async def run_shell(
     sandbox: Sandbox, command: str, *, seconds: float, environment: Mapping[str, str] | None = None
 ) -> ProcessResult:
-    """Run a command with `sh -c` in the workspace and say how it ended.
+    """Run a command with `sh -c` in the workspace and return how it ended.
 
     Raises `MeasurementError` when the command names a program that this machine does not have. A program
     named by a path is the agent's matter: it may have been asked to write it.

@@ -103,6 +103,10 @@ class ScriptAssertion(AssertionOptions):
 
     evidence: ClassVar = "program"
 
+    @property
+    def passing_score(self) -> float:
+        return super().passing_score if self.threshold is None else self.threshold
+
     def named_paths(self) -> Iterator[NamedPath]:
         yield NamedPath(("cwd",), self.cwd, "folder")
 

@@ -10,6 +10,8 @@ import regress
 from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
 from passgate.tasks.model.grade import ViolationRule
 
+PASS_FROM: Final = 0.8
+"""The least score that passes, where nothing else is said."""
 OptionPath = tuple[str | int, ...]
 """Keys and indices that lead from a grader to one of its options."""
 Problem = tuple[OptionPath, str]
@@ -111,6 +113,11 @@ class AssertionOptions(GraderOptions):
     """The least score that passes it, instead of 0.8."""
     negate: bool = False
     """Its score is one less what it would be: what must not be so."""
+
+    @property
+    def passing_score(self) -> float:
+        """The least score that passes it."""
+        return PASS_FROM if self.min_score is None else self.min_score
 
 
 def pattern_problem(path: OptionPath, pattern: str | None) -> Iterator[Problem]:
