@@ -11,7 +11,7 @@ from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING, error_grade
 from passgate.tasks.graders.evidence import Evidence, GradeFunction, UnreportedError, remedy_for
 from passgate.tasks.metering.usage import overruns
 from passgate.tasks.model.grade import Grade, RawGrade
-from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
 from passgate.tasks.model.graders import GRADER_TYPES, Grader, all_graders
 from passgate.tasks.model.quotes import quote, quote_end, raw, raw_join
 from passgate.tasks.model.task import EvalTask
@@ -19,39 +19,6 @@ from passgate.tasks.model.transcript import END_IN_WORDS, EndReason, Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from passgate.tasks.stats.estimators import weighted_mean
 
-GRADERS: Final = {
-    "deterministic_tests": "tests.grade_tests",
-    "static_analysis": "static_analysis.grade_static_analysis",
-    "state_check": "state_check.grade_state",
-    "tool_calls": "tool_calls.grade_tool_calls",
-    "trajectory_metrics": "limits.grade_trajectory",
-    "policy_check": "policy_check.grade_policy",
-    "output_check": "answers.grade_output",
-    "max_length": "answers.grade_max_length",
-    "llm_rubric": "rubric.grade_rubric",
-    **dict.fromkeys(("contains", "contains_any", "contains_all"), "answers.grade_text"),
-    **dict.fromkeys(("icontains", "icontains_any", "icontains_all"), "answers.grade_text"),
-    **dict.fromkeys(("starts_with", "ends_with"), "answers.grade_text"),
-    "equals": "answers.grade_equals",
-    "regex": "answers.grade_regex",
-    "is_json": "answers.grade_is_json",
-    "code_grader": "code_grader.grade_code",
-    **dict.fromkeys(("javascript", "python"), "code_grader.grade_script"),
-    "llm_grader": "judge.grade_by_judge",
-    "rubrics": "rubric.grade_rubrics",
-    "field_accuracy": "fields.grade_fields",
-    **dict.fromkeys(("execution_metrics", "latency", "cost", "token_usage"), "limits.grade_execution_limits"),
-    "skill_trigger": "trajectory_steps.grade_skill_trigger",
-    "tool_trajectory": "tool_trajectory.grade_tool_trajectory",
-    "tool_used": "trajectory_steps.grade_tool_used",
-    "tool_sequence": "trajectory_steps.grade_tool_sequence",
-    "tool_arguments": "trajectory_steps.grade_tool_arguments",
-    "step_count": "trajectory_steps.grade_step_count",
-    "composite": "composite.grade_composite",
-    "turns": "turns.grade_turns",
-    "unavailable": "checks.grade_unavailable",
-}
-"""The function of every type of grader: its module is imported when a task uses it."""
 _LAST: Final = 500  # Characters of what an agent had printed when its time was up
 
 
@@ -64,7 +31,7 @@ async def raw_grade(options: Grader, evidence: Evidence) -> RawGrade:
     """Return the same with its secrets, for graders that are made of others."""
     evidence = replace(evidence, sandbox=evidence.sandbox.for_a_grader)
     try:
-        bare = await grade_function(options.type)(options, evidence)
+        bare = await grade_function(type(options))(options, evidence)
     except UnreportedError as error:
         return error_grade(options, raw(error.message, f". {remedy_for(evidence.agent_kind)}"))
     except MeasurementError as error:
@@ -74,9 +41,9 @@ async def raw_grade(options: Grader, evidence: Evidence) -> RawGrade:
     return finish_grade(options, bare) if isinstance(options, AssertionOptions) else bare
 
 
-def grade_function(kind: str) -> GradeFunction:
-    """Return the function of a type of grader."""
-    module, _, name = GRADERS[kind].rpartition(".")
+def grade_function(options: type[GraderOptions]) -> GradeFunction:
+    """Return the function of a type of grader. Its module is imported when a task uses it."""
+    module, _, name = options.function.rpartition(".")
     function: GradeFunction = getattr(import_module(f"{__name__}.{module}"), name)
     return function
 

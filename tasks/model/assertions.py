@@ -19,6 +19,7 @@ ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | tuple[Text, ...]
 class TextAssertion(AssertionOptions):
     """The final answer against a text. The `i` of a name is for ignoring case; `all` and `any` take a list."""
 
+    function = "answers.grade_text"
     type: Literal[
         "contains",
         "contains_any",
@@ -43,6 +44,7 @@ class TextAssertion(AssertionOptions):
 class Equals(AssertionOptions):
     """The final answer is this, blanks around it aside; a value that is no text must be equal as JSON."""
 
+    function = "answers.grade_equals"
     type: Literal["equals"]
     value: Any
 
@@ -50,6 +52,7 @@ class Equals(AssertionOptions):
 class Regex(AssertionOptions):
     """A regular expression as JavaScript knows them is found in the final answer."""
 
+    function = "answers.grade_regex"
     type: Literal["regex"]
     value: Text
     flags: Annotated[str, Field(pattern="^[dgimsuvy]*$")] = ""
@@ -62,6 +65,7 @@ class Regex(AssertionOptions):
 class IsJson(AssertionOptions):
     """The final answer is a JSON document."""
 
+    function = "answers.grade_is_json"
     type: Literal["is_json"]
     value: dict[str, Any] | None = None
     """A JSON Schema that the document must satisfy."""
@@ -73,6 +77,8 @@ class IsJson(AssertionOptions):
 class CodeGrader(AssertionOptions):
     """A program that gets the trial as JSON on its standard input and prints its grade."""
 
+    function = "code_grader.grade_code"
+    evidence: ClassVar = "program"
     type: Literal["code_grader"]
     command: Annotated[tuple[Text, ...], Field(min_length=1)]
     """The program and its arguments."""
@@ -81,8 +87,6 @@ class CodeGrader(AssertionOptions):
     config: dict[str, Any] = {}
     """Given to the program as `config`."""
     timeout_seconds: Seconds = 120
-
-    evidence: ClassVar = "program"
 
     def named_paths(self) -> Iterator[NamedPath]:
         yield NamedPath(("cwd",), self.cwd, "folder")
@@ -94,14 +98,14 @@ class CodeGrader(AssertionOptions):
 class ScriptAssertion(AssertionOptions):
     """An expression, or the body of a function with `return`, of `output` and `context`: a truth value or a score."""
 
+    function = "code_grader.grade_script"
+    evidence: ClassVar = "program"
     type: Literal["javascript", "python"]
     value: Text
     cwd: Text = "."
     """Where it runs."""
     threshold: Share | None = None
     """The least score that passes, before `min_score`."""
-
-    evidence: ClassVar = "program"
 
     @property
     def passing_score(self) -> float:
@@ -114,6 +118,8 @@ class ScriptAssertion(AssertionOptions):
 class LlmGrader(AssertionOptions):
     """A judge model scores the trial."""
 
+    function = "judge.grade_by_judge"
+    evidence: ClassVar = "judge"
     type: Literal["llm_grader"]
     prompt: str = ""
     """What the judge is asked: a template with `{{ }}` variables, or the criteria where it has none of them."""
@@ -124,8 +130,6 @@ class LlmGrader(AssertionOptions):
     target: Text | None = None
     """The judge's name in the tool that the file was written for. passgate's judge is that of gates.yaml."""
     config: dict[str, Any] = {}
-
-    evidence: ClassVar = "judge"
 
     def named_paths(self) -> Iterator[NamedPath]:
         if self.prompt_file is not None:
@@ -166,14 +170,14 @@ class Criterion(Frozen):
 class Rubrics(AssertionOptions):
     """A judge model marks the items of a rubric; the score is their weighted mean."""
 
+    function = "rubric.grade_rubrics"
+    evidence: ClassVar = "judge"
     type: Literal["rubrics"]
     criteria: Annotated[tuple[Criterion, ...], Field(min_length=1)]
     prompt: str = ""
     """What the judge is asked instead of the usual, as a template."""
     target: Text | None = None
     """See `llm_grader`."""
-
-    evidence: ClassVar = "judge"
 
 
 class ExpectedCall(Frozen):
@@ -192,7 +196,7 @@ class ToolTrajectory(AssertionOptions):
 
     needs_one_of = ("expected", "minimums")
     judges_tool_calls = True
-
+    function = "tool_trajectory.grade_tool_trajectory"
     type: Literal["tool_trajectory"]
     mode: Literal["any_order", "in_order", "exact", "superset", "subset"] = "any_order"
     """`any_order`: each is called; `in_order`: others may come between; `exact`: these and no others; `superset`: each
@@ -211,7 +215,7 @@ class ToolUsed(AssertionOptions):
     """Tools were called, as often as said. Names are patterns, case aside."""
 
     judges_tool_calls = True
-
+    function = "trajectory_steps.grade_tool_used"
     type: Literal["tool_used"]
     tools: Annotated[tuple[Text, ...], Field(min_length=1)]
     min: Count = 1
@@ -222,7 +226,7 @@ class ToolSequence(AssertionOptions):
     """Tools were called in this order."""
 
     judges_tool_calls = True
-
+    function = "trajectory_steps.grade_tool_sequence"
     type: Literal["tool_sequence"]
     steps: Annotated[tuple[Text, ...], Field(min_length=1)]
     mode: Literal["in_order", "exact"] = "in_order"
@@ -233,7 +237,7 @@ class ToolArguments(AssertionOptions):
     """A tool was called with these arguments."""
 
     judges_tool_calls = True
-
+    function = "trajectory_steps.grade_tool_arguments"
     type: Literal["tool_arguments"]
     tool: Text
     args: dict[str, Any]
@@ -248,7 +252,7 @@ class StepCount(AssertionOptions):
     """How many steps of a kind the trial had."""
 
     needs_one_of = ("min", "max")
-
+    function = "trajectory_steps.grade_step_count"
     type: Literal["step_count"]
     kind: Literal["any", "tool", "command", "message"] = "any"
     pattern: Text | None = None
@@ -276,6 +280,7 @@ class FieldCheck(Frozen):
 class FieldAccuracy(AssertionOptions):
     """The fields of the answer's JSON document against those of `expected_output`."""
 
+    function = "fields.grade_fields"
     type: Literal["field_accuracy"]
     fields: Annotated[tuple[FieldCheck, ...], Field(min_length=1)]
     aggregation: Literal["weighted_average", "minimum", "all_or_nothing"] = "weighted_average"
@@ -288,7 +293,7 @@ class ExecutionMetrics(AssertionOptions):
         *("max_tool_calls", "max_llm_calls", "max_tokens", "max_input_tokens", "max_output_tokens"),
         *("max_cost_usd", "max_duration_ms", "target_exploration_ratio"),
     )
-
+    function = "limits.grade_execution_limits"
     type: Literal["execution_metrics"]
     max_tool_calls: Count | None = None
     max_llm_calls: Count | None = None
@@ -306,6 +311,7 @@ class ExecutionMetrics(AssertionOptions):
 class Latency(AssertionOptions):
     """The trial took at most so long."""
 
+    function = "limits.grade_execution_limits"
     type: Literal["latency"]
     threshold: Amount
     """Milliseconds."""
@@ -314,6 +320,7 @@ class Latency(AssertionOptions):
 class Cost(AssertionOptions):
     """The trial cost at most so much."""
 
+    function = "limits.grade_execution_limits"
     type: Literal["cost"]
     budget: Amount
     """US dollars."""
@@ -323,7 +330,7 @@ class TokenUsage(AssertionOptions):
     """The trial used at most so many tokens."""
 
     needs_one_of = ("max_total", "max_input", "max_output")
-
+    function = "limits.grade_execution_limits"
     type: Literal["token_usage"]
     max_total: Count | None = None
     """In, out and from the provider's cache."""
@@ -334,6 +341,7 @@ class TokenUsage(AssertionOptions):
 class SkillTrigger(AssertionOptions):
     """The agent used a skill, or did not."""
 
+    function = "trajectory_steps.grade_skill_trigger"
     type: Literal["skill_trigger"]
     skill: Text
     should_trigger: bool = True
@@ -344,12 +352,12 @@ class SkillTrigger(AssertionOptions):
 class Unavailable(AssertionOptions):
     """A grader of another tool that passgate does not have: a task with one loads, and cannot be run."""
 
+    function = "checks.grade_unavailable"
+    evidence: ClassVar = "program"
     type: Literal["unavailable"]
     kind: Text
     """Its type in that tool."""
     options: dict[str, Any] = {}
-
-    evidence: ClassVar = "program"
 
 
 AnswerAssertion = TextAssertion | Equals | Regex | IsJson | CodeGrader | ScriptAssertion | LlmGrader | Rubrics

@@ -36,10 +36,11 @@ class NamedPath(NamedTuple):
 class GraderOptions(Frozen):
     """What every grader has.
 
-    A type of grader says here all that is special about it; nothing else lists types of graders but `GRADERS`, which
-    has their functions.
+    A type of grader says here all that is special about it; nothing else lists types of graders.
     """
 
+    function: ClassVar[str]
+    """The function of `tasks/graders/` that computes its grade, as in `answers.grade_equals`."""
     needs_one_of: ClassVar[tuple[str, ...]] = ()
     """Options of which a grader has one at least: without any it cannot fail."""
     judges_tool_calls: ClassVar[bool] = False

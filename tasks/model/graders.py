@@ -33,6 +33,8 @@ AGGREGATOR_NEEDS = {"threshold": "threshold", "code_grader": "command", "llm_gra
 class DeterministicTests(GraderOptions):
     """Test files put beside the agent's work after it has finished, then run. All must pass."""
 
+    function = "tests.grade_tests"
+    evidence: ClassVar = "state"
     type: Literal["deterministic_tests"]
     tests: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Test files or folders; the agent never sees them."""
@@ -42,8 +44,6 @@ class DeterministicTests(GraderOptions):
     """pytest only: names of tests that must be among those that passed."""
     timeout_seconds: Seconds = 120
 
-    evidence: ClassVar = "state"
-
     def named_paths(self) -> Iterator[NamedPath]:
         yield from (NamedPath(("tests", index), name, "tests") for index, name in enumerate(self.tests))
 
@@ -51,6 +51,8 @@ class DeterministicTests(GraderOptions):
 class StaticAnalysis(GraderOptions):
     """Static analysis of the agent's work: no tool may find anything."""
 
+    function = "static_analysis.grade_static_analysis"
+    evidence: ClassVar = "state"
     type: Literal["static_analysis"]
     tools: Annotated[tuple[Literal["ruff", "mypy"] | Text, ...], Field(min_length=1)]
     """`ruff`, `mypy`, or a command for `sh -c` that exits 0 when it finds nothing."""
@@ -60,8 +62,6 @@ class StaticAnalysis(GraderOptions):
     """Configuration file per tool. Configuration files in the workspace are ignored: the agent could edit them."""
     timeout_seconds: Seconds = 120
 
-    evidence: ClassVar = "state"
-
     def named_paths(self) -> Iterator[NamedPath]:
         yield from (NamedPath(("configuration", tool), name, "file") for tool, name in self.configuration.items())
 
@@ -69,14 +69,14 @@ class StaticAnalysis(GraderOptions):
 class StateCheck(GraderOptions):
     """The state that the agent left behind: files, JSON, SQLite, the output of commands."""
 
+    function = "state_check.grade_state"
+    evidence: ClassVar = "state"
     type: Literal["state_check"]
     run: tuple[Text, ...] = ()
     """Commands for `sh -c`, run in the workspace before the checks, that bring the state about."""
     expect: Annotated[tuple[FileCheck | JsonCheck | SqliteCheck | CommandCheck, ...], Field(min_length=1)]
     timeout_seconds: Seconds = 60
     """Time for each command of `run`."""
-
-    evidence: ClassVar = "state"
 
     def problems(self) -> Iterator[Problem]:
         for index, check in enumerate(self.expect):
@@ -104,7 +104,7 @@ class ToolCalls(GraderOptions):
     needs_one_of = ("required", "forbidden")
     judges_tool_calls = True
     finds = ViolationRule.FORBIDDEN_TOOL
-
+    function = "tool_calls.grade_tool_calls"
     type: Literal["tool_calls"]
     required: tuple[Text | RequiredTool, ...] = ()
     forbidden: tuple[Text | ToolPattern, ...] = ()
@@ -132,7 +132,7 @@ class TrajectoryMetrics(GraderOptions):
         *("max_loop_rate", "max_p95_step_latency_ms", "max_retry_rate", "max_steps", "max_tool_calls"),
         *("max_tool_error_rate", "max_total_tokens", "max_wall_time_seconds", "min_steps", "min_tool_calls"),
     )
-
+    function = "limits.grade_trajectory"
     type: Literal["trajectory_metrics"]
     max_steps: Count | None = None
     min_steps: Count | None = None
@@ -160,7 +160,7 @@ class PolicyCheck(GraderOptions):
 
     needs_one_of = ("deny_tools", "deny_output", "arguments", "secrets", "canaries")
     finds = ViolationRule.SAFETY_VIOLATION
-
+    function = "policy_check.grade_policy"
     type: Literal["policy_check"]
     deny_tools: tuple[Text, ...] = ()
     """Patterns of tool names."""
@@ -194,7 +194,7 @@ class OutputCheck(GraderOptions):
 
     model_config = ConfigDict(protected_namespaces=())
     needs_one_of = ("equals", "contains", "not_contains", "matches", "json_schema")
-
+    function = "answers.grade_output"
     type: Literal["output_check"]
     equals: str | None = None
     contains: tuple[Text, ...] = ()
@@ -216,6 +216,7 @@ class OutputCheck(GraderOptions):
 class MaxLength(GraderOptions):
     """The agent's final answer is not too long."""
 
+    function = "answers.grade_max_length"
     type: Literal["max_length"]
     characters: Annotated[int, Field(ge=1)]
     """The most that the answer may have, without whitespace around it."""
@@ -224,6 +225,8 @@ class MaxLength(GraderOptions):
 class LlmRubric(GraderOptions):
     """A judge model marks the conversation against a rubric."""
 
+    function = "rubric.grade_rubric"
+    evidence: ClassVar = "judge"
     type: Literal["llm_rubric"]
     rubric: Text
     """A file of the suites folder when it ends in .md or .txt, else the rubric itself."""
@@ -231,8 +234,6 @@ class LlmRubric(GraderOptions):
     """Statements that the judge marks true or false; the score is the share of true ones."""
     threshold: Share = 0.8
     """The least score that passes."""
-
-    evidence: ClassVar = "judge"
 
     def named_paths(self) -> Iterator[NamedPath]:
         if self.is_file:
@@ -274,6 +275,7 @@ class Aggregator(Frozen):
 class Composite(AssertionOptions):
     """Several graders with one score."""
 
+    function = "composite.grade_composite"
     type: Literal["composite"]
     assertions: Annotated[tuple["Grader", ...], Field(min_length=1)]
     aggregator: Aggregator = Aggregator()
@@ -310,6 +312,7 @@ class TurnGraders(Frozen):
 class Turns(AssertionOptions):
     """Graders for each turn of a conversation; a turn without graders is not counted."""
 
+    function = "turns.grade_turns"
     type: Literal["turns"]
     turns: Annotated[tuple[TurnGraders, ...], Field(min_length=1)]
     conversation: tuple["Grader", ...] = ()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.graders import GRADERS
+from passgate.tasks.model.graders import GRADER_TYPES
 from tests.conformance.compare import Finding
 from tests.conformance.explained import EXPLANATIONS, FORMULAS
 from tests.docs.pages import code_in, rows, section, table
@@ -21,7 +21,7 @@ def named_in(file: Path) -> set[str]:
 
 def test_the_graders_whose_formulas_differ() -> None:
     differing = rows(table(section(PAGE, "Where the formulas differ"), "grader"))[2:]
-    assert {kind for row in differing for kind in code_in(row[0])} <= GRADERS.keys()
+    assert {kind for row in differing for kind in code_in(row[0])} <= GRADER_TYPES.keys()
     # Of the others no corpus has an answer that shows the difference.
     unseen = {"regex", "is_json", "tool_arguments", "skill_trigger"}
     assert {row[0].replace("`", "") for row in differing} - unseen == {known.name for known in FORMULAS}

@@ -7,12 +7,12 @@ import pytest
 
 from passgate.tasks.formats.evals.graders import FORMS
 from passgate.tasks.formats.evals.words import snake_case
-from passgate.tasks.graders import GRADERS
 from passgate.tasks.graders.grader_reply import read_document
 from passgate.tasks.graders.judge_prompt import _AUTHORS, _QUESTION, _WORK
 from passgate.tasks.graders.limits import EXPLORING_TOOLS
 from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.graders import GRADER_TYPES
 from tests.docs.keys import defaults, own_names
 from tests.docs.pages import PAGES, cells, code_in, rows, section, table
 from tests.docs.test_input_files import MODELS as OF_PASSGATE
@@ -28,7 +28,7 @@ CANNOT_RUN = "unavailable"
 def test_every_type_has_a_section_and_no_other() -> None:
     text = section(PAGE, "Graders of eval files")
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == set(HEADINGS)
-    assert {kind for types in TYPES.values() for kind in types} == {*GRADERS} - {*OF_PASSGATE} | {CANNOT_RUN}
+    assert {kind for types in TYPES.values() for kind in types} == {*GRADER_TYPES} - {*OF_PASSGATE} | {CANNOT_RUN}
     assert set(cells(section(PAGE, "What all have"))) == COMMON
 
 

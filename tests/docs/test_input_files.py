@@ -15,13 +15,12 @@ from passgate.tasks.agents.commands import PLACEHOLDERS
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import RECORDINGS
 from passgate.tasks.formats import agents_file, targets_file
-from passgate.tasks.graders import GRADERS
 from passgate.tasks.graders.probes import mutants
 from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
 from passgate.tasks.model.baseline import BaselineState, Pins
 from passgate.tasks.model.checks import Fault
 from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
-from passgate.tasks.model.graders import Aggregator
+from passgate.tasks.model.graders import GRADER_TYPES, Aggregator
 from passgate.tasks.model.policy import JudgePolicy, Policy, QuarantineFile, Rule
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import RunRequest
@@ -163,7 +162,7 @@ def test_addresses_and_keys_of_the_providers_of_agentv() -> None:
 
 
 def test_grader_types() -> None:
-    assert set(MODELS) <= set(GRADERS)
+    assert set(MODELS) <= set(GRADER_TYPES)
     assert set(re.findall(r"^\| \[`(\w+)`\]", section("docs/graders.md", "Graders"), re.MULTILINE)) == set(MODELS)
 
 

@@ -176,7 +176,7 @@ async def test_a_link_out_of_the_workspace_fails(kind: str, check: Graded, works
     (tmp_path / "outside").write_text("{}")
     (workspace / "link").symlink_to(tmp_path / "outside")
     (workspace / "folder").symlink_to(tmp_path)
-    for name in ("link", "folder/outside", "../outside", str(tmp_path / "outside")):
+    for name in ("link", "folder/outside", "../outside", "../work space 2/x", "..", str(tmp_path / "outside")):
         failed = await check(**of(kind, name))
         assert (failed.passed, failed.message) == (False, f"{name} is outside the workspace")
     assert not (await check(file="folder/gone", exists=False)).passed, "absence is not looked for outside"

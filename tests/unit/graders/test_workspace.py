@@ -7,16 +7,6 @@ import pytest
 from passgate.tasks.graders.workspace import LIMIT, UnusableFileError, is_present, read_bytes, read_text
 
 
-@pytest.mark.parametrize("path", ["..", "../other", "../workshop/file", "a/../../other", "/etc/passwd", "out/passwd"])
-def test_a_path_must_not_leave(path: str, tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "workshop").mkdir()
-    (tmp_path / "workshop" / "file").write_text("x")
-    (tmp_path / "work" / "out").symlink_to("/etc")
-    with pytest.raises(UnusableFileError, match="is outside the workspace"):
-        read_bytes(tmp_path / "work", path)
-
-
 def test_a_workspace_may_itself_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("x")
