@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from passgate.tasks.history.columns import rows, table_of
+from passgate.tasks.history.columns import arrow_schema, trials_table
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import FinishedTrial
@@ -18,9 +18,9 @@ def record(context: RunContext, finished: Iterable[FinishedTrial]) -> History:
     """Store a run that is complete, but for trials of earlier runs, which are stored already. Raises `StorageError`."""
     history = History(context.history_location)
     own = (one for one in finished if not one.trial.reused_from)
-    tables, transcripts = [table_of(())], dict[str, str]()
+    tables, transcripts = [arrow_schema().empty_table()], dict[str, str]()
     while some := list(islice(own, _AT_ONCE)):
-        tables.append(table_of(rows((one.trial for one in some), context)))
+        tables.append(trials_table((one.trial for one in some), context))
         transcripts |= {one.trial.transcript_digest: one.transcript.model_dump_json() for one in some}
     history.write_run(context.run_id, pa.concat_tables(tables), transcripts)
     return history

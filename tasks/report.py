@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from passgate.tasks.history.journal_transcripts import JournalTranscripts
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.quotes import Masker
@@ -41,7 +40,7 @@ def view_of(
     plan: Plan | None = None,
 ) -> RunView:
     """Return the view of a run for reports. `history` has the baseline of each task."""
-    return RunView(verdict, tuple(trials), JournalTranscripts(store), history or {}, earlier or {}, plan)
+    return RunView(verdict, tuple(trials), store.read_transcript, history or {}, earlier or {}, plan)
 
 
 def report(view: RunView, store: RunStore, masker: Masker) -> None:

@@ -2,7 +2,6 @@
 
 from passgate import __version__
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.journal_transcripts import JournalTranscripts
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.transcript import Transcript
 
@@ -24,7 +23,7 @@ def send_traces(run_id: str, *, endpoint: str | None, with_content: bool) -> int
         raise UsageError("traces need the extra `otel`: pip install 'passgate[otel]'") from error
 
     store = RunStore.of(run_id)
-    plan, transcripts = store.read_plan(), JournalTranscripts(store)
+    plan = store.read_plan()
     service = {"service.name": "passgate", "service.version": __version__}
     of_run = {"passgate.run_id": run_id, "passgate.gate": str(plan.gate)}
     exporter = OTLPSpanExporter(endpoint=endpoint)
@@ -34,7 +33,7 @@ def send_traces(run_id: str, *, endpoint: str | None, with_content: bool) -> int
         provider.add_span_processor(batches)
         trace = TrialTrace(provider.get_tracer("passgate", __version__), plan, with_content)
         for trial in store.read_trials():
-            transcript = transcripts(trial.transcript_digest) if trial.transcript_digest else None
+            transcript = store.read_transcript(trial.transcript_digest) if trial.transcript_digest else None
             ids.begin(f"{run_id}/{trial.suite}/{trial.task_id}/{trial.trial}")
             trace.send(trial, transcript or Transcript())
         batches.send()

@@ -1,7 +1,7 @@
 """The columns of trials and of summaries, from schema/trial.schema.json and summary.schema.json, typed for Arrow."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -53,29 +53,9 @@ def _type(schema: dict[str, Any]) -> pa.DataType:
     return _PLAIN[kind]
 
 
-def row(trial: Trial, context: RunContext) -> dict[str, Any]:
-    """Return a trial as a row with every column."""
-    return rows([trial], context)[0]
-
-
 def rows(trials: Iterable[Trial], context: RunContext) -> list[dict[str, Any]]:
     """Return the trials of a run as rows with every column."""
-    shared = _run_columns(context)
-    return [shared | _trial_columns(trial) for trial in trials]
-
-
-def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as the history stores them."""
-    return pa.Table.from_pylist(list(rows), schema=arrow_schema())
-
-
-def policy_digest(policy: Policy) -> str:
-    """Return the SHA-256 of a whole policy."""
-    return json_digest(policy.model_dump(mode="json"))
-
-
-def _run_columns(context: RunContext) -> dict[str, Any]:
-    return {
+    of_run = {
         "schema_version": SCHEMA_VERSION,
         "run_id": context.run_id,
         "gate": str(context.gate),
@@ -88,6 +68,17 @@ def _run_columns(context: RunContext) -> dict[str, Any]:
         "passgate_version": context.passgate_version,
         "policy_digest": policy_digest(context.policy),
     }
+    return [of_run | _trial_columns(trial) for trial in trials]
+
+
+def trials_table(trials: Iterable[Trial], context: RunContext) -> pa.Table:
+    """Return the trials of a run as the history stores them."""
+    return pa.Table.from_pylist(rows(trials, context), schema=arrow_schema())
+
+
+def policy_digest(policy: Policy) -> str:
+    """Return the SHA-256 of a whole policy."""
+    return json_digest(policy.model_dump(mode="json"))
 
 
 def _trial_columns(trial: Trial) -> dict[str, Any]:

@@ -9,9 +9,10 @@ The id of a run begins with its time, so the names sort by time, and a reader op
 
 import logging
 import re
+import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,11 +21,13 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyarrow import fs
 
 from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
-from passgate.tasks.history.dataset_folder import DatasetFolder
-from passgate.tasks.history.summaries import TRIAL_COLUMNS, task_summaries
+from passgate.tasks.history.storage import STATE_FOLDER
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +49,7 @@ _FORMAT: Final = ds.ParquetFileFormat(
 _THREADS: Final = 16  # A file at a URL takes the time of a request
 _UNREADABLE: Final = (OSError, pa.ArrowException, UnicodeDecodeError)
 _PATH_FIRST: Final = re.compile(r"Could not open Parquet input source '[^']*': ")
+_SCHEME: Final = "://"
 _MOST_NAMED: Final = 3
 _LONGEST_REASON: Final = 200
 
@@ -91,30 +95,38 @@ class _TrialsFile:
 
     name: str  # Relative to the folder of trials
     run_id: str
-    place: Mapping[str, str]  # The columns that its path holds
-
-    @property
-    def partition(self) -> ds.Expression:
-        condition = ds.scalar(value=True)
-        for column, value in self.place.items():
-            condition = condition & (ds.field(column) == value)
-        return condition
+    partition: Mapping[str, str]  # The columns that its path holds
 
 
 class History:
-    """The history at a folder or URL (`s3://...`, or whatever fsspec knows)."""
+    """The history at a folder or URL (`s3://...`, or whatever fsspec knows). Its files are there whole or not at
+    all.
+    """
 
     def __init__(self, location: str) -> None:
+        """Open the location. Raise `StorageError` if this machine has no driver for it."""
         self.location = location
-        self._files = DatasetFolder(location)
+        self._files, self._root = _file_system(location)
+        # A history elsewhere may be shared: its permissions are those that its owner chose.
+        self._is_private = _SCHEME not in location and Path(self._root).is_relative_to(STATE_FOLDER.absolute())
 
     @property
     def folder(self) -> Path | None:
         """Return where it lies on this machine, or `None` if it lies elsewhere."""
-        return self._files.path
+        files = self._files
+        if isinstance(files, fs.PyFileSystem):
+            from fsspec.implementations.local import LocalFileSystem
+
+            inner = files.handler.fs
+            while hasattr(inner, "fs"):  # of a cache, say
+                inner = inner.fs
+            is_local = isinstance(inner, LocalFileSystem)
+        else:
+            is_local = isinstance(files, fs.LocalFileSystem)
+        return Path(self._root) if is_local else None
 
     def write_run(self, run_id: str, table: pa.Table, transcripts: Mapping[str, str]) -> None:
-        """Store a finished run, its trials as of `table_of`, over what an earlier end of the same run has stored.
+        """Store a finished run, its trials as of `trials_table`, over what an earlier end of the same run has stored.
 
         Stores nothing for a run without trials, which has reused those of other runs. Raises `StorageError`.
         """
@@ -126,8 +138,15 @@ class History:
             index = table.schema.get_field_index(column)
             table = table.set_column(index, table.field(index).with_type(_ENCODED), table[column].cast(_ENCODED))
         try:
-            self._files.write_table(f"{_TRANSCRIPTS}/{run_id}.parquet", stored)
-            self._files.write_table(f"{_TRIALS}/{run_id}.parquet", table)  # The run is stored when these are there
+            # The run is stored when its trials are there.
+            for folder, content in ((_TRANSCRIPTS, stored), (_TRIALS, table)):
+                unfinished = f"{self._make(folder)}/.{run_id}.parquet.unfinished"
+                pq.write_table(
+                    content, unfinished, filesystem=self._files, compression="zstd", write_page_checksum=True
+                )
+                if self._is_private:
+                    Path(unfinished).chmod(PRIVATE_FILE)
+                self._files.move(unfinished, f"{self._root}/{folder}/{run_id}.parquet")
         except OSError as error:
             raise StorageError(f"cannot write the history {self.location}: {error}") from error
 
@@ -136,9 +155,10 @@ class History:
         try:
             # Trials go last: the run of a removal that was cut short is still listed, and can be removed again.
             for folder in _FOLDERS:
-                for name, is_file in list(self._files.entries(folder)):
+                for name, is_file in list(self._entries(folder)):
                     if is_file and name.rpartition("/")[2].partition(".")[0] in run_ids:
-                        self._files.remove(f"{folder}/{name}")
+                        with suppress(FileNotFoundError):  # another process was faster
+                            self._files.delete_file(f"{self._root}/{folder}/{name}")
         except OSError as error:
             raise StorageError(f"cannot write the history {self.location}: {error}") from error
 
@@ -146,7 +166,9 @@ class History:
         """Find out, by writing and removing empty files, whether a run can be stored. Raises `UsageError` if not."""
         try:
             for folder in (_TRANSCRIPTS, _TRIALS):
-                self._files.refuse_unwritable(folder)
+                probe = f"{self._make(folder)}/.probe-{secrets.token_hex(8)}"
+                self._files.open_output_stream(probe).close()
+                self._files.delete_file(probe)
         except Exception as error:  # drivers of fsspec have errors of their own
             raise UsageError(
                 f"the history {self.location} cannot be written: {error}: name a folder or URL that can be, "
@@ -176,7 +198,11 @@ class History:
             read = list(threads.map(partial(self._read, columns=wanted, where=where), files))
         skipped += [f"{file.name} ({found})" for file, found in zip(files, read, strict=True) if isinstance(found, str)]
         if skipped:
-            _log.warning("the history %s: %s", self.location, _skipped_text(skipped))
+            count = "1 file is skipped" if len(skipped) == 1 else f"{len(skipped)} files are skipped"
+            named = ", ".join(
+                skipped[:_MOST_NAMED] + [f"{len(skipped) - _MOST_NAMED} more"] * (len(skipped) > _MOST_NAMED)
+            )
+            _log.warning("the history %s: %s: %s; restore or remove what is skipped", self.location, count, named)
         empty = arrow_schema().empty_table().select(wanted)
         table = pa.concat_tables([empty, *(found for found in read if isinstance(found, pa.Table))])
         if (pc.max(table["schema_version"]).as_py() or 0) > SCHEMA_VERSION:
@@ -187,13 +213,33 @@ class History:
 
     def summaries(self, runs: RunSelection = NEWEST, suite: str | None = None) -> pa.Table:
         """Return a row per run and eval task: schema/summary.schema.json. It skips and raises as `trials` does."""
+        from passgate.tasks.history.summaries import TRIAL_COLUMNS, task_summaries
+
         return task_summaries(self.trials(TRIAL_COLUMNS, None if suite is None else ds.field("suite") == suite, runs))
+
+    def _make(self, folder: str) -> str:
+        """Make a folder of the dataset and return its path. Raises `OSError`."""
+        path = f"{self._root}/{folder}"
+        if self._is_private:
+            make_private_folder(Path(path))
+        else:
+            self._files.create_dir(path, recursive=True)
+        return path
+
+    def _entries(self, folder: str) -> Iterator[tuple[str, bool]]:
+        """Yield the names of all that lies in a folder at any depth, relative to it, and whether each is a file.
+
+        Yields nothing if there is no folder. Raises `OSError`.
+        """
+        path = f"{self._root}/{folder}"
+        for info in self._files.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True)):
+            yield info.path[len(path) :].strip("/"), info.type is fs.FileType.File
 
     def _list(self) -> tuple[list[_TrialsFile], list[str]]:
         """Return the files of trials, and what lies beside them that is none."""
         files, strays = list[_TrialsFile](), list[str]()
         try:
-            entries = list(self._files.entries(_TRIALS))
+            entries = list(self._entries(_TRIALS))
         except OSError as error:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
         for name, is_file in entries:
@@ -201,19 +247,23 @@ class History:
             if any(part.startswith((".", "_")) for part in name.split("/")):
                 continue
             if found and is_file:
-                place = {column: value for column in PARTITIONS if (value := found[column])}
-                files.append(_TrialsFile(name, found["run"], place))
+                partition = {column: value for column in PARTITIONS if (value := found[column])}
+                files.append(_TrialsFile(name, found["run"], partition))
             elif is_file or found:
                 strays.append(f"{name} (not {'a file' if found else 'of passgate'})")
         # A run that was stored by an older passgate, then resumed by this one, has both kinds of files.
-        whole = {file.run_id for file in files if not file.place}
-        return sorted((one for one in files if not one.place or one.run_id not in whole), key=_by_time), strays
+        whole = {file.run_id for file in files if not file.partition}
+        counted = [file for file in files if not file.partition or file.run_id not in whole]
+        return sorted(counted, key=lambda file: (file.run_id, file.name)), strays
 
     def _read(self, file: _TrialsFile, columns: Sequence[str], where: ds.Expression | None) -> pa.Table | str:
         """Return the rows of a file that fit a condition, or why it cannot be read."""
+        partition = ds.scalar(value=True)
+        for column, value in file.partition.items():
+            partition = partition & (ds.field(column) == value)
         try:
-            content = self._files.read(f"{_TRIALS}/{file.name}")
-            fragment = _FORMAT.make_fragment(content, partition_expression=file.partition)
+            with self._files.open_input_stream(f"{self._root}/{_TRIALS}/{file.name}") as stream:
+                fragment = _FORMAT.make_fragment(stream.read_buffer(), partition_expression=partition)
             lacking = _NEEDED.difference(fragment.physical_schema.names)
             if lacking:
                 return f"not passgate's: it has no column {min(lacking)}"
@@ -225,15 +275,20 @@ class History:
         return table
 
 
-def _by_time(file: _TrialsFile) -> tuple[str, str]:
-    return file.run_id, file.name
+def _file_system(location: str) -> tuple[fs.FileSystem, str]:
+    if _SCHEME not in location:
+        return fs.LocalFileSystem(), str(Path(location).absolute())
+    try:
+        files, path = fs.FileSystem.from_uri(location)
+    except (pa.ArrowInvalid, OSError):
+        import fsspec
 
-
-def _skipped_text(skipped: Sequence[str]) -> str:
-    """Return how many files are skipped, the first of them, and what to do about them."""
-    count = "1 file is skipped" if len(skipped) == 1 else f"{len(skipped)} files are skipped"
-    more = [f"{len(skipped) - _MOST_NAMED} more"] if len(skipped) > _MOST_NAMED else []
-    return f"{count}: {', '.join([*skipped[:_MOST_NAMED], *more])}; restore or remove what is skipped"
+        try:
+            driver, path = fsspec.core.url_to_fs(location)
+        except (ValueError, ImportError) as error:
+            raise StorageError(f"the history {location} cannot be opened: {error}") from error
+        files = fs.PyFileSystem(fs.FSSpecHandler(driver))
+    return files, str(path).rstrip("/")
 
 
 @contextmanager

@@ -1,14 +1,18 @@
 """The mirror of a run's folder at a URL: changed files go there, and the next machine fetches them.
 
 A file at the URL is a copy of the file of the same name. Only the journal, which grows, is kept in pieces: the object
-`journal/OFFSET.jsonl` holds its whole lines from that byte on.
+`journal/OFFSET.jsonl` holds its whole lines from that byte on. `holder.json` says which process holds the run, and
+until when: no lock of the kernel reaches there.
 """
 
 import os
 import re
+import secrets
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -16,8 +20,8 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.removal import remove_tree
-from passgate.tasks.history.lease import LeaseHolder, is_alive, new_holder
 from passgate.tasks.history.storage import LocalStorage, Storage, storage_at
+from passgate.tasks.model.base import Frozen
 
 LOCATION: Final = "location"  # In the folder of a run that has a mirror: the URL
 CHANGE: Final = "change"  # The folder of the change's own files, after the id of the run that is judged
@@ -34,6 +38,61 @@ class RunTakenError(StorageError):
     """Another process coordinates the run."""
 
 
+class Holder(Frozen):
+    """The process that holds a run."""
+
+    host: str
+    system: str
+    """The machine's boot and the namespace of its process ids: what makes `process` mean anything."""
+    process: int
+    token: str
+    since: datetime
+    until: datetime
+    """The process has to renew its hold before."""
+
+    def __str__(self) -> str:
+        times = f"since {self.since:%Y-%m-%d %H:%M:%S} UTC, until {self.until:%H:%M:%S} UTC unless it is renewed"
+        return f"process {self.process} on {self.host}, {times}"
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it may still hold the run: its time has not run out, and the process has not ended as far as this
+        machine can see.
+        """
+        if datetime.now(UTC) >= self.until:
+            return False
+        if not self.system or (self.host, self.system) != (socket.gethostname(), _system()):
+            return True
+        try:
+            os.kill(self.process, 0)
+            return Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
+
+
+def new_holder(seconds: float) -> Holder:
+    """Return this process as the holder of a run for some seconds."""
+    now = datetime.now(UTC)
+    return Holder(
+        host=socket.gethostname(),
+        system=_system(),
+        process=os.getpid(),
+        token=secrets.token_hex(8),
+        since=now,
+        until=now + timedelta(seconds=seconds),
+    )
+
+
+def _system() -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - the link leads to no path
+    except OSError:
+        return ""  # then nobody can be known to be on the same machine
+
+
 class Mirror:
     """The folder of a run and its copy at a URL."""
 
@@ -48,11 +107,11 @@ class Mirror:
         self._is_listed = self._is_ended = False
         self._lock = threading.Lock()
 
-    def refuse_held(self) -> LeaseHolder | None:
+    def refuse_held(self) -> Holder | None:
         """Return who has held the run last. Raises `RunTakenError` while another process holds it, `StorageError`."""
         holder = self._holder(self._storage)
-        if holder is not None and is_alive(holder) and holder.token != self._token:
-            raise RunTakenError(f"the run {self._url} is already running (held by {holder.described})")
+        if holder is not None and holder.is_alive and holder.token != self._token:
+            raise RunTakenError(f"the run {self._url} is already running (held by {holder})")
         return holder
 
     def take(self) -> None:
@@ -102,19 +161,15 @@ class Mirror:
         """The names of the files of which something is not at the URL."""
         return [
             name
-            for name, state in self._files()
-            if (
-                self._pieces.get(name) != state[0]
-                if PurePosixPath(name).name == _JOURNAL
-                else self._sent.get(name) != state
-            )
+            for name, (size, time) in self._files()
+            if (self._pieces.get(name) != size if _is_journal(name) else self._sent.get(name) != (size, time))
         ]
 
     def _copy(self) -> None:
         if not self._is_listed:
             self._list()
         for name, state in self._files():
-            if PurePosixPath(name).name == _JOURNAL:
+            if _is_journal(name):
                 self._copy_journal(name)
             elif self._sent.get(name) != state:
                 self._storage.write(name, (self._folder / name).read_bytes())
@@ -126,15 +181,15 @@ class Mirror:
             raise RunTakenError(f"the run {self._url} is not held by this process any more: another one has taken it")
         self._write_holder(new_holder(seconds).model_copy(update={"token": self._token}))
 
-    def _write_holder(self, holder: LeaseHolder) -> None:
+    def _write_holder(self, holder: Holder) -> None:
         if self._is_ended:
             raise StorageError(f"this process does not hold the run {self._url} any more")
         self._storage.write(_HOLDER, holder.model_dump_json().encode())
 
-    def _holder(self, storage: Storage) -> LeaseHolder | None:
+    def _holder(self, storage: Storage) -> Holder | None:
         content = storage.read(_HOLDER)
         try:
-            return None if content is None else LeaseHolder.model_validate_json(content)
+            return None if content is None else Holder.model_validate_json(content)
         except ValidationError as error:
             raise StorageError(f"{self._url}/{_HOLDER} is damaged: {error}") from error
 
@@ -158,7 +213,7 @@ class Mirror:
         for name, size in sizes.items():
             piece = _PIECE.fullmatch(name)
             if piece and piece["offset"].isdigit():
-                journal = f"{piece['folder']}/{_JOURNAL}" if piece["folder"] else _JOURNAL
+                journal = PurePosixPath(piece["folder"] or "", _JOURNAL).as_posix()
                 self._pieces[journal] = max(self._pieces.get(journal, 0), int(piece["offset"]) + size)
             elif "snapshot/" in name and name in states and states[name][0] == size:
                 self._sent[name] = states[name]
@@ -173,6 +228,10 @@ class Mirror:
             folder = PurePosixPath(name).parent / "journal"
             self._storage.write(f"{folder.as_posix()}/{start:016}.jsonl".removeprefix("./"), whole + newline)
             self._pieces[name] = start + len(whole) + 1
+
+
+def _is_journal(name: str) -> bool:
+    return PurePosixPath(name).name == _JOURNAL
 
 
 def fetch(url: str, folder: Path) -> None:
@@ -193,7 +252,18 @@ def fetch(url: str, folder: Path) -> None:
     new.clear()
     try:
         for name in sorted(storage.sizes()):
-            _fetch_file(storage, name, new)
+            path, piece = PurePosixPath(name), _PIECE.fullmatch(name)
+            if path.is_absolute() or ".." in path.parts:
+                raise StorageError(f"the run store has a file {name!r} outside of the run's folder")
+            content = storage.read(name) or b""
+            if piece is None:
+                new.write(name, content)
+                continue
+            journal = PurePosixPath(piece["folder"] or "", _JOURNAL).as_posix()
+            if not (new.folder / journal).exists():
+                new.write(journal, b"")
+            with (new.folder / journal).open("ab") as stream:
+                stream.write(content)
         new.write(LOCATION, f"{url}\n".encode())
         remove_tree(folder)
         new.folder.rename(folder)
@@ -203,22 +273,7 @@ def fetch(url: str, folder: Path) -> None:
         new.clear()
 
 
-def _fetch_file(storage: Storage, name: str, new: LocalStorage) -> None:
-    path, piece = PurePosixPath(name), _PIECE.fullmatch(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise StorageError(f"the run store has a file {name!r} outside of the run's folder")
-    content = storage.read(name) or b""
-    if piece is None:
-        new.write(name, content)
-        return
-    journal = new.folder / (piece["folder"] or "") / _JOURNAL
-    if not journal.exists():
-        new.write(journal.relative_to(new.folder).as_posix(), b"")
-    with journal.open("ab") as stream:
-        stream.write(content)
-
-
 def _token(holder: bytes | None) -> str:
     with suppress(ValidationError):
-        return LeaseHolder.model_validate_json(holder).token if holder else ""
+        return Holder.model_validate_json(holder).token if holder else ""
     return ""

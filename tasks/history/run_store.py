@@ -6,6 +6,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from passgate.tasks.history.storage import (
 )
 from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Plan
+from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.model.verdict import Verdict
 
@@ -34,11 +36,6 @@ _JOURNAL: Final = "journal.jsonl"
 _JOURNALS: Final = "journal*.jsonl"  # Earlier versions wrote one for each batch that ran elsewhere
 _VERDICT: Final = "verdict.json"
 _PROBE: Final = "probe"
-
-
-def verdict_text(verdict: Verdict) -> str:
-    """Return the content of verdict.json."""
-    return verdict.model_dump_json(indent=2) + "\n"
 
 
 def parse_plan(content: bytes | None, location: str, digest: str | None = None) -> Plan:
@@ -113,11 +110,6 @@ class RunStore:
         return self.location.rpartition("/")[2]
 
     @property
-    def path(self) -> Path:
-        """The folder of the run."""
-        return self.here
-
-    @property
     def journal(self) -> Path:
         """The file of the journal."""
         return self.here / _JOURNAL
@@ -184,12 +176,16 @@ class RunStore:
             self._files.remove(_VERDICT)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Lock the folder of the run. Raises `StorageError` while another process of this machine does."""
+    def locked(self, busy: Exception | None = None) -> Iterator[None]:
+        """Lock the folder of the run. Raises `busy`, or `StorageError`, while another process of this machine does."""
         if not self.plan.exists():
             yield
             return
-        with _locked(self.plan, StorageError(f"the run {self.name} is already running in another process")):
+        with self.plan.open("rb+") as stream:
+            try:
+                take_lock(stream.fileno())
+            except BlockingIOError as error:
+                raise busy or StorageError(f"the run {self.name} is already running in another process") from error
             yield
 
     @contextmanager
@@ -200,9 +196,7 @@ class RunStore:
         """
         if not self.journal.exists():
             raise UsageError(f"the run {self.name} has no journal any more: run the gate again")
-        with _locked(
-            self.plan, UsageError(f"the run {self.name} is already running, or somebody else is signing it off")
-        ):
+        with self.locked(UsageError(f"the run {self.name} is already running, or somebody else is signing it off")):
             if self.url is None:
                 yield
                 return
@@ -253,14 +247,37 @@ class RunStore:
         for file in sorted(self.here.glob(_JOURNALS)):
             yield file.name, self._files.read(file.name) or b""
 
-    def read_line(self, part: str, start: int, end: int) -> bytes:
-        """Return what a file of the journal contains between two bytes. Raises `StorageError`."""
+    def read_transcript(self, digest: str) -> Transcript | None:
+        """Return a transcript of the journal, or `None` if it has none: that of a reused trial is in the run that the
+        trial is from. Raises `StorageError`.
+        """
         try:
+            place = self._transcript_places.get(digest)
+            if place is None:
+                return None
+            part, start, end = place
             with (self.here / part).open("rb") as stream:
                 stream.seek(start)
-                return stream.read(end - start)
-        except OSError as error:
-            raise StorageError(f"cannot read {self.here / part}: {error}") from error
+                return FinishedTrial.model_validate_json(stream.read(end - start)).transcript
+        except (OSError, ValueError) as error:
+            raise StorageError(f"cannot read the transcripts of {self.location}: {error}") from error
+
+    @cached_property
+    def _transcript_places(self) -> dict[str, tuple[str, int, int]]:
+        """The file of each transcript's line, where it begins and where it ends: all transcripts may fill the memory.
+        A torn last line has none.
+        """
+        places: dict[str, tuple[str, int, int]] = {}
+        parts = list(self.journal_parts())
+        if not parts:
+            raise ValueError("there is no journal")
+        for name, content in parts:
+            start = 0
+            for line, end in parsed_lines(content, name, LineWithoutTranscript):
+                if not line.trial.reused_from:
+                    places[line.trial.transcript_digest] = name, start, end
+                start = end
+        return places
 
     def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
         """Yield the whole lines that the journal has grown by. `seen` keeps how far each file was read, and moves on.
@@ -323,8 +340,8 @@ class RunStore:
 
     def write_reports(self, verdict: Verdict, reports: Mapping[str, str]) -> None:
         """Write the verdict and the files that are views of it. Raises `StorageError`."""
-        for name, text in {_VERDICT: verdict_text(verdict), **reports}.items():
-            self._files.write(name, _bytes(text))
+        for name, text in {_VERDICT: verdict.model_dump_json(indent=2) + "\n", **reports}.items():
+            self.write_report(name, text)
 
     def write_report(self, name: str, text: str) -> None:
         """Write one more file that is a view of the run, in its folder or in a folder there. Raises `StorageError`."""
@@ -371,14 +388,3 @@ class RunStore:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-@contextmanager
-def _locked(file: Path, busy: Exception) -> Iterator[None]:
-    """Hold the lock of an existing file. Raise `busy` if another process keeps it."""
-    with file.open("rb+") as stream:
-        try:
-            take_lock(stream.fileno())
-        except BlockingIOError as error:
-            raise busy from error
-        yield

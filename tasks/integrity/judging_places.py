@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from passgate.tasks.errors import UsageError
+from passgate.tasks.files.symlinks import way
 from passgate.tasks.history.storage import STATE_FOLDER
-from passgate.tasks.history.symlinks import way
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.git import SUBMODULE, GitError, git_bytes, printable_name, split_names
 from passgate.tasks.model.run import Edit

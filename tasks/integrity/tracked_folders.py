@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from passgate.tasks.errors import UsageError
+from passgate.tasks.files.symlinks import way
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.symlinks import way
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, printable_name
 

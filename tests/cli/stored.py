@@ -3,7 +3,7 @@
 from typing import Any
 
 from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.history.columns import rows, table_of
+from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Revision
@@ -18,5 +18,5 @@ def store_run(
     (task,) = load_tasks(project.path / "suites", load_policy(project.path / "gates.yaml"))
     plain = {"agent": AgentSpec(kind=AgentKind.ORACLE), "revision": Revision(commit=commit, branch="main")}
     made = a_plan(task, run_id=run_id, created_at=begun(run_id), **(plain | plan))
-    table = table_of(rows(trials_of(task, statuses), made))
+    table = trials_table(trials_of(task, statuses), made)
     History(str(project.path / location)).write_run(run_id, table, {})

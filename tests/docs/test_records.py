@@ -68,7 +68,7 @@ def test_the_columns_of_the_history_and_their_types() -> None:
 def test_the_files_of_a_run() -> None:
     folder = RunStore.of("a")
     written = (folder.plan, folder.journal, folder.verdict)
-    files = {*(file.name for file in written), *RUN_FILES, f"{who_judges._CHECKOUT}/", f"{folder.change.path.name}/"}
+    files = {*(file.name for file in written), *RUN_FILES, f"{who_judges._CHECKOUT}/", f"{folder.change.here.name}/"}
     files |= {mirror.LOCATION, mirror._HOLDER, run_store.COORDINATOR, "snapshot/", f"{FILES}/"}
     assert set(cells(section("docs/history.md", "The run's folder"))) == files
 

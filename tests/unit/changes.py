@@ -93,5 +93,5 @@ def of_change(plan: Plan) -> Plan:
 
 def is_judged_by_itself(plan: Plan) -> bool:
     """And nothing of the merge base has been left behind."""
-    names = {entry.name for entry in RunStore.of(plan.run_id).path.iterdir()}
+    names = {entry.name for entry in RunStore.of(plan.run_id).here.iterdir()}
     return plan.base.judged_by == "change" and names == {"plan.json"}

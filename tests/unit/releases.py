@@ -9,7 +9,7 @@ from passgate.tasks.model.verdict import Verdict
 
 def decide(run: RunStore, decision: Any = "approve", **changes: Any) -> Verdict:
     """What Ada decides on a run."""
-    return sign_off(run.path.name, **({"by": "Ada", "decision": decision, "reason": "read every transcript"} | changes))
+    return sign_off(run.here.name, **({"by": "Ada", "decision": decision, "reason": "read every transcript"} | changes))
 
 
 def verdict_of(run: RunStore) -> Verdict:
@@ -19,4 +19,4 @@ def verdict_of(run: RunStore) -> Verdict:
 
 
 def files_of(run: RunStore) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in run.path.iterdir() if file.is_file()}
+    return {file.name: file.read_bytes() for file in run.here.iterdir() if file.is_file()}

@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.commands.baseline import clear, pin, pinned_commit, pinned_runs
 from passgate.tasks.errors import InputError, UsageError
-from passgate.tasks.history.columns import row, table_of
+from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.baseline import Pins
 from tests.builders import a_plan, a_task, a_trial
@@ -22,7 +22,7 @@ def history(tmp_path: Path) -> History:
     history = History(str(tmp_path / "history"))
     for run_id in RUNS:
         plan = a_plan(a_task(), run_id=run_id)
-        history.write_run(run_id, table_of(row(a_trial(a_task(), number), plan) for number in (0, 1)), {})
+        history.write_run(run_id, trials_table((a_trial(a_task(), number) for number in (0, 1)), plan), {})
     return history
 
 

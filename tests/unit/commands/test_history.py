@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.commands.history import compare_runs, run_details, run_named, stored_runs
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.columns import rows, summary_schema, table_of
+from passgate.tasks.history.columns import summary_schema, trials_table
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.reports.stored_runs import differences_table, stored_runs_table
@@ -20,7 +20,7 @@ def store(history: History, run_id: str, statuses: dict[str, str], agent: str = 
     plan = a_plan(run_id=run_id, agent=AgentSpec(kind=AgentKind.CLI, target=agent))
     tasks = [a_task(task_id=name) for name in statuses]
     trials = [trial for task in tasks for trial in trials_of(task, statuses[task.task_id], cost=0.5)]
-    history.write_run(run_id, table_of(rows(trials, plan)), {})
+    history.write_run(run_id, trials_table(trials, plan), {})
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.commands.history import stored_runs
 from passgate.tasks.commands.prune import Needs, pruned_runs, runs_before, runs_beyond
-from passgate.tasks.history.columns import rows, table_of
+from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Pins
@@ -24,7 +24,7 @@ def summary(run_id: str, *, branch: str = "main", agent: str = "mine", dirty: bo
     task = a_task(**{"task_digest": "1"} | of_task)
     revision = Revision(commit=f"{run_id[7]:0<40}", branch=branch, dirty=dirty)
     plan = a_plan(task, run_id=run_id, agent=AgentSpec(kind=AgentKind.CLI, target=agent), revision=revision)
-    return task_summaries(table_of(rows(trials_of(task, "ppp"), plan)))
+    return task_summaries(trials_table(trials_of(task, "ppp"), plan))
 
 
 def pruned(summaries: list[pa.Table], needs: Needs = NONE) -> PrunedRuns:

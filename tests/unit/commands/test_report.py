@@ -44,10 +44,10 @@ def test_the_page_shows_the_trials_of_the_journal_once_they_are_judged(run: RunS
         write_run_page(run.name, None)
     judged(run)
     written = write_run_page(run.name, None)
-    assert (written.file, written.without_history) == (run.path / "report.html", "")
+    assert (written.file, written.without_history) == (run.here / "report.html", "")
     assert "perhaps" in written.file.read_text(encoding="utf-8")
     for made in ("report", "report/trials-1.html"):
-        assert (run.path / made).stat().st_mode & 0o077 == 0
+        assert (run.here / made).stat().st_mode & 0o077 == 0
 
 
 def test_without_its_history_or_its_journal_a_run_keeps_a_page(run: RunStore) -> None:

@@ -28,14 +28,14 @@ def test_what_is_decided_is_the_verdict(run: RunStore, decision: str, expected: 
     assert began <= said.at <= datetime.now(UTC) + timedelta(seconds=1)
     assert said.verdict_digest == verdict_digest(before)
     for name, make in RUN_FILES.items():
-        assert (run.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
-    assert (run.path / "summary.md").read_bytes() != files["summary.md"]
+        assert (run.here / name).read_text(encoding="utf-8") == make(RunView(verdict))
+    assert (run.here / "summary.md").read_bytes() != files["summary.md"]
     assert not list(Path(".passgate/history").rglob("*.parquet"))
 
 
 def test_nobody_signs_off_twice_and_a_sign_off_is_not_undone_by_carrying_the_run_on(run: RunStore) -> None:
-    request = RunRequest(run=run.path.name)
-    assert load(GateName.RELEASE_CANDIDATE, request).run_id == run.path.name
+    request = RunRequest(run=run.here.name)
+    assert load(GateName.RELEASE_CANDIDATE, request).run_id == run.here.name
     verdict = decide(run, "reject")
     with pytest.raises(
         UsageError, match=f"signed off already: rejected by Ada at {verdict.sign_off.at:%Y-%m-%d %H:%M}"

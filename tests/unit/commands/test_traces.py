@@ -78,7 +78,7 @@ def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         a_trial(TASK, 1, status=TrialStatus.PASSED, transcript_digest="d1"),
     ]
     store = RunStore.of(RUN)
-    store.path.mkdir(parents=True)
+    store.here.mkdir(parents=True)
     store.plan.write_text(a_plan(TASK).model_dump_json(), encoding="utf-8")
     lines = [FinishedTrial(trial=one, transcript=TRANSCRIPT).model_dump_json() for one in trials]
     store.journal.write_text("\n".join(lines) + "\n", encoding="utf-8")

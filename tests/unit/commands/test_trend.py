@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from passgate.tasks.commands.trend import trend_points
-from passgate.tasks.history.columns import row, summary_schema, table_of
+from passgate.tasks.history.columns import summary_schema, trials_table
 from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialMetrics
@@ -23,7 +23,7 @@ def rows(run_id: str, *groups: tuple[EvalTask, str], **metrics: Any) -> pd.DataF
 
 def frame(trials: Sequence[Trial], run_id: str = "run-1") -> pd.DataFrame:
     plan = a_plan(run_id=run_id)
-    frame: pd.DataFrame = task_summaries(table_of([row(trial, plan) for trial in trials])).to_pandas()
+    frame: pd.DataFrame = task_summaries(trials_table(trials, plan)).to_pandas()
     return frame
 
 

@@ -80,7 +80,7 @@ def test_a_run_that_cannot_be_read_is_named() -> None:
 
 
 def test_a_page_is_written_where_it_is_missing_or_out_of_date_or_asked_for() -> None:
-    page = ended(a_stored_run(ENDED, "ppf")).path / "report.html"
+    page = ended(a_stored_run(ENDED, "ppf")).here / "report.html"
     index()
     assert "said 2" in page.read_text()
     assert "said 1" in (page.parent / "report/trials-1.html").read_text()
@@ -93,7 +93,7 @@ def test_a_page_is_written_where_it_is_missing_or_out_of_date_or_asked_for() -> 
 
 def test_a_run_that_goes_on_is_shown_as_far_as_it_is() -> None:
     store = a_stored_run(GOING, "f")
-    page = store.path / "report.html"
+    page = store.here / "report.html"
     for number, done in ((1, "1 of 3"), (2, "2 of 3")):
         index()
         assert f"{done} trials were done" in page.read_text()

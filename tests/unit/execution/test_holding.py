@@ -8,7 +8,7 @@ import pytest
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution import holding as holding_module
 from passgate.tasks.execution.holding import holding
-from passgate.tasks.history.lease import new_holder
+from passgate.tasks.history.mirror import new_holder
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import storage_at
 from passgate.tasks.model.quotes import Masker

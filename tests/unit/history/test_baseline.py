@@ -14,7 +14,7 @@ from passgate.tasks.history.baseline import (
     error_rates_of,
     state_of,
 )
-from passgate.tasks.history.columns import arrow_schema, row
+from passgate.tasks.history.columns import arrow_schema, rows
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, Pins
 from passgate.tasks.model.policy import Rule
@@ -37,7 +37,7 @@ def run(run_id: str, statuses: str, task: EvalTask = TASK, *, model: str = "m", 
     revision = {name: changes.pop(name) for name in ("branch", "commit", "dirty") if name in changes}
     plan = a_plan(task, run_id=run_id, revision=Revision(**({"branch": "main"} | revision)))
     trials = [one.model_copy(update={"model": model}) for one in trials_of(task, statuses, **changes)]
-    return pd.DataFrame([row(trial, plan) for trial in trials], columns=arrow_schema().names)
+    return pd.DataFrame(rows(trials, plan), columns=arrow_schema().names)
 
 
 def of(*runs: pd.DataFrame, plan: Plan = PLAN, models: Any = None) -> Baseline:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from jsonschema import Draft202012Validator
 
-from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema, policy_digest, row, rows
+from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema, policy_digest, rows
 from passgate.tasks.model.run import Revision
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from tests.builders import REPOSITORY, a_grade, a_plan, a_policy, a_task, a_trial, a_violation
@@ -25,14 +25,14 @@ def test_a_row_is_what_the_schema_says(status: TrialStatus) -> None:
         grades=(a_grade(), a_grade(passed=False, violations=(a_violation(),)), a_grade(error="no judge")),
         metrics=TrialMetrics(tokens_in=1, cost=0.5, loop_rate=0.0),
     )
-    made = row(trial, PLAN)
+    (made,) = rows([trial], PLAN)
     Draft202012Validator(SCHEMA).validate(made | {"started_at": made["started_at"].isoformat()})
     assert made.keys() == SCHEMA["properties"].keys()
     assert set(PARTITIONS) <= set(made)
 
 
 def test_a_row_says_where_it_comes_from_and_what_its_trial_goes_by() -> None:
-    made = row(a_trial(TASK, 2), PLAN.model_copy(update={"agent_digest": "a" * 64}))
+    (made,) = rows([a_trial(TASK, 2)], PLAN.model_copy(update={"agent_digest": "a" * 64}))
     assert (made["schema_version"], made["run_id"]) == (SCHEMA_VERSION, PLAN.run_id)
     assert (made["gate"], made["day"]) == ("ci_merge", "2026-01-31")
     assert (made["git_commit"], made["git_branch"], made["git_dirty"]) == ("c0ffee", "main", True)
@@ -51,7 +51,7 @@ def test_policies_that_differ_anywhere_have_other_digests() -> None:
 def test_the_rows_of_a_run_are_those_of_its_trials_of_which_those_beyond_k_are_confirming() -> None:
     trials = [a_trial(TASK, trial) for trial in (0, 2, 3, 9)]
     made = rows(trials, PLAN)
-    assert made == [row(trial, PLAN) for trial in trials]
+    assert [one["trial"] for one in made] == [0, 2, 3, 9]
     assert [one["confirming"] for one in made] == [False, False, True, True]
     assert rows([], PLAN) == []
 
@@ -64,4 +64,4 @@ def test_the_types_for_arrow_which_rows_fit() -> None:
     assert schema.field("started_at").type == pa.timestamp("us", tz="UTC")
     assert schema.field("violations").type == pa.list_(pa.string())
     assert schema.field("grades").type.value_type.field("score").type == pa.float64()
-    assert pa.Table.from_pylist([row(a_trial(TASK, grades=(a_grade(),)), PLAN)], schema=schema).num_rows == 1
+    assert pa.Table.from_pylist(rows([a_trial(TASK, grades=(a_grade(),))], PLAN), schema=schema).num_rows == 1

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.columns import SCHEMA_VERSION, arrow_schema, row, table_of
+from passgate.tasks.history.columns import SCHEMA_VERSION, arrow_schema
+from passgate.tasks.history.columns import rows as trial_rows
 from passgate.tasks.history.dataset import EVERY_RUN, History, RunSelection
-from passgate.tasks.history.dataset_folder import DatasetFolder
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from tests.builders import STARTED, a_grade, a_plan, a_run_id, a_task, a_trial, a_violation
@@ -32,17 +32,18 @@ FILE = Path(f"trials/{FIRST}.parquet")
 
 def rows(*statuses: TrialStatus, **changes: Any) -> list[dict[str, Any]]:
     """One row per status and suite."""
-    return [
-        row(a_trial(task, number, status, **changes), PLAN)
-        for task in (GOLDEN, ADVERSARIAL)
-        for number, status in enumerate(statuses)
-    ]
+    tasks = (GOLDEN, ADVERSARIAL)
+    return trial_rows((a_trial(t, n, status, **changes) for t in tasks for n, status in enumerate(statuses)), PLAN)
+
+
+def stored(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=arrow_schema())
 
 
 def write(history: History, run_id: str = FIRST, *statuses: TrialStatus, **changes: Any) -> None:
     day = f"{run_id[:4]}-{run_id[4:6]}-{run_id[6:8]}"
     every = [one | {"run_id": run_id, "day": day} for one in rows(*(statuses or [TrialStatus.PASSED]), **changes)]
-    history.write_run(run_id, table_of(every), {f"digest-{run_id}": '{"messages": []}'})
+    history.write_run(run_id, stored(every), {f"digest-{run_id}": '{"messages": []}'})
 
 
 def read(history: History, columns: Sequence[str] | None = None, **where: str) -> pd.DataFrame:
@@ -100,7 +101,7 @@ def test_a_history_without_trials_is_empty(history: History, tmp_path: Path) -> 
     assert (len(trials), list(trials.columns)) == (0, arrow_schema().names)
     assert len(read(history, agent="x")) == 0
     assert list(read(history, ["run_id", "day"]).columns) == ["run_id", "day"]
-    history.write_run(FIRST, table_of([]), {})
+    history.write_run(FIRST, stored([]), {})
     assert (history.run_ids(), len(read(history)), len(history.summaries())) == ([], 0, 0)
 
 
@@ -157,15 +158,15 @@ def test_a_removal_that_was_cut_short_can_be_repeated(local: History, monkeypatc
     old = Path("summaries/2026-01-31", f"{FIRST}.2.parquet")
     old.parent.mkdir(parents=True)
     old.touch()
-    real = DatasetFolder.remove
+    real = History._entries
 
-    def remove(folder: DatasetFolder, name: str) -> None:
-        if name.startswith("trials/"):
+    def entries(history: History, folder: str) -> Iterator[tuple[str, bool]]:
+        if folder == "trials":
             raise OSError("the machine stops here")
-        real(folder, name)
+        yield from real(history, folder)
 
     with monkeypatch.context() as patched:
-        patched.setattr(DatasetFolder, "remove", remove)
+        patched.setattr(History, "_entries", entries)
         with pytest.raises(StorageError, match="the machine stops here"):
             local.remove_runs({FIRST})
     assert local.run_ids() == [FIRST]
@@ -303,13 +304,13 @@ def test_a_file_that_vanishes_while_it_is_read_is_skipped(
 ) -> None:
     write(local, FIRST)
     write(local, SECOND)
-    real = DatasetFolder.read
+    real = History._read
 
-    def read_late(folder: DatasetFolder, name: str) -> pa.Buffer:
+    def read_late(history: History, *arguments: Any, **options: Any) -> pa.Table | str:
         FILE.unlink(missing_ok=True)
-        return real(folder, name)
+        return real(history, *arguments, **options)
 
-    monkeypatch.setattr(DatasetFolder, "read", read_late)
+    monkeypatch.setattr(History, "_read", read_late)
     assert set(read(local)["run_id"]) == {SECOND}
     assert f"{FIRST}.parquet" in caplog.text
 
@@ -326,7 +327,7 @@ def test_a_history_that_cannot_take_a_run_is_found_before_it(tmp_path: Path, pla
 
 def test_a_newer_history_is_refused(local: History) -> None:
     every = [one | {"schema_version": SCHEMA_VERSION + 1} for one in rows(TrialStatus.PASSED)]
-    local.write_run(FIRST, table_of(every), {})
+    local.write_run(FIRST, stored(every), {})
     with pytest.raises(StorageError, match="written by a newer passgate"):
         read(local)
 

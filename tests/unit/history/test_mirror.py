@@ -1,15 +1,16 @@
 """The mirror of a run's folder at a URL: what it copies, and who may run on."""
 
 import logging
+import os
 import socket
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.lease import new_holder
-from passgate.tasks.history.mirror import Mirror, RunTakenError, fetch
+from passgate.tasks.history.mirror import Mirror, RunTakenError, fetch, new_holder
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import Storage, UnreachableError, storage_at
 from passgate.tasks.model.quotes import Masker
@@ -216,3 +217,18 @@ def test_a_mirror_that_has_ended_does_not_take_the_run(store: RunStore, url: str
         mirror.push()
     assert storage_at(url).read("holder.json") is None
     Mirror(store.here, url).push()
+
+
+@pytest.mark.parametrize(("seconds", "alive"), [(60, True), (-1, False)])
+def test_a_holder_on_another_machine_lives_until_it_expires(seconds: float, alive: bool) -> None:
+    until = datetime.now(UTC) + timedelta(seconds=seconds)
+    assert new_holder(1).model_copy(update={"host": "elsewhere", "process": 7, "until": until}).is_alive is alive
+
+
+@pytest.mark.parametrize("is_zombie", [False, True])
+def test_one_whose_process_on_this_machine_has_ended_is_dead_at_once(is_zombie: bool) -> None:
+    with subprocess.Popen(["true"]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | (os.WNOWAIT if is_zombie else 0))
+        left = new_holder(3600).model_copy(update={"host": socket.gethostname(), "process": child.pid})
+        assert not left.is_alive
+    assert new_holder(3600).is_alive

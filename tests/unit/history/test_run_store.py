@@ -46,7 +46,7 @@ def test_a_plan_and_a_verdict_read_back_and_nothing_unfinished_is_left(folder: P
     assert (run.read_plan(), run.read_verdict()) == (plan, verdict)
     # A wanted null and no wish at all are not the same.
     assert run.read_plan().tasks[0].graders[0].expect[0].model_fields_set == {"json_file", "equals"}
-    assert sorted(file.name for file in run.path.iterdir()) == ["plan.json", "summary.md", "verdict.json"]
+    assert sorted(file.name for file in run.here.iterdir()) == ["plan.json", "summary.md", "verdict.json"]
     assert (folder / ".passgate/runs/run-1/summary.md").read_text(encoding="utf-8") == "# Größe\n"
     run.verdict.write_text("{}")
     with pytest.raises(StorageError, match="is not a verdict"):
@@ -93,7 +93,7 @@ def test_the_folder_stays_when_the_working_folder_changes(folder: Path, monkeypa
     assert run.shown == ".passgate/runs/run-1"
     (folder / "deep").mkdir()
     monkeypatch.chdir(folder / "deep")
-    assert run.path == folder / ".passgate/runs/run-1"
+    assert run.here == folder / ".passgate/runs/run-1"
     assert run.shown == "../.passgate/runs/run-1"
 
 
@@ -175,3 +175,36 @@ def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -
         assert run.verdict.exists()
     run.begin()
     assert not run.verdict.exists()
+
+
+FIRST, SECOND, REUSED = (
+    a_finished(a_task(), number, said=said, transcript_digest=said, **changes)
+    for number, (said, changes) in enumerate((("grün\n", {}), ("two", {}), ("three", {"reused_from": "run-0"})))
+)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    file = tmp_path / "journal.jsonl"
+    file.write_text("".join(f"{one.model_dump_json()}\n" for one in (FIRST, SECOND, REUSED)), encoding="utf-8")
+    return file
+
+
+def test_a_transcript_is_found_by_its_digest(journal: Path) -> None:
+    with journal.open("a", encoding="utf-8") as file:
+        file.write('{"trial": {')  # as a killed run leaves it
+    read = RunStore(journal.parent).read_transcript
+    assert [read("two"), read("grün\n"), read("another")] == [SECOND.transcript, FIRST.transcript, None]
+    assert read("three") is None, "a reused trial has its transcript with its own run"
+
+
+def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
+    read = RunStore(tmp_path / "no-run").read_transcript
+    with pytest.raises(StorageError, match="cannot read the transcripts of"):
+        read("two")
+
+
+def test_a_damaged_journal_is_a_storage_error(journal: Path) -> None:
+    journal.write_text("damaged\ndamaged\n", encoding="utf-8")
+    with pytest.raises(StorageError, match="the journal is damaged in this line"):
+        RunStore(journal.parent).read_transcript("two")

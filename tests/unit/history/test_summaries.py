@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.history.columns import rows, table_of
+from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
@@ -19,7 +19,7 @@ FILE = Path(f"summaries/{DAY}/run-1.parquet")
 
 
 def made_of(task: EvalTask, statuses: str, **metrics: Any) -> dict[str, Any]:
-    (only,) = task_summaries(table_of(rows(trials_of(task, statuses, **metrics), a_plan(task)))).to_pylist()
+    (only,) = task_summaries(trials_table(trials_of(task, statuses, **metrics), a_plan(task))).to_pylist()
     return dict(only)
 
 
@@ -42,7 +42,7 @@ def test_metrics_are_means_of_what_was_measured_and_costs_are_sums() -> None:
         a_trial(TASK, 2, TrialStatus.ERROR, unmeasured_cost=2.0, metrics=TrialMetrics(wall_time_seconds=60.0)),
         a_trial(TASK, 3, metrics=TrialMetrics(cost=1.0, wall_time_seconds=9.0)),
     ]
-    (made,) = task_summaries(table_of(rows(trials, a_plan(TASK)))).to_pylist()
+    (made,) = task_summaries(trials_table(trials, a_plan(TASK))).to_pylist()
     assert (made["cost"], made["steps"], made["wall_times"]) == (0.5, 4.5, [1.0, 3.0])
     assert made["total_cost"] == 4.25
     assert (made["tool_call_accuracy"], made["confirming_passed"], made["outcomes"]) == (None, 1, "ppe")
@@ -56,6 +56,6 @@ def test_violations_models_and_confirming_trials_are_counted_and_the_unknown_is_
         a_trial(TASK, 1, TrialStatus.FAILED, grades=bad, model="large"),
         a_trial(TASK, 3, TrialStatus.FAILED, grades=bad),
     ]
-    (made,) = task_summaries(table_of(rows(trials, a_plan(TASK)))).to_pylist()
+    (made,) = task_summaries(trials_table(trials, a_plan(TASK))).to_pylist()
     assert (made["violations"], made["model"], made["confirming_failed"]) == (2, "large, small", 1)
     assert (made["total_cost"], made["cost"], made["tokens_in"], made["wall_times"]) == (None, None, None, [])

@@ -132,4 +132,4 @@ def test_a_gate_that_lets_changes_judge_themselves_leaves_no_doubt(
     monkeypatch.setenv("CI", "1")
     plan = planned(base=main)
     assert (plan.base.judged_by, plan.base.doubt) == ("change", "")
-    assert RunStore.of(plan.run_id).path.is_dir()
+    assert RunStore.of(plan.run_id).here.is_dir()

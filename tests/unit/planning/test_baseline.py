@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from passgate.tasks.history.baseline import COLUMNS
-from passgate.tasks.history.columns import rows, table_of
+from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Pins
@@ -44,7 +44,7 @@ def test_a_baseline_is_made_from_the_newest_runs_and_older_ones_are_read_where_t
 ) -> None:
     history = History(str(tmp_path))
     plans = [plan_at(night, revision=Revision(branch=branch if night else "main")) for night in range(402)]
-    tables = [table_of(rows(trials_of(TASKS[0], "ppp"), plan)) for plan in plans[:2]]
+    tables = [trials_table(trials_of(TASKS[0], "ppp"), plan) for plan in plans[:2]]
     for night, plan in enumerate(plans[:-1]):
         table = tables[min(night, 1)]
         ids = pa.array([plan.run_id] * len(table))
@@ -70,7 +70,7 @@ def nights_of(history: History, *tasks: tuple[EvalTask, str], nights: range = ra
             for task, statuses in tasks
             for one in trials_of(task, statuses)
         ]
-        history.write_run(plan.run_id, table_of(rows(trials, plan)), {})
+        history.write_run(plan.run_id, trials_table(trials, plan), {})
 
 
 def now(history: Path, *tasks: EvalTask) -> Plan:
@@ -133,7 +133,7 @@ def repeated(
             one.model_copy(update={"started_at": plan.created_at, "score": float(one.status is TrialStatus.PASSED)})
             for one in made
         ]
-        History(str(tmp_path)).write_run(plan.run_id, table_of(rows(scored, plan)), {})
+        History(str(tmp_path)).write_run(plan.run_id, trials_table(scored, plan), {})
     plan = plan_at(30, policy=POLICY.model_copy(update={"history": str(tmp_path)}), revision=now)
     plan = plan.model_copy(update={"tasks": (OTHER, MEAN, ONCE)})
     trials = [one for task in plan.tasks for one in trials_of(task, "p" * task.k)]
