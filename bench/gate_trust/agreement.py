@@ -11,7 +11,7 @@ from bench.gate_trust.worlds import Booleans, Floats, Gates
 from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.forecasts.drawn_trials import shifted_rates
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.history.baseline import baseline_of
+from passgate.tasks.history.baseline import pool_baseline
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus
@@ -32,7 +32,7 @@ def _decided(gates: Gates, gate: int, rates: Floats) -> tuple[bool, tuple[int, .
     """Decide one gate from its history and trials: whether it is red, and the trials of each task."""
     plan, draws = gates.settings[gate].plan, gates.draws[gate]
     runs = [np.array(gates.baselines[gate].of(task.name).newest).reshape(-1, task.k)[:, ::-1] for task in plan.tasks]
-    baseline = baseline_of(plan, history(plan, np.array(runs)))
+    baseline = pool_baseline(plan, history(plan, np.array(runs)))
     passing = shifted_rates(rates[None], draws.shifts, gates.world.run_effect)
     now = (draws.outcomes(plan.gate_policy.regression.max_trials) < passing)[:, 0].T
     trials = [_trial(now[place], task, number) for place, task in enumerate(plan.tasks) for number in range(task.k)]

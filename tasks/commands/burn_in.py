@@ -22,7 +22,7 @@ from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.grade import grade
-from passgate.tasks.history.baseline import baseline_of, error_rates_of
+from passgate.tasks.history.baseline import error_rates, pool_baseline
 from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.metering.cost_cap import CostCap
@@ -135,12 +135,12 @@ def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -
     found = rows_of(plan, finished.all)
     every = plan.policy.baseline.model_copy(update={"runs": len(finished.all)})
     policy = plan.policy.model_copy(update={"baseline": every})
-    measured = baseline_of(alone(plan).model_copy(update={"policy": policy}), found)
+    measured = pool_baseline(alone(plan).model_copy(update={"policy": policy}), found)
     rates = measured_rates(plan.tasks, measured)
     if not rates:
         return None
     used = pool(judged[-1].trials)
-    errors, spread = error_rates_of(measured, found), measured_spread(plan.tasks, measured)
+    errors, spread = error_rates(measured, found), measured_spread(plan.tasks, measured)
     basis = Basis(used, rates, "burn-in", errors, noises_of(measured), spread)
     red = sum(run.ruling.decision is Decision.FAIL for run in judged)
     # A run that only waits for a sign-off has all its evidence.

@@ -30,7 +30,7 @@ from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.guards import is_weighed
-from passgate.tasks.history.baseline import ErrorRates, error_rates_of
+from passgate.tasks.history.baseline import ErrorRates, error_rates
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.merge_base import pinned_base, request_base
 from passgate.tasks.integrity.tracked_folders import open_history
@@ -94,7 +94,7 @@ def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     if any(task.name not in rates for task in plan.tasks):
         raise UsageError(f"{_why_no_rates(plan, baseline, rows)}; `--assume 0.99` forecasts without any")
     spread = measured_spread(plan.tasks, baseline)
-    return Basis(baseline, rates, source, error_rates_of(baseline, rows), noises_of(baseline), spread)
+    return Basis(baseline, rates, source, error_rates(baseline, rows), noises_of(baseline), spread)
 
 
 def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from passgate.tasks.forecasts.assumptions import Setting
 from passgate.tasks.forecasts.run_shifts import centre
-from passgate.tasks.history.baseline import state_of
+from passgate.tasks.history.baseline import baseline_state
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.task import BY_TRIALS, Metric
 
@@ -99,7 +99,7 @@ def pooled_runs(passed: Booleans, metric: Metric) -> BaselineTask:
     counts = passed.sum(axis=1).tolist()
     # Without validation, which would take most of the time.
     return BaselineTask.model_construct(
-        state=state_of(greens),
+        state=baseline_state(greens),
         runs=tuple(names),
         runs_green=sum(greens),
         passed=int(passed.sum()),

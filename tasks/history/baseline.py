@@ -34,19 +34,20 @@ COLUMNS: Final = (
     *("wall_time_seconds", "cost"),
 )
 """What a baseline is read from."""
+_DIGESTS: Final = ("grader_digest", "task_digest")
 
 
-def baseline_of(
+def pool_baseline(
     context: RunContext, trials: pd.DataFrame, models: Mapping[str, Collection[str]] | None = None
 ) -> Baseline:
-    """Return the baseline of a plan's tasks from rows of the history with `COLUMNS`, of any agents and branches.
+    """Pool the baseline of a plan's tasks from rows of the history with `COLUMNS`, of any agents and branches.
 
     Rows count that are of an earlier run of the baseline and of the plan's agent, and have the task's digest, grader
     digest, k and metric; of those the newest runs of each task, as many as the policy says. While the task's own trials
     are too few to guard it, those with another task digest count too. `models` narrows a task, by its `suite/task_id`,
     to the runs in which one of these models answered; if it names none, all count.
     """
-    rows = trials[of_the_baseline(context, trials)]
+    rows = trials[is_of_baseline(context, trials)]
     known = set(rows[["suite", "task_id"]].drop_duplicates().itertuples(index=False, name=None))
     measured = measured_rows(rows[rows["agent"] == str(context.agent)])
     groups = dict(iter(measured.groupby(["suite", "task_id"], sort=False))) if len(measured) else {}
@@ -58,7 +59,7 @@ def baseline_of(
         if key not in groups:
             return BaselineTask(state=BaselineState.NONE)
         wanted, most_runs = (models or {}).get(task.name, ()), context.policy.baseline.runs
-        same = _version_rows(task, groups[key])
+        same = _alike(task, groups[key], *_DIGESTS)
         answered = _model_rows(same, wanted)
         found = _pool(task, answered, most_runs)
         if found.n < ENOUGH and len(same) < len(groups[key]):
@@ -68,9 +69,13 @@ def baseline_of(
         # A task is admitted for what it is, whichever model answers now.
         return found.model_copy(update={"newest": _pool(task, same, most_runs).newest})
 
+    commit = context.base.commit
+    if context.pins is not None and context.pins.commit is not None:
+        # The ancestors of a plan with a pinned commit are that commit's.
+        commit = next(iter(context.base.ancestors), context.pins.commit)
     return Baseline(
         branch=context.policy.baseline.branch,
-        commit=_commit(context),
+        commit=commit,
         pinned=context.pins is not None,
         young=context.policy.baseline.young,
         tasks={task.name: entry(task) for task in context.tasks},
@@ -82,7 +87,7 @@ def measured_rows(trials: pd.DataFrame) -> pd.DataFrame:
     return trials[trials["status"].isin([str(status) for status in MEASURED]) & (trials["trial"] < trials["k"])]
 
 
-def state_of(greens: Sequence[bool]) -> BaselineState:
+def baseline_state(greens: Sequence[bool]) -> BaselineState:
     """Return how a task stands whose decided runs, the newest first, passed it or not.
 
     Red when at most `RED_SHARE` of the runs passed it, or when the newest `RED_IN_A_ROW` all failed it: it has drifted,
@@ -98,7 +103,7 @@ def state_of(greens: Sequence[bool]) -> BaselineState:
     return BaselineState.GREEN if share >= GREEN_SHARE else BaselineState.UNRELIABLE
 
 
-def of_the_baseline(context: RunContext, trials: pd.DataFrame) -> pd.Series:
+def is_of_baseline(context: RunContext, trials: pd.DataFrame) -> pd.Series:
     """Return which rows are of the baseline: of the pinned runs or commit, the merge base, or else of the branch.
 
     A run of files that differ from their commit is of no commit and no branch; only a pin by name makes it one.
@@ -118,21 +123,11 @@ def _begins(values: pd.Series, beginnings: tuple[str, ...]) -> pd.Series:
     return values.isin([value for value in values.dropna().unique() if value.startswith(beginnings)])
 
 
-def _commit(context: RunContext) -> str:
-    """Return the commit whose history it is: the ancestors of a plan with a pinned commit are that commit's."""
-    if context.pins is None or context.pins.commit is None:
-        return context.base.commit
-    return next(iter(context.base.ancestors), context.pins.commit)
-
-
-def _version_rows(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:
-    alike = _graded_alike(task, rows)
-    return alike[alike["task_digest"] == task.task_digest]
-
-
-def _graded_alike(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of every version of the task that is graded and decided as it is now."""
-    alike = (rows["grader_digest"] == task.grader_digest) & (rows["k"] == task.k) & (rows["metric"] == str(task.metric))
+def _alike(task: EvalTask, rows: pd.DataFrame, *digests: str) -> pd.DataFrame:
+    """Return the rows that have the task's k, its metric and these digests of it."""
+    alike = (rows["k"] == task.k) & (rows["metric"] == str(task.metric))
+    for digest in digests:
+        alike &= rows[digest] == getattr(task, digest)
     return rows[alike]
 
 
@@ -141,11 +136,9 @@ def _pool_with_earlier_versions(task: EvalTask, own: BaselineTask, rows: pd.Data
 
     Returns only its own if the others do not guard it. `rows` are of all its versions.
     """
-    versions = _graded_alike(task, rows)
-    if own.state is BaselineState.GREEN:
-        # What passes on the branch under other graders too is no other task: their edit disarms nothing.
-        versions = rows[(rows["k"] == task.k) & (rows["metric"] == str(task.metric))]
-    earlier = _pool(task, versions.drop(_version_rows(task, versions).index), most_runs)
+    # What passes on the branch under other graders too is no other task: their edit disarms nothing.
+    versions = _alike(task, rows, *(() if own.state is BaselineState.GREEN else ("grader_digest",)))
+    earlier = _pool(task, versions.drop(_alike(task, versions, *_DIGESTS).index), most_runs)
     if not earlier.n:
         is_known = len(rows) > len(versions)
         return own.model_copy(update={"restart": Restart.GRADERS}) if is_known else own
@@ -185,22 +178,19 @@ def _pool(task: EvalTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
     greens = list(decided.values())
     passes = rows["status"] == TrialStatus.PASSED
     return BaselineTask(
-        state=state_of(greens),
+        state=baseline_state(greens),
         runs=tuple(decided),
         runs_green=sum(greens),
         green_in_a_row=sum(1 for _ in takewhile(bool, greens)),
         passed=int(passes.sum()),
         n=len(rows),
-        counts=_counts_by_run(rows),
+        counts={
+            str(run): (int(of_run.sum()), len(of_run)) for run, of_run in passes.groupby(rows["run_id"], sort=False)
+        },
         newest=tuple(passes.tolist()),
         wall_times=_by_run(rows, "wall_time_seconds"),
         costs=_by_run(rows, "cost"),
     )
-
-
-def _counts_by_run(rows: pd.DataFrame) -> dict[str, tuple[int, int]]:
-    passes = (rows["status"] == TrialStatus.PASSED).groupby(rows["run_id"], sort=False)
-    return {str(run): (int(of_run.sum()), len(of_run)) for run, of_run in passes}
 
 
 def _by_run(rows: pd.DataFrame, column: str) -> FiguresOfRuns:
@@ -232,24 +222,18 @@ class ErrorRates(NamedTuple):
     violations: Mapping[Rule, float]  # Share of its measured trials that violated each rule
 
 
-def error_rates_of(baseline: Baseline, rows: pd.DataFrame) -> dict[str, ErrorRates]:
+def error_rates(baseline: Baseline, rows: pd.DataFrame) -> dict[str, ErrorRates]:
     """Return what went wrong in the runs of a baseline, by `suite/task_id`, from the rows of its agent."""
     first = rows[rows["run_id"].isin(list(baseline.runs)) & (rows["trial"] < rows["k"])]
     tried = first[first["status"] != TrialStatus.NOT_RUN]
-    return {
-        f"{suite}/{task_id}": _error_rates(of_task)
-        for (suite, task_id), of_task in tried.groupby(["suite", "task_id"], sort=False)
-    }
-
-
-def _error_rates(rows: pd.DataFrame) -> ErrorRates:
-    measured = rows[rows["status"].isin([str(status) for status in MEASURED])]
-    counts = Counter(
-        Rule(rule)
-        for violations in measured["violations"]
-        for rule in {str(violation).partition(":")[0] for violation in (() if violations is None else violations)}
-    )
-    return ErrorRates(
-        errors=1 - len(measured) / len(rows),
-        violations={rule: count / len(measured) for rule, count in counts.items()},
-    )
+    rates = dict[str, ErrorRates]()
+    for (suite, task_id), of_task in tried.groupby(["suite", "task_id"], sort=False):
+        measured = measured_rows(of_task)
+        counts = Counter(
+            Rule(rule)
+            for violations in measured["violations"]
+            for rule in {str(violation).partition(":")[0] for violation in (() if violations is None else violations)}
+        )
+        violations = {rule: count / len(measured) for rule, count in counts.items()}
+        rates[f"{suite}/{task_id}"] = ErrorRates(1 - len(measured) / len(of_task), violations)
+    return rates

@@ -363,7 +363,7 @@ class RunStore:
         """Return the verdict of a run that has one. Raises `UsageError` for another, `StorageError`."""
         verdict = self.read_verdict()
         if verdict is None:
-            remedy = f"carry it on with `passgate run {self.read_plan().gate} --resume {self.name}`"
+            remedy = f"resume it with `passgate run {self.read_plan().gate} --resume {self.name}`"
             raise UsageError(f"the run {self.name} has no verdict: {remedy}")
         return verdict
 

@@ -1,12 +1,11 @@
 """Files at a URL that fsspec knows. No bucket is created."""
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from contextlib import suppress
+from typing import Any, Final
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.storage import UnreachableError
-
-T = TypeVar("T")
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3"}  # The extra of passgate that brings the driver of a protocol
 # To make a folder there is to make a bucket or nothing at all.
@@ -50,39 +49,28 @@ class UrlStorage:
         self._makes_folders = protocol not in _OBJECT_STORES
 
     def read(self, name: str) -> bytes | None:
-        def ask() -> bytes:
-            content: bytes = self._files.cat_file(self._place(name))
-            return content
-
         try:
-            return self._answer(f"read {self._url}/{name}", ask)
+            content: bytes = self._call(f"read {self._url}/{name}", self._files.cat_file, self._place(name))
         except FileNotFoundError:
             return None
+        return content
 
     def write(self, name: str, content: bytes) -> None:
-        def put() -> None:
-            if self._makes_folders:
-                self._files.makedirs(self._place(name).rpartition("/")[0], exist_ok=True)
-            self._files.pipe_file(self._place(name), content)
-
+        what, place = f"write {self._url}/{name}", self._place(name)
         try:
-            self._answer(f"write {self._url}/{name}", put)
+            if self._makes_folders:
+                self._call(what, self._files.makedirs, place.rpartition("/")[0], exist_ok=True)
+            self._call(what, self._files.pipe_file, place, content)
         except FileNotFoundError as error:
             raise StorageError(f"cannot write {self._url}/{name}: {error}: passgate creates no bucket") from error
 
     def remove(self, name: str) -> None:
-        try:
-            self._answer(f"remove {self._url}/{name}", lambda: self._files.rm_file(self._place(name)))
-        except FileNotFoundError:
-            return
+        with suppress(FileNotFoundError):
+            self._call(f"remove {self._url}/{name}", self._files.rm_file, self._place(name))
 
     def sizes(self) -> dict[str, int]:
-        def ask() -> dict[str, dict[str, Any]]:
-            found: dict[str, dict[str, Any]] = self._files.find(self._root, detail=True)
-            return found
-
         try:
-            found = self._answer(f"list {self._url}", ask)
+            found = self._call(f"list {self._url}", self._files.find, self._root, detail=True)
         except FileNotFoundError:
             return {}
         begin = f"{self._root.strip('/')}/"
@@ -90,12 +78,8 @@ class UrlStorage:
         return {place.removeprefix(begin): size for place, size in named if place.startswith(begin)}
 
     def folders(self) -> list[str]:
-        def ask() -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = self._files.ls(self._root, detail=True)
-            return found
-
         try:
-            entries = self._answer(f"list {self._url}", ask)
+            entries = self._call(f"list {self._url}", self._files.ls, self._root, detail=True)
         except FileNotFoundError:
             return []
         places = (str(entry["name"]).rstrip("/") for entry in entries if entry["type"] == "directory")
@@ -104,10 +88,10 @@ class UrlStorage:
     def _place(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    def _answer(self, what: str, ask: Callable[[], T]) -> T:
-        """Return what the store answers. Raises `FileNotFoundError`, `StorageError` and `UnreachableError`."""
+    def _call(self, what: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return what the driver answers. Raises `FileNotFoundError`, `StorageError` and `UnreachableError`."""
         try:
-            return ask()
+            return function(*arguments, **options)
         except FileNotFoundError:
             raise
         except Exception as error:

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from passgate.tasks.history.baseline import COLUMNS, baseline_of, measured_rows, of_the_baseline, task_state
+from passgate.tasks.history.baseline import COLUMNS, is_of_baseline, measured_rows, pool_baseline, task_state
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import MOST_RUNS, History, RunSelection
 from passgate.tasks.model.baseline import Baseline, Repeat
@@ -60,7 +60,7 @@ def read_earlier_runs(plan: RunContext, history: History, agent: str | None = No
     while older and (plan.pins is not None or len(pooled) < plan.policy.baseline.runs):
         older, newest = older[:-MOST_RUNS], frozenset(older[-MOST_RUNS:])
         frame = history.trials(COLUMNS, where, RunSelection(ids=newest)).to_pandas()
-        pooled.update(frame[of_the_baseline(plan, frame) & (frame["agent"] == str(plan.agent))]["run_id"])
+        pooled.update(frame[is_of_baseline(plan, frame) & (frame["agent"] == str(plan.agent))]["run_id"])
         frames.insert(0, frame)
     trials, renamed = _under_present_names(plan.tasks, pd.concat([one for one in frames if len(one)] or frames))
     return EarlierRuns(trials, renamed, repeats_of(plan, trials))
@@ -72,7 +72,7 @@ def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = 
     for trial in trials:
         if trial.status in MEASURED and trial.model:
             models.setdefault(f"{trial.suite}/{trial.task_id}", set()).add(trial.model)
-    pooled = baseline_of(plan, earlier.trials, models)
+    pooled = pool_baseline(plan, earlier.trials, models)
     renamed = {name: was for name, was in earlier.renamed.items() if pooled.of(name).n}
     return pooled.model_copy(update={"renamed": renamed, "repeats": earlier.repeats})
 

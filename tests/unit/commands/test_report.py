@@ -39,7 +39,7 @@ def judged(store: RunStore) -> None:
 
 
 def test_the_page_shows_the_trials_of_the_journal_once_they_are_judged(run: RunStore) -> None:
-    said = f"has no verdict: carry it on with `passgate run {run.read_plan().gate} --resume {run.name}`"
+    said = f"has no verdict: resume it with `passgate run {run.read_plan().gate} --resume {run.name}`"
     with pytest.raises(UsageError, match=said):
         write_run_page(run.name, None)
     judged(run)

@@ -62,7 +62,7 @@ def test_a_verdict_that_stands_awaits_nothing(run: RunStore, decision: Decision,
         decide(run, said)
     assert verdict_of(run) == stands
     run.verdict.unlink()
-    remedy = f"has no verdict: carry it on with `passgate run release_candidate --resume {run.name}`"
+    remedy = f"has no verdict: resume it with `passgate run release_candidate --resume {run.name}`"
     with pytest.raises(UsageError, match=remedy):
         decide(run, said)
 

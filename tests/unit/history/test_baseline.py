@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from passgate.tasks.history.baseline import (
     COLUMNS,
     ErrorRates,
-    baseline_of,
-    error_rates_of,
-    state_of,
+    baseline_state,
+    error_rates,
+    pool_baseline,
 )
 from passgate.tasks.history.columns import arrow_schema, rows
 from passgate.tasks.model.agent import AgentKind, AgentSpec
@@ -41,7 +41,7 @@ def run(run_id: str, statuses: str, task: EvalTask = TASK, *, model: str = "m", 
 
 
 def of(*runs: pd.DataFrame, plan: Plan = PLAN, models: Any = None) -> Baseline:
-    return baseline_of(plan, pd.concat(runs, ignore_index=True)[list(COLUMNS)], models)
+    return pool_baseline(plan, pd.concat(runs, ignore_index=True)[list(COLUMNS)], models)
 
 
 def entry(*runs: pd.DataFrame, plan: Plan = PLAN, models: Any = None) -> BaselineTask:
@@ -139,14 +139,14 @@ def test_what_trials_took_and_cost_comes_with_them_the_newest_first() -> None:
     ],
 )
 def test_two_thirds_are_green_and_one_third_or_three_in_a_row_red(greens: str, state: BaselineState) -> None:
-    assert state_of([letter == "g" for letter in greens]) is state
+    assert baseline_state([letter == "g" for letter in greens]) is state
 
 
 @given(greens=st.lists(st.booleans(), min_size=1), position=st.integers(0, 30))
 def test_a_run_more_that_passed_never_makes_it_worse(greens: list[bool], position: int) -> None:
     better = [green or number == position for number, green in enumerate(greens)]
     order = [RED, UNRELIABLE, GREEN]
-    assert order.index(state_of(better)) >= order.index(state_of(greens))
+    assert order.index(baseline_state(better)) >= order.index(baseline_state(greens))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_change_of_the_task_leaves_the_other_runs_behind() -> None:
 
 def test_without_rows_every_task_is_new_and_without_tasks_there_is_none() -> None:
     empty = arrow_schema().empty_table().to_pandas()
-    assert baseline_of(PLAN_ON_BASE, empty) == Baseline(branch="main", commit="b" * 40, tasks={KEY: NEW})
+    assert pool_baseline(PLAN_ON_BASE, empty) == Baseline(branch="main", commit="b" * 40, tasks={KEY: NEW})
     assert of(*days("ppp"), plan=a_plan(run_id="20260201")).tasks == {}
 
 
@@ -261,7 +261,7 @@ def test_what_is_pinned_is_the_baseline(plan: Plan, places: str, commit: str, co
 
 def rates(*runs: pd.DataFrame, plan: Plan = PLAN) -> dict[str, ErrorRates]:
     rows = pd.concat(runs, ignore_index=True)[list(COLUMNS)]
-    return dict(error_rates_of(baseline_of(plan, rows), rows))
+    return dict(error_rates(pool_baseline(plan, rows), rows))
 
 
 @pytest.mark.parametrize(
