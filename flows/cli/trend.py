@@ -87,13 +87,12 @@ def _format_of(output: Path | None) -> TrendFormat:
 
 def _rendered(trend: "Trend", chosen: TrendFormat, *, periods: bool) -> str:
     from passgate.flows.cli.terminal import color, width
-    from passgate.tasks.reports.trend import trend_screen
-    from passgate.tasks.reports.trend_files import trend_html, trend_json
+    from passgate.tasks.reports.trend import trend_html, trend_screen
 
     match chosen:
         case TrendFormat.TABLE:
             return trend_screen(trend, width=width(), color=color(), periods=periods)
         case TrendFormat.JSON:
-            return trend_json(trend)
+            return trend.model_dump_json(indent=2) + "\n"
         case TrendFormat.HTML:
             return trend_html(trend)

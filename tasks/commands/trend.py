@@ -21,7 +21,7 @@ from passgate.tasks.model.history import RunStamp, Trend, TrendPeriod, TrendPoin
 from passgate.tasks.model.names import Period
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trial import single_models
-from passgate.tasks.reports.trend_files import trend_html
+from passgate.tasks.reports.trend import trend_html
 from passgate.tasks.stats.change_points import FALSE_ALARMS
 from passgate.tasks.stats.estimators import percentile, suite_interval
 

@@ -1,27 +1,29 @@
-"""Rich as a function: something to show goes in, text comes out."""
+"""Render documents for a terminal, with rich."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from io import StringIO
+from typing import Final
 
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, JustifyMethod, OverflowMethod, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.style import Style
-from rich.table import Column, Table
+from rich.table import Column
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from passgate.tasks.model.verdict import Decision
+from passgate.tasks.reports.document import Commands, Items, Remark, Section, Span, SpanKind, Table, Tone, Words
+from passgate.tasks.reports.escape import printable, printable_lines
 
-NAME = 200  # Characters of a name that are shown, as of a task or a file
-MESSAGE = 500
-SHORT_MESSAGE = 160
-DECISION_STYLE = {Decision.PASS: "bold green", Decision.FAIL: "bold red", Decision.INCONCLUSIVE: "bold yellow"}
-
-
+NAME: Final = 200  # Characters of a name that are shown, as of a task or a file
+MESSAGE: Final = 500
+SHORT_MESSAGE: Final = 160
+_LONGEST_TEXT: Final = 2000
+STYLES: Final = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow", Tone.QUIET: "dim"}
+_MARKS: Final = {Tone.PLAIN: "·", Tone.GOOD: "✓", Tone.BAD: "✗", Tone.OPEN: "!", Tone.QUIET: "·"}
 # What agents write has backticks too: a command begins with a program that our messages name.
-_QUOTED = re.compile(r"`(?:passgate|git|gh|pip|prefect|sudo) [^`\n]{1,200}`")
-_GLUE = "\ue000"  # Stands for a space where no line may end
+_QUOTED: Final = re.compile(r"`(?:passgate|git|gh|pip|prefect|sudo) [^`\n]{1,200}`")
+_GLUE: Final = "\ue000"  # Stands for a space where no line may end
 
 
 class Marked:
@@ -49,37 +51,24 @@ class Marked:
 
 
 def _with_whole_commands(text: Text, width: int) -> Iterator[tuple[Text, int]]:
-    """Yield the parts of a text with the width of each: commands between backticks are not broken at the end of a line,
-    so that whoever copies one has it whole. One that is longer than a line stands out of it.
+    """Yield the parts of a text with the width of each: no line ends within a command between backticks, so that its
+    reader can copy it. One that is longer than a line stands out of it.
     """
+    glued = text.copy()
+    glued.plain = _QUOTED.sub(lambda found: found[0].replace(" ", _GLUE), text.plain)
     begin = 0
     for found in _QUOTED.finditer(text.plain):
         length = found.end() - found.start()
         if length > width:
             if found.start() > begin:
-                yield _glued(text[begin : found.start()]), width
-            yield _glued(text[found.start() : found.end()]), length
+                yield glued[begin : found.start()], width
+            yield glued[found.start() : found.end()], length
             begin = found.end() + (text.plain[found.end() : found.end() + 1] == " ")
     if begin < len(text) or not begin:
-        yield _glued(text[begin:]), width
+        yield glued[begin:], width
 
 
-def _glued(text: Text) -> Text:
-    glued = text.copy()
-    glued.plain = _QUOTED.sub(lambda found: found[0].replace(" ", _GLUE), text.plain)
-    return glued
-
-
-def rendered(*parts: RenderableType, width: int, color: bool) -> str:
-    """Return the parts one below the other, at most `width` columns wide; without colour it is plain text."""
-    console = _console(width, color)
-    with console.capture() as capture:
-        for part in parts:
-            console.print(part, crop=False)
-    return "".join(f"{line.rstrip()}\n" for line in capture.get().replace(_GLUE, " ").split("\n")[:-1])
-
-
-def _console(width: int, color: bool) -> Console:
+def _console(width: int, *, color: bool = False) -> Console:
     # Every setting is given, so that rich takes none from the environment, such as NO_COLOR or COLUMNS.
     return Console(
         file=StringIO(),
@@ -96,62 +85,97 @@ def _console(width: int, color: bool) -> Console:
     )
 
 
-def columns(*names: str, justify: JustifyMethod = "left", no_wrap: bool = False) -> list[Column]:
-    """Columns of a `plain_table`. Where they wrap, words that are too long are broken."""
-    overflow: OverflowMethod = "ellipsis" if no_wrap else "fold"
-    return [Column(name, justify=justify, no_wrap=no_wrap, overflow=overflow) for name in names]
+def render_parts(*parts: RenderableType, width: int, color: bool) -> str:
+    """Render the parts one below the other, at most `width` columns wide; without colour it is plain text."""
+    console = _console(width, color=color)
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part, crop=False)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().replace(_GLUE, " ").split("\n")[:-1])
 
 
-def plain_table(
-    width: int, columns: Iterable[Column], rows: Iterable[Iterable[RenderableType]], *, show_header: bool = True
-) -> Table:
-    """Return a table without lines whose columns stand closer where there is little room."""
-    gap = 1 if width < 100 else 2
-    # A column of rich holds its cells: without copies two tables could not have the same columns.
-    copies = (column.copy() for column in columns)
-    table = Table(*copies, box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
-    table.show_header = show_header
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def figures_table(width: int, names: Sequence[str], rows: Iterable[Sequence[Text]]) -> RenderableType:
-    """Return a table of figures below the names of the first column. No figure is ever broken: where they have no room
-    side by side, each row becomes lines.
+def render(*sections: Section, width: int, color: bool, elsewhere: str = "") -> str:
+    """Render a document, at most `width` columns wide; without colour it is plain text. If there is more of it
+    `elsewhere`, its lists have only what a screen shows.
     """
-    rows = [list(row) for row in rows]
-    for header in (names, ["\n".join(name.rsplit(" ", 1)) for name in names]):
-        figures = [Column(name, justify="right", no_wrap=True, overflow="fold") for name in header[1:]]
-        table = plain_table(width, [*columns(header[0]), *figures], rows)
-        longest = max((row[0].cell_len for row in rows), default=0)
-        shortest = max((cell_len(word) for row in rows for word in row[0].plain.split()), default=0)
-        if _console(1000, color=False).measure(table).maximum - (longest - shortest) <= width:
-            return table
-    return Group(*(part for row in rows for part in _row_in_lines(names, row)))
+    is_whole = not elsewhere
+    parts = (part for one in sections for part in section_parts(one, width, is_whole=is_whole, elsewhere=elsewhere))
+    return render_parts(*parts, width=width, color=color).removeprefix("\n")
 
 
-def _row_in_lines(names: Sequence[str], row: Sequence[Text]) -> tuple[Text, Marked]:
-    parts = (f"{name} {_GLUE.join(cell.plain.split())}" for name, cell in zip(names[1:], row[1:], strict=True))
-    return row[0], Marked("│", Text(" · ".join(parts)), style="dim")
-
-
-def fitting_table(make: Callable[[str], Table], width: int, wide: str, narrow: str) -> Table:
-    """Return the table that `make` gives for a separator between two parts of a cell: `wide`, or `narrow` where that is
-    too wide.
-    """
-    return first_fitting(width, map(make, (wide, narrow)))
-
-
-def first_fitting(width: int, tables: Iterable[Table]) -> Table:
-    """Return the first of some tables that is not too wide, or the last of them."""
-    console = _console(1000, color=False)
-    for table in tables:
-        if console.measure(table).maximum <= width:
-            break
-    return table
-
-
-def heading(text: str, style: str = "bold") -> Text:
+def heading(text: str | Text, style: str = "bold") -> Text:
     """Return a line that opens a section, with an empty line before it."""
-    return Text(f"\n{text}", style)
+    return Text("\n", style).append(text)
+
+
+def section_parts(
+    section: Section, width: int, *, is_whole: bool = True, longest: int = _LONGEST_TEXT, elsewhere: str = ""
+) -> Iterator[RenderableType]:
+    """Yield an empty line, the title and the blocks of a section, with at most `longest` characters of each text.
+
+    Unless `is_whole`, it has only the items that a screen shows, and says how many more are `elsewhere`.
+    """
+    title = words_text(section.title, longest)
+    yield heading(title, f"bold {STYLES[section.tone]}".strip()) if section.title else Text()
+    for block in section.blocks:
+        match block:
+            case Items():
+                for item in block.items if is_whole else block.items[: block.most_on_screen]:
+                    mark = item.mark or _MARKS[item.tone]
+                    yield Marked(mark, words_text(item.words, longest), style=STYLES[item.tone])
+                if not is_whole and (more := block.more(block.most_on_screen)):
+                    yield Text(f"{more} {elsewhere}")
+            case Table():
+                yield _table(block, width, longest)
+                if block.note:
+                    yield Text(printable(block.note, longest), "dim")
+            case Commands():
+                for line in printable_lines("\n".join(block.lines), lines=len(block.lines), limit=MESSAGE):
+                    yield Text(f"  {line}", "bold")
+            case Remark():
+                yield Text(block.text, "dim")
+            case words:
+                yield Marked("·", words_text(words, longest))
+
+
+def words_text(words: Words, longest: int = _LONGEST_TEXT) -> Text:
+    """Return words as rich shows them, each text from outside escaped and cut to `longest` characters."""
+    return Text.assemble(*(_span(part, longest) for part in words))
+
+
+def _span(part: str | Span, longest: int) -> Text:
+    if not isinstance(part, Span):
+        return Text(part)
+    style = f"{'bold ' if part.kind is SpanKind.STRONG else ''}{STYLES[part.tone]}".strip()
+    return Text(printable(part.text, NAME if part.kind is SpanKind.NAME else longest), style)
+
+
+def _table(table: Table, width: int, longest: int) -> RenderableType:
+    """Return a table. No figure is ever broken: where they have no room side by side, each row becomes lines."""
+    rows = [[_span(cell, longest) for cell in row] for row in table.rows]
+    gap = 1 if width < 100 else 2
+    plus = {" +": "\n+"}
+    for has_high_header, breaks in ((False, {}), (False, plus), (True, plus), (True, {**plus, ", ": ",\n"})):
+        names = ["\n".join(name.rsplit(" ", 1)) if has_high_header else name for name in table.header]
+        columns = [Column(name, overflow="fold") for name in names[: table.texts]]
+        columns += [Column(name.replace(" ", _GLUE), justify="right", no_wrap=True) for name in names[table.texts :]]
+        drawn = RichTable(*columns, box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+        drawn.show_header = any(names)
+        for row in rows:
+            drawn.add_row(*row[: table.texts], *(_figure(cell, breaks) for cell in row[table.texts :]))
+        if table.texts == len(names) or _console(1000).measure(drawn).minimum <= width:
+            return drawn
+    lines = list[Text | Marked]()
+    for first, *others in rows:
+        cells = (f"{name} {_figure(cell, {}).plain}" for name, cell in zip(table.header[1:], others, strict=True))
+        lines += [first, Marked("│", Text(" · ".join(cells)), style="dim")]
+    return Group(*lines)
+
+
+def _figure(cell: Text, breaks: Mapping[str, str]) -> Text:
+    """Return a figure whose lines end nowhere but at these breaks."""
+    figure = cell.copy()
+    for found, broken in breaks.items():
+        figure.plain = figure.plain.replace(found, broken)
+    figure.plain = figure.plain.replace(" ", _GLUE)
+    return figure

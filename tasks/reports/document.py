@@ -15,6 +15,8 @@ class Tone(StrEnum):
     BAD = "bad"
     OPEN = "open"
     """Nobody knows yet, or somebody has to look."""
+    QUIET = "quiet"
+    """It is beside the point."""
 
 
 class SpanKind(StrEnum):
@@ -54,15 +56,17 @@ class Item(NamedTuple):
     tone: Tone = Tone.PLAIN
     is_decisive: bool = False
     """Whether a renderer shows it before it shows any other item."""
+    mark: str = ""
+    """What a terminal shows before it, in place of the mark of its tone."""
 
 
 class Items(NamedTuple):
     """A list, with the decisive items first."""
 
     items: tuple[Item, ...]
-    most: int
+    most: int = 500
     """The number of items that a summary shows."""
-    most_on_screen: int
+    most_on_screen: int = 500
 
     def more(self, shown: int) -> str:
         """Return the words on the items after the first `shown`; empty if there are none."""
@@ -88,9 +92,15 @@ class Commands(NamedTuple):
     lines: tuple[str, ...]
 
 
+class Remark(NamedTuple):
+    """A line in passgate's own words on what stands above it."""
+
+    text: str
+
+
 class Section(NamedTuple):
     """A part of a document under a title."""
 
     title: Words
-    blocks: tuple[Words | Items | Table | Commands, ...] = ()
+    blocks: tuple[Words | Items | Table | Commands | Remark, ...] = ()
     tone: Tone = Tone.PLAIN

@@ -1,54 +1,74 @@
 """What a gate will do before it is switched on, and what it did in many runs beside the forecast, for a terminal."""
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 from statistics import fmean
+from typing import Final
 
-from rich.console import RenderableType
-from rich.table import Column, Table
-from rich.text import Text
-
-from passgate.tasks.model.forecast import AgentFall, BurnIn, Catch, Cause, Effort, Forecast, TaskForecast
+from passgate.tasks.model.forecast import BurnIn, Cause, Effort, Forecast, TaskForecast
 from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import MESSAGE, NAME, columns, heading, plain_table, rendered
-from passgate.tasks.reports.escape import printable
+from passgate.tasks.reports.console import render
+from passgate.tasks.reports.document import (
+    Commands,
+    Item,
+    Items,
+    Remark,
+    Section,
+    Span,
+    Table,
+    Tone,
+    Words,
+    name,
+    strong,
+)
+from passgate.tasks.reports.figures import decimal, percent
 
-_MOST_CAUSES = 5
-_MOST_NAMES = 3
-_TARGET_STYLES = {True: "bold green", False: "bold red"}
+_MOST_CAUSES: Final = 5
+_MOST_NAMES: Final = 3
 
 
 def forecast_text(forecast: Forecast, *, width: int, color: bool) -> str:
     """Return false failures, what is caught, what a verdict costs, why the gate is red, and what would help."""
-    red = Text(figures.percent(forecast.red), _TARGET_STYLES[forecast.red <= forecast.target])
-    failures = (
-        ("FAIL", red, f"strict rule {figures.percent(forecast.strict_red)}"),
-        ("INCONCLUSIVE", figures.percent(forecast.inconclusive), ""),
+    tasks = figures.count(len(forecast.tasks), "task")
+    red = strong(percent(forecast.red), Tone.GOOD if forecast.red <= forecast.target else Tone.BAD)
+    failures = (("FAIL", red, percent(forecast.strict_red)), ("INCONCLUSIVE", percent(forecast.inconclusive), ""))
+    caught = tuple(
+        (
+            percent(catch.pass_rate),
+            name(catch.worst_task) if catch.tasks else "no task that can block passes more often",
+            strong(percent(catch.mean)),
+            percent(catch.worst),
+            percent(catch.strict_mean),
+        )
+        for catch in forecast.catches
     )
-    parts: list[RenderableType] = [
-        Text(printable(f"{forecast.gate} with {forecast.agent}: {figures.count(len(forecast.tasks), 'task')}", NAME)),
-        Text(_basis(forecast), "dim"),
-        heading("false failures of an unchanged agent"),
-        _triples(width, *failures),
-        heading("how often the gate catches one task that falls"),
-        _catches_table(forecast.catches, width),
-        Text("worst: the task that is caught least often; strict: a gate in which any failed task blocks", "dim"),
-        heading("how often the gate is red if the whole agent falls"),
-        _agent_falls_table(forecast.agent_falls, width),
-        heading("what a verdict costs"),
-        Text(effort_text(forecast.effort)),
+    falls = tuple(
+        (percent(fall.share), strong(percent(fall.red)), percent(fall.strict_red)) for fall in forecast.agent_falls
+    )
+    parts = [
+        Section((Span(f"{forecast.gate} with {forecast.agent}: {tasks}"),), (_basis(forecast),)),
+        Section(("false failures of an unchanged agent",), (Table(("", "this policy", "strict rule"), failures),)),
+        Section(
+            ("how often the gate catches one task that falls",),
+            (
+                Table(("falls to", "worst task", "caught", "worst", "strict"), caught, texts=2),
+                Remark("worst: the task that is caught least often; strict: a gate in which any failed task blocks"),
+            ),
+        ),
+        Section(
+            ("how often the gate is red if the whole agent falls",),
+            (Table(("each task keeps", "red", "strict"), falls),),
+        ),
+        Section(("what a verdict costs",), (_effort(forecast.effort),)),
+        *_causes("why it is red", forecast.rules, forecast.causes),
+        Section((f"the smallest change that brings FAIL to {percent(forecast.target)}",), tuple(_advice(forecast))),
+        *_notes_section(list(_notes(forecast))),
     ]
-    if forecast.causes:
-        parts += [heading("why it is red"), _causes_table(forecast.rules, forecast.causes, width)]
-    parts.append(heading(f"the smallest change that brings FAIL to {figures.percent(forecast.target)}"))
-    parts += _advice(forecast, width)
-    notes = [Text(f"note  {printable(note, MESSAGE)}", "dim") for note in _notes(forecast)]
-    return rendered(*parts, *([Text()] if notes else []), *notes, width=width, color=color)
+    return render(*parts, width=width, color=color)
 
 
-def _basis(forecast: Forecast) -> str:
+def _basis(forecast: Forecast) -> Table:
     rates = [task.pass_rate for task in forecast.tasks]
-    low, high = (figures.percent(end(rates)) if rates else figures.UNKNOWN for end in (min, max))
+    low, high = (percent(end(rates)) if rates else figures.UNKNOWN for end in (min, max))
     trials = figures.count(sum(task.n or 0 for task in forecast.tasks), "trial")
     sources = {
         "history": f"from {trials} of the history, each drawn towards the rate of all tasks",
@@ -57,104 +77,60 @@ def _basis(forecast: Forecast) -> str:
         "file": "as the file says",
     }
     runs = forecast.baseline_runs
-    made = figures.count(runs, "run") if runs else "assumed: as many runs of this agent as the policy pools"
+    baseline = figures.count(runs, "run") if runs else "assumed: as many runs of this agent as the policy pools"
     span = low if low == high else f"{low} to {high}"
-    return f"pass rates  {span}, {sources[forecast.rates]}\nbaseline    {made}"
+    return Table(("", ""), (("pass rates", f"{span}, {sources[forecast.rates]}"), ("baseline", baseline)), texts=2)
 
 
-def _triples(width: int, *rows: tuple[RenderableType, ...]) -> Table:
-    return plain_table(width, (Column(), Column(justify="right"), Column(style="dim")), rows, show_header=False)
-
-
-def _catches_table(catches: Sequence[Catch], width: int) -> Table:
-    """By what the task falls to: how often its failure makes the gate red, beside the strict rule."""
-    header = (
-        *columns("falls to", no_wrap=True),
-        *columns("caught", "worst", "strict", justify="right", no_wrap=True),
-        *columns("worst task"),
-    )
-    rows = (
-        (
-            figures.percent(catch.pass_rate),
-            Text(figures.percent(catch.mean), "bold"),
-            figures.percent(catch.worst),
-            figures.percent(catch.strict_mean),
-            printable(catch.worst_task, NAME) if catch.tasks else "no task that can block passes more often",
-        )
-        for catch in catches
-    )
-    return plain_table(width, header, rows)
-
-
-def _agent_falls_table(falls: Sequence[AgentFall], width: int) -> Table:
-    """By what every task keeps of its pass rate: how often the gate is red."""
-    header = (*columns("each task keeps", no_wrap=True), *columns("red", "strict", justify="right", no_wrap=True))
-    rows = (
-        (figures.percent(fall.share), Text(figures.percent(fall.red), "bold"), figures.percent(fall.strict_red))
-        for fall in falls
-    )
-    return plain_table(width, header, rows)
-
-
-def effort_text(effort: Effort) -> str:
+def _effort(effort: Effort) -> Table:
     """Return trials, money and time of one verdict."""
-    confirming = f" + {figures.decimal(effort.confirming)} confirming" if effort.confirming else ""
-    saved = f" - at most {figures.decimal(effort.saved)} saved early" if effort.saved else ""
-    lines = (
-        f"trials  {figures.decimal(effort.trials)} expected: {effort.planned} planned{confirming}{saved}",
-        f"money   {figures.dollars(effort.cost)}",
-        f"time    {figures.duration(effort.seconds)}",
-    )
-    return "\n".join(lines)
+    confirming = f" + {decimal(effort.confirming)} confirming" if effort.confirming else ""
+    saved = f" - at most {decimal(effort.saved)} saved early" if effort.saved else ""
+    trials = f"{decimal(effort.trials)} expected: {effort.planned} planned{confirming}{saved}"
+    rows = ("trials", trials), ("money", figures.dollars(effort.cost)), ("time", figures.duration(effort.seconds))
+    return Table(("", ""), rows, texts=2)
 
 
-def _causes_table(rules: Sequence[Cause], causes: Sequence[Cause], width: int) -> Table:
-    """Return the rules that make the gate red, and the tasks that do so most often."""
-    header = (
-        *columns("by rule", no_wrap=True),
-        *columns("share", justify="right", no_wrap=True),
-        *columns("by task"),
-        *columns("share", "of all runs", justify="right", no_wrap=True),
-    )
-    by_rule = [(str(cause.rule), figures.percent(cause.share)) for cause in rules]
-    by_task = []
-    for cause in causes[:_MOST_CAUSES]:
-        name = cause.task or (f"{cause.rule} of {cause.suite}" if cause.suite else str(cause.rule))
-        by_task.append((printable(name, NAME), figures.percent(cause.share), figures.percent(cause.chance)))
-    rows: list[tuple[RenderableType, ...]] = [
-        (*(rule or ("", "")), *(task or ("", "", ""))) for rule, task in zip_longest(by_rule, by_task)
+def _causes(title: str, rules: Sequence[Cause], causes: Sequence[Cause]) -> Iterator[Section]:
+    """Yield the rules that make the gate red, and the tasks that do so most often; nothing without causes."""
+    if not causes:
+        return
+    by_task = [
+        (
+            name(cause.task or (f"{cause.rule} of {cause.suite}" if cause.suite else str(cause.rule))),
+            percent(cause.share),
+            percent(cause.chance),
+        )
+        for cause in causes[:_MOST_CAUSES]
     ]
-    hidden = causes[_MOST_CAUSES:]
-    if hidden:
+    if hidden := causes[_MOST_CAUSES:]:
         # Without the share of all runs: the chances of tasks that may be red together do not add up.
-        share = figures.percent(sum(one.share for one in hidden))
-        rows.append(("", "", Text(f"{len(hidden)} more", "dim"), share, ""))
-    return plain_table(width, header, rows)
+        by_task.append((Span(f"{len(hidden)} more", tone=Tone.QUIET), percent(sum(one.share for one in hidden)), ""))
+    by_rule = tuple((str(cause.rule), percent(cause.share)) for cause in rules)
+    yield Section((title,), (Table(("by rule", "share"), by_rule),))
+    yield Section((), (Table(("by task", "share", "of all runs"), tuple(by_task)),))
 
 
-def _advice(forecast: Forecast, width: int) -> list[RenderableType]:
+def _advice(forecast: Forecast) -> Iterator[Words | Table | Commands | Remark | Items]:
     advice = forecast.advice
-    if advice is None:
-        return [Text("none is needed", "green")]
-    if not advice.changes:
-        return [Text("no change of the policy does that: repair the tasks above", "yellow")]
-    parts: list[RenderableType] = []
+    if advice is None or not advice.changes:
+        tone, text = Tone.GOOD, "none is needed"
+        if advice is not None:
+            tone, text = Tone.OPEN, "no change of the policy does that: repair the tasks above"
+        yield Items((Item((text,), tone),))
+        return
     if not advice.reaches_target:
-        parts.append(Text("no one or two changes do that; these come closest:", "yellow"))
+        yield Items((Item(("no one or two changes do that; these come closest:",), Tone.OPEN),))
     for change in advice.changes:
-        parts.append(Text(f"{change.file}  {printable(change.what, MESSAGE)}"))
-        for line in change.lines:
-            # The YAML keeps its indent, because the user copies it.
-            indent = " " * (4 + len(line) - len(line.lstrip(" ")))
-            parts.append(Text(indent + printable(line, MESSAGE)))
+        yield (f"{change.file}  ", Span(change.what))
+        yield Commands(tuple(change.lines))
     # What the changes bring and what they cost, in catching and in trials.
-    red = Text(figures.percent(advice.red), _TARGET_STYLES[advice.reaches_target])
-    rows: list[tuple[str, RenderableType, str]] = [("FAIL then", red, figures.percent(forecast.red))]
+    red = strong(percent(advice.red), Tone.GOOD if advice.reaches_target else Tone.BAD)
+    rows: list[tuple[str | Span, ...]] = [("FAIL", red, percent(forecast.red))]
     for now, then in zip(forecast.catches, advice.catches, strict=True):
-        name = f"caught at {figures.percent(now.pass_rate)}"
-        rows.append((name, figures.percent(then.mean), figures.percent(now.mean)))
-    rows.append(("trials", figures.decimal(advice.effort.trials), figures.decimal(forecast.effort.trials)))
-    return [*parts, _triples(width, *((name, then, f"instead of {now}") for name, then, now in rows))]
+        rows.append((f"caught at {percent(now.pass_rate)}", percent(then.mean), percent(now.mean)))
+    rows.append(("trials", decimal(advice.effort.trials), decimal(forecast.effort.trials)))
+    yield Table(("", "then", "now"), tuple(rows))
 
 
 def _notes(forecast: Forecast) -> Iterator[str]:
@@ -163,7 +139,7 @@ def _notes(forecast: Forecast) -> Iterator[str]:
         yield f"{_named(withheld)} cannot block: not admitted yet, or in quarantine"
     elif any(task.withheld > 0 for task in forecast.tasks):
         mean = fmean(task.withheld for task in forecast.tasks)
-        yield f"at any time about {figures.percent(mean)} of the tasks are not admitted and cannot block"
+        yield f"at any time about {percent(mean)} of the tasks are not admitted and cannot block"
     unable = [task for task in forecast.tasks if not task.can_block and task not in withheld]
     if unable:
         yield f"{_named(unable)} cannot make the gate red, however far they fall"
@@ -175,41 +151,40 @@ def _named(tasks: Sequence[TaskForecast]) -> str:
     return f"{figures.count(len(tasks), 'task')} ({figures.listed([task.task for task in tasks], _MOST_NAMES)})"
 
 
+def _notes_section(notes: Sequence[str]) -> tuple[Section, ...]:
+    return (
+        (Section((), (Items(tuple(Item((Span(note),), Tone.QUIET, mark="note") for note in notes)),)),) if notes else ()
+    )
+
+
 def burn_in_text(burn_in: BurnIn, *, width: int, color: bool) -> str:
     """Return measured and forecast side by side, why runs were red, and where the trials are."""
+    forecast, effort = burn_in.forecast, burn_in.forecast.effort
     done = burn_in.first + burn_in.judged
     runs = figures.count(done, "run") if done == burn_in.asked else f"{done} of {burn_in.asked} runs"
     first = f"the first {burn_in.first} made the baseline, " if burn_in.first else ""
     title = f"{burn_in.gate} with {burn_in.agent}: {runs}: {first}{burn_in.judged} were judged"
-    agrees = burn_in.red_interval.low <= burn_in.forecast.red <= burn_in.red_interval.high
-    agreement = f"lies {'within' if agrees else 'outside'} the 95 % interval of the measured share of FAIL"
+    agrees = burn_in.red_interval.low <= forecast.red <= burn_in.red_interval.high
     # The forecast knows by how much whole runs differ; only that trials depend on each other otherwise can explain it.
     cause = "" if agrees else ": trials of one run may have failed together, as when a provider has a bad hour"
-    parts: list[RenderableType] = [
-        Text(printable(title, NAME + MESSAGE)),
-        heading("in the runs that were judged"),
-        _side_by_side(burn_in, width),
-        Text(f"the forecast, at the measured pass rates, {agreement}{cause}", "dim" if agrees else "yellow"),
-    ]
-    if burn_in.causes:
-        parts += [heading("why they were red"), _causes_table(burn_in.rules, burn_in.causes, width)]
-    notes = (*([burn_in.why_ended] if burn_in.why_ended else []), *burn_in.forecast.notes)
-    parts += [Text()] + [Text(f"note  {printable(note, MESSAGE)}", "dim") for note in notes]
-    parts += [Text(f"spent   {figures.dollars(burn_in.spent)}"), Text(f"trials  {printable(burn_in.folder, MESSAGE)}")]
-    return rendered(*parts, width=width, color=color)
-
-
-def _side_by_side(burn_in: BurnIn, width: int) -> Table:
-    forecast, effort = burn_in.forecast, burn_in.forecast.effort
-    red = f"{figures.percent(burn_in.red / burn_in.judged)} {figures.interval(burn_in.red_interval)}"
-    inconclusive = figures.percent(burn_in.inconclusive / burn_in.judged)
-    rows: tuple[tuple[RenderableType, ...], ...] = (
-        ("FAIL", Text(red, "bold"), figures.percent(forecast.red)),
-        ("INCONCLUSIVE", inconclusive, figures.percent(forecast.inconclusive)),
-        ("trials", figures.decimal(burn_in.trials), figures.decimal(effort.trials)),
-        ("  confirming", figures.decimal(burn_in.confirming), figures.decimal(effort.confirming)),
-        ("  saved early", figures.decimal(burn_in.saved), figures.decimal(effort.saved)),
+    agreement = f"lies {'within' if agrees else 'outside'} the 95 % interval of the measured share of FAIL{cause}"
+    red = f"{percent(burn_in.red / burn_in.judged)} {figures.interval(burn_in.red_interval)}"
+    rows = (
+        ("FAIL", strong(red), percent(forecast.red)),
+        ("INCONCLUSIVE", percent(burn_in.inconclusive / burn_in.judged), percent(forecast.inconclusive)),
+        ("trials", decimal(burn_in.trials), decimal(effort.trials)),
+        ("- confirming", decimal(burn_in.confirming), decimal(effort.confirming)),
+        ("- saved early", decimal(burn_in.saved), decimal(effort.saved)),
         ("money", figures.dollars(burn_in.cost), figures.dollars(effort.cost)),
     )
-    header = (*columns("", no_wrap=True), *columns("measured", "forecast", justify="right", no_wrap=True))
-    return plain_table(width, header, rows)
+    said = Item((f"the forecast, at the measured pass rates, {agreement}",), Tone.QUIET if agrees else Tone.OPEN)
+    notes = (*([burn_in.why_ended] if burn_in.why_ended else []), *forecast.notes)
+    facts = (("spent", figures.dollars(burn_in.spent)), ("trials", Span(burn_in.folder)))
+    parts = [
+        Section((Span(title),)),
+        Section(("in the runs that were judged",), (Table(("", "measured", "forecast"), rows), Items((said,)))),
+        *_causes("why they were red", burn_in.rules, burn_in.causes),
+        *_notes_section(notes),
+        Section((), (Table(("", ""), facts, texts=2),)),
+    ]
+    return render(*parts, width=width, color=color)

@@ -1,20 +1,30 @@
 """The verdict for a terminal or the log of a CI job."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import RenderableType
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.verdict import Reason, Verdict
-from passgate.tasks.reports import console, findings
-from passgate.tasks.reports.console import DECISION_STYLE, MESSAGE, NAME, SHORT_MESSAGE, Marked, heading
-from passgate.tasks.reports.document import Commands, Item, Items, Section, Span, SpanKind, Table, Tone, Words
+from passgate.tasks.model.trial import trial_numbers
+from passgate.tasks.model.verdict import Decision, Reason, Verdict
+from passgate.tasks.reports import figures, findings
+from passgate.tasks.reports.console import (
+    MESSAGE,
+    NAME,
+    SHORT_MESSAGE,
+    Marked,
+    heading,
+    render_parts,
+    section_parts,
+)
+from passgate.tasks.reports.document import Item, Items, Section, Span
 from passgate.tasks.reports.escape import printable, printable_lines
-from passgate.tasks.reports.terminal_tasks import Page, task_lines, tasks_heading
-from passgate.tasks.reports.verdict_document import VerdictDocument, verdict_document
+from passgate.tasks.reports.findings import TaskFinding
+from passgate.tasks.reports.shell_commands import command_lines, show_command, try_command
+from passgate.tasks.reports.verdict_document import VerdictDocument, task_explanations, task_messages, verdict_document
 
 LINES: Final = 39
 """Lines of a summary, so that it has 40 with the one that says where the run is kept."""
@@ -26,8 +36,33 @@ _LEFT_OUT = 2  # Lines that say which sections are left out
 _SHARE_OF_OTHERS = 4  # Of the lines, one in so many is kept for what is not about tasks
 _ELSEWHERE = "in summary.md of the run"
 _RUN = ("agent", "answered by", "LLM judge", "branch", "commit")
-_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow"}
-_MARKS = {Tone.PLAIN: "·", Tone.GOOD: "✓", Tone.BAD: "✗", Tone.OPEN: "!"}
+_FAILURE_LINES = 4
+_VIOLATIONS = 3
+_SHARE_IN_FULL = 0.65
+"""Of the lines for tasks, those for tasks in full where not all tasks have room."""
+_DECISION_STYLE = {Decision.PASS: "bold green", Decision.FAIL: "bold red", Decision.INCONCLUSIVE: "bold yellow"}
+
+
+class _Page(NamedTuple):
+    """The page to draw on, and what the commands for a trial need to know of the run."""
+
+    width: int
+    color: bool
+    is_whole: bool
+    run_id: str
+    agent: str
+    options: Sequence[str] = ()
+
+    def lines(self, *parts: RenderableType) -> list[str]:
+        """Render the parts to lines."""
+        return render_parts(*parts, width=self.width, color=self.color).split("\n")[:-1]
+
+    def section(self, section: Section | None, *, is_whole: bool = False) -> list[str]:
+        """Render a section to lines, without what a screen has no room for."""
+        if section is None:
+            return []
+        is_whole, longest = is_whole or self.is_whole, SHORT_MESSAGE * 2
+        return self.lines(*section_parts(section, self.width, is_whole=is_whole, longest=longest, elsewhere=_ELSEWHERE))
 
 
 def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str] = (), is_whole: bool = False) -> str:
@@ -39,24 +74,24 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
     that `passgate try` needs too.
     """
     document = verdict_document(verdict)
-    page = Page(width, color, verdict.run_id, verdict.agent, options)
+    page = _Page(width, color, is_whole, verdict.run_id, verdict.agent, options)
     facts = [f"{label} {document.facts[label]}" for label in _RUN if label in document.facts]
     run = Marked(
         "run", Text(" · ".join(printable(text, NAME) for text in (verdict.run_id, *facts)), "dim"), style="dim"
     )
-    head = page.lines(run, Text(), _table(document.suites, width))
+    head = [*page.lines(run), *page.section(Section((), (document.suites,)))]
     tail = [
         *page.lines(*_reasons(verdict, _WHOLE if is_whole else _REASONS_ON_SCREEN)),
-        *page.lines(*_section(document.sign_off, width, is_whole=True)),
+        *page.section(document.sign_off, is_whole=True),
         # Last, because a terminal and the log of a job show their end first.
-        *page.lines(Text(), Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision]))),
+        *page.lines(Text(), Marked("", Text(printable(verdict.headline, MESSAGE), _DECISION_STYLE[verdict.decision]))),
     ]
     sections = [("who judged", document.integrity), ("the baseline", document.comparisons)]
-    sections += [("tasks that do not block", one) for one in document.withheld if is_whole]
+    sections += [("tasks that do not block", section) for section in document.withheld if is_whole]
     sections += [("notes", _notes(document, is_whole=is_whole))]
-    others = [(name, page.lines(*_section(one, width, is_whole=is_whole))) for name, one in sections if one]
+    others = [(name, page.section(section)) for name, section in sections if section]
     # Never cut: a long list of harmless edits must not hide the one that judges.
-    kept = len(page.lines(*_section(_decisive(document.integrity), width, is_whole=is_whole)))
+    kept = len(page.section(_decisive(document.integrity)))
     room = (_WHOLE if is_whole else LINES) - len(head) - len(tail)
     tasks: list[str] = []
     if document.tasks:
@@ -68,7 +103,7 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
     return "".join(f"{line}\n" for line in (*head, *tasks, *shown, *tail))
 
 
-def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: Page, kept: int) -> Iterator[str]:
+def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: _Page, kept: int) -> Iterator[str]:
     """Yield the lines of sections in about `room` lines, at least `kept` of the first one. Name what has no room."""
     left_out: list[str] = []
     room -= _LEFT_OUT
@@ -119,7 +154,7 @@ def _reasons(verdict: Verdict, most: int) -> Iterator[RenderableType]:
     reasons = [(reason, text) for reason, text in texts if text]
     if not reasons:
         return
-    yield heading(verdict.decision, DECISION_STYLE[verdict.decision])
+    yield heading(verdict.decision, _DECISION_STYLE[verdict.decision])
     for reason, text in reasons[:most]:
         mark, style = ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
         title = " ".join(filter(None, (reason.rule, printable(findings.reason_subject(reason), NAME))))
@@ -135,53 +170,96 @@ def _reason_text(verdict: Verdict, reason: Reason) -> str:
     return reason.message
 
 
-def _section(section: Section | None, width: int, *, is_whole: bool) -> Iterator[RenderableType]:
-    """Yield an empty line, the title and the blocks of a section."""
-    if section is None:
-        return
-    title = _words(section.title).plain
-    yield heading(title, f"bold {_STYLES[section.tone]}".strip()) if title else Text()
-    for block in section.blocks:
-        match block:
-            case Items():
-                shown = block.items if is_whole else block.items[: block.most_on_screen]
-                yield from (Marked(_MARKS[one.tone], _words(one.words), style=_STYLES[one.tone]) for one in shown)
-                if more := block.more(len(shown)):
-                    yield Text(f"{more} {_ELSEWHERE}")
-            case Table():
-                yield _table(block, width)
-                if block.note:
-                    yield Text(printable(block.note, MESSAGE), "dim")
-            case Commands():
-                for line in printable_lines("\n".join(block.lines), lines=len(block.lines), limit=MESSAGE):
-                    yield Text(f"  {line}", "bold")
-            case words:
-                yield Marked("·", _words(words))
+def tasks_heading(found: Sequence[TaskFinding]) -> str:
+    """Return `Tasks to look at, worst first: 2 failed, 1 undecided; 1 not blocking`."""
+    states = Counter(finding.task.state for finding in found)
+    counts = ", ".join(f"{states[state]} {state}" for state in sorted(states))
+    not_blocking = sum(bool(finding.why_not_blocking) for finding in found)
+    return f"Tasks to look at, worst first: {counts}{f'; {not_blocking} not blocking' if not_blocking else ''}"
 
 
-def _words(words: Words) -> Text:
-    return Text.assemble(*map(_span, words))
+def task_lines(found: Sequence[TaskFinding], page: _Page, room: int) -> list[str]:
+    """Render the tasks in at most about `room` lines: the first ones in full, then some in a line or two each, then a
+    line that says how many more there are and where. The first task is always in full.
+    """
+    sizes, full = [0], list[str]()
+    for finding in found[: max(room, 1)]:
+        full += page.lines(*_task_in_full(finding, page))
+        sizes.append(len(full))
+        if len(full) > room:
+            break
+    with_all = [number for number, size in enumerate(sizes) if number and size + len(found) - number <= room]
+    # If not all tasks have room, the others get a line each as far as there is room.
+    some = [number for number, size in enumerate(sizes) if number and size <= room * _SHARE_IN_FULL]
+    number = max(with_all or some or [1])
+    lines, brief = full[: sizes[number]], found[number:]
+    if not with_all:
+        brief = brief[: max(0, room - len(lines) - 1)]
+    more = len(found) - number - len(brief)
+    spare = room - len(lines) - len(brief) - bool(more)
+    for finding in brief:
+        short = page.lines(*_task_in_short(finding, page.width, most=2 if spare > 0 else 1))
+        spare -= len(short) - 1
+        lines += short
+    return [*lines, *([f"... and {figures.count(more, 'more task')} in report.html of the run"] if more else [])]
 
 
-def _span(part: str | Span) -> Text:
-    if not isinstance(part, Span):
-        return Text(part)
-    style = f"{'bold ' if part.kind is SpanKind.STRONG else ''}{_STYLES[part.tone]}".strip()
-    return Text(printable(part.text, NAME if part.kind is SpanKind.NAME else SHORT_MESSAGE * 2), style)
+def _title(finding: TaskFinding) -> tuple[str, Text, str]:
+    is_red = finding.is_failure and not finding.why_not_blocking
+    mark, style = ("✗", "red") if is_red else ("?", "yellow") if finding.is_undecided else ("!", "yellow")
+    state = (finding.task.state.upper(), f"bold {style}")
+    return mark, Text.assemble(state, "  ", (printable(finding.name, NAME), "bold")), f"bold {style}"
 
 
-def _table(table: Table, width: int) -> RenderableType:
-    """Return a table of figures. A narrow one has the ends of an interval on two lines."""
+def _task_in_full(finding: TaskFinding, page: _Page) -> Iterator[RenderableType]:
+    """Yield what the verdict says of a task, what was expected and what came, and the commands for its trial."""
+    task = finding.task
+    mark, title, style = _title(finding)
+    if rules := ", ".join(dict.fromkeys(str(reason.rule) for reason in finding.reasons if reason.blocking)):
+        title.append(f"  {rules}")
+    yield Marked(mark, title, style=style)
+    yield _quiet(f"{printable(task.file, NAME)}:{task.line}", "cyan")
+    if task.reused_from:
+        yield _quiet(f"not run again: reused from {printable(task.reused_from, NAME)}")
+    if why := printable(finding.why_not_blocking, page.width * 2):
+        yield _quiet(f"does not block: {why}", "yellow")
+    yield from (_quiet(printable(text, page.width * 3)) for text in task_messages(finding))
+    groups = findings.violation_groups(task)
+    for group in groups[:_VIOLATIONS]:
+        rule = f"{group.rule}, {trial_numbers(group.trials)}: "
+        yield Marked("│ !", Text.assemble((rule, "bold red"), printable(group.message, SHORT_MESSAGE)), style="red")
+    if len(groups) > _VIOLATIONS:
+        yield _quiet(f"... and {len(groups) - _VIOLATIONS} more violations")
+    for label, text in task_explanations(finding):
+        # A violation above says this.
+        if all(text != group.message for group in groups):
+            yield from _explanation(label, text, page.width)
+    if trials := (*task.failed_trials, *task.error_trials, *(violation.trial for violation in task.violations)):
+        shown = show_command(page.run_id, task.name, trials[0])
+        for words in (shown, try_command(task.name, page.agent, page.options)):
+            yield from (Marked("", Text(f"  {line}", "dim")) for line in command_lines(words, page.width - 2))
 
-    def drawn(comma: str) -> RenderableType:
-        rows = [[_broken(_span(cell), comma) for cell in row] for row in table.rows]
-        return console.figures_table(width, table.header, rows)
 
-    wide = drawn(", ")
-    return wide if isinstance(wide, RichTable) else drawn(",\n")
+def _explanation(label: str, text: str, width: int) -> Iterator[RenderableType]:
+    # One long line may fill as many lines as several short ones do.
+    limit = width * (2 if "\n" in text.strip() else _FAILURE_LINES)
+    first, *others = printable_lines(text, lines=_FAILURE_LINES, limit=limit) or ("",)
+    yield Marked("│", Text.assemble((label, "bold"), f" {first}"), style="dim")
+    yield from (Marked("│  ", Text(line), style="dim") for line in others)
 
 
-def _broken(cell: Text, comma: str) -> Text:
-    text = cell.copy()
-    text.plain = cell.plain.replace(" +", "\n+").replace(", ", comma)
-    return text
+def _task_in_short(finding: TaskFinding, width: int, *, most: int) -> Iterator[RenderableType]:
+    """Yield the state, the name and the beginning of why: in one line where it has room there, else in `most` lines."""
+    mark, title, style = _title(finding)
+    why = printable(finding.why_in_short, width)
+    lines = [(mark, Text.assemble(title, f"  {why}" if why else ""), style)]
+    if most > 1 and lines[0][1].cell_len > width - 2:
+        lines = [(mark, title, style), ("│", Text(why), "dim")]
+    for line_mark, line, line_style in lines:
+        line.truncate(width - 2, overflow="ellipsis")
+        yield Marked(line_mark, line, style=line_style)
+
+
+def _quiet(text: str, style: str = "") -> Marked:
+    """Return a line behind a dim bar, under the line that it belongs to."""
+    return Marked("│", Text(text, style), style="dim")

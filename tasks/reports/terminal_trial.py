@@ -9,7 +9,7 @@ from rich.text import Text
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, Message
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import Marked, heading, rendered
+from passgate.tasks.reports.console import Marked, heading, render_parts
 from passgate.tasks.reports.escape import ELLIPSIS, printable, printable_lines, without_middle
 from passgate.tasks.reports.shell_commands import command_lines
 from passgate.tasks.reports.trial import DIFF_LINES, GradeEntry, TrialDocument, trial_document
@@ -54,7 +54,7 @@ def trial_report(
     if command:
         parts.append(heading("run a trial of it again"))
         parts += [Marked("", Text(f"  {line}")) for line in command_lines(command, width - 2)]
-    lines = rendered(*parts, width=width, color=color).split("\n")
+    lines = render_parts(*parts, width=width, color=color).split("\n")
     left_out, half = len(lines) - _MOST_IN_ALL, _MOST_IN_ALL // 2
     if left_out > 0:
         lines[half:-half] = ["", f"{ELLIPSIS} {left_out:,} lines left out {ELLIPSIS}", ""]

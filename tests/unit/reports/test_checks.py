@@ -31,12 +31,12 @@ def test_symptoms_stand_under_what_they_belong_to_with_their_remedies() -> None:
     )
     assert report.splitlines() == [
         "machine",
-        "  ✓ ok      git: fine",
+        "✓ ok      git: fine",
         "",
         "agent a",
-        "  ✗ failed  cli: no such program",
-        "            → install it",
-        "  ! warning price: not known",
+        "✗ failed  cli: no such program",
+        "│         → install it",
+        "! warning price: not known",
         "",
         "1 ok, 1 warning, 1 failed",
     ]
@@ -91,9 +91,9 @@ def test_a_row_per_task_then_faults_with_their_places_and_remedies_then_a_count(
         lines[3],
         "faults",
         "✗ suites/golden/say-yes.yaml:7:5: graders[0] (answer): doing nothing passes",
-        "→ let a grader notice it",
+        "│ → let a grader notice it",
         "✗ suites/golden/say-yes.yaml:7:5: graders: no known-good transcript",
-        "→ let a grader notice it",
+        "│ → let a grader notice it",
         "not measured",
         "? golden/other: doing nothing was not measured: no judge",
         "2 tasks, 2 faults, 1 not measured",
@@ -116,7 +116,7 @@ def test_programs_get_everything_as_one_list() -> None:
 
 
 FAULTY = a_finding(file=HOSTILE, path=HOSTILE, graders=(HOSTILE,), message=HOSTILE, remedy=HOSTILE)
-FORGED = "\x1b[2J::error::x\n  ✓ ok      git: fine"
+FORGED = "\x1b[2J::error::x\n✓ ok      git: fine"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ FORGED = "\x1b[2J::error::x\n  ✓ ok      git: fine"
 )
 def test_text_from_outside_steers_no_terminal_and_passes_for_no_line_of_the_report(text: str) -> None:
     assert not {"\x1b", "\u202e"} & set(text)
-    assert not re.search(r"^\s*::error|^  ✓ ok|^ci_merge PASS", text, re.MULTILINE)
+    assert not re.search(r"^\s*::error|^✓ ok|^ci_merge PASS", text, re.MULTILINE)
 
 
 def test_long_texts_are_bounded_and_broken_within_their_width() -> None:

@@ -13,7 +13,7 @@ from passgate.tasks.model.forecast import BurnIn, Cause, Effort
 from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import GateName
-from passgate.tasks.reports.forecast import burn_in_text, effort_text, forecast_text
+from passgate.tasks.reports.forecast import burn_in_text, forecast_text
 
 
 def text(width: int = 100, **changes: Any) -> str:
@@ -33,7 +33,7 @@ def test_no_line_is_wider_than_asked_and_nothing_is_cut(width: int) -> None:
 
 def test_the_lines_of_a_change_can_be_copied() -> None:
     shown = section(text(), "the smallest change that brings FAIL to 2 %")
-    lines = [line for line in shown.splitlines() if line.startswith("    ")]
+    lines = [line for line in shown.splitlines() if line.startswith("  ") and ":" in line]
     assert yaml.safe_load("\n".join(lines)) == {"gates": {"ci_merge": {"regression": {"mode": "evidence"}}}}
 
 
@@ -53,7 +53,7 @@ LOWER = (a_task_forecast(), a_task_forecast("golden/b", pass_rate=0.8))
         ({}, "baseline    20 runs"),
         ({"baseline_runs": 0}, "baseline    assumed: as many runs"),
         ({"catches": catches(None, 0.6, 0.9)}, "no task that can block passes more often"),
-        ({"red": 0.01, "advice": None}, "\nthe smallest change that brings FAIL to 2 %\nnone is needed\n"),
+        ({"red": 0.01, "advice": None}, "\nthe smallest change that brings FAIL to 2 %\n✓ none is needed\n"),
         ({"advice": an_advice(reaches_target=False, red=0.1)}, "no one or two changes do that; these come closest"),
         ({"advice": an_advice(changes=())}, "no change of the policy does that: repair the tasks above"),
         (
@@ -73,7 +73,7 @@ def test_a_forecast_says_what_it_goes_by_and_what_would_help(changes: dict[str, 
     [
         ({"first": 0, "judged": 50}, "50 runs: 50 were judged"),
         ({"judged": 5}, "25 of 50 runs"),
-        ({"why_ended": "the cost cap of $2 is spent"}, "note  the cost cap of $2 is spent"),
+        ({"why_ended": "the cost cap of $2 is spent"}, "note the cost cap of $2 is spent"),
         ({"forecast": a_forecast(red=0.006)}, "lies within the 95 % interval"),
         ({"forecast": a_forecast(red=0.17)}, "lies within the 95 % interval"),
         ({"forecast": a_forecast(red=0.18)}, "lies outside the 95 % interval"),
@@ -89,18 +89,22 @@ def test_without_reds_there_are_no_causes() -> None:
     assert "why they were red" not in burned_in(red=0, rules=(), causes=())
 
 
-def test_what_is_not_known_of_the_cost_is_a_dash() -> None:
-    assert effort_text(Effort(planned=9, confirming=0.0, saved=0.0)).splitlines() == [
-        "trials  9.0 expected: 9 planned",
-        "money   -",
-        "time    -",
-    ]
-    full = effort_text(Effort(planned=9, confirming=1.5, saved=0.5, cost=2.0, seconds=4.2))
-    assert full.splitlines() == [
-        "trials  10.0 expected: 9 planned + 1.5 confirming - at most 0.5 saved early",
-        "money   $2.00",
-        "time    4.2 s",
-    ]
+@pytest.mark.parametrize(
+    ("effort", "lines"),
+    [
+        (Effort(planned=9, confirming=0.0, saved=0.0), ["trials  9.0 expected: 9 planned", "money   -", "time    -"]),
+        (
+            Effort(planned=9, confirming=1.5, saved=0.5, cost=2.0, seconds=4.2),
+            [
+                "trials  10.0 expected: 9 planned + 1.5 confirming - at most 0.5 saved early",
+                "money   $2.00",
+                "time    4.2 s",
+            ],
+        ),
+    ],
+)
+def test_what_is_not_known_of_the_cost_is_a_dash(effort: Effort, lines: list[str]) -> None:
+    assert section(text(effort=effort), "what a verdict costs").splitlines() == lines
 
 
 def test_names_from_outside_are_only_shown() -> None:

@@ -83,13 +83,13 @@ def test_a_list_leaves_out_columns_where_there_is_little_room() -> None:
     assert heads == [wide, [*wide[:4], *wide[5:]], [*wide[:3], *wide[5:]], [*wide[:2], *wide[5:]]]
 
 
-@pytest.mark.parametrize(("width", "last"), [(160, "reason"), (80, "cost")])
-def test_a_list_says_how_each_run_ended_and_why(width: int, last: str) -> None:
+@pytest.mark.parametrize(("width", "has_reason"), [(160, True), (80, False)])
+def test_a_list_says_how_each_run_ended_and_why(width: int, has_reason: bool) -> None:
     red = RUN.model_copy(update={"decision": Decision.FAIL, "reason": "task_failed golden/refund +2"})
     head, without, line = stored_runs_table([RUN, red], width=width, color=False).splitlines()
-    assert (head.split()[1], head.split()[-1]) == ("verdict", last)
+    assert (head.split()[1], "reason" in head.split()) == ("verdict", has_reason)
     assert (without.split()[1], line.split()[1]) == ("-", "FAIL")
-    assert line.endswith("task_failed golden/refund +2") == (last == "reason")
+    assert ("task_failed golden/refund +2" in line) == has_reason
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,31 @@
-"""The trend on one screen."""
+"""The trend on one screen and as a page."""
 
+import re
 from collections.abc import Callable
+from html.parser import HTMLParser
 
 import pytest
 from rich.cells import cell_len
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.trends import TREND, a_trend
+from tests.unit.reports.trends import POINTS, TREND, a_trend
 
-from passgate.tasks.reports.trend import trend_screen
+from passgate.tasks.reports.trend import trend_html, trend_screen
+
+
+class Tags(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.found.append(tag)
 
 
 def test_reads_as_the_golden_file(matches_golden: Callable[[str, str], None]) -> None:
     matches_golden(trend_screen(TREND, width=100, color=False, periods=True), "trend.txt")
+    html = re.sub(r"<(style|script)>.*?</\1>", r"<\1></\1>", trend_html(TREND), flags=re.DOTALL)
+    matches_golden(re.sub(r"sha256-[\w+/=]+", "sha256-", html), "trend.html")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -22,8 +36,9 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
 
 def test_it_fits_a_screen() -> None:
     many = TREND.model_copy(update={"changes": TREND.changes * 9, "flaky": TREND.flaky * 5})
-    assert len(trend_screen(many, width=100, color=False).split("\n")) <= 60
-    assert "more: --format json has all" in trend_screen(many, width=100, color=False)
+    shown = trend_screen(many, width=100, color=False)
+    assert len(shown.split("\n")) <= 60
+    assert "... and 4 more with --format json" in shown
 
 
 @pytest.mark.parametrize(
@@ -55,3 +70,17 @@ def test_hostile_text_is_escaped() -> None:
     text = trend_screen(a_trend(HOSTILE), width=80, color=False, periods=True)
     assert not {"\x1b", "\x00", "\u202e", "\x9b"} & set(text)
     assert not any(line.startswith(("::", "##[", "ci_merge PASS")) for line in text.split("\n"))
+
+
+def test_hostile_text_adds_nothing_to_the_page() -> None:
+    text = trend_html(a_trend(HOSTILE))
+    assert not {"\x1b", "\x00", "\u202e", "\x9b", "\ud800"} & set(text)
+    assert text.count("<script") == 1
+    assert Tags(text).found == Tags(trend_html(a_trend("a"))).found
+
+
+def test_each_suite_has_a_line_of_its_runs() -> None:
+    html = trend_html(TREND.model_copy(update={"points": POINTS}))
+    assert html.count("<polyline ") == 3, "of the suites that have a value"
+    assert "golden: 6 runs, the last 61 %" in html
+    assert html.count("<circle ") == 6 + 5 + 1
