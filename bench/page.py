@@ -26,8 +26,7 @@ from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import EarlierRun, RunView
 from passgate.tasks.report import TRIALS_BESIDE
-from passgate.tasks.reports.page.build import articles_on_page, files_beside, page
-from passgate.tasks.reports.page.run import Key
+from passgate.tasks.reports.page.build import run_pages
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 STARTED = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -176,13 +175,9 @@ def _before(task: EvalTask, luck: random.Random) -> BaselineTask:
 def write(view: RunView, folder: Path, most: int | None) -> tuple[float, int, int]:
     """Write the pages; seconds of CPU, bytes of the page, bytes of the files beside it."""
     began = time.process_time()
-    here, places, beside = articles_on_page(view), dict[Key, str](), 0
     (folder / "report").mkdir(exist_ok=True)
-    for file in files_beside(view, here, places, most):
-        beside += (folder / file.name).write_text(file.html, encoding="utf-8")
-    html = page(view, places, here)
-    (folder / "report.html").write_text(html, encoding="utf-8")
-    return time.process_time() - began, len(html.encode()), beside
+    sizes = [(folder / name).write_text(html, encoding="utf-8") for name, html in run_pages(view, most)]
+    return time.process_time() - began, sizes[-1], sum(sizes[:-1])
 
 
 def load(file: Path) -> float:

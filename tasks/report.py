@@ -70,10 +70,7 @@ def write_page(
 
     Raises `StorageError`.
     """
-    from passgate.tasks.reports.page.build import PAGE, articles_on_page, files_beside, page
-    from passgate.tasks.reports.page.run import Key
+    from passgate.tasks.reports.page.build import run_pages
 
-    on_page, places = articles_on_page(view), dict[Key, str]()
-    for file in files_beside(view, on_page, places, beside):
-        store.write_report(file.name, masker.text(file.html))
-    store.write_report(PAGE, masker.text(page(view, places, on_page, going)))
+    for name, html in run_pages(view, beside, going):
+        store.write_report(name, masker.text(html))

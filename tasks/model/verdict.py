@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Literal
 
 from passgate.tasks.errors import ExitCode
@@ -14,7 +15,7 @@ from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.measurement import Measurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit, Plan, Revision
-from passgate.tasks.model.task import GateName, Suite
+from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import Trial
 
@@ -356,3 +357,8 @@ class RunView:
     asked the history."""
     plan: Plan | None = None
     """What was planned: the tasks with their budgets and the answers that they hope for. `None` where nobody knows."""
+
+    @cached_property
+    def planned(self) -> Mapping[str, EvalTask]:
+        """The planned tasks by their `suite/task_id`."""
+        return {task.name: task for task in self.plan.tasks} if self.plan else {}

@@ -1,10 +1,17 @@
-"""The parts of a document: what a report says, for every renderer.
+"""The parts of a document, and the document on a verdict: what every report says beside its reasons and tasks.
 
 A bare `str` holds passgate's own words. A text from outside is a `Span`, which a renderer escapes and cuts.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
+
+from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
+from passgate.tasks.model.policy import VETOES
+from passgate.tasks.model.verdict import Decision, Exemption, Integrity, Reason, Verdict
+from passgate.tasks.reports import figures, findings
+from passgate.tasks.reports.findings import TaskFinding
 
 
 class Tone(StrEnum):
@@ -104,3 +111,186 @@ class Section(NamedTuple):
     title: Words
     blocks: tuple[Words | Items | Table | Commands | Remark, ...] = ()
     tone: Tone = Tone.PLAIN
+
+
+_TONES = {Decision.PASS: Tone.GOOD, Decision.FAIL: Tone.BAD, Decision.INCONCLUSIVE: Tone.OPEN}
+_BASELINE_RUNS = 20
+_LABEL = 60  # Characters of the name and the limit of a comparison
+
+
+class VerdictDocument(NamedTuple):
+    """The parts of a document on a verdict. A report shows its headline first or last; an absent part is `None`."""
+
+    verdict: Verdict
+    facts: Mapping[str, str]
+    """The run in short; the values are from outside."""
+    suites: Table
+    sign_off: Section | None
+    comparisons: Section | None
+    integrity: Section | None
+    confirmations: Section | None
+    withheld: tuple[Section, ...]
+    """The tasks that are not admitted and those in quarantine."""
+    notes: Section | None
+    provenance: Section
+    tasks: tuple[TaskFinding, ...]
+    """The tasks to look at, the worst first."""
+
+
+def verdict_document(verdict: Verdict) -> VerdictDocument:
+    """Return the document on a verdict."""
+    notes = findings.notes(verdict)
+    withheld = (("Not admitted", verdict.not_admitted), ("Quarantined", verdict.quarantined))
+    return VerdictDocument(
+        verdict=verdict,
+        facts={label: value for label, value in _facts(verdict).items() if value},
+        suites=Table(figures.SUITE_HEADER, tuple(map(_suite, verdict.measurement.suites))),
+        sign_off=_sign_off(verdict),
+        comparisons=_comparisons(verdict),
+        integrity=_integrity(verdict, verdict.integrity) if verdict.integrity else None,
+        confirmations=_confirmations(verdict),
+        withheld=tuple(_withheld(title, tasks, verdict) for title, tasks in withheld if tasks),
+        notes=Section((strong("Notes"),), (Items(tuple(Item((Span(note),)) for note in notes), 500, 12),))
+        if notes
+        else None,
+        provenance=Section((strong("Run and digests"),), (Table(("", ""), tuple(_provenance(verdict)), texts=2),)),
+        tasks=findings.findings(verdict),
+    )
+
+
+def task_messages(finding: TaskFinding) -> tuple[str, ...]:
+    """Return what the verdict says of a task, without its violations and failures; its figures if there is nothing."""
+    task, messages = finding.task, list[str]()
+    for reason in finding.reasons:
+        text = reason.message
+        for repeated in filter(None, (task.failure, task.error)):
+            text = text.removesuffix(repeated)
+        if reason.rule not in VETOES:
+            messages.append(text.rstrip(" :;"))
+    is_excused = bool(finding.compared) and finding.why_not_blocking == finding.compared
+    shown = tuple(text for text in dict.fromkeys(messages) if text and not is_excused)
+    return shown or (figures.task_summary(task),)
+
+
+def task_explanations(finding: TaskFinding) -> tuple[tuple[str, str], ...]:
+    """Return the texts on the failed and the unmeasured trials of a task, each with a label. A text that another task
+    has is empty, and its label says where it is.
+    """
+    return tuple(finding.told_once(label, text) for label, text in finding.explanations if text.strip())
+
+
+def _facts(verdict: Verdict) -> Mapping[str, str]:
+    measurement, revision = verdict.measurement, verdict.revision
+    tasks, p95 = measurement.tasks, measurement.latency_p95_seconds
+    changes = " with changes" if revision.dirty else ""
+    return {
+        "trials": f"{sum(task.passed for task in tasks)} of {sum(task.n for task in tasks)} passed",
+        "tasks": f"{sum(task.state is TaskState.PASSED for task in tasks)} of {len(tasks)} passed",
+        "agent": verdict.agent,
+        "answered by": findings.models(verdict),
+        "LLM judge": verdict.judge,
+        "branch": revision.branch,
+        "commit": f"{revision.commit[:12]}{changes}" if revision.commit else "",
+        "cost": "" if measurement.cost is None else figures.dollars(measurement.cost),
+        "latency P95": "" if p95 is None else figures.duration(p95),
+        "took": figures.duration((verdict.judged_at - verdict.started_at).total_seconds()),
+        "started": f"{verdict.started_at:%Y-%m-%d %H:%M} UTC",
+    }
+
+
+def _suite(suite: SuiteMeasurement) -> tuple[str | Span, ...]:
+    cells = figures.suite_cells(suite)
+    passed = Span(cells[1], tone=Tone.GOOD if suite.tasks_passed == suite.tasks else Tone.BAD)
+    missing = suite.trials_error or suite.trials_not_run
+    trials = Span(cells[2], tone=Tone.OPEN if missing else Tone.PLAIN)
+    return (cells[0], passed, trials, cells[3], strong(cells[4]), *cells[5:])
+
+
+def _sign_off(verdict: Verdict) -> Section | None:
+    """Return what a person decided, or how to decide; `None` if nobody has to."""
+    if verdict.sign_off is not None:
+        tone = Tone.GOOD if verdict.sign_off.decision == "approve" else Tone.BAD
+        return Section((), ((strong("Sign-off", tone), ": ", Span(findings.signed(verdict.sign_off))),))
+    if not verdict.awaiting_sign_off:
+        return None
+    title = (strong("Awaiting sign-off"), f": {findings.HOW_TO_SIGN_OFF}")
+    return Section(title, (Commands(findings.sign_off_commands(verdict)),), Tone.OPEN)
+
+
+def _comparisons(verdict: Verdict) -> Section | None:
+    if not verdict.comparisons:
+        return None
+    rows = list[tuple[str | Span, ...]]()
+    for one in verdict.comparisons:
+        label, *numbers, limit = figures.comparison_cells(one, lambda text: text[:_LABEL])
+        rows.append((Span(label), *numbers, Span(limit)))
+    header = ("against the baseline", *figures.COMPARISON_HEADER)
+    note = figures.paired_ratio_explained(verdict.comparisons)
+    return Section((), (Table(header, tuple(rows), note=note),))
+
+
+def _integrity(verdict: Verdict, integrity: Integrity) -> Section:
+    """Return whose files have judged, which edits there are of them, and what the other files say."""
+    edits = sorted(integrity.edits, key=lambda edit: not edit.decides)
+    items = (
+        Item((f"{edit.kind} ", name(edit.path), f" ({edit.subject})"), Tone.OPEN, is_decisive=edit.decides)
+        for edit in edits
+    )
+    decisive = sum(edit.decides for edit in edits)
+    blocks: list[tuple[str | Span, ...] | Items] = [Items(tuple(items), decisive + 10, min(decisive, 8) + 3)]
+    other, said = integrity.other, findings.other_verdict(verdict, integrity)
+    if other is None or findings.is_same_verdict(verdict, other):
+        blocks += [(said,)] if said else []
+    else:
+        reasons = tuple(map(_other_reason, findings.blocking(other.reasons)))
+        blocks += [(f"{said}\n", strong(other.headline, _TONES[other.decision])), Items(reasons, 5, 2)]
+    commit = (" ", name(integrity.judging[:12])) if integrity.by_base else ()
+    title = (strong(f"Judged by {findings.judges(integrity)}"), *commit, ": this change edits files that judge it")
+    return Section(title, tuple(blocks), Tone.OPEN)
+
+
+def _other_reason(reason: Reason) -> Item:
+    subject = findings.reason_subject(reason)
+    return Item((reason.rule, *((" ", name(subject)) if subject else ()), ": ", Span(reason.message)), Tone.BAD)
+
+
+def _confirmations(verdict: Verdict) -> Section | None:
+    header = ("evidence", "finding", "now", "at the baseline", "confirming trials")
+    rows = tuple(
+        (name(one.task), strong(one.finding), f"{one.passed}/{one.n}", figures.at_baseline(one), str(one.confirming))
+        for one in findings.confirmations(verdict)
+    )
+    return Section((strong("Confirming trials"),), (Table(header, rows, texts=2),)) if rows else None
+
+
+def _withheld(title: str, tasks: Sequence[Exemption], verdict: Verdict) -> Section:
+    """Return the tasks whose failures do not block, first those that did not pass now."""
+    items = tuple(
+        Item((name(one.task), *((" ", strong("not passed now")) if is_red else ()), ": ", Span(one.why)))
+        for one, is_red in findings.withheld(verdict, tasks)
+    )
+    return Section((strong(title), f": {findings.withheld_title(tasks)}"), (Items(items, 10, 0),))
+
+
+def _provenance(verdict: Verdict) -> Iterator[tuple[str, Span]]:
+    inputs, revision, integrity = verdict.inputs, verdict.revision, verdict.integrity
+    facts = {
+        "run": verdict.run_id,
+        "agent": verdict.agent,
+        "models": findings.models(verdict),
+        "LLM judge": verdict.judge,
+        "branch": revision.branch,
+        "commit": f"{revision.commit}{' with changes' if revision.dirty else ''}",
+        "started": verdict.started_at.isoformat(timespec="seconds"),
+        "judged": verdict.judged_at.isoformat(timespec="seconds"),
+        "isolation": ", ".join(verdict.measurement.isolation),
+        "judged by the files of": integrity.judging if integrity and integrity.by_base else "",
+        **{
+            f"digest of {part}": getattr(inputs, part)
+            for part in ("policy", "tasks", "graders", "trials", "agent", "prices", "baseline", "quarantine")
+        },
+        "baseline runs": ", ".join(inputs.baseline_runs[:_BASELINE_RUNS]),
+        "signed verdict": verdict.sign_off.verdict_digest if verdict.sign_off else "",
+        "passgate": inputs.passgate_version,
+    }
+    yield from ((label, name(value)) for label, value in facts.items() if value)

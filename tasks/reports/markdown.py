@@ -5,9 +5,21 @@ from collections.abc import Iterable, Sequence
 from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Decision, Reason, RunView
 from passgate.tasks.reports import escape, figures, findings
-from passgate.tasks.reports.document import Commands, Items, Section, Span, SpanKind, Table, Words, name, strong
+from passgate.tasks.reports.document import (
+    Commands,
+    Items,
+    Section,
+    Span,
+    SpanKind,
+    Table,
+    VerdictDocument,
+    Words,
+    name,
+    strong,
+    task_explanations,
+    verdict_document,
+)
 from passgate.tasks.reports.findings import TaskFinding
-from passgate.tasks.reports.verdict_document import VerdictDocument, task_explanations, verdict_document
 
 LIMIT = 60_000  # GitHub takes 65 536 characters in a comment
 

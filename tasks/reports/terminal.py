@@ -20,11 +20,19 @@ from passgate.tasks.reports.console import (
     render_parts,
     section_parts,
 )
-from passgate.tasks.reports.document import Item, Items, Section, Span
+from passgate.tasks.reports.document import (
+    Item,
+    Items,
+    Section,
+    Span,
+    VerdictDocument,
+    task_explanations,
+    task_messages,
+    verdict_document,
+)
 from passgate.tasks.reports.escape import printable, printable_lines
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.shell_commands import command_lines, show_command, try_command
-from passgate.tasks.reports.verdict_document import VerdictDocument, task_explanations, task_messages, verdict_document
 
 LINES: Final = 39
 """Lines of a summary, so that it has 40 with the one that says where the run is kept."""

@@ -31,14 +31,14 @@ def test_the_verdict_and_every_report_are_written(folder: RunStore) -> None:
     verdict = a_verdict()
     report(RunView(verdict), folder, NO_SECRETS)
     assert folder.read_verdict() == verdict
-    assert {file.name for file in folder.path.iterdir()} == {"verdict.json", "report.html", *RUN_FILES}
+    assert {file.name for file in folder.here.iterdir()} == {"verdict.json", "report.html", *RUN_FILES}
     for name, make in RUN_FILES.items():
-        assert (folder.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
+        assert (folder.here / name).read_text(encoding="utf-8") == make(RunView(verdict))
 
 
 def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their_tasks(folder: RunStore) -> None:
     finished = a_finished(TASK, transcript_digest="d1")
-    folder.path.mkdir(parents=True)
+    folder.here.mkdir(parents=True)
     folder.journal.write_text(finished.model_dump_json() + "\n", encoding="utf-8")
     green = BaselineTask(state=BaselineState.GREEN)
     view = view_of(a_verdict(), [finished.trial], folder, {TASK.name: green})
@@ -49,8 +49,8 @@ def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their
 def test_no_report_holds_a_secret(folder: RunStore) -> None:
     report(RunView(a_verdict("it said hunter22")), folder, Masker(["hunter22"]))
     for name in RUN_FILES:
-        assert "hunter22" not in (folder.path / name).read_text(encoding="utf-8")
-    assert "it said" in (folder.path / "summary.md").read_text(encoding="utf-8")
+        assert "hunter22" not in (folder.here / name).read_text(encoding="utf-8")
+    assert "it said" in (folder.here / "summary.md").read_text(encoding="utf-8")
 
 
 def test_ci_shows_the_summary(folder: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_ci_shows_the_summary(folder: RunStore, tmp_path: Path, monkeypatch: pyt
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     report(RunView(a_verdict()), folder, NO_SECRETS)
-    written = (folder.path / "summary.md").read_text(encoding="utf-8")
+    written = (folder.here / "summary.md").read_text(encoding="utf-8")
     assert summary.read_text(encoding="utf-8") == f"before\n{written}\n"
 
 
@@ -69,4 +69,4 @@ def test_a_step_summary_that_cannot_be_written_costs_nothing_but_itself(
     report(RunView(a_verdict()), folder, NO_SECRETS)
     assert capsys.readouterr().err.startswith("passgate: cannot write the step summary gone/summary.md: ")
     assert folder.read_verdict() is not None
-    assert {"summary.md", "junit.xml", "report.html"} <= {file.name for file in folder.path.iterdir()}
+    assert {"summary.md", "junit.xml", "report.html"} <= {file.name for file in folder.here.iterdir()}

@@ -1,44 +1,29 @@
-"""The pages of a run: a view in, HTML out, each file within its size."""
+"""The pages of a run and the list of all runs: a view in, HTML out, each file within its size."""
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from passgate.tasks.model.trial import Trial, TrialStatus
-from passgate.tasks.model.verdict import RunView
-from passgate.tasks.reports import findings
-from passgate.tasks.reports.page.environment import templates
-from passgate.tasks.reports.page.run import Key, by_task, failed_and_passed, run_page
-from passgate.tasks.reports.page.texts import anchor
+from passgate.tasks.model.verdict import EarlierRun, RunView
+from passgate.tasks.reports import figures, findings
+from passgate.tasks.reports.page.charts import spark
+from passgate.tasks.reports.page.rendering import anchor, templates
+from passgate.tasks.reports.page.run import DECISION_MARKS, Key, by_task, failed_and_passed, run_page, trial_key
 from passgate.tasks.reports.trial import trial_document
 
 PAGE: Final = "report.html"
 """The page of a run, in the run's folder."""
-BESIDE: Final = "report"
-"""The folder of the files beside it."""
-_TRANSCRIPTS_LIMIT = 1_000_000  # Characters of transcripts on the page itself, so that it is below 2 MB
-_FILE_LIMIT = 1_500_000  # Characters after which a further file begins
-_UNMEASURED = frozenset({TrialStatus.NOT_RUN})
-
-
-class _Bounds(NamedTuple):
-    """How much of a trial is shown."""
-
-    text: int
-    """Characters of each text."""
-    messages: int
-
-
-_ON_PAGE = _Bounds(text=8_000, messages=60)
-_IN_FILE = _Bounds(text=40_000, messages=1_000)
-
-
-class FileBeside(NamedTuple):
-    """One of the files beside the page."""
-
-    name: str
-    html: str
+_FILE: Final = "report/trials-{}.html"
+_TRANSCRIPTS_LIMIT: Final = 1_000_000  # Characters of transcripts on the page itself, so that it is below 2 MB
+_FILE_LIMIT: Final = 1_500_000  # Characters after which a further file begins
+_ON_PAGE: Final = (8_000, 60)
+"""Characters of each text and messages of a trial on the page itself."""
+_IN_FILE: Final = (40_000, 1_000)
+_RUN_ID: Final = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-(\w+)-")
+_SPARK_RUNS: Final = 20
 
 
 class Going(NamedTuple):
@@ -48,88 +33,112 @@ class Going(NamedTuple):
     planned: int
 
 
-class _Trials:
-    """The trials of a run as HTML."""
+def run_pages(view: RunView, most: int | None = None, going: Going | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the names and the HTML of the files beside the page of a run, then of the page, which needs nothing else.
 
-    def __init__(self, view: RunView) -> None:
-        self._template = templates().get_template("trial.html.j2")
-        self._view = view
-        self._planned = {task.name: task for task in view.plan.tasks} if view.plan else {}
-
-    def html(self, trial: Trial, bounds: _Bounds) -> str:
-        name = f"{trial.suite}/{trial.task_id}"
-        transcript = self._view.transcript(trial.transcript_digest) if trial.transcript_digest else None
-        one = trial_document(trial, transcript, self._planned.get(name), messages=bounds.messages)
-        return self._template.render(one=one, id=anchor(name, trial.trial), limit=bounds.text).strip()
-
-
-def page(view: RunView, beside: Mapping[Key, str], here: Mapping[Key, str], going: Going | None = None) -> str:
-    """Render the page of a run: one HTML file that needs nothing from elsewhere.
-
-    `beside` says which file shows a trial that the page does not, `here` has the trials that it shows. `going` says how
-    far a run is that has no verdict yet.
+    The files beside it have at most `most` trials that the page has no room for, all of them without a number. `going`
+    says how far a run is that has no verdict yet. Raises `StorageError`.
     """
+    here = _articles_on_page(view)
+    left = [
+        trial
+        for trials in by_task(view.trials).values()
+        for trial in trials
+        if trial_key(trial) not in here and trial.status is not TrialStatus.NOT_RUN
+    ]
+    left.sort(key=lambda trial: trial.status is TrialStatus.PASSED)
+    beside = dict[Key, str]()
+    yield from _files_beside(view, left[:most], beside)
     run = run_page(view, here, beside)
-    detailed, missing = {one.row.anchor for one in run.sections}, _left(view, {**here, **beside})
-    template = templates().get_template("run.html.j2")
-    return template.render(run=run, verdict=view.verdict, detailed=detailed, not_written=len(missing), going=going)
+    yield (
+        PAGE,
+        templates()
+        .get_template("run.html.j2")
+        .render(
+            run=run,
+            verdict=view.verdict,
+            detailed={one.row.anchor for one in run.sections},
+            not_written=len(left) - len(beside),
+            going=going,
+        ),
+    )
 
 
-def articles_on_page(view: RunView) -> dict[Key, str]:
+def _article(view: RunView, trial: Trial, bounds: tuple[int, int]) -> str:
+    """Render a trial. Raise `StorageError`."""
+    name, (characters, messages) = trial_key(trial)[0], bounds
+    transcript = view.transcript(trial.transcript_digest) if trial.transcript_digest else None
+    one = trial_document(trial, transcript, view.planned.get(name), messages=messages)
+    template = templates().get_template("trial.html.j2")
+    return template.render(one=one, id=anchor(name, trial.trial), limit=characters).strip()
+
+
+def _articles_on_page(view: RunView) -> dict[Key, str]:
     """Render the trials that the page shows: of every task to look at those that did not pass and one that did, as far
-    as there is room. The first of each task come first. Raise `StorageError`.
+    as there is room. The first of each task come first.
     """
-    trials, make = by_task(view.trials), _Trials(view)
-    wanted = []
+    trials, wanted = by_task(view.trials), []
     for finding in findings.findings(view.verdict):
-        measured = [trial for trial in trials.get(finding.name, ()) if trial.status not in _UNMEASURED]
+        measured = [trial for trial in trials.get(finding.name, ()) if trial.status is not TrialStatus.NOT_RUN]
         pair = failed_and_passed(measured)
         wanted.append([*pair, *(one for one in measured if one.status is not TrialStatus.PASSED and one not in pair)])
     room, articles = _TRANSCRIPTS_LIMIT, dict[Key, str]()
     for trial in (one for turn in zip_longest(*wanted) for one in turn if one is not None):
-        html = make.html(trial, _ON_PAGE)
+        html = _article(view, trial, _ON_PAGE)
         room -= len(html.encode())
         if room < 0:
             break
-        articles[f"{trial.suite}/{trial.task_id}", trial.trial] = html
+        articles[trial_key(trial)] = html
     return articles
 
 
-def files_beside(
-    view: RunView, here: Mapping[Key, str], places: dict[Key, str], most: int | None = None
-) -> Iterator[FileBeside]:
-    """Render the files with the trials that are not `here`, several tasks a file; at most `most` trials in all where
-    given. Each file links to the one before it and to the next.
-
-    `places` gets the file of each trial. Raise `StorageError`.
+def _files_beside(view: RunView, trials: Sequence[Trial], places: dict[Key, str]) -> Iterator[tuple[str, str]]:
+    """Render trials into files, several tasks a file. Each file links to the one before it and to the next. `places`
+    gets the file of each trial.
     """
-    make = _Trials(view)
-    render = partial(templates().get_template("beside.html.j2").render, run_id=view.verdict.run_id, back=f"../{PAGE}")
-    tasks: dict[str, list[str]] = {}
-    number, size = 1, 0
-    for trial in _left(view, here)[:most]:
-        if size > _FILE_LIMIT:
-            yield FileBeside(_file(number), render(tasks=list(tasks.items()), number=number, is_last=False))
-            tasks, number, size = {}, number + 1, 0
-        name = f"{trial.suite}/{trial.task_id}"
-        html = make.html(trial, _IN_FILE)
-        tasks.setdefault(anchor(name), []).append(html)
-        places[name, trial.trial] = _file(number)
+    template, number, size = templates().get_template("beside.html.j2"), 1, 0
+    tasks: dict[str, list[str]] = defaultdict(list)
+    for position, trial in enumerate(trials, start=1):
+        html = _article(view, trial, _IN_FILE)
+        tasks[anchor(trial_key(trial)[0])].append(html)
+        places[trial_key(trial)] = name = _FILE.format(number)
         size += len(html)
-    if tasks:
-        yield FileBeside(_file(number), render(tasks=list(tasks.items()), number=number, is_last=True))
+        is_last = position == len(trials)
+        if size > _FILE_LIMIT or is_last:
+            facts = {"run_id": view.verdict.run_id, "back": f"../{PAGE}", "number": number, "is_last": is_last}
+            yield name, template.render(tasks=list(tasks.items()), **facts)
+            number, size = number + 1, 0
+            tasks.clear()
 
 
-def _file(number: int) -> str:
-    return f"{BESIDE}/trials-{number}.html"
+class RunLine(NamedTuple):
+    """A run in the list; without a decision it has not ended with a verdict."""
+
+    run_id: str
+    decision: str = ""
+    agent: str = ""
+    passed: int = 0
+    measured: int = 0
+    cost: float | None = None
+    has_page: bool = True
+
+    @property
+    def started(self) -> str:
+        found = _RUN_ID.match(self.run_id)
+        return "{}-{}-{} {}:{} UTC".format(*found.groups()) if found else figures.UNKNOWN
+
+    @property
+    def gate(self) -> str:
+        found = _RUN_ID.match(self.run_id)
+        return found[6] if found else figures.UNKNOWN
 
 
-def _left(view: RunView, here: Mapping[Key, str]) -> list[Trial]:
-    """Return the trials that are not here and were measured or tried, those that did not pass first, then by task."""
-    left = [
-        trial
-        for name, of_task in by_task(view.trials).items()
-        for trial in of_task
-        if (name, trial.trial) not in here and trial.status not in _UNMEASURED
-    ]
-    return sorted(left, key=lambda trial: trial.status is TrialStatus.PASSED)
+def runs_page(lines: Sequence[RunLine], trends: Mapping[tuple[str, str], str]) -> str:
+    """Render the page with all runs, the newest first. `trends` has the link to the trend of each gate and agent."""
+    groups: dict[tuple[str, str], list[EarlierRun]] = defaultdict(list)
+    for one in lines:
+        if one.measured:
+            groups[one.gate, one.agent].append(EarlierRun(one.run_id, one.passed, one.measured))
+    series = [(*pair, spark(runs[:_SPARK_RUNS][::-1])) for pair, runs in sorted(groups.items())]
+    template = templates().get_template("runs.html.j2")
+    return template.render(lines=lines, series=series, trends=trends, marks=DECISION_MARKS)

@@ -6,30 +6,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from passgate.tasks.model.baseline import BaselineState, BaselineTask, FiguresOfRuns, all_figures
+from passgate.tasks.model.baseline import BaselineState, BaselineTask, FiguresOfRuns
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus, trial_numbers
 from passgate.tasks.model.verdict import Decision, Reason, RunView
 from passgate.tasks.reports import findings
+from passgate.tasks.reports.document import VerdictDocument, verdict_document
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.page.charts import Histogram, Spark, histogram, spark
-from passgate.tasks.reports.page.texts import anchor
+from passgate.tasks.reports.page.rendering import anchor
 from passgate.tasks.reports.shell_commands import try_command, try_options
 from passgate.tasks.reports.trial import MARKS
-from passgate.tasks.reports.verdict_document import VerdictDocument, verdict_document
 
 Key = tuple[str, int]
 """A trial: `suite/task_id` and its number."""
 DECISION_MARKS: Final = {Decision.PASS: "✓", Decision.FAIL: "✗", Decision.INCONCLUSIVE: "?"}
-_MOST_DOTS = 30
-_MOST_REASONS = 100
-_REASONS_OPEN = 8
+_MOST_DOTS: Final = 30
+_MOST_REASONS: Final = 100
+_REASONS_OPEN: Final = 8
 """Blocking reasons that stand open, so that the suites and the tasks are not far below them."""
-_REASONS_FOLDED = 3  # Fewer are not worth a click
-_MOST_SECTIONS = 200  # Beyond them only tasks whose trials the page shows have a section
-_DOT_ORDER = (TrialStatus.FAILED, TrialStatus.ERROR, TrialStatus.PASSED, TrialStatus.NOT_RUN)
+_REASONS_FOLDED: Final = 3  # Fewer are not worth a click
+_MOST_SECTIONS: Final = 200  # Beyond them only tasks whose trials the page shows have a section
+_DOT_ORDER: Final = (TrialStatus.FAILED, TrialStatus.ERROR, TrialStatus.PASSED, TrialStatus.NOT_RUN)
 
 
 class Dot(NamedTuple):
@@ -90,14 +90,6 @@ class TaskSection(NamedTuple):
     others: tuple[str, ...]
 
 
-class Distribution(NamedTuple):
-    """How a figure of the trials is spread, now and at the baseline."""
-
-    title: str
-    unit: str
-    shape: Histogram
-
-
 class RunPage(NamedTuple):
     """What the page of a run shows."""
 
@@ -109,9 +101,15 @@ class RunPage(NamedTuple):
     """So many blocking reasons stand open; the others are folded."""
     more_reasons: int
     suites: tuple[tuple[SuiteMeasurement, Spark | None], ...]
-    distributions: tuple[Distribution, ...]
+    distributions: tuple[tuple[str, str, Histogram], ...]
+    """The titles of figures of the trials, their units, and how they are spread now and at the baseline."""
     rows: tuple[TaskRow, ...]
     sections: tuple[TaskSection, ...]
+
+
+def trial_key(trial: Trial) -> Key:
+    """Return the key of a trial."""
+    return f"{trial.suite}/{trial.task_id}", trial.trial
 
 
 def run_page(view: RunView, here: Mapping[Key, str], beside: Mapping[Key, str]) -> RunPage:
@@ -141,8 +139,8 @@ def run_page(view: RunView, here: Mapping[Key, str], beside: Mapping[Key, str]) 
 def by_task(trials: Iterable[Trial]) -> Mapping[str, Sequence[Trial]]:
     """Return the trials of each `suite/task_id`, in their order."""
     groups: dict[str, list[Trial]] = defaultdict(list)
-    for trial in sorted(trials, key=_number):
-        groups[f"{trial.suite}/{trial.task_id}"].append(trial)
+    for trial in sorted(trials, key=lambda trial: trial.trial):
+        groups[trial_key(trial)[0]].append(trial)
     return groups
 
 
@@ -160,32 +158,25 @@ class _Links:
         self._view, self._here, self._beside = view, here, beside
         self._trials = by_task(view.trials)
 
-    def of(self, trial: Trial) -> str:
-        """Return the link to a trial; empty where it is shown nowhere."""
-        key = f"{trial.suite}/{trial.task_id}", trial.trial
-        if key in self._here:
-            return f"#{anchor(*key)}"
-        return f"{self._beside[key]}#{anchor(*key)}" if key in self._beside else ""
-
     def reason(self, reason: Reason) -> LinkedReason:
         """Return a reason with links to its task and its trials."""
         name = findings.reason_subject(reason) if reason.task_id else ""
-        of_task = {trial.trial: trial for trial in self._trials.get(name, ())}
+        trials = {trial.trial: trial for trial in self._trials.get(name, ())}
         return LinkedReason(
             reason,
             sign=("?" if reason.rule is Rule.MISSING_EVIDENCE else "✗") if reason.blocking else "i",
             link=f"#{anchor(name)}" if name else "",
-            dots=self._dots(of_task[number] for number in reason.trials[:_MOST_DOTS] if number in of_task),
+            dots=self._dots(trials[number] for number in reason.trials[:_MOST_DOTS] if number in trials),
         )
 
     def row(self, finding: TaskFinding, rank: int) -> TaskRow:
         """Return the row of a task. Of very many trials only some have a dot, those that failed first."""
         trials = dotted = self._trials.get(finding.name, ())
         if len(trials) > _MOST_DOTS:
-            worst = sorted(trials, key=lambda one: _DOT_ORDER.index(one.status))
-            dotted = sorted(worst[:_MOST_DOTS], key=_number)
+            worst = sorted(trials, key=lambda trial: _DOT_ORDER.index(trial.status))
+            dotted = sorted(worst[:_MOST_DOTS], key=lambda trial: trial.trial)
         numbers = {trial.trial for trial in dotted}
-        others = (self.of(trial) for trial in trials if trial.trial not in numbers)
+        others = (self._link(trial) for trial in trials if trial.trial not in numbers)
         return TaskRow(
             finding,
             anchor(finding.name),
@@ -197,41 +188,43 @@ class _Links:
             self._view.history.get(finding.name),
         )
 
+    def _link(self, trial: Trial) -> str:
+        """Return the link to a trial; empty where it is shown nowhere."""
+        key = trial_key(trial)
+        is_shown = key in self._here or key in self._beside
+        return f"{self._beside.get(key, '')}#{anchor(*key)}" if is_shown else ""
+
     def _dots(self, trials: Iterable[Trial]) -> tuple[Dot, ...]:
         """Return a dot for each trial that is shown somewhere. The others are one dot where they follow each other."""
+
+        def look(trial: Trial) -> tuple[TrialStatus, str, bool, int]:
+            link = self._link(trial)
+            return trial.status, link, trial.trial >= trial.k, trial.trial if link else -1
+
         dots = []
-        for (status, link, is_confirming, _), group in groupby(trials, self._look):
+        for (status, link, is_confirming, _), group in groupby(trials, look):
             numbers = [trial.trial for trial in group]
             kind = "confirming " if is_confirming else ""
             label = f"{kind}{trial_numbers(numbers)}: {status.replace('_', ' ')}"
             dots.append(Dot(status, MARKS[status] * len(numbers), link, label, is_confirming))
         return tuple(dots)
 
-    def _look(self, trial: Trial) -> tuple[TrialStatus, str, bool, int]:
-        link = self.of(trial)
-        return trial.status, link, trial.trial >= trial.k, trial.trial if link else -1
-
-
-def _number(trial: Trial) -> int:
-    return trial.trial
-
 
 def _sections(view: RunView, rows: Sequence[TaskRow], here: Mapping[Key, str], links: _Links) -> Iterator[TaskSection]:
     """Yield the sections of the tasks to look at, and of those whose trials the page shows."""
     trials, plan, count = by_task(view.trials), view.plan, 0
-    planned = {task.name: task for task in plan.tasks} if plan else {}
     for row in rows:
-        name, task = row.finding.name, planned.get(row.finding.name)
+        name = row.finding.name
         shown = [trial for trial in trials.get(name, ()) if (name, trial.trial) in here]
         if not shown and (count >= _MOST_SECTIONS or not row.finding.reasons):
             continue
         count += 1
         pair, command = failed_and_passed(shown), ""
-        if plan is not None and task is not None:
+        if plan is not None and name in view.planned:
             command = shlex.join(try_command(name, plan.request.agent, try_options(plan.request)))
         yield TaskSection(
             row,
-            task,
+            view.planned.get(name),
             tuple(map(links.reason, row.finding.reasons)),
             command,
             tuple(here[name, trial.trial] for trial in pair),
@@ -239,19 +232,14 @@ def _sections(view: RunView, rows: Sequence[TaskRow], here: Mapping[Key, str], l
         )
 
 
-def _distributions(view: RunView) -> Iterator[Distribution]:
+def _distributions(view: RunView) -> Iterator[tuple[str, str, Histogram]]:
     """Yield the figures of the tasks that have them on both sides, where there is a baseline; else of all tasks."""
     tasks = view.verdict.measurement.tasks
-
-    def before_of(name: str, kind: str) -> FiguresOfRuns:
-        known = view.history.get(name)
-        found: FiguresOfRuns = getattr(known, kind) if known else {}
-        return found
-
     for title, unit, kind in (("Latency", "s", "wall_times"), ("Cost", "$", "costs")):
-        before = {task.name: all_figures(before_of(task.name, kind)) for task in tasks}
+        runs: dict[str, FiguresOfRuns] = {name: getattr(before, kind) for name, before in view.history.items()}
+        before = {task.name: pooled(runs.get(task.name, {})) for task in tasks}
         both = [task for task in tasks if before[task.name]] or tasks
         now = [value for task in both for value in getattr(task, kind)]
         shape = histogram(now, [value for task in both for value in before[task.name]])
         if shape is not None:
-            yield Distribution(title, unit, shape)
+            yield title, unit, shape

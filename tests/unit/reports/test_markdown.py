@@ -15,9 +15,9 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
 from passgate.tasks.model.verdict import Comparison, Decision, Exemption, OtherVerdict, Reason, RunView, Verdict
 from passgate.tasks.report import RUN_FILES
+from passgate.tasks.reports.document import verdict_document
 from passgate.tasks.reports.markdown import LIMIT, evidence_sections
 from passgate.tasks.reports.terminal import terminal
-from passgate.tasks.reports.verdict_document import verdict_document
 
 
 def markdown(verdict: Verdict) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
-from passgate.tasks.reports.timeline import timeline
+from passgate.tasks.reports.trial import timeline
 
 
 def test_each_step_says_what_is_used_of_the_budget_so_far() -> None:

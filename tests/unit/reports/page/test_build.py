@@ -15,9 +15,8 @@ from tests.unit.reports.page.views import a_run, a_transcript, a_view, typical_v
 from tests.unit.reports.verdicts import VERDICTS
 
 from passgate.tasks.model.transcript import ToolCall
-from passgate.tasks.model.verdict import Decision, RunView
-from passgate.tasks.reports.page.build import articles_on_page, files_beside, page
-from passgate.tasks.reports.page.run import Key
+from passgate.tasks.model.verdict import Decision
+from passgate.tasks.reports.page.build import run_pages
 
 _NEVER_CLOSED = {"meta", "input", "br", "link"}
 
@@ -56,9 +55,8 @@ class _Elements(HTMLParser):
 
 def rendered(view: RunView, most: int | None = None) -> tuple[str, dict[str, str]]:
     """The page and the files beside it."""
-    here, places = articles_on_page(view), dict[Key, str]()
-    files = {file.name: file.html for file in files_beside(view, here, places, most)}
-    return page(view, places, here), files
+    files = dict(run_pages(view, most))
+    return files.pop("report.html"), files
 
 
 def text_of(html: str) -> str:

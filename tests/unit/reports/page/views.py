@@ -25,9 +25,7 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Budgets, EvalTask, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
-from passgate.tasks.model.verdict import EarlierRun, RunView
-from passgate.tasks.reports.page.build import PAGE, articles_on_page, files_beside, page
-from passgate.tasks.reports.page.run import Key
+from passgate.tasks.reports.page.build import run_pages
 
 
 def a_transcript(answer: str = "yes", *calls: ToolCall) -> Transcript:
@@ -105,9 +103,7 @@ def typical_view() -> RunView:
 
 def written(view: RunView, folder: Path) -> Path:
     """The page of a view in a folder, with all of the files beside it."""
-    here, places = articles_on_page(view), dict[Key, str]()
-    for file in files_beside(view, here, places):
-        (folder / file.name).parent.mkdir(exist_ok=True)
-        (folder / file.name).write_text(file.html, encoding="utf-8")
-    (folder / PAGE).write_text(page(view, places, here), encoding="utf-8")
-    return folder / PAGE
+    (folder / "report").mkdir(exist_ok=True)
+    for name, html in run_pages(view):
+        (folder / name).write_text(html, encoding="utf-8")
+    return folder / name
