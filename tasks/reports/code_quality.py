@@ -5,11 +5,11 @@ https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 """
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.policy import VETOES
-from passgate.tasks.model.verdict import Reason, RunView
+from passgate.tasks.model.verdict import RunView
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.findings import every_task, from_top, path_from_top, reason_subject
 
@@ -25,32 +25,18 @@ def code_quality(view: RunView) -> str:
     """
     verdict = from_top(view.verdict)
     places = {task.task.name: (task.task.file, task.task.line) for task in every_task(verdict)}
-    policy = path_from_top(verdict, _POLICY_FILE)
-    found = [_finding(reason, *_place(reason, places, policy)) for reason in verdict.reasons]
-    unique = {one["fingerprint"]: one for one in found}
-    return json.dumps(list(unique.values()), indent=2, ensure_ascii=False) + "\n"
-
-
-def _place(reason: Reason, places: dict[str, tuple[str, int]], policy: str) -> tuple[str, int]:
-    if reason.file:
-        return reason.file, reason.line or 1
-    return places.get(reason_subject(reason), (policy, 1))
-
-
-def _finding(reason: Reason, file: str, line: int) -> dict[str, Any]:
-    subject = reason_subject(reason)
-    text = f"{subject}: {reason.message}" if subject else reason.message
-    return {
-        "description": printable(text, _MESSAGE),
-        "check_name": str(reason.rule),
+    policy = path_from_top(verdict, _POLICY_FILE), 1
+    found = {}
+    for reason in verdict.reasons:
+        subject, is_veto = reason_subject(reason), reason.rule in VETOES
+        file, line = (reason.file, reason.line or 1) if reason.file else places.get(subject, policy)
         # Without the message, whose numbers change from run to run: GitLab tells by it what a merge request brings.
-        "fingerprint": json_digest([subject, reason.rule, reason.message if reason.rule in VETOES else ""]),
-        "severity": _severity(reason),
-        "location": {"path": printable(file, _PATH), "lines": {"begin": max(1, line)}},
-    }
-
-
-def _severity(reason: Reason) -> str:
-    if not reason.blocking:
-        return "minor"
-    return "blocker" if reason.rule in VETOES else "critical"
+        fingerprint = json_digest([subject, reason.rule, reason.message if is_veto else ""])
+        found[fingerprint] = {
+            "description": printable(f"{subject}: {reason.message}" if subject else reason.message, _MESSAGE),
+            "check_name": str(reason.rule),
+            "fingerprint": fingerprint,
+            "severity": ("blocker" if is_veto else "critical") if reason.blocking else "minor",
+            "location": {"path": printable(file, _PATH), "lines": {"begin": max(1, line)}},
+        }
+    return json.dumps(list(found.values()), indent=2, ensure_ascii=False) + "\n"

@@ -71,33 +71,22 @@ def value_lines(points: Sequence[TrendPoint]) -> tuple[ValueLine, ...]:
     return tuple(lines)
 
 
-class Bar(NamedTuple):
-    """One bar of a histogram."""
+class Spread(NamedTuple):
+    """How the values of one side of a histogram are spread."""
 
-    x: float
-    y: float
-    height: float
-
-
-class Quantile(NamedTuple):
-    """A value of a distribution and where it lies."""
-
-    name: str
-    value: float
-    x: float
+    total: int
+    bars: tuple[tuple[float, float, float], ...]
+    """The place from the left and from the top of each bar, and its height."""
+    quantiles: tuple[tuple[str, float], ...]
 
 
 class Histogram(NamedTuple):
     """How one figure is spread now, above a line, and at the baseline, below it. The axis is logarithmic."""
 
-    now: tuple[Bar, ...]
-    before: tuple[Bar, ...]
+    now: Spread
+    before: Spread
     low: float
     high: float
-    now_quantiles: tuple[Quantile, ...]
-    before_quantiles: tuple[Quantile, ...]
-    now_count: int
-    before_count: int
 
 
 def histogram(now: Sequence[float], before: Sequence[float]) -> Histogram | None:
@@ -110,34 +99,19 @@ def histogram(now: Sequence[float], before: Sequence[float]) -> Histogram | None
         low, high = low / 2, high * 2
     width = math.log(high / low)
 
-    def place(value: float) -> float:
-        return math.log(value / low) / width
-
-    def bars(values: Sequence[float], *, above: bool) -> tuple[Bar, ...]:
+    def spread(values: Sequence[float], *, above: bool) -> Spread:
+        if not values:
+            return Spread(0, (), ())
         counts = [0] * BINS
         for value in values:
-            counts[min(BINS - 1, int(place(value) * BINS))] += 1
-        most = max(counts, default=0) or 1
-        heights = [BIN_HEIGHT * count / most for count in counts]
-        return tuple(
-            Bar(bin_ * BIN_WIDTH, BIN_HEIGHT - height if above else BIN_HEIGHT + 2, height)
-            for bin_, height in enumerate(heights)
+            counts[min(BINS - 1, int(math.log(value / low) / width * BINS))] += 1
+        heights = [BIN_HEIGHT * count / max(counts) for count in counts]
+        bars = (
+            (number * BIN_WIDTH, BIN_HEIGHT - height if above else BIN_HEIGHT + 2, height)
+            for number, height in enumerate(heights)
             if height
         )
+        p95 = sorted(values)[math.ceil(0.95 * len(values)) - 1]
+        return Spread(len(values), tuple(bars), (("median", median(values)), ("P95", p95)))
 
-    def quantiles(values: Sequence[float]) -> tuple[Quantile, ...]:
-        if not values:
-            return ()
-        found = (("median", median(values)), ("P95", sorted(values)[math.ceil(0.95 * len(values)) - 1]))
-        return tuple(Quantile(name, value, place(value) * BINS * BIN_WIDTH) for name, value in found)
-
-    return Histogram(
-        bars(now, above=True),
-        bars(before, above=False),
-        low,
-        high,
-        quantiles(now),
-        quantiles(before),
-        len(now),
-        len(before),
-    )
+    return Histogram(spread(now, above=True), spread(before, above=False), low, high)
