@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from passgate.tasks.model.baseline import BaselineState, BaselineTask, FiguresOfRuns
+from passgate.tasks.model.baseline import BaselineState, BaselineTask, FiguresOfRuns, all_figures
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import EvalTask
@@ -237,7 +237,7 @@ def _distributions(view: RunView) -> Iterator[tuple[str, str, Histogram]]:
     tasks = view.verdict.measurement.tasks
     for title, unit, kind in (("Latency", "s", "wall_times"), ("Cost", "$", "costs")):
         runs: dict[str, FiguresOfRuns] = {name: getattr(before, kind) for name, before in view.history.items()}
-        before = {task.name: pooled(runs.get(task.name, {})) for task in tasks}
+        before = {task.name: all_figures(runs.get(task.name, {})) for task in tasks}
         both = [task for task in tasks if before[task.name]] or tasks
         now = [value for task in both for value in getattr(task, kind)]
         shape = histogram(now, [value for task in both for value in before[task.name]])

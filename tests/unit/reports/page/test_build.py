@@ -15,7 +15,7 @@ from tests.unit.reports.page.views import a_run, a_transcript, a_view, typical_v
 from tests.unit.reports.verdicts import VERDICTS
 
 from passgate.tasks.model.transcript import ToolCall
-from passgate.tasks.model.verdict import Decision
+from passgate.tasks.model.verdict import Decision, RunView
 from passgate.tasks.reports.page.build import run_pages
 
 _NEVER_CLOSED = {"meta", "input", "br", "link"}

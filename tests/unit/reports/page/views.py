@@ -25,6 +25,7 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Budgets, EvalTask, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
+from passgate.tasks.model.verdict import EarlierRun, RunView
 from passgate.tasks.reports.page.build import run_pages
 
 
