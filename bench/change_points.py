@@ -19,10 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passgate.tasks.stats.change_points import ChangePoint, change_points
-from passgate.tasks.stats.change_series import Family, Floats
-from passgate.tasks.stats.levels import Levels
-from passgate.tasks.stats.pass_counts import PassCounts
+from passgate.tasks.stats.change_points import ChangePoint, Floats, Levels, PassRates, Series, change_points
 
 SUITES = {"golden": (8, 3), "adversarial": (9, 10), "open_ended": (8, 5), "failure_replays": (8, 5)}
 NIGHTS = 60
@@ -83,10 +80,8 @@ def by_passgate(history: History) -> dict[str, list[ChangePoint]]:
     """The changes of each kind; the series of a kind are the tasks, then the suites."""
     members = history.groups / history.groups.sum(axis=1, keepdims=True)
     levels = [np.vstack([one, members @ one]) for one in (history.latency, history.cost)]
-    families: list[Family] = [
-        PassCounts(history.passed, history.n, history.groups),
-        *(Levels(one, np.log(1.1)) for one in levels),
-    ]
+    n, passed = (np.vstack([one, history.groups @ one]) for one in (history.n, history.passed))
+    families: list[Series] = [PassRates(passed / n, n), *(Levels(one, np.log(1.1)) for one in levels)]
     return dict(zip(("passed", "latency", "cost"), change_points(families), strict=True))
 
 

@@ -11,10 +11,7 @@ import pandas as pd
 from passgate.tasks.history.dataset import MOST_RUNS
 from passgate.tasks.model.history import FlakyTask, Quantity, RunStamp, TrendChange
 from passgate.tasks.model.task import Suite
-from passgate.tasks.stats.change_points import ChangePoint, change_points
-from passgate.tasks.stats.change_series import Floats
-from passgate.tasks.stats.levels import Levels
-from passgate.tasks.stats.pass_counts import PassCounts
+from passgate.tasks.stats.change_points import ChangePoint, Floats, Levels, PassRates, change_points
 
 _SAME_TASK: Final = ["suite", "task_id", "task_digest", "grader_digest", "k", "metric"]
 _ALSO: Final = {
@@ -62,16 +59,20 @@ def trend_changes(summaries: pd.DataFrame) -> tuple[TrendChange, ...]:
         return ()
     newest = _newest(summaries, MOST_RUNS)
     grid = _grid(newest)
-    passed, failed = (grid.matrix(newest[name], 0.0) for name in ("passed", "failed"))
-    levels = [grid.matrix(one, np.nan) for one in (_log_seconds(newest["wall_times"]), _log_costs(newest["cost"]))]
-    whole = [np.vstack([one, _suite_levels(one, grid.members)]) for one in levels]
+    n = grid.matrix(newest["passed"] + newest["failed"], 0.0)
+    shares = np.where(n > 0, grid.matrix(newest["passed"], 0.0) / np.maximum(n, 1), np.nan)
+    values = [
+        shares,
+        *(grid.matrix(one, np.nan) for one in (_log_seconds(newest["wall_times"]), _log_costs(newest["cost"]))),
+    ]
+    pass_rates, *levels = (np.vstack([one, _suite_means(one, grid.members)]) for one in values)
+    trials = np.vstack([n, _suite_trials(n, grid.members)])
     least = float(np.log(_LEAST_RATIO))
-    found = change_points([PassCounts(passed, passed + failed, grid.members), *(Levels(one, least) for one in whole)])
-    shares = np.where(passed + failed > 0, passed / np.maximum(passed + failed, 1), np.nan)
+    found = change_points([PassRates(pass_rates, trials), *(Levels(one, least) for one in levels)])
     changes = [
         change
-        for quantity, points, values in zip(Quantity, found, (shares, *levels), strict=True)
-        for change in _quantity_changes(grid, quantity, points, values)
+        for quantity, points, of_tasks in zip(Quantity, found, values, strict=True)
+        for change in _quantity_changes(grid, quantity, points, of_tasks)
     ]
     return tuple(sorted(changes, key=lambda one: (one.first_after.run_id, one.suite, one.quantity), reverse=True))
 
@@ -134,12 +135,19 @@ def _log_costs(costs: pd.Series) -> Floats:
     return logarithms
 
 
-def _suite_levels(levels: Floats, members: Floats) -> Floats:
+def _suite_trials(n: Floats, members: Floats) -> Floats:
+    """Return of each suite and run how many trials of one task vary as much as the mean of its tasks' pass rates."""
+    present = members @ (n > 0)
+    inverse = members @ np.divide(1.0, n, out=np.zeros_like(n), where=n > 0)
+    return np.divide(present**2, inverse, out=np.zeros_like(inverse), where=inverse > 0)
+
+
+def _suite_means(values: Floats, members: Floats) -> Floats:
     """Return the mean of each suite's tasks in each run, as if every task were in every run."""
-    known = np.isfinite(levels)
+    known = np.isfinite(values)
     counts = np.maximum(known.sum(axis=1, keepdims=True), 1)
-    means = np.where(known, levels, 0.0).sum(axis=1, keepdims=True) / counts
-    centred = np.where(known, levels - means, 0.0)
+    means = np.where(known, values, 0.0).sum(axis=1, keepdims=True) / counts
+    centred = np.where(known, values - means, 0.0)
     present = members @ known
     usual = members @ np.where(known.any(axis=1, keepdims=True), means, 0.0)
     usual /= np.maximum(members @ known.any(axis=1, keepdims=True), 1)
@@ -210,7 +218,7 @@ def _change(grid: _Grid, quantity: Quantity, suite: Suite, carriers: Sequence[in
         last_before=grid.runs[main.at - 1],
         first_after=grid.runs[main.at],
         until=None if main.until is None else grid.runs[main.until],
-        told_by=grid.runs[min(main.told, len(grid.runs) - 1)].run_id,
+        told_by=grid.runs[min(main.alarm, len(grid.runs) - 1)].run_id,
         also_changed=_also_changed(grid, suite, main.at),
     )
 

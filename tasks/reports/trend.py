@@ -7,7 +7,7 @@ from passgate.tasks.model.history import Quantity, Trend, TrendChange, TrendPeri
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import render
 from passgate.tasks.reports.document import Item, Items, Remark, Section, Span, Table, Tone, name, strong
-from passgate.tasks.stats.change_series import LEAST_BEFORE
+from passgate.tasks.stats.change_points import LEAST_BEFORE
 
 _MOST_CHANGES: Final = 5
 _MOST_TASKS: Final = 3
