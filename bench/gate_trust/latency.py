@@ -14,8 +14,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import Limits, Policy, Rule
 from passgate.tasks.model.trial import TrialMetrics
 from passgate.tasks.stats.measurement import measurement_of
-from passgate.tasks.stats.plain_ratios import p95, plain_ratios, total
-from passgate.tasks.stats.ratios import LEAST_PAIRS, Figures, paired_ratios, task_ratios
+from passgate.tasks.stats.ratios import LEAST_PAIRS, Figures, p95, paired_ratios, plain_ratios, task_ratios, total
 from passgate.tasks.stats.run_effects import cells_of, run_effects
 
 Floats = npt.NDArray[np.float64]
@@ -31,9 +30,6 @@ MOST_RED = 0.01
 """Of an unchanged agent, by latency and cost together."""
 LEAST_POWER = 0.9
 _CHUNK = 250
-_PLAIN = 2_000
-"""Gates of which the plain figures are judged when the agent has not changed; they take long."""
-_PLAIN_CHANGED = 150
 _SAMPLE = 15
 _K = 3
 _SECONDS, _DOLLARS = 10.0, 0.1  # What a trial takes and costs: far above the floors
@@ -58,17 +54,15 @@ class Found(NamedTuple):
 
     @property
     def any(self) -> Booleans:
-        """Of the gates of which all is known."""
-        known = len(self.plain)
-        return self.paired[:known] | self.task[:known] | self.plain
+        return self.paired | self.task | self.plain
 
 
 def noisy(name: str, noise: Noise, scale: Scale) -> Block:
     """How often each bound is red on an unchanged agent, and on agents that have become slower or dearer."""
     limits, rng = shipped_gate().limits, scale.generator("latency", noise)
     gates = _figures(noise, scale.gates, rng)
-    latency, same = _judged(gates, limits, Rule.LATENCY, _PLAIN), _agreeing(gates, limits, min(_SAMPLE, scale.gates))
-    cost = _judged(_figures(noise, scale.gates, rng), limits, Rule.COST, _PLAIN)
+    latency, same = _judged(gates, limits, Rule.LATENCY), _agreeing(gates, limits, min(_SAMPLE, scale.gates))
+    cost = _judged(_figures(noise, scale.gates, rng), limits, Rule.COST)
     targets = noise.runs == RUNS
     figures = [
         *(share(f"latency unchanged: red, {kind}", getattr(latency, kind)) for kind in Found._fields),
@@ -88,12 +82,12 @@ def few_pairs(name: str, scale: Scale) -> Block:
     for noise in (Noise(sigma, tasks) for tasks in enough for sigma in SIGMAS):
         gates = _figures(noise, scale.gates, scale.generator("latency", noise))
         label = f"latency, {noise.tasks} tasks, sigma {noise.sigma}"
-        unchanged = _judged(gates, limits, Rule.LATENCY, _PLAIN_CHANGED)
-        slower = _judged(_slower(gates, 1.3), limits, Rule.LATENCY, 0)
+        unchanged = _judged(gates, limits, Rule.LATENCY)
+        slower = _judged(_slower(gates, 1.3), limits, Rule.LATENCY)
         figures += [
             share(f"{label}: red unchanged", unchanged.any),
             share(f"{label}: red at +30 %", slower.paired),
-            share(f"{label}: one 10 x", _judged(_slower(gates, 10, 1), limits, Rule.LATENCY, 0).task),
+            share(f"{label}: one 10 x", _judged(_slower(gates, 10, 1), limits, Rule.LATENCY).task),
         ]
     lines = [f"{tasks} tasks: not judged, a note says so" for tasks in FEW if tasks not in enough]
     return Block(f"{name}: latency, few tasks x {_K}, {RUNS} runs at the baseline", figures, lines)
@@ -105,9 +99,7 @@ def busy(name: str, scale: Scale) -> Block:
     gates = _figures(noise, scale.gates, scale.generator("busy", noise))
     none = limits.model_copy(update={"latency_floor_ms": 0.0})
     figures = [
-        share(
-            f"latency unchanged: red, {text}", _judged(gates, floor, Rule.LATENCY, _PLAIN, level=0.5).any, target=most
-        )
+        share(f"latency unchanged: red, {text}", _judged(gates, floor, Rule.LATENCY, level=0.5).any, target=most)
         for text, floor, most in (("floor as shipped", limits, Target(0.001)), ("no floor", none, None))
     ]
     return Block(f"{name}: trials of half a second, {_described(noise)}", figures)
@@ -118,11 +110,11 @@ def _changed(noise: Noise, gates: Figures, limits: Limits) -> list[Figure]:
     steady = noise.sigma == SIGMAS[0] and noise.runs == RUNS
     concentrated = Target(LEAST_POWER, "at least") if noise.sigma < SIGMAS[-1] and noise.runs == RUNS else None
     for rule in (Rule.LATENCY, Rule.COST):
-        slower = _judged(_slower(gates, 1.3), limits, rule, _PLAIN_CHANGED)
+        slower = _judged(_slower(gates, 1.3), limits, rule)
         everywhere = Target(LEAST_POWER, "at least") if steady and not noise.whole_run else None
         found += [share(f"{rule}: red at +30 %", slower.any if rule is Rule.COST else slower.paired, target=everywhere)]
         found += [
-            share(f"{rule}: {text}", _judged(changed, limits, rule, _PLAIN_CHANGED).any, target=target)
+            share(f"{rule}: {text}", _judged(changed, limits, rule).any, target=target)
             for text, changed, target in (
                 ("one task 10 x", _slower(gates, 10, 1), concentrated),
                 ("one task 3 x", _slower(gates, 3, 1), None),
@@ -155,17 +147,17 @@ def _figures(noise: Noise, gates: int, rng: np.random.Generator) -> Figures:
     return Figures(tuple(f"golden/t{task}" for task in range(noise.tasks)), trials[:, :, -1], trials[:, :, :-1])
 
 
-def _judged(gates: Figures, limits: Limits, rule: Rule, plain: int, level: float | None = None) -> Found:
-    """By the functions that judge in a gate. The plain figure is judged of the first `plain` gates."""
+def _judged(gates: Figures, limits: Limits, rule: Rule, level: float | None = None) -> Found:
+    """By the functions that judge in a gate."""
     level = level or (_SECONDS if rule is Rule.LATENCY else _DOLLARS)
     parts = []
     for first in range(0, len(gates.now), _CHUNK):
         part = gates._replace(now=gates.now[first : first + _CHUNK], before=gates.before[first : first + _CHUNK])
-        parts.append(_judged_part(part, limits, rule, max(0, min(plain - first, _CHUNK)), level))
+        parts.append(_judged_part(part, limits, rule, level))
     return Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _judged_part(part: Figures, limits: Limits, rule: Rule, plain: int, level: float) -> Found:
+def _judged_part(part: Figures, limits: Limits, rule: Rule, level: float) -> Found:
     pairs, statistic = len(part.tasks), p95 if rule is Rule.LATENCY else total
     cells = cells_of(part.before)
     effects = run_effects(cells)
@@ -174,19 +166,16 @@ def _judged_part(part: Figures, limits: Limits, rule: Rule, plain: int, level: f
     paired, tasks = paired_ratios(part, cells, effects), task_ratios(part, cells)
     whole = exceeds(limits, rule, paired.bounds, before, pairs)
     each = np.asarray(exceeds_of_a_task(limits, rule, tasks.bounds, means).any(1))
-    if not plain:
-        return Found(whole, each, np.zeros(0, dtype=bool))
-    some = plain_ratios(statistic, part._replace(now=part.now[:plain]), effects)
-    return Found(whole, each, exceeds(limits, rule, some.bounds, before[:plain], pairs))
+    of_run = plain_ratios(statistic, part, cells, effects)
+    return Found(whole, each, exceeds(limits, rule, of_run.bounds, before, pairs))
 
 
 def _agreeing(gates: Figures, limits: Limits, sample: int) -> int:
     """Of how many gates the gate itself says the same, of trials that took so long."""
-    # One gate at a time, as in a gate: so each has the bootstrap's draws that a gate has.
     found = 0
     for gate in range(sample):
         one = gates._replace(now=gates.now[[gate]] + np.log(1.25), before=gates.before[[gate]])
-        found += bool(_judged(one, limits, Rule.LATENCY, 1).any[0]) == _is_red(one)
+        found += bool(_judged(one, limits, Rule.LATENCY).any[0]) == _is_red(one)
     return found
 
 

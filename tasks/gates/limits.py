@@ -4,7 +4,7 @@ The plain figures alone would be red on an unchanged agent every few runs, so wh
 bounds of ratios; the plain figures stand beside them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -16,8 +16,16 @@ from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason, SlowerTask
 from passgate.tasks.stats.estimators import percentile
-from passgate.tasks.stats.plain_ratios import Statistic, p95, plain_ratios, total
-from passgate.tasks.stats.ratios import CONFIDENCE, Figures, paired_figures, paired_ratios, task_ratios
+from passgate.tasks.stats.ratios import (
+    CONFIDENCE,
+    Figures,
+    p95,
+    paired_figures,
+    paired_ratios,
+    plain_ratios,
+    task_ratios,
+    total,
+)
 from passgate.tasks.stats.run_effects import Floats, cells_of, run_effects
 
 LATENCY = "latency P95"
@@ -61,7 +69,7 @@ class _Plain(NamedTuple):
     unit: str
     before: float
     now: float
-    statistic: Statistic
+    statistic: Callable[[Floats], Floats]
 
 
 def _comparison(plain: _Plain, figures: TaskFigures, limits: Limits, limit: str) -> Comparison:
@@ -84,7 +92,7 @@ def _comparison(plain: _Plain, figures: TaskFigures, limits: Limits, limit: str)
     cells = cells_of(compared.before)
     effects = run_effects(cells)
     together, each = paired_ratios(compared, cells, effects), task_ratios(compared, cells)
-    of_run = plain_ratios(plain.statistic, compared, effects)
+    of_run = plain_ratios(plain.statistic, compared, cells, effects)
     ratio, plain_ratio = float(together.ratios[0]), plain.now / plain.before if plain.before else np.inf
     return comparison.model_copy(
         update={

@@ -6,14 +6,23 @@ Figures of trials (seconds, dollars) vary within a run and from run to run. `noi
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
 from passgate.tasks.stats.estimators import student_t_quantiles
-from passgate.tasks.stats.run_effects import Cells, Floats, RunEffects, cells_of, effects_of_shifts, run_effects
+from passgate.tasks.stats.run_effects import (
+    PRIOR_DEGREES,
+    Cells,
+    Floats,
+    RunEffects,
+    cells_of,
+    effects_of_shifts,
+    run_effects,
+    usual_variance,
+)
 
 FiguresOfTasks = Mapping[str, Mapping[str, Sequence[float]]]  # By task and run, a figure of every trial
 LEAST_PAIRS = 8
@@ -23,8 +32,12 @@ CONFIDENCE = 0.9
 """Of the one-sided bounds. docs/statistics.md has what it costs in false reds and in falls that are missed."""
 PAIRED_ALPHA = 0.002
 """How often the paired ratio may take an unchanged agent for a slower one."""
+PLAIN_ALPHA = 0.001
+"""How often the plain figure may."""
 TASK_ALPHA = 0.002
 """How often the ratios of single tasks may, over all tasks together."""
+_VARIANCE_OF_P95 = 4.5
+"""Of the logarithm of the 95th percentile of n lognormal trials: so many times the variance of one, divided by n."""
 _PRIOR_DEGREES = 6.0
 """How many runs the mean of all tasks counts as, in what a task varies from run to run."""
 
@@ -126,17 +139,56 @@ def paired_ratios(figures: Figures, cells: Cells, effects: RunEffects) -> Ratios
     """
     centres = (cells.means * cells.counts).sum(-1) / cells.counts.sum(-1)
     changes = np.nanmean(figures.now, axis=-1) - centres
-    return _paired(changes.mean(-1), changes.var(-1, ddof=1), changes.shape[1], effects)
+    pairs = changes.shape[1]
+    return _student(changes.mean(-1), changes.var(-1, ddof=1) / pairs, pairs - 1, effects, PAIRED_ALPHA)
 
 
-def _paired(mean: Floats, of_tasks: Floats, pairs: int, effects: RunEffects) -> Ratios:
-    """From the mean and the variance of the tasks' changes."""
-    tasks_part = of_tasks / pairs
-    whole = tasks_part + effects.of_comparison
-    parts = tasks_part**2 / (pairs - 1) + effects.of_comparison**2 / effects.degrees
+def _student(mean: Floats, own: Floats, degrees: float, effects: RunEffects, alpha: float) -> Ratios:
+    """Return the ratio of a mean of logarithms, whose variance is its `own` and that of whole runs."""
+    whole = own + effects.of_comparison
+    parts = own**2 / degrees + effects.of_comparison**2 / effects.degrees
     # Without any noise the degrees do not matter.
-    degrees = np.divide(whole**2, parts, out=np.full_like(whole, 3.0), where=parts > 0)
-    return _ratios(mean, mean, np.sqrt(whole), degrees, PAIRED_ALPHA)
+    of_sum = np.divide(whole**2, parts, out=np.full_like(whole, 3.0), where=parts > 0)
+    return _ratios(mean, mean, np.sqrt(whole), of_sum, alpha)
+
+
+def total(figures: Floats) -> Floats:
+    """Return the sum over the tasks of a trial's mean, from figures by run, task and trial, padded with NaN."""
+    sums: Floats = np.nanmean(figures, axis=-1).sum(-1)
+    return sums
+
+
+def p95(figures: Floats) -> Floats:
+    """Return the 95th percentile of all trials of a run, by the nearest rank, from the same figures."""
+    flat = figures.reshape(len(figures), -1)
+    # What is missing counts as the greatest, and every run misses the same trials.
+    rank = max(-(-int((~np.isnan(flat[0])).sum()) * 95 // 100) - 1, 0)
+    percentiles: Floats = np.partition(flat, rank, axis=-1)[:, rank]
+    return percentiles
+
+
+def plain_ratios(statistic: Callable[[Floats], Floats], figures: Figures, cells: Cells, effects: RunEffects) -> Ratios:
+    """Return the plain figure of a run, such as its total cost, over that of the baseline's runs, of each gate.
+
+    A few tasks or trials that take far more move it, and hardly move the paired ratio. It is compared with that of the
+    same tasks in each run; Student's t of the logarithms, whose error allows for the drift of whole runs once more,
+    because it may persist. Where few runs tell how their figures vary, they are taken to vary as a 95th percentile of
+    trials does.
+    """
+    known = cells.counts > 0
+    now, before = np.exp(figures.now), np.exp(figures.before)
+    changes = np.log(
+        [
+            statistic(now[:, tasks]) / statistic(before[:, tasks, run])
+            for run, tasks in enumerate(known.T)
+            if tasks.any()
+        ]
+    )
+    degrees = len(changes) - 1.0
+    usual = _VARIANCE_OF_P95 * usual_variance(cells.variances) * known.any(0).sum() / cells.counts.sum()
+    variance = (PRIOR_DEGREES * usual + degrees * changes.var(0, ddof=1)) / (PRIOR_DEGREES + degrees)
+    own = variance * (1 + 1 / len(changes))
+    return _student(changes.mean(0), own, PRIOR_DEGREES + degrees, effects, PLAIN_ALPHA)
 
 
 def task_ratios(figures: Figures, cells: Cells) -> Ratios:
@@ -220,4 +272,4 @@ def simulated_bounds(
     seen = own[:, 1:] + draws.normal(0.0, math.sqrt(left), (gates, runs))
     effects = effects_of_shifts(seen, left, float((spreads**2).mean()))
     shift = own[:, 0] - own[:, 1:].mean(1)
-    return _paired(changes.mean(1) + shift, changes.var(1, ddof=1), count, effects).bounds
+    return _student(changes.mean(1) + shift, changes.var(1, ddof=1) / count, count - 1, effects, PAIRED_ALPHA).bounds

@@ -7,7 +7,19 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from passgate.tasks.stats.ratios import LEAST_PAIRS, Noise, Pair, noise_of, simulated_bounds
+from passgate.tasks.stats.ratios import (
+    LEAST_PAIRS,
+    Figures,
+    Noise,
+    Pair,
+    Ratios,
+    noise_of,
+    p95,
+    plain_ratios,
+    simulated_bounds,
+    total,
+)
+from passgate.tasks.stats.run_effects import cells_of, run_effects
 from tests.unit.stats.paired import Answer, ratio_of_tasks
 
 Trials = list[list[float]]
@@ -146,13 +158,52 @@ class TestWholeRuns:
         assert exceeded / gates < 0.08
 
 
-Figures = dict[str, dict[str, list[float]]]
+class TestPlainFigures:
+    """The total and the P95 of a run beside those of the runs of a baseline, in 40 gates of 12 tasks."""
+
+    def gates(self, *, drift: float = 0.0) -> Figures:
+        draws = np.random.default_rng(1)
+        noise = draws.normal(0, 0.3, (40, 12, 11, 3)) + draws.normal(0, drift, (40, 1, 11, 1))
+        levels = np.linspace(0, 2, 12)[:, None, None] + noise
+        return Figures(tuple(f"t{task}" for task in range(12)), levels[:, :, -1], levels[:, :, :-1])
+
+    def compared(self, gates: Figures, statistic: str) -> Ratios:
+        cells = cells_of(gates.before)
+        return plain_ratios({"total": total, "p95": p95}[statistic], gates, cells, run_effects(cells))
+
+    def test_are_those_of_the_reports(self) -> None:
+        trials = np.array([[[1.0, 3.0, np.nan], [2.0, 4.0, 9.0]]])
+        assert total(trials) == pytest.approx(2 + 5)
+        assert p95(trials) == 9.0
+        assert p95(np.arange(1.0, 41).reshape(1, 10, 4)) == 38.0
+
+    @pytest.mark.parametrize("statistic", ["total", "p95"])
+    def test_of_an_unchanged_run_are_hardly_ever_more_whatever_it_lacks(self, statistic: str) -> None:
+        some = self.gates()
+        some.before[:, 0, :5] = np.nan
+        some.before[:, 1, 2, 1:] = np.nan
+        some.now[:, 2, 2] = np.nan
+        for gates in (self.gates(), self.gates(drift=0.2), some):
+            assert (self.compared(gates, statistic).bounds > 1.1).mean() <= 1 / 40
+
+    def test_show_dear_tasks_in_the_total_and_trials_that_hang_in_the_p95(self) -> None:
+        dear = self.gates()
+        dear.now[:, -1] += np.log(8)
+        found = self.compared(dear, "total")
+        assert (found.bounds > 1.1).mean() > 0.9
+        assert (found.bounds < found.ratios).all()
+        slow = self.gates()
+        slow.now[:, ::4, 0] += np.log(20)
+        assert (self.compared(slow, "p95").bounds > 1.15).mean() > 0.9
+
+
+Drawn = dict[str, dict[str, list[float]]]
 
 
 class TestNoise:
     def drawn(
         self, *, spread: float, drift: float, tasks: int = 30, runs: int = 60, k: int = 3, seed: int = 5
-    ) -> Figures:
+    ) -> Drawn:
         """Figures of tasks whose usual ones lie far apart."""
         draws = random.Random(seed)
         shifts = [(f"r{run}", draws.gauss(0, drift)) for run in range(runs)]
