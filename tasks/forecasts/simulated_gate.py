@@ -24,7 +24,7 @@ from passgate.tasks.model.measurement import Measurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import BY_TRIALS, Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
-from passgate.tasks.stats.decision import decide
+from passgate.tasks.stats.measurement import decide
 from passgate.tasks.stats.regression import Before, RegressionTest, regression_tests
 from passgate.tasks.stats.suite_regression import trials_at
 

@@ -10,7 +10,7 @@ from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import BY_TRIALS, EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.stats.decision import decide_by
+from passgate.tasks.stats.measurement import decide_by
 
 LEFT_OUT: Final = "not run: the verdict is already decided without this trial"
 

@@ -6,7 +6,14 @@ from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask,
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import BY_TRIALS, Suite
-from passgate.tasks.stats.expected_rates import Counts, Drift, OtherTasks, drift_of, has_dropped, newest_of, other_tasks
+from passgate.tasks.stats.expected_rates import (
+    Counts,
+    Drift,
+    OtherTasks,
+    drift_between_runs,
+    newest_if_worse,
+    other_tasks,
+)
 from passgate.tasks.stats.regression import ENOUGH, Before
 
 
@@ -47,10 +54,9 @@ def guarding_counts(before: BaselineTask, young: Young) -> Counts | None:
     """
     if before.state in {BaselineState.NEW, BaselineState.NONE}:
         return None
-    runs = [Counts(passed, n) for passed, n in before.counts.values()]
-    dropped = has_dropped(runs)
-    counts = newest_of(runs) if dropped else Counts(before.passed, before.n)
-    is_known = counts.n >= ENOUGH or (not dropped and (young == "report" or before.state is BaselineState.GREEN))
+    newest = newest_if_worse([Counts(passed, n) for passed, n in before.counts.values()])
+    counts = newest or Counts(before.passed, before.n)
+    is_known = counts.n >= ENOUGH or (not newest and (young == "report" or before.state is BaselineState.GREEN))
     return counts if counts.passed and is_known else None
 
 
@@ -63,7 +69,7 @@ def held_against(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline:
     others, drift = suites_of(guarded), run_drift(baseline.of(task.name) for task, _ in guarded)
     must_clear = baseline.young == "block"
     return {
-        task.name: Before(*others[task.suite].with_own(counts), drift.deviation, must_clear) for task, counts in guarded
+        task.name: Before(*others[task.suite].pool(counts), drift.deviation, must_clear) for task, counts in guarded
     }
 
 
@@ -83,4 +89,4 @@ def suites_of(guarded: Iterable[tuple[TaskMeasurement, Counts]]) -> dict[Suite, 
 
 def run_drift(entries: Iterable[BaselineTask]) -> Drift:
     """By how much the pass rates of whole runs of a baseline differ."""
-    return drift_of({run: Counts(*pair) for run, pair in entry.counts.items()} for entry in entries)
+    return drift_between_runs({run: Counts(*pair) for run, pair in entry.counts.items()} for entry in entries)

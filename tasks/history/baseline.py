@@ -24,8 +24,8 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.trial import MEASURED, TrialStatus, single_models
-from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.expected_rates import Counts, is_worse
+from passgate.tasks.stats.measurement import decide
 from passgate.tasks.stats.regression import ENOUGH
 
 COLUMNS: Final = (

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from passgate.tasks.history.columns import SUMMARY_VERSION, summary_schema
 from passgate.tasks.model.task import Metric
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus, joined_models, single_models
-from passgate.tasks.stats.decision import score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
+from passgate.tasks.stats.measurement import score_of
 
 Floats = npt.NDArray[np.float64]
 _KEYS: Final = ("run_id", "suite", "task_id")

@@ -1,4 +1,4 @@
-"""What pass rate a task that has not changed is expected to have: from its baseline, the other tasks and its runs."""
+"""The pass rate that an unchanged task is expected to have: from its baseline, the other tasks and its runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
@@ -13,28 +13,33 @@ from passgate.tasks.stats.regression import ENOUGH
 
 Floats = npt.NDArray[np.float64]
 
-# A task whose newest runs passed so rarely is another one than before: what it was is nothing to hold it against.
+# A task whose newest runs passed so rarely is another one than before, so what it was is nothing to hold it against.
 _BY_CHANCE: Final = 0.002
-# The other tasks say something from so many tasks on: with fewer, how much tasks differ is not known.
-LEAST_TASKS: Final = 5
-_STEPS: Final = 4  # of the weight of the other tasks, so that tests of like tasks are the same test
-_DEVIATIONS: Final = 2.0  # runs count as drifting when they vary by so many standard errors more than their trials do
-_DRIFTS: Final = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)  # likewise: a drift is taken for the next of these
-_FAR: Final = 6.0  # so many standard deviations from all others is a run that something has happened to
-_LEAST_RUNS: Final = 6  # of fewer none can be told from the others
-_MARGIN: Final = 1.15  # twenty runs tell a standard deviation no better than this: 16 % is its standard error
+LEAST_TASKS: Final = 5  # With fewer, how much tasks differ is unknown
+_STEPS: Final = 4  # Of the weight of the other tasks, so that tests of like tasks are the same test
+_DEVIATIONS: Final = 2.0  # Runs drift if they vary by so many standard errors more than their trials do
+_DRIFTS: Final = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)  # A drift is rounded up to one of these: like `_STEPS`
+_FAR: Final = 6.0  # Standard deviations from all other runs at which something has happened to a run
+_LEAST_RUNS: Final = 6  # Of fewer, none can be told from the others
+_MARGIN: Final = 1.15  # The standard error of a standard deviation of twenty runs is 16 %
 
 
 class Counts(NamedTuple):
-    """Trials that passed, of so many."""
+    """Trials, and those of them that passed."""
 
     passed: float
     n: float
 
 
-def has_dropped(runs: Sequence[Counts]) -> bool:
-    """Return whether the newest runs of a task, which come first, are worse than the others, by more than chance."""
-    return is_worse(_sum(runs[:RED_IN_A_ROW]), _sum(runs[RED_IN_A_ROW:]))
+def newest_if_worse(runs: Sequence[Counts]) -> Counts | None:
+    """Return the newest runs of a task together, which come first, if they are worse than the others by more than
+    chance; else `None`.
+    """
+    newest, older = (
+        Counts(sum(one.passed for one in some), sum(one.n for one in some))
+        for some in (runs[:RED_IN_A_ROW], runs[RED_IN_A_ROW:])
+    )
+    return newest if is_worse(newest, older) else None
 
 
 def is_worse(newest: Counts, older: Counts) -> bool:
@@ -45,11 +50,6 @@ def is_worse(newest: Counts, older: Counts) -> bool:
     return chance_of_so_few(good, bad, int(newest.n), int(newest.passed)) < _BY_CHANCE
 
 
-def newest_of(runs: Sequence[Counts]) -> Counts:
-    """Return the newest runs of a task together."""
-    return _sum(runs[:RED_IN_A_ROW])
-
-
 class OtherTasks(NamedTuple):
     """What the tasks of a suite say together of each of them."""
 
@@ -57,14 +57,14 @@ class OtherTasks(NamedTuple):
     weight: float  # Of so many trials
     most: float  # At most this share of a task's own trials
 
-    def with_own(self, own: Counts) -> Counts:
+    def pool(self, own: Counts) -> Counts:
         """Return the counts of a task, with as many trials more of the suite's rate as the others tell.
 
         Tasks with fewer than `ENOUGH` trials stay as they are.
         """
         steps = int(min(self.weight / own.n, self.most) * _STEPS) if own.n >= ENOUGH else 0
         more = own.n * steps / _STEPS
-        # Rounded to whole failures: the tests of like tasks are then the same test.
+        # Whole failures, so that tests of like tasks are the same test.
         return Counts(own.passed + more - round(more * (1 - self.rate)), own.n + more)
 
 
@@ -95,69 +95,52 @@ class Drift(NamedTuple):
     """The run that is left out because it is far from all others; empty where there is none."""
 
 
-def drift_of(tasks: Iterable[Mapping[str, Counts]]) -> Drift:
+def drift_between_runs(tasks: Iterable[Mapping[str, Counts]]) -> Drift:
     """Return the drift of some tasks, of each its counts by run.
 
     A single run that is far from the others, as in an outage, tells nothing of how the others differ. Taken for drift
     it would hide every fall for as long as it is in the baseline.
     """
     tables = list(tasks)
-    names = sorted({run for of_task in tables for run in of_task})
-    table = np.array([[of_task.get(run, Counts(0, 0)) for run in names] for of_task in tables], dtype=float)
-    if len(names) < 2 or not len(tables):
+    names = sorted({run for counts in tables for run in counts})
+    if len(names) < 2:
         return Drift()
+    table = np.array([[counts.get(run, Counts(0, 0)) for run in names] for counts in tables], dtype=float)
     passed, n = table[..., 0], table[..., 1]
-    whole = _spread(passed, n)
-    if not whole.beyond_chance or len(names) < _LEAST_RUNS:
-        return Drift(whole.taken)
-    farthest = max(range(len(names)), key=lambda run: abs(_distance(passed, n, run, 0.0)))
-    rest = _spread(np.delete(passed, farthest, axis=1), np.delete(n, farthest, axis=1))
-    is_outlier = abs(_distance(passed, n, farthest, rest.deviation)) > _FAR
-    return Drift(rest.taken, names[farthest]) if is_outlier else Drift(whole.taken)
+    deviation, drifts = _spread(passed, n)
+    outlier = ""
+    if drifts and len(names) >= _LEAST_RUNS:
+        farthest = max(range(len(names)), key=lambda run: abs(_distance(passed, n, run, 0.0)))
+        others = _spread(np.delete(passed, farthest, axis=1), np.delete(n, farthest, axis=1))
+        if abs(_distance(passed, n, farthest, others[0])) > _FAR:
+            outlier, (deviation, drifts) = names[farthest], others
+    wide = deviation * _MARGIN
+    return Drift(next((step for step in _DRIFTS if step >= wide), _DRIFTS[-1]) if drifts else 0.0, outlier)
 
 
 def _distance(passed: Floats, n: Floats, run: int, drift: float) -> float:
     """Return how many standard deviations a run is from the others, which differ by a drift."""
     others_passed, others = passed.sum(axis=1) - passed[:, run], n.sum(axis=1) - n[:, run]
-    rates, of_run = (others_passed + 0.5) / (others + 1), n[:, run]
-    noise = float((of_run * rates * (1 - rates) * (1 + of_run / (others + 1))).sum())
-    deviation = sqrt(noise + (drift * float(of_run.sum())) ** 2)
-    return float((passed[:, run] - of_run * rates).sum()) / deviation if deviation else 0.0
+    rates, trials = (others_passed + 0.5) / (others + 1), n[:, run]
+    noise = float((trials * rates * (1 - rates) * (1 + trials / (others + 1))).sum())
+    deviation = sqrt(noise + (drift * float(trials.sum())) ** 2)
+    return float((passed[:, run] - trials * rates).sum()) / deviation if deviation else 0.0
 
 
-class _Spread(NamedTuple):
-    """Of the runs' pass rates: the likeliest standard deviation, and whether it is more than chance."""
-
-    deviation: float = 0.0
-    beyond_chance: bool = False
-
-    @property
-    def taken(self) -> float:
-        """Return what the tests allow for."""
-        wide = self.deviation * _MARGIN
-        return next((step for step in _DRIFTS if step >= wide), _DRIFTS[-1]) if self.beyond_chance else 0.0
-
-
-def _spread(passed: Floats, n: Floats) -> _Spread:
-    """Return the spread of runs (analysis of variance): where runs drift, the deviations of a run's tasks from their
-    rates sum up to more than the noise of its trials.
+def _spread(passed: Floats, n: Floats) -> tuple[float, bool]:
+    """Return the likeliest standard deviation of the runs' pass rates, and whether it is more than chance (analysis of
+    variance): where runs drift, the deviations of a run's tasks sum up to more than the noise of its trials.
     """
     whole = n.sum(axis=1, keepdims=True)
-    told = whole[:, 0] > 1
-    passed, n, whole = passed[told], n[told], whole[told]
+    several = whole[:, 0] > 1
+    passed, n, whole = passed[several], n[several], whole[several]
     rates = passed.sum(axis=1, keepdims=True) / whole
     off = (passed - n * rates).sum(axis=0)
     noise = (n * rates * (1 - rates) * (1 - n / whole) * whole / (whole - 1)).sum(axis=0)
     if not (noise > 0).all():
-        return _Spread()
-    runs = n.shape[1]
-    degrees = runs - 1
+        return 0.0, False
+    runs, degrees = n.shape[1], n.shape[1] - 1
     spread = float((off**2 / noise).sum()) * degrees / runs
     variance = float((off**2 - noise).sum() / (n.sum(axis=0) ** 2).sum()) * runs / degrees
     is_more = spread > degrees + _DEVIATIONS * sqrt(2 * degrees + float((1 / noise).sum()))
-    return _Spread(sqrt(max(variance, 0.0)), is_more)
-
-
-def _sum(runs: Iterable[Counts]) -> Counts:
-    counted = list(runs)
-    return Counts(sum(one.passed for one in counted), sum(one.n for one in counted))
+    return sqrt(max(variance, 0.0)), is_more

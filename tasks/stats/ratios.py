@@ -68,29 +68,26 @@ def paired_figures(current: Mapping[str, Sequence[float]], baseline: FiguresOfTa
     Runs are in the order of their names, which are run ids and so sort by time.
     """
     tasks = [task for task, values in current.items() if _any([values]) and _any(baseline.get(task, {}).values())]
-    runs = sorted({run for task in tasks for run, values in baseline[task].items() if _any([values])})
     if not tasks:
         return Figures((), np.empty((1, 0, 0)), np.empty((1, 0, 0, 0)))
-    now = _padded([[current[task]] for task in tasks])[:, 0]
-    return Figures(
-        tuple(tasks), now[None], _padded([[baseline[task].get(run, ()) for run in runs] for task in tasks])[None]
-    )
+    now = _logarithms([{"now": current[task]} for task in tasks])[:, 0]
+    return Figures(tuple(tasks), now[None], _logarithms([baseline[task] for task in tasks])[None])
 
 
 def _any(runs: Iterable[Sequence[float]]) -> bool:
     return any(value > 0 for run in runs for value in run)
 
 
-def _padded(cells: Sequence[Sequence[Sequence[float]]]) -> Floats:
-    """By task, run and trial."""
-    runs = max(map(len, cells), default=0)
-    most = max((len(values) for task in cells for values in task), default=0)
-    found = np.full((len(cells), runs, most), np.nan)
-    for place, task in enumerate(cells):
-        for run, values in enumerate(task):
-            found[place, run, : len(values)] = values
-    found[~(found > 0)] = np.nan
-    logarithms: Floats = np.log(found)
+def _logarithms(tasks: Sequence[Mapping[str, Sequence[float]]]) -> Floats:
+    """Return the logarithms of the positive figures by task, run and trial, padded with NaN."""
+    runs = sorted({run for task in tasks for run, values in task.items() if _any([values])})
+    most = max(len(values) for task in tasks for values in task.values())
+    figures = np.full((len(tasks), len(runs), most), np.nan)
+    for row, task in zip(figures, tasks, strict=True):
+        for cell, run in zip(row, runs, strict=True):
+            cell[: len(task.get(run, ()))] = task.get(run, ())
+    figures[~(figures > 0)] = np.nan
+    logarithms: Floats = np.log(figures)
     return logarithms
 
 
@@ -109,10 +106,9 @@ class Noise(NamedTuple):
 def noise_of(figures: FiguresOfTasks) -> Noise:
     """Return the noise of the positive figures, by analysis of variance; other figures are left out."""
     tasks = [task for task, runs in figures.items() if _any(runs.values())]
-    runs = sorted({run for task in tasks for run, values in figures[task].items() if _any([values])})
     if not tasks:
         return Noise({}, 0.0, 0)
-    cells = cells_of(_padded([[figures[task].get(run, ()) for run in runs] for task in tasks])[None])
+    cells = cells_of(_logarithms([figures[task] for task in tasks])[None])
     effects = run_effects(cells)
     spreads = np.sqrt(cells.variances[0]).tolist()
     known = {task: spread for task, spread in zip(tasks, spreads, strict=True) if not np.isnan(spread)}
@@ -203,7 +199,7 @@ def task_ratios(figures: Figures, cells: Cells) -> Ratios:
     usual = np.where(known, _lower_quartiles(figures.before), 0.0)
     centres = usual.sum(-1) / runs
     deviations = np.where(known, usual - centres[..., None], np.nan)
-    deviations = np.where(known, deviations - _medians(deviations.swapaxes(1, 2))[:, None], 0.0)
+    deviations = np.where(known, deviations - np.nanmedian(deviations, axis=1, keepdims=True), 0.0)
     squares = ((deviations - (deviations.sum(-1) / runs)[..., None]) ** 2 * known).sum(-1)
     degrees = runs - 1.0
     of_all = squares.sum(-1, keepdims=True) / max(degrees.sum(), 1.0)
@@ -218,19 +214,10 @@ def task_ratios(figures: Figures, cells: Cells) -> Ratios:
 
 
 def _lower_quartiles(figures: Floats) -> Floats:
-    """Along the last axis: the greatest figure that at least three quarters of the others are not below."""
+    """Return along the last axis the greatest figure that at least three quarters of the others are not below."""
     places = np.maximum((~np.isnan(figures)).sum(-1, keepdims=True) - 1, 0) // 4
-    found: Floats = np.take_along_axis(np.sort(figures, axis=-1), places, axis=-1)[..., 0]
-    return found
-
-
-def _medians(figures: Floats) -> Floats:
-    """Along the last axis; `nanmedian` takes long for many short rows."""
-    last = np.maximum((~np.isnan(figures)).sum(-1, keepdims=True) - 1, 0)
-    ordered = np.sort(figures, axis=-1)
-    low, high = (np.take_along_axis(ordered, places, axis=-1)[..., 0] for places in (last // 2, (last + 1) // 2))
-    found: Floats = (low + high) / 2
-    return found
+    quartiles: Floats = np.take_along_axis(np.sort(figures, axis=-1), places, axis=-1)[..., 0]
+    return quartiles
 
 
 def _ratios(changes: Floats, tested: Floats, errors: Floats, degrees: Floats, alpha: float) -> Ratios:

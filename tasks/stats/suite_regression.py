@@ -84,86 +84,61 @@ def suite_regression_test(members: Sequence[Member], *, alpha: float, drift: flo
 
 @lru_cache(maxsize=4096)
 def _test(members: tuple[Member, ...], alpha: float, drift: float, room: Room) -> SuiteRegressionTest:
-    most, share = room
-    planned = sum(one.k for one in members)
-    further = sum(
-        all(trials_at(look, one.k) <= most for one in members)
-        and sum(trials_at(look, one.k) for one in members) - planned <= share * planned
-        for look in range(1, len(MISSED) + 1)
-    )
     # More trials of the same run say nothing of how far it is from other runs.
-    looks = 1 if drift else 1 + further
-    numbers = _Numbers.of(members, drift, looks)
-    reached, first, spent, missed = numbers.planned, 0, 0.0, 0.0
+    looks = 1 if drift else _most_looks(members, room)
+    failing, weights = _failure_rates(members, drift)
+    spectrum, layer_spectrum = _spectra(members, failing, looks)
+    sizes = [_all_trials_at(look, members) + 1 for look in range(looks + 1)]
+    # By the nodes of the mean rate, and in the last row of a suite that has fallen, how many trials fail: of those that
+    # go on to a look, and of the trials that a further look adds.
+    reached, layer = _chances(spectrum, sizes[0]), _chances(layer_spectrum, sizes[1] - sizes[0] + 1)
+    first, spent, missed = 0, 0.0, 0.0
     fits_below, fallen_from = [], []
     for look in range(looks):
-        tail = _tail(numbers.unchanged(reached))
+        tail = _tail(weights @ reached[:-1])
         beyond = int(np.argmax(tail <= max(alpha * (look + 1) / looks - spent, 0.0)))
         spent += float(tail[beyond])
         fallen = fits = first + beyond
         if look < looks - 1:
-            cleared = np.cumsum(numbers.fallen(reached))
+            cleared = np.cumsum(reached[-1])
             few = first + int(np.searchsorted(cleared, MISSED[look] - missed, side="right"))
-            fits = min(numbers.between(few, look), fallen)
+            # Of all unchanged suites, whatever the looks before have said.
+            anyhow = _tail(_chances(weights @ spectrum[:-1], sizes[look]))
+            few = min(max(few, int(np.argmax(anyhow <= GO_ON_MOST[look]))), int(np.argmax(anyhow <= GO_ON_LEAST[look])))
+            fits = min(few, fallen)
             begin = max(fits - first, 0)
             missed += float(cleared[begin - 1]) if begin else 0.0
-            reached, first = _sums(reached[:, begin:beyond], numbers.layer), max(fits, first)
+            reached, first = _sums(reached[:, begin:beyond], layer), max(fits, first)
+            spectrum = _without_the_least(spectrum * layer_spectrum)
         fits_below.append(fits)
         fallen_from.append(fallen)
     return SuiteRegressionTest(looks, tuple(fits_below), tuple(fallen_from))
 
 
-class _Numbers(NamedTuple):
-    """How many trials fail: by the nodes of the mean rate, and in the last row of a suite that has fallen."""
+def _most_looks(members: tuple[Member, ...], room: Room) -> int:
+    most, share = room
+    planned, longest = _all_trials_at(0, members), max(one.k for one in members)
+    return 1 + sum(
+        trials_at(look, longest) <= most and _all_trials_at(look, members) <= (1 + share) * planned
+        for look in range(1, len(MISSED) + 1)
+    )
 
-    weights: Floats  # Of the nodes
-    planned: Floats
-    layer: Floats  # Of the trials that a further look adds
-    anyhow: tuple[Floats, ...]
-    """By look, the chance that an unchanged suite has so many failures or more, whatever the looks before have said."""
 
-    @classmethod
-    def of(cls, members: tuple[Member, ...], drift: float, looks: int) -> "_Numbers":
-        failing, weights = _failure_rates(members, drift)
-        spectrum, of_layer = _spectra(members, failing, looks)
-        sizes = [sum(trials_at(look, one.k) for one in members) + 1 for look in range(looks + 1)]
-        planned, layer = _chances(spectrum, sizes[0]), _chances(of_layer, sizes[1] - sizes[0] + 1)
-        anyhow = []
-        for size in sizes[: looks - 1]:
-            anyhow.append(_tail(_chances(weights @ spectrum[:-1], size)))
-            spectrum = _without_the_least(spectrum * of_layer)
-        return cls(weights, planned, layer, tuple(anyhow))
-
-    def unchanged(self, numbers: Floats) -> Floats:
-        """Return the distribution of an unchanged suite, over all nodes."""
-        found: Floats = self.weights @ numbers[:-1]
-        return found
-
-    def fallen(self, numbers: Floats) -> Floats:
-        """Return the distribution of a suite that has fallen."""
-        found: Floats = numbers[-1]
-        return found
-
-    def between(self, failed: int, look: int) -> int:
-        """Return the number of failures, within what `GO_ON_LEAST` and `GO_ON_MOST` of the unchanged suites allow."""
-        anyhow = self.anyhow[look]
-        return min(max(failed, int(np.argmax(anyhow <= GO_ON_MOST[look]))), int(np.argmax(anyhow <= GO_ON_LEAST[look])))
+def _all_trials_at(look: int, members: Sequence[Member]) -> int:
+    return sum(trials_at(look, one.k) for one in members)
 
 
 def expected_failures(members: Sequence[Member], trials: Sequence[int]) -> float:
     """Return how many of so many trials of each task are expected to fail if nothing has changed."""
-    return float(np.dot(1 - np.array(_rates(members)), trials))
-
-
-def _rates(members: Sequence[Member]) -> list[float]:
-    return shrunk_rates([(one.passed, one.n) for one in members])
+    return float(np.dot(1 - np.array(shrunk_rates([(one.passed, one.n) for one in members])), trials))
 
 
 def _failure_rates(members: Sequence[Member], drift: float) -> tuple[Floats, Floats]:
     """Return the failure rates of the tasks, by the nodes of their mean's distribution and of a suite that has fallen
     by `FALL`, and the nodes' weights.
     """
-    failing = np.clip(1 - np.array(_rates(members)), _NEAREST, 1 - _NEAREST)
+    rates = np.array(shrunk_rates([(one.passed, one.n) for one in members]))
+    failing = np.clip(1 - rates, _NEAREST, 1 - _NEAREST)
     shares = np.array([one.k for one in members], dtype=float)
     shares /= shares.sum()
     mean = float(shares @ failing)
@@ -178,16 +153,14 @@ def _failure_rates(members: Sequence[Member], drift: float) -> tuple[Floats, Flo
     own = np.log(failing / (1 - failing))
     means = (1 / (1 + np.exp(-(own[None, :] + _SHIFTS[:, None])))) @ shares
     shifts = np.interp([*(1 / (1 + np.exp(-odds))), min(mean + FALL, 1 - _NEAREST)], means, _SHIFTS)
-    rates: Floats = 1 / (1 + np.exp(-(own[None, :] + shifts[:, None])))
-    return rates, weights / weights.sum()
+    return 1 / (1 + np.exp(-(own[None, :] + shifts[:, None]))), weights / weights.sum()
 
 
 def _spectra(members: Sequence[Member], failing: Floats, looks: int) -> tuple[Complexes, Complexes]:
     """Return the characteristic functions of the number of failed trials, by node: of the planned trials, and of those
     that each further look adds.
     """
-    most = sum(trials_at(looks - 1, one.k) for one in members)
-    size = _transform_size(most + 1)
+    size = _transform_size(_all_trials_at(looks - 1, members) + 1)
     turns = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size) - 1
     planned, layer = (np.ones((len(failing), len(turns)), dtype=complex) for _ in range(2))
     columns = {one: place for place, one in enumerate(members)}
@@ -204,12 +177,12 @@ def _spectra(members: Sequence[Member], failing: Floats, looks: int) -> tuple[Co
 
 
 def _without_the_least(spectrum: Complexes) -> Complexes:
-    """Return what does not matter is 0: products of very small numbers take a hundred times longer."""
+    """Set what does not matter to 0: products of very small numbers take a hundred times longer."""
     return np.where(np.abs(spectrum) < _NOTHING, 0.0, spectrum)
 
 
 def _power(base: Complexes, exponent: int) -> Complexes:
-    """By products: powers of complex numbers take ten times longer."""
+    """Return the power by products: powers of complex numbers take ten times longer."""
     power: Complexes = reduce(np.multiply, [base] * exponent)
     return power
 
@@ -229,8 +202,7 @@ def _sums(one: Floats, other: Floats) -> Floats:
     """Return the distribution of the sum, by node."""
     size = one.shape[1] + other.shape[1] - 1
     transform = _transform_size(size)
-    both = np.fft.rfft(one, transform, axis=1) * np.fft.rfft(other, transform, axis=1)
-    return _chances(both, size)
+    return _chances(np.fft.rfft(one, transform, axis=1) * np.fft.rfft(other, transform, axis=1), size)
 
 
 def _tail(chances: Floats) -> Floats:

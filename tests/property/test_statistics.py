@@ -10,8 +10,8 @@ from tests.unit.stats.paired import ratio_of_tasks
 
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import Metric
-from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval, wilson_interval
+from passgate.tasks.stats.measurement import decide
 from passgate.tasks.stats.ratios import LEAST_PAIRS
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from passgate.tasks.stats.expected_rates import Counts, Drift, drift_of, has_dropped, newest_of, other_tasks
+from passgate.tasks.stats.expected_rates import Counts, Drift, drift_between_runs, newest_if_worse, other_tasks
 from passgate.tasks.stats.regression import Before
 
 
@@ -19,27 +19,26 @@ def runs(*passed: int, k: int = 3) -> list[Counts]:
 def test_newest_runs_that_are_worse_than_chance_would_make_them(
     newest: tuple[int, int, int], older: int, dropped: bool
 ) -> None:
-    assert has_dropped(runs(*newest, *[older] * 17)) is dropped
-    assert newest_of(runs(*newest, *[older] * 17)) == Counts(sum(newest), 9)
-    assert not has_dropped(runs(*newest))
-    assert not has_dropped([])
+    assert newest_if_worse(runs(*newest, *[older] * 17)) == (Counts(sum(newest), 9) if dropped else None)
+    assert newest_if_worse(runs(*newest)) is None
+    assert newest_if_worse([]) is None
 
 
 def test_like_tasks_tell_as_much_as_a_task_itself_at_the_most_and_others_less() -> None:
     others = other_tasks([Counts(57, 60)] * 20)
-    passed, n = others.with_own(Counts(57, 60))
+    passed, n = others.pool(Counts(57, 60))
     assert 60 < n <= 120
     assert passed / n == pytest.approx(0.95, abs=0.01)
     others = other_tasks([Counts(passed, 60) for passed in range(3, 60, 3)])
-    passed, n = others.with_own(Counts(30, 60))
+    passed, n = others.pool(Counts(30, 60))
     assert n <= 75
     assert passed / n == pytest.approx(0.5, abs=0.03)
-    assert other_tasks([Counts(57, 60)] * 20).with_own(Counts(9, 9)) == Counts(9, 9)
+    assert other_tasks([Counts(57, 60)] * 20).pool(Counts(9, 9)) == Counts(9, 9)
 
 
 @pytest.mark.parametrize("counts", [[], [Counts(57, 60)] * 4, [Counts(9, 9)] * 20])
 def test_few_tasks_or_thin_baselines_tell_nothing(counts: list[Counts]) -> None:
-    assert other_tasks(counts).with_own(Counts(50, 60)) == Counts(50, 60)
+    assert other_tasks(counts).pool(Counts(50, 60)) == Counts(50, 60)
 
 
 def history(drift: float, seed: int, rate: float = 0.9) -> list[dict[str, Counts]]:
@@ -53,24 +52,24 @@ def history(drift: float, seed: int, rate: float = 0.9) -> list[dict[str, Counts
 
 
 def test_runs_that_differ_drift_and_noise_or_nothing_does_not() -> None:
-    found = [drift_of(history(0.08, seed)).deviation for seed in range(20)]
+    found = [drift_between_runs(history(0.08, seed)).deviation for seed in range(20)]
     assert min(found) >= 0.05
     assert max(found) <= 0.15
-    assert [drift_of(history(0.0, seed)).deviation for seed in range(40)].count(0.0) >= 36
+    assert [drift_between_runs(history(0.0, seed)).deviation for seed in range(40)].count(0.0) >= 36
     steady = Counts(3, 3)
-    assert [drift_of(one) for one in ([], [{"r": steady}], [{"r": steady, "s": steady}])] == [Drift()] * 3
+    assert [drift_between_runs(one) for one in ([], [{"r": steady}], [{"r": steady, "s": steady}])] == [Drift()] * 3
 
 
 @pytest.mark.parametrize(("rate", "drift"), [(0.95, 0.0), (1.0, 0.0), (0.9, 0.05)])
 def test_one_run_far_from_all_others_is_named_and_is_no_drift(rate: float, drift: float) -> None:
     for seed in range(20):
         tables = history(drift, seed, rate)
-        without = drift_of([{run: counts for run, counts in one.items() if run != "r7"} for one in tables])
-        outage = drift_of([{**one, "r7": Counts(0, 3)} for one in tables])
+        without = drift_between_runs([{run: counts for run, counts in one.items() if run != "r7"} for one in tables])
+        outage = drift_between_runs([{**one, "r7": Counts(0, 3)} for one in tables])
         assert outage == Drift(without.deviation, "r7")
         assert not without.outlier
     steady = [{f"r{run}": Counts(3, 3) for run in range(20)} for _ in range(20)]
-    assert not drift_of([{**steady[0], "r7": Counts(2, 3)}, *steady[1:]]).outlier
+    assert not drift_between_runs([{**steady[0], "r7": Counts(2, 3)}, *steady[1:]]).outlier
 
 
 def test_drift_widens_what_an_unchanged_task_may_do() -> None:

@@ -1,4 +1,4 @@
-"""Trials in, numbers out."""
+"""Trials in, states and numbers out."""
 
 import pytest
 
@@ -6,10 +6,11 @@ from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement, TaskState
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import decide, decide_by, measurement_of
 from tests.builders import a_grade, a_task, a_trial, a_violation, measured, trials_of
 
 TASK = a_task()
+PASSED, FAILED, UNDECIDED = TaskState.PASSED, TaskState.FAILED, TaskState.UNDECIDED
 
 
 def task(statuses: str, **changes: object) -> TaskMeasurement:
@@ -22,6 +23,64 @@ def suite(*statuses: str, **changes: object) -> SuiteMeasurement:
     tasks = [a_task(task_id=f"t{number}", **changes) for number in range(len(statuses))]
     (only,) = measured(*((one, trials_of(one, letters)) for one, letters in zip(tasks, statuses, strict=True))).suites
     return only
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "planned", "all_must", "one_is_enough"),
+    [
+        (3, 0, 3, PASSED, PASSED),
+        (2, 1, 3, FAILED, PASSED),
+        (1, 2, 3, FAILED, PASSED),
+        (0, 3, 3, FAILED, FAILED),
+        (2, 0, 3, UNDECIDED, PASSED),
+        (0, 2, 3, FAILED, UNDECIDED),
+        (0, 1, 3, FAILED, UNDECIDED),
+        (1, 1, 3, FAILED, PASSED),
+        (0, 0, 3, UNDECIDED, UNDECIDED),
+        (1, 0, 1, PASSED, PASSED),
+        (0, 1, 1, FAILED, FAILED),
+        (0, 0, 0, UNDECIDED, UNDECIDED),
+    ],
+)
+def test_what_the_trials_say_of_a_task(
+    passed: int, failed: int, planned: int, all_must: TaskState, one_is_enough: TaskState
+) -> None:
+    assert decide(Metric.PASS_HAT_K, passed=passed, failed=failed, planned=planned) is all_must
+    assert decide(Metric.PASS_AT_K, passed=passed, failed=failed, planned=planned) is one_is_enough
+
+
+@pytest.mark.parametrize(
+    ("scores", "planned", "by_mean", "by_interval"),
+    [
+        ([1.0, 1.0, 1.0], 3, PASSED, PASSED),
+        ([0.8, 0.8, 0.8], 3, PASSED, PASSED),
+        ([0.7, 0.8, 1.0], 3, PASSED, FAILED),
+        ([0.5, 0.8, 1.0], 3, FAILED, FAILED),
+        ([0.0, 0.5], 3, FAILED, UNDECIDED),
+        ([1.0, 1.0], 3, UNDECIDED, UNDECIDED),
+        ([1.0] * 9, 10, PASSED, UNDECIDED),
+        ([], 3, UNDECIDED, UNDECIDED),
+    ],
+)
+def test_what_the_scores_say_of_a_task(
+    scores: list[float], planned: int, by_mean: TaskState, by_interval: TaskState
+) -> None:
+    def decided(metric: Metric) -> TaskState:
+        return decide(metric, passed=0, failed=len(scores), planned=planned, scores=scores, threshold=0.8)
+
+    assert decided(Metric.MEAN) is by_mean
+    assert decided(Metric.CONFIDENCE_INTERVAL) is by_interval
+
+
+def test_the_state_of_a_task_by_its_trials() -> None:
+    task = a_task()
+    states = [decide_by(task, trials_of(task, letters)) for letters in ("ppp", "ppe", "fll", "")]
+    assert states == [PASSED, UNDECIDED, FAILED, UNDECIDED]
+    confirming = [a_trial(task, number, TrialStatus.FAILED) for number in (3, 4)]
+    assert decide_by(task, [*trials_of(task, "ppp"), *confirming]) is PASSED
+    assert decide_by(task, [*trials_of(task, "pp"), a_trial(task, 3)]) is UNDECIDED
+    task = a_task(metric=Metric.MEAN, k=2, scoring={"rule": "weighted_average", "threshold": 0.7})
+    assert decide_by(task, [a_trial(task, number, score=score) for number, score in enumerate((0.6, 0.8))]) is PASSED
 
 
 def test_the_counts_and_the_estimates_of_a_task() -> None:
@@ -192,8 +251,8 @@ def test_suites_come_in_their_order_and_one_of_mixed_tasks_says_so() -> None:
 class TestScores:
     """Tasks that their trials' scores decide."""
 
-    def scored(self, *scores: float | None, metric: Metric = Metric.MEAN, k: int = 3) -> TaskMeasurement:
-        made = a_task(metric=metric, k=k, scoring={"rule": "weighted_average", "threshold": 0.7})
+    def scored(self, *scores: float | None, metric: Metric = Metric.MEAN) -> TaskMeasurement:
+        made = a_task(metric=metric, k=len(scores), scoring={"rule": "weighted_average", "threshold": 0.7})
         trials = [
             a_trial(made, number, TrialStatus.ERROR if score is None else TrialStatus.FAILED, score=score)
             for number, score in enumerate(scores)
@@ -206,6 +265,7 @@ class TestScores:
             ((0.5, 0.7, 0.9), Metric.MEAN, 0.7, TaskState.PASSED),
             ((0.5, 0.6, 0.9), Metric.MEAN, 2 / 3, TaskState.FAILED),
             ((0.5, 1.0, 1.0), Metric.CONFIDENCE_INTERVAL, 0.1162245, TaskState.FAILED),
+            ((0.5,), Metric.CONFIDENCE_INTERVAL, None, TaskState.UNDECIDED),
             ((1.0, 1.0, None), Metric.MEAN, None, TaskState.UNDECIDED),
             ((0.0, 0.5, None), Metric.MEAN, None, TaskState.FAILED),
         ],
