@@ -1,44 +1,76 @@
-"""Check out the base of a change, and load the plan and the agent that its files define."""
+"""Check out the base of a change, and load the plan and the agent that its files define.
+
+Files are written exactly as they were committed: `git archive` and `git checkout` obey attributes, which can leave out
+and convert files, and which a change can edit.
+"""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.formats.agents_file import looks_like_a_form
 from passgate.tasks.formats.digests import in_place_of
 from passgate.tasks.formats.env_files import ENV_FILE, EnvFileError, read_env_file
 from passgate.tasks.formats.evals.folder import files_of_folder
-from passgate.tasks.integrity.base_files import (
-    CommittedFile,
-    CommitTooLargeError,
-    add_uncommitted,
-    committed_files,
-    write_files,
-)
+from passgate.tasks.history.storage import STATE_FOLDER
+from passgate.tasks.integrity import git
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.git import GitError, full_commit
+from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, Objects, full_commit, git_bytes, split_names
 from passgate.tasks.integrity.judging_places import JudgingPlaces
-from passgate.tasks.integrity.objects import Objects
 from passgate.tasks.model.agent import AgentChange, AgentKind, AgentSpec, agent_change
 from passgate.tasks.model.run import Edit, Plan
 from passgate.tasks.planning.named_agents import named_agents
 from passgate.tasks.planning.plan import PlanFiles, make_plan, plan_agent_digest
 
+MOST_FILES = 100_000
+MOST_BYTES = 512 * 1024 * 1024
+_PROGRAM = "100755"
+_NEVER_COPIED = frozenset({".git", STATE_FOLDER.name, "__pycache__"})
+# How a commit's placeholder of a file begins that a git filter (LFS, git-crypt) stores elsewhere or encrypts.
+_PLACEHOLDERS = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
+
+
+class CommitTooLargeError(UsageError):
+    """A commit has more or larger files than passgate writes out."""
+
+
+@dataclass(frozen=True)
+class CommittedFile:
+    """A file of a commit, or a submodule."""
+
+    path: str  # Relative to the repository
+    mode: str
+    hash: str  # Of the content; the commit of a submodule
+    size: int
+
+    @property
+    def is_link(self) -> bool:
+        return self.mode == LINK
+
+    @property
+    def is_submodule(self) -> bool:
+        return self.mode == SUBMODULE
+
 
 def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Sequence[Edit], folder: Path) -> PlanFiles:
-    """Write the judging files of a commit into an empty folder, and return where they are.
+    """Write the judging files of a commit into a folder that contains at most others of them, and return where they
+    are.
 
     If they may use files elsewhere in the repository, as eval files do, write these too. Raise `UsageError` if git
     cannot read the files, `StorageError` if they cannot be written.
     """
     root, names, suites = top_folder(checkout), list(places.what), folder / places.suites
-    with _writing(commit, folder):
-        files = _write_new(checkout, commit, names, edits, folder)
+    try:
+        files = committed_files(root, commit, names)
+        new = _not_in(folder, files)
+        write_files(checkout.objects, new, folder)
+        _write_submodules(root, new, edits, folder)
         # Paths of eval files may lead anywhere in the repository, and nowhere else.
-        (folder / ".git").mkdir()
+        (folder / ".git").mkdir(exist_ok=True)
         # A repository may be large, so write the whole tree only for tasks that may need it.
         uses_more = any(file.is_link for file in files)
         if uses_more or (suites.is_dir() and files_of_folder(suites, os.environ).evals):
@@ -46,17 +78,10 @@ def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Seq
             with suppress(CommitTooLargeError):
                 write_files(checkout.objects, _not_in(folder, committed_files(root, commit)), folder)
         add_uncommitted(root, files, [edit.path for edit in edits], names, folder)
+    except OSError as error:
+        raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
     working_folder = folder / Path.cwd().resolve().relative_to(root)
     return PlanFiles(suites, folder / places.gates, working_folder, _environment(checkout, places.suites, folder))
-
-
-def check_out_more(
-    checkout: Checkout, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path
-) -> None:
-    """Write further files and folders of the commit into the folder of `check_out`. Raise the same errors."""
-    with _writing(commit, folder):
-        files = _write_new(checkout, commit, sorted(names), edits, folder)
-        add_uncommitted(top_folder(checkout), files, [edit.path for edit in edits], sorted(names), folder)
 
 
 def top_folder(checkout: Checkout) -> Path:
@@ -66,24 +91,82 @@ def top_folder(checkout: Checkout) -> Path:
     return checkout.top
 
 
-@contextmanager
-def _writing(commit: str, folder: Path) -> Iterator[None]:
+def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[CommittedFile]:
+    """List the files and submodules of a commit at and below `paths`, or all of them without paths.
+
+    Raise `UsageError` if git fails, `CommitTooLargeError` for too many or too large files.
+    """
+    names = [] if "." in paths else paths
     try:
-        yield
-    except OSError as error:
-        raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
-
-
-def _write_new(
-    checkout: Checkout, commit: str, names: Sequence[str], edits: Sequence[Edit], folder: Path
-) -> list[CommittedFile]:
-    """Return the files of a commit at these places. Write those that the folder lacks, and the submodules."""
-    root = top_folder(checkout)
-    files = committed_files(root, commit, names)
-    new = _not_in(folder, files)
-    write_files(checkout.objects, new, folder)
-    _write_submodules(root, new, edits, folder)
+        printed = git_bytes(
+            root, "ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", *names, seconds=git.LONG_SECONDS
+        )
+    except GitError as error:
+        raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
+    files = []
+    for line in split_names(printed):
+        fields, _, path = line.partition("\t")
+        mode, _, hash_, length = fields.split()
+        files.append(CommittedFile(path, mode, hash_, 0 if length == "-" else int(length)))
+    size = sum(file.size for file in files)
+    if len(files) > MOST_FILES or size > MOST_BYTES:
+        raise CommitTooLargeError(
+            f"{len(files)} files with {size / 1e6:.0f} MB at {commit[:12]} are more than the {MOST_FILES} files and "
+            f"{MOST_BYTES / 1e6:.0f} MB that can be taken out"
+        )
     return files
+
+
+def write_files(objects: Objects, files: Sequence[CommittedFile], folder: Path) -> None:
+    """Write files of a commit, but not its submodules, into a folder that contains at most others of the same commit.
+
+    Raise `UsageError` if git cannot read them, `OSError` if they cannot be written.
+    """
+    # Links last, so that nothing is written through one.
+    for file in sorted((file for file in files if not file.is_submodule), key=lambda file: file.is_link):
+        if not {"..", ".git", ""}.isdisjoint(file.path.split("/")):
+            raise UsageError(f"git has a file {file.path!r}, a path that cannot be written")
+        try:
+            found = objects.read(file.hash)
+        except GitError as error:
+            raise UsageError(f"git cannot read the files of the merge base: {error}") from error
+        if found is None:
+            raise UsageError(f"git does not have {file.path} of the merge base: fetch the history")
+        place = folder / file.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_link:
+            place.symlink_to(os.fsdecode(found[1]))
+        else:
+            place.write_bytes(found[1])
+            place.chmod(0o755 if file.mode == _PROGRAM else 0o644)
+
+
+def add_uncommitted(
+    root: Path, files: Sequence[CommittedFile], edited: Iterable[str], paths: Sequence[str], folder: Path
+) -> None:
+    """Copy from the working tree what a commit does not contain: ignored files below `paths`, and the contents of files
+    that a git filter stores elsewhere, unless they are `edited`. Raise `OSError`, `GitError`.
+    """
+    unedited = {file.path for file in files if not (file.is_link or file.is_submodule)} - {*edited}
+    placeholders = [path for path in unedited if _is_placeholder(folder / path) and not _is_placeholder(root / path)]
+    for path in placeholders:
+        shutil.copyfile(root / path, folder / path)
+    ignored = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *paths)
+    for path in split_names(git_bytes(root, *ignored, seconds=git.LONG_SECONDS)):
+        place = folder / path
+        # git prints another repository as a name that ends with a slash.
+        if path.endswith("/") or not _NEVER_COPIED.isdisjoint(PurePosixPath(path).parts):
+            continue
+        if not place.exists() and not place.is_symlink() and place.parent.resolve().is_relative_to(folder.resolve()):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / path, place, follow_symlinks=False)
+
+
+def _is_placeholder(file: Path) -> bool:
+    if not file.is_file():
+        return True
+    with file.open("rb") as content:
+        return content.read(64).startswith(_PLACEHOLDERS)
 
 
 def _not_in(folder: Path, files: Sequence[CommittedFile]) -> list[CommittedFile]:

@@ -12,6 +12,7 @@ from passgate.tasks.integrity.git import (
     HASH,
     GitError,
     NoAnswerError,
+    Objects,
     full_commit,
     git_bytes,
     git_text,
@@ -19,7 +20,6 @@ from passgate.tasks.integrity.git import (
     run_git,
     split_names,
 )
-from passgate.tasks.integrity.objects import Objects
 from passgate.tasks.model.policy import DEFAULT_BRANCH, is_branch_name
 from passgate.tasks.model.run import Revision
 
@@ -56,7 +56,6 @@ class Checkout:
         """Describe the checkout around `folder`. `environment` contains the variables of the CI system."""
         self.folder = folder
         self._environment = environment
-        self._tips: dict[str, str] = {}
         self._merge_bases: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -108,11 +107,8 @@ class Checkout:
 
         A branch is preferred to a tag of the same name.
         """
-        if is_branch_name(name) and not HASH.fullmatch(name):
-            refs = [f"refs/remotes/{name}", f"refs/heads/{name}"]
-            existing = git_text(self.folder, "for-each-ref", "--format=%(refname)", *refs).splitlines()
-            name = next((ref for ref in refs if ref in existing), name)
-        return full_commit(self.folder, name)
+        refs = [] if HASH.fullmatch(name) else [f"refs/remotes/{name}", f"refs/heads/{name}"]
+        return full_commit(self.folder, next((ref for ref in refs if ref in self._refs), name))
 
     @cached_property
     def has_remote(self) -> bool:
@@ -122,25 +118,28 @@ class Checkout:
     @cached_property
     def is_alone(self) -> bool:
         """Whether the repository contains nothing but this commit: no remote, no branch at another commit."""
-        tips = git_text(self.folder, "for-each-ref", "--format=%(objectname)", "refs/heads", "refs/remotes").split()
-        return not self.has_remote and set(tips) <= {self.head}
+        return not self.has_remote and {commit for commit, _ in self._refs.values()} <= {self.head}
 
     @cached_property
     def _position(self) -> list[str]:
-        refs = [f"{place}/{name}" for name in self._asked for place in (REMOTE, "refs/heads")]
-        asked = [f"--glob={ref[:-1]}[{ref[-1]}]" for ref in refs if is_branch_name(ref)]
-        head = ("--show-toplevel", "--is-shallow-repository", "HEAD^{commit}")
-        # git prints everything up to the first name that does not exist, and repeats that name: a HEAD without a
-        # commit, the default branch of the remote. A glob without a match prints nothing, and only a glob cannot mean
-        # anything but the ref.
-        command = ("rev-parse", *head, "--symbolic", *asked, "--symbolic-full-name", f"{REMOTE}/HEAD")
+        """The top folder, whether the clone is shallow, and the commit of HEAD, which a new repository lacks."""
         try:
-            result = run_git(self.folder, *command)
+            result = run_git(
+                self.folder, "rev-parse", "--show-toplevel", "--is-shallow-repository", "--verify", "HEAD^{commit}"
+            )
         except NoAnswerError:
             raise
         except GitError:
             return []
         return result.stdout.decode("utf-8", "surrogateescape").splitlines()
+
+    @cached_property
+    def _refs(self) -> Mapping[str, tuple[str, str]]:
+        """The commit of every branch and the branch that a symbolic one stands for, by the full name of its ref."""
+        command = ("for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", "refs/heads", "refs/remotes")
+        # Names of branches may contain what `splitlines` takes for the end of a line.
+        lines = git_text(self.folder, *command).split("\n") if self._position else []
+        return {name: (commit, target) for name, commit, target in (line.split("\0") for line in lines if line)}
 
     @cached_property
     def is_repository(self) -> bool:
@@ -176,11 +175,6 @@ class Checkout:
         return [name for name in (*named, self._event_value("repository", "default_branch")) if name]
 
     @property
-    def _asked(self) -> set[str]:
-        """The branches whose tips the first command looks for."""
-        return {self.target, *self._ci_defaults, *USUAL_BRANCHES}
-
-    @property
     def baseline_branch(self) -> str:
         """The default branch for a policy that names none: one with a usual name, or from the CI system. Otherwise an
         empty text, because another branch could be the change's own, as in a clone of its checkout.
@@ -204,30 +198,20 @@ class Checkout:
     @property
     def _remote_head(self) -> str:
         """The default branch of the remote `origin`, or an empty text if git does not know it."""
-        last = self._position[-1] if self.head and len(self._position) > 3 else ""
-        return last.removeprefix(f"{REMOTE}/") if last != f"{REMOTE}/HEAD" else ""
+        return self._refs.get(f"{REMOTE}/HEAD", ("", ""))[1].removeprefix(f"{REMOTE}/")
 
     def tip(self, branch: str) -> str:
         """Return the ref of the branch with exactly this name, of the remote `origin` if it has one, or an empty text.
 
-        As a revision, a name such as `main~1` or `main^{/text}` could mean any commit.
+        A name such as `main~1` or `main^{/text}` is no branch, although git takes it for a commit.
         """
-        if not is_branch_name(branch):
-            return ""
         refs = [f"{place}/{branch}" for place in (REMOTE, "refs/heads")]
-        if branch in {*self._asked, self._remote_head}:
-            existing = self._position[3:]
-        else:
-            existing = git_text(self.folder, "for-each-ref", "--format=%(refname)", *refs).splitlines()
-        return next((ref for ref in refs if ref in existing), "")
+        return next((ref for ref in refs if is_branch_name(branch) and ref in self._refs), "")
 
     def tip_commit(self, branch: str) -> str:
         """Return the commit at the tip of a branch: for the target, the one that the CI system names, if any."""
-        if branch not in self._tips:
-            tip = self.tip(branch)
-            named = self.target_commit if branch == self.target else ""
-            self._tips[branch] = named or (full_commit(self.folder, tip) if tip else "")
-        return self._tips[branch]
+        named = self.target_commit if branch == self.target else ""
+        return named or self._refs.get(self.tip(branch), ("", ""))[0]
 
     def merge_base(self, branch: str) -> str:
         """Return the merge base of HEAD and a branch, or an empty text."""

@@ -1,17 +1,21 @@
 """The files of a repository that decide a verdict: their places, the targets of links, the edits of a change."""
 
+import io
 import os
 import posixpath
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from dotenv import dotenv_values
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.files.symlinks import way
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.git import SUBMODULE, GitError, git_bytes, printable_name, split_names
+from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, git_bytes, printable_name, split_names
 from passgate.tasks.model.run import Edit
 
 What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
@@ -47,12 +51,22 @@ class JudgingPlaces:
         inside = [path for path in paths if not path.is_absolute() and path.parts[:1] != ("..",) and path not in outer]
         return replace(self, what={**dict.fromkeys(map(str, inside), what), **self.what})
 
-    def add_dependencies(self, paths: Collection[str]) -> "JudgingPlaces":
-        """Return these places and the result of `path_dependencies`. Git knows nothing below a link or a submodule, so
-        leave out what is below one.
+    def add_dependencies(self, checkout: Checkout, commit: str) -> "JudgingPlaces":
+        """Return these places and the paths that decide which bytes are there: the attributes files of the folders
+        above, and those of these folders that are links or submodules, in the commit or now. Raise `UsageError`.
+
+        Git knows nothing below a link or a submodule, so leave out what is below one.
         """
-        what: dict[str, What] = {**dict.fromkeys(paths, _GRADERS), **self.what}
-        below = {name for name in what if not {*paths}.isdisjoint(map(str, PurePosixPath(name).parents))}
+        folders = {parent for path in self.what for parent in PurePosixPath(path).parents}
+        paths = {(folder / ".gitattributes").as_posix() for folder in folders}
+        try:
+            for name in map(str, folders - {PurePosixPath()}):
+                if {checkout.objects.mode(commit, name), checkout.index.get(name)} & {LINK, SUBMODULE}:
+                    paths.add(name)
+        except GitError as error:
+            raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
+        what: dict[str, What] = {**dict.fromkeys(sorted(paths), _GRADERS), **self.what}
+        below = {name for name in what if not paths.isdisjoint(map(str, PurePosixPath(name).parents))}
         return replace(self, what={name: one for name, one in what.items() if name not in below})
 
 
@@ -73,11 +87,8 @@ def judging_places(
     both = {place: what for path, what in named.items() for place in (path, path.resolve())}
     what = {_relative(path, root): what for path, what in both.items() if path.is_relative_to(root)}
     leads_out = not all(path.resolve().is_relative_to(root) for path in named)
-    return JudgingPlaces(_place(folder, root), _place(file, root), what, leads_out)
-
-
-def _place(path: Path, root: Path) -> str:
-    return _relative(path if path.is_relative_to(root) else path.resolve(), root)
+    folder, file = (path if path.is_relative_to(root) else path.resolve() for path in (folder, file))
+    return JudgingPlaces(_relative(folder, root), _relative(file, root), what, leads_out)
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -129,10 +140,16 @@ def find_edits(checkout: Checkout, commit: str, judging: Mapping[str, What]) -> 
     """
     if not judging:
         return ()
+    top = checkout.top or checkout.folder
     try:
-        compared = git_bytes(checkout.top or checkout.folder, *_DIFF, commit, "--", *judging)
+        compared = git_bytes(top, *_DIFF, commit, "--", *judging)
         new = [name for name in checkout.untracked if _what(name, judging) is not None]
-        unwatched = _unwatched_files(checkout, judging) | _edited_submodules(checkout, judging)
+        # Files that git assumes to be unchanged, or that a sparse checkout leaves out.
+        entries = split_names(git_bytes(top, "ls-files", "-v", "-z", "--", *judging))
+        unwatched = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
+        # `git status` of the outer repository would start a git that obeys a submodule's settings.
+        submodules = [path for path, mode in checkout.index.items() if mode == SUBMODULE and _what(path, judging)]
+        dirty = [path for path in submodules if _is_dirty(top / path)]
     except GitError as error:
         raise UsageError(f"git cannot list what this change edits of the files that judge it: {error}") from error
     words = iter(split_names(compared))
@@ -141,27 +158,10 @@ def find_edits(checkout: Checkout, commit: str, judging: Mapping[str, What]) -> 
     for name in new:
         if _BYTECODE not in PurePosixPath(name).parts:
             kinds[name] = "changed" if name in kinds else "added"
-    kinds = unwatched | kinds
+    for name in (*unwatched, *dirty):
+        kinds.setdefault(name, "changed" if os.path.lexists(top / name) else "deleted")
     edited = {name: _what(name, judging) or _GRADERS for name in sorted(kinds)}
     return tuple(Edit(path=printable_name(name), kind=kinds[name], what=what) for name, what in edited.items())
-
-
-def _unwatched_files(checkout: Checkout, judging: Iterable[str]) -> dict[str, Literal["added", "changed", "deleted"]]:
-    """Return the files that git assumes to be unchanged or that a sparse checkout leaves out. Raise `GitError`."""
-    folder = checkout.top or checkout.folder
-    entries = split_names(git_bytes(folder, "ls-files", "-v", "-z", "--", *judging))
-    names = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
-    return {name: "changed" if os.path.lexists(folder / name) else "deleted" for name in names}
-
-
-def _edited_submodules(checkout: Checkout, judging: Mapping[str, What]) -> dict[str, Literal["changed"]]:
-    """Return the submodules whose files differ from the commit that is checked out in them. Raise `GitError`.
-
-    Ask in each submodule: `git status` of the outer repository would start a git that obeys the submodule's settings.
-    """
-    top = checkout.top or checkout.folder
-    submodules = [path for path, mode in checkout.index.items() if mode == SUBMODULE and _what(path, judging)]
-    return {path: "changed" for path in submodules if _is_dirty(top / path)}
 
 
 def _is_dirty(submodule: Path) -> bool:
@@ -180,3 +180,36 @@ def _what(name: str, judging: Mapping[str, What]) -> What | None:
     """Return the kind of a file: of its own entry, else of the innermost folder with an entry, else `None`."""
     path = PurePosixPath(name)
     return next((judging[str(place)] for place in (path, *path.parents) if str(place) in judging), None)
+
+
+def edited_prefect_settings(checkout: Checkout, commit: str) -> tuple[str, ...]:
+    """Return the tracked files of the working folder whose Prefect settings differ from those of a commit: a logging
+    configuration can name code that Prefect calls. Raise `GitError`.
+    """
+    edited = []
+    for name in (".env", "prefect.toml", "pyproject.toml"):
+        file = checkout.folder.resolve() / name
+        path = file.relative_to(checkout.top or file.parent).as_posix()
+        # An untracked file belongs to the machine, not to the change.
+        if checkout.is_tracked(path):
+            before = checkout.objects.file(commit, path) or b""
+            now = file.read_bytes() if file.is_file() else b""
+            if _prefect_settings(name, before) != _prefect_settings(name, now):
+                edited.append(name)
+    return tuple(edited)
+
+
+def _prefect_settings(name: str, content: bytes) -> Any:
+    """Return the Prefect settings of a file, or its bytes if they cannot be parsed."""
+    try:
+        text = content.decode("utf-8")
+        if name == ".env":
+            values = dotenv_values(stream=io.StringIO(text), interpolate=False)
+            return {key: value for key, value in values.items() if key.upper().startswith("PREFECT_")}
+        settings = tomllib.loads(text)
+    except ValueError:
+        return content
+    if name == "prefect.toml":
+        return settings
+    tools = settings.get("tool")
+    return tools.get("prefect", {}) if isinstance(tools, dict) else {}

@@ -8,7 +8,6 @@ from pathlib import Path
 from passgate.tasks.errors import UsageError
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.project_files import read_policy
-from passgate.tasks.integrity.base_files import is_committed
 from passgate.tasks.integrity.checkout import REMOTE, Checkout
 from passgate.tasks.integrity.git import GitError, full_commit, git_bytes, git_text
 from passgate.tasks.model.baseline import Pins
@@ -37,7 +36,7 @@ def _policy_branch(checkout: Checkout, request: RunRequest, own: str, commit: st
     content = checkout.objects.file(commit, gates.relative_to(root).as_posix())
     if content is None:
         is_inside = suites.is_relative_to(root)
-        has_suites = is_inside and is_committed(checkout.objects, commit, suites.relative_to(root).as_posix())
+        has_suites = is_inside and checkout.objects.contains(commit, suites.relative_to(root).as_posix())
         return (checkout.baseline_branch or DEFAULT_BRANCH) if has_suites else None
     with temporary_folder("base") as temporary:
         file = temporary / Path(request.gates).name

@@ -19,17 +19,21 @@ from passgate.tasks.history.mirror import CHANGE
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.base_checkout import (
     check_out,
-    check_out_more,
     first_problem,
     judged_agent,
     plan_of_checkout,
     recordings_folder,
 )
-from passgate.tasks.integrity.base_files import is_committed, path_dependencies
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.judging_places import JudgingPlaces, What, find_edits, judging_places, linked_places
+from passgate.tasks.integrity.judging_places import (
+    JudgingPlaces,
+    What,
+    edited_prefect_settings,
+    find_edits,
+    judging_places,
+    linked_places,
+)
 from passgate.tasks.integrity.merge_base import pinned_base, request_base
-from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
 from passgate.tasks.model.run import Base, Plan, RunRequest
 from passgate.tasks.planning.plan import PlanFiles, add_suites
 
@@ -189,10 +193,9 @@ def _base_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[P
     own = own.model_copy(update={"agent": agent.spec})
     plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
     wider = _add_outside(compared.places, plan, compared.checkout, base.judging, folder.resolve())
-    more = wider.what.keys() - compared.places.what.keys()
-    if more:
+    if wider.what.keys() - compared.places.what.keys():
         base = compared.find_edits(wider).base
-        check_out_more(compared.checkout, base.judging, more, base.edits, folder)
+        check_out(compared.checkout, base.judging, wider, base.edits, folder)
         plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
     base = _add_note(base.model_copy(update={"agent": agent.change}), agent.note)
     return _add_missing_suites(own, plan, base, files)
@@ -239,15 +242,13 @@ def _add_outside(places: JudgingPlaces, plan: Plan, checkout: Checkout, commit: 
     known = [
         name
         for name, path in paths.items()
-        if PurePosixPath(path).name != ENV_FILE
-        or checkout.is_tracked(path)
-        or is_committed(checkout.objects, commit, path)
+        if PurePosixPath(path).name != ENV_FILE or checkout.is_tracked(path) or checkout.objects.contains(commit, path)
     ]
     wider = places.add(known, above=[TEMPLATES_FOLDER])
     given = [f"{places.suites}/{name}" for name in given_to_agents(plan.tasks, suites)]
     links = linked_places(tree, wider.what, given)
     wider = wider.add([posixpath.relpath(link, places.suites) for link in links], above=())
-    return wider.add_dependencies(path_dependencies(checkout, commit, wider.what))
+    return wider.add_dependencies(checkout, commit)
 
 
 def _add_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) -> tuple[Plan, Base]:

@@ -75,16 +75,6 @@ def test_of_a_link_that_leads_out_only_the_link_judges(root: Path, tmp_path: Pat
     assert places(root, root) == replace(found, leads_out=False)
 
 
-def test_what_lies_below_a_link_or_a_submodule_is_known_by_that_alone(root: Path) -> None:
-    found = places(root, root, "evals/suites")
-    assert found.add_dependencies([".gitattributes", "evals/.gitattributes", "evals"]).what == {
-        ".gitattributes": "tasks and graders",
-        "evals": "tasks and graders",
-        "gates.yaml": "policy",
-        "prices.yaml": "prices",
-    }
-
-
 def test_graders_judge_wherever_in_the_repository_they_lie(root: Path) -> None:
     found = places(root, root / "evals")
     more = found.add(["../../graders/a.py", "golden/../../b.py", "../../../elsewhere.py"], above=[".tool/prompts"])

@@ -150,6 +150,7 @@ def test_a_change_cannot_name_another_branch_than_the_default_one(
     repository: GitRepository, main: str, branch: str
 ) -> None:
     repository.git("branch", "old", "main~1")
+    repository.git("branch", "two\u2028lines")
     base = base_of(repository, branch=branch)
     assert (base.commit, base.note) == (main, "")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
+from passgate.tasks.integrity.judging_places import edited_prefect_settings
 from tests.repositories import GitRepository
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.integrity import base_files
+from passgate.tasks.integrity import base_checkout
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.who_judges import who_judges
 from passgate.tasks.model.policy import Rule
@@ -164,11 +164,11 @@ def test_in_a_repository_that_is_too_large_tasks_do_without_its_other_files(
     change(repository, HERE | {f"large/{number}": "x" for number in range(5)})
     commit_on_main(repository)
     loosen(repository)
-    monkeypatch.setattr(base_files, "MOST_FILES", 6)
+    monkeypatch.setattr(base_checkout, "MOST_FILES", 6)
     plan = planned()
     assert plan.base.judged_by == "base"
     assert not (Path(plan.suites_folder) / "../large").exists()
-    monkeypatch.setattr(base_files, "MOST_FILES", 3)
+    monkeypatch.setattr(base_checkout, "MOST_FILES", 3)
     plan = planned()
     assert is_judged_by_itself(plan)
     assert "cannot judge this change: 4 files with 0 MB" in plan.base.note

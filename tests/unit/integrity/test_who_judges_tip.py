@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.errors import UnknownJudgeError
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.integrity.base_files import MOST_FILES
+from passgate.tasks.integrity.base_checkout import MOST_FILES
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
@@ -113,7 +113,7 @@ def test_in_ci_a_doubt_ends_the_run_before_it_begins(
 def test_what_keeps_the_tip_from_judging_is_a_doubt(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change could name a folder that is too large to be looked at."""
     assert MOST_FILES > 3
-    monkeypatch.setattr("passgate.tasks.integrity.base_files.MOST_FILES", 0)
+    monkeypatch.setattr("passgate.tasks.integrity.base_checkout.MOST_FILES", 0)
     loosen(repository)
     plan = planned(base="main")
     assert plan.base.judged_by == "change"

@@ -6,16 +6,11 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.integrity import base_files
-from passgate.tasks.integrity.base_files import (
-    add_uncommitted,
-    committed_files,
-    is_committed,
-    path_dependencies,
-    write_files,
-)
+from passgate.tasks.integrity import base_checkout
+from passgate.tasks.integrity.base_checkout import add_uncommitted, committed_files, write_files
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.objects import Objects
+from passgate.tasks.integrity.git import Objects
+from passgate.tasks.integrity.judging_places import JudgingPlaces
 from tests.repositories import GitRepository
 from tests.unit.changes import change
 
@@ -44,7 +39,8 @@ def written(repository: GitRepository, folder: Path, *paths: str) -> dict[str, s
 
 def dependencies(repository: GitRepository, commit: str, paths: list[str]) -> list[str]:
     with Checkout(repository.path) as checkout:
-        return path_dependencies(checkout, commit, paths)
+        places = JudgingPlaces(paths[0], paths[-1], dict.fromkeys(paths, "policy")).add_dependencies(checkout, commit)
+    return sorted(places.what)
 
 
 def completed(repository: GitRepository, folder: Path, *edited: str) -> dict[str, str]:
@@ -94,7 +90,7 @@ def test_the_files_of_the_commit_and_not_of_the_working_tree(
 def test_whether_a_commit_has_a_file_or_folder(repository: GitRepository, committed: str) -> None:
     with Objects(repository.path) as objects:
         paths = (".", "suites", "suites/golden/a.yaml", "gates.yaml")
-        assert [is_committed(objects, committed, path) for path in paths] == [True, True, True, False]
+        assert [objects.contains(committed, path) for path in paths] == [True, True, True, False]
 
 
 def test_names_programs_and_many_files(repository: GitRepository, folder: Path) -> None:
@@ -134,7 +130,7 @@ def test_too_much_and_a_commit_that_is_not_there_are_refused(
     repository.write("b", "abc")
     commit = repository.commit()
     assert len(committed_files(repository.path, commit)) == 2
-    monkeypatch.setattr(base_files, name, value)
+    monkeypatch.setattr(base_checkout, name, value)
     with pytest.raises(UsageError, match=r"2 files with 0 MB at \w{12} are more than"):
         committed_files(repository.path, commit)
     with pytest.raises(UsageError, match="git cannot list the files of 000000000000: fatal"):
@@ -194,7 +190,7 @@ def test_a_submodule_is_there_and_has_no_files(repository: GitRepository, folder
     commit = repository.commit()
     assert written(repository, folder, "suites") == {"suites/b": "b"}
     with Objects(repository.path) as objects:
-        assert is_committed(objects, commit, "suites/inner")
+        assert objects.contains(commit, "suites/inner")
     found = [entry for entry in committed_files(repository.path, commit) if entry.is_submodule]
     assert [(entry.path, entry.hash) for entry in found] == [("suites/inner", inner)]
     assert committed_files(repository.path, commit, ["gates.yaml"]) == []
@@ -209,13 +205,14 @@ def test_a_file_is_read_where_links_in_the_commit_lead(repository: GitRepository
     assert read == [b"old\n\n", None, None, None]
 
 
-def test_ways_are_attributes_and_what_leads_elsewhere(repository: GitRepository) -> None:
+def test_the_bytes_of_a_file_depend_on_attributes_and_on_what_leads_elsewhere(repository: GitRepository) -> None:
+    """Git knows nothing below a link."""
     change(repository, {"a/b/suites/x": "x", "link": Path("a")})
     commit = repository.commit()
     attributes = [".gitattributes", "a/.gitattributes", "a/b/.gitattributes"]
-    assert dependencies(repository, commit, ["a/b/suites", "gates.yaml"]) == attributes
-    assert "link" in dependencies(repository, commit, ["link/b/suites"])
+    assert dependencies(repository, commit, ["a/b/suites", "gates.yaml"]) == [*attributes, "a/b/suites", "gates.yaml"]
+    assert dependencies(repository, commit, ["link/b/suites"]) == [".gitattributes", "link"]
     repository.git("mv", "a", "c")
     change(repository, {"a": Path("c")})
     repository.commit()
-    assert "a" in dependencies(repository, commit, ["a/b/suites"]), "what has become a link"
+    assert dependencies(repository, commit, ["a/b/suites"]) == [".gitattributes", "a"], "what has become a link"
