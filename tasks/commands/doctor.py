@@ -30,7 +30,7 @@ from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import BLIND, MEASURED, FinishedTrial, single_models
 from passgate.tasks.planning.diagnosis import diagnose, price_symptom
 from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_agents
-from passgate.tasks.sandboxes.isolation import ISOLATION_REMEDY, UNISOLATED, ProcessGroup, best_isolation
+from passgate.tasks.sandboxes.isolation import ISOLATION_REMEDY, UNISOLATED, best_isolation
 
 JUDGE_SECONDS = 30.0  # For the judge to reply, because some models think first
 _QUESTION = JudgeRequest(messages=(JudgeMessage(role="user", content="Reply with: ok"),), fingerprint="doctor")
@@ -133,9 +133,9 @@ def _machine() -> list[Symptom]:
 def _isolation() -> Symptom:
     with temporary_folder("doctor") as folder:
         isolation = best_isolation((), run_folder=folder)
-    if not isinstance(isolation, ProcessGroup):
+    if isolation.bubblewrap:
         return _symptom("machine", "isolation", State.OK, isolation.name)
-    found = f"only {isolation.name}, because {isolation.why}: {UNISOLATED}"
+    found = f"only {isolation.name}, because {isolation.why_not}: {UNISOLATED}"
     return _symptom("machine", "isolation", State.WARNING, found, f"{ISOLATION_REMEDY}, or try only agents you trust")
 
 

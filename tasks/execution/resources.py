@@ -25,7 +25,7 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Plan
 from passgate.tasks.reports.messages import warn
-from passgate.tasks.sandboxes.isolation import UNISOLATED, ProcessGroup
+from passgate.tasks.sandboxes.isolation import UNISOLATED
 from passgate.tasks.sandboxes.workbench import Workbench
 
 GradeTrial = Callable[[Evidence], Awaitable[GradedTrial]]  # The verb that grades
@@ -85,8 +85,8 @@ async def open_resources(
             is_isolation_required=spec.calls_models and policy.isolation == "required",
             agent=spec.name,
         )
-        if spec.calls_models and isinstance(workbench.isolation, ProcessGroup):
-            _warn_once(f"NO ISOLATION: {workbench.isolation.why}: {UNISOLATED}")
+        if spec.calls_models and not workbench.isolation.bubblewrap:
+            _warn_once(f"NO ISOLATION: {workbench.isolation.why_not}: {UNISOLATED}")
         judge = make_llm_judge(policy.judge, suites_folder)
         model = judge_model(policy.judge)
         if judge is not None:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
@@ -51,8 +51,6 @@ STARTED = "\0"  # what is written to standard error once the isolation stands, b
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk. Not the `sh` of a PATH that an
 # agent's definition may set.
 _LIMITED = ("/bin/sh", "-c", "printf '\\000' >&2; ulimit -c 0; ulimit -f 2097152; exec \"$@\"", "sh")
-
-
 _WORKED = set[tuple[str, frozenset[Path], bool]]()
 """Isolations that have worked in this process: the program, the folders that it hides, whether it has a bridge."""
 
@@ -63,16 +61,26 @@ class Launch(NamedTuple):
     command: list[str]
     environment: Mapping[str, str]
     working_folder: Path
-    options: Sequence[str] = ()  # further ones, which other processes of the machine must not read
+    options: Sequence[str] = ()  # Further ones, which other processes of the machine must not read
 
 
 @dataclass(frozen=True)
-class ProcessGroup:
-    """Only a session of its own and limits."""
+class Isolation:
+    """Bubblewrap, which uses Linux namespaces, or, without its program, only a session of its own and limits.
 
-    why: str = field(default="bubblewrap is not installed", compare=False)  # it is not bubblewrap
-    name: str = "process_group"  # what trial rows call this way of keeping commands apart
-    contains_processes: bool = False  # whether every process of a command ends with its first one
+    Under bubblewrap, commands see `hidden` folders empty, and in a /tmp of their own the `kept` entries.
+    """
+
+    bubblewrap: str = ""  # The program
+    why_not: str = ""  # Why it is not bubblewrap
+    hidden: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
+    shown: tuple[Path, ...] = ()  # What of hidden folders can be seen all the same
+
+    @property
+    def name(self) -> str:
+        """Return what trial rows call this way of keeping commands apart."""
+        return "bubblewrap" if self.bubblewrap else "process_group"
 
     def wrap(
         self,
@@ -88,35 +96,8 @@ class ProcessGroup:
         """Return what runs a command with these variables apart. Of a run it sees what is `writable` or `readable` for
         it. Without network it can reach nothing but the `bridge`.
         """
-        return Launch([*_LIMITED, *command], environment, working_folder)
-
-    def reveal(self, folders: Sequence[Path]) -> "ProcessGroup":
-        """Return the same isolation that lets these folders be read."""
-        return self
-
-
-@dataclass(frozen=True)
-class Bubblewrap:
-    """Linux namespaces. Commands see `hidden` folders empty, and in a /tmp of their own the `kept` entries."""
-
-    executable: str
-    hidden: tuple[Path, ...] = ()
-    kept: tuple[Path, ...] = ()
-    shown: tuple[Path, ...] = ()  # what of hidden folders can be seen all the same
-    name: str = "bubblewrap"
-    contains_processes: bool = True
-
-    def wrap(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        *,
-        working_folder: Path,
-        writable: Sequence[Path] = (),
-        readable: Sequence[Path] = (),
-        network: bool,
-        bridge: Bridge | None,
-    ) -> Launch:
+        if not self.bubblewrap:
+            return Launch([*_LIMITED, *command], environment, working_folder)
         # A later mount covers an earlier one, so what is shown comes after what is hidden, and the trial's own last.
         options = [
             *("--ro-bind", "/", "/"),
@@ -131,7 +112,7 @@ class Bubblewrap:
             *_mounts("--ro-bind-try", readable),
             *("--chdir", str(working_folder)),
             *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"),
-            *("--cap-drop", "ALL"),  # else root could take all of this back
+            *("--cap-drop", "ALL"),  # Else root could take all of this back
         ]
         across: list[str] = []
         if not network:
@@ -141,13 +122,14 @@ class Bubblewrap:
                 options += ["--ro-bind", str(_NO_RESOLVER), str(resolver)]
         if not network and bridge:
             socket = bridge.socket.resolve()
-            options += _mounts("--ro-bind", [_BRIDGE_PROGRAM, socket])  # they may lie in what is hidden
+            options += _mounts("--ro-bind", [_BRIDGE_PROGRAM, socket])  # They may lie in what is hidden
             across = [sys.executable, "-I", "-S", str(_BRIDGE_PROGRAM), str(bridge.port), str(socket)]
         # Bubblewrap itself has none of the variables: LD_PRELOAD among them would load the agent's code outside.
         variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
-        return Launch([self.executable, *options, "--", *across, *_LIMITED, *command], {}, Path("/"), variables)
+        return Launch([self.bubblewrap, *options, "--", *across, *_LIMITED, *command], {}, Path("/"), variables)
 
-    def reveal(self, folders: Sequence[Path]) -> "Bubblewrap":
+    def reveal(self, folders: Sequence[Path]) -> "Isolation":
+        """Return the same isolation that lets these folders be read."""
         resolved = [folder.resolve() for folder in folders]
         # In a /tmp of their own commands see nothing that is not put there.
         kept = [folder for folder in resolved if folder != _TEMPORARY and folder.is_relative_to(_TEMPORARY)]
@@ -155,9 +137,6 @@ class Bubblewrap:
         # What lies inside a folder that stays hidden, as a run's own copy of the suites does.
         inner = [folder for folder in resolved if any(folder.is_relative_to(outer) for outer in hidden)]
         return replace(self, hidden=hidden, kept=(*self.kept, *kept), shown=(*self.shown, *inner))
-
-
-Isolation = ProcessGroup | Bubblewrap
 
 
 def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
@@ -171,15 +150,14 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
 
     What has worked once is not tried again by the same process, which may run many batches of a run.
     """
-    found = shutil.which("bwrap")
-    if found is None:
-        return ProcessGroup()
-    executable = str(Path(found).absolute())
+    program = shutil.which("bwrap")
+    if program is None:
+        return Isolation(why_not="bubblewrap is not installed")
     # Beside its own trials a gate hides those of all others.
     folders = [_RUNTIME, *private_roots(), *(folder.resolve() for folder in hidden), run_folder]
     needed = [path for path in _needed() if path.is_relative_to(_RUNTIME)]
-    isolation = Bubblewrap(
-        executable,
+    isolation = Isolation(
+        str(Path(program).absolute()),
         hidden=tuple(folder for folder in folders if folder.is_dir() and not folder.is_symlink()),
         kept=_kept_entries(run_folder),
         shown=(*(_RUNTIME / name for name in _SHOWN_OF_RUNTIME), *needed),
@@ -189,23 +167,23 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
         return isolation
     if bridge is not None and _trouble(isolation, run_folder, None) is None:
         raise MeasurementError(f"agents under bubblewrap cannot be given a way to their models: {trouble}")
-    return ProcessGroup(f"bubblewrap does not work here ({trouble})")
+    return Isolation(why_not=f"bubblewrap does not work here ({trouble})")
 
 
 def refuse_unisolated(isolation: Isolation) -> None:
     """Raise `UsageError` for a process group, which keeps nothing apart."""
-    if isinstance(isolation, ProcessGroup):
+    if not isolation.bubblewrap:
         raise UsageError(
-            f"gates.yaml demands isolation, and {isolation.why}: nothing was run; {ISOLATION_REMEDY}. For an agent "
+            f"gates.yaml demands isolation, and {isolation.why_not}: nothing was run; {ISOLATION_REMEDY}. For an agent "
             "that you trust, say `isolation: preferred` in gates.yaml"
         )
 
 
-def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> str | None:
+def _trouble(isolation: Isolation, run_folder: Path, bridge: Bridge | None) -> str | None:
     """Return what a harmless command complains of; `None` if it works."""
     # Without what is new for each run: these names are those of the run's own folders.
     of_run = {run_folder, *([bridge.socket.parent.resolve()] if bridge else [])}
-    lasting = isolation.executable, frozenset(isolation.hidden) - of_run, bridge is not None
+    lasting = isolation.bubblewrap, frozenset(isolation.hidden) - of_run, bridge is not None
     if lasting in _WORKED:
         return None
     launch = isolation.wrap(["true"], {}, working_folder=run_folder, network=False, bridge=bridge)

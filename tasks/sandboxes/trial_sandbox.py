@@ -6,7 +6,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,15 +19,15 @@ from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
 from passgate.tasks.model.transcript import FileChanges
 from passgate.tasks.sandboxes.changed_files import NO_FILES, WorkspaceFiles, changes_since
-from passgate.tasks.sandboxes.isolation import STARTED, Isolation, Launch
+from passgate.tasks.sandboxes.isolation import STARTED, Isolation
 from passgate.tasks.sandboxes.processes import run_process
 
 TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")  # all that the agent may write to
 INPUTS_FOLDER = "inputs"  # what commands of a trial may only read
-_OF_A_GRADER = ("scratch", "home", "tmp")
+_GRADER_FOLDERS = ("scratch", "home", "tmp")
 _GRADER_PYTHON = Path(__file__).resolve().with_name("grader_python")
 # What a day and an order of words depend on: where it differs, a grader refuses what the agent does well.
-_OF_TIME_AND_PLACE = re.compile(r"TZ|TZDIR|LANGUAGE|LC_[A-Z]+")
+_TIME_AND_PLACE = re.compile(r"TZ|TZDIR|LANGUAGE|LC_[A-Z]+")
 _GIT_SETTINGS = Path(__file__).resolve().with_name("gitconfig")  # In place of /etc/gitconfig
 _MOST_STARTS = 20  # on a machine whose /tmp never rests several may fail in a row
 
@@ -78,7 +78,7 @@ class TrialSandbox:
     _folder: TrialFolder
     _around: Surroundings = field(repr=False)
     _is_agents: bool = False
-    _of_grader: TrialFolder | None = None
+    _grader_folder: TrialFolder | None = None
 
     @property
     def workspace(self) -> Path:
@@ -86,7 +86,7 @@ class TrialSandbox:
 
     @property
     def scratch(self) -> Path:
-        return (self._of_grader or self._folder).make() / "scratch"
+        return (self._grader_folder or self._folder).make() / "scratch"
 
     @property
     def is_used(self) -> bool:
@@ -107,7 +107,7 @@ class TrialSandbox:
         """See `passgate.tasks.model.sandbox.Sandbox.for_a_grader`."""
         # Nobody can guess the name, so nothing of the agent's lies there or in a folder above.
         folder = self._folder.path / f"grader-{secrets.token_hex(16)}"
-        return replace(self, _of_grader=TrialFolder(folder, _OF_A_GRADER))
+        return replace(self, _grader_folder=TrialFolder(folder, _GRADER_FOLDERS))
 
     async def run(
         self,
@@ -122,11 +122,10 @@ class TrialSandbox:
         """Run a command as `passgate.tasks.model.sandbox.Sandbox.run` says."""
         place = self.workspace if folder is None else _existing(folder, command)
         given = {**(self.variables if self._is_agents else {}), **(environment or {})}
-        if self._of_grader:
+        if self._grader_folder:
             given = {"PYTHONSAFEPATH": "1", "PYTHONPATH": str(_GRADER_PYTHON), **given}
-        launch = self._launch(self._around.isolation, command, given, place)
         bridge = self._around.bridge if self._is_agents else None
-        return await self._run(launch(network=network, bridge=bridge), seconds, stdin)
+        return await self._run(command, self._around.isolation, place, given, (network, bridge), seconds, stdin)
 
     async def run_for_authors(
         self,
@@ -138,24 +137,41 @@ class TrialSandbox:
         environment: Mapping[str, str] | None = None,
     ) -> ProcessResult:
         """Run a command as `passgate.tasks.model.sandbox.Sandbox.run_for_authors` says."""
-        launch = self._launch(self._around.of_authors, command, environment or {}, _existing(folder, command))
-        return await self._run(launch(network=True, bridge=None), seconds, stdin)
+        place, isolation = _existing(folder, command), self._around.of_authors
+        return await self._run(command, isolation, place, environment or {}, (True, None), seconds, stdin)
 
-    def _launch(
-        self, isolation: Isolation, command: Sequence[str], given: Mapping[str, str], place: Path
-    ) -> Callable[..., Launch]:
-        trial, own = self._folder, self._of_grader or self._folder
+    async def _run(
+        self,
+        command: Sequence[str],
+        isolation: Isolation,
+        place: Path,
+        given: Mapping[str, str],
+        reach: tuple[bool, Bridge | None],
+        seconds: float,
+        stdin: bytes,
+    ) -> ProcessResult:
+        """Run a command in a folder with the variables that it is given. `reach` is whether it has the network, and a
+        bridge.
+        """
+        trial, own = self._folder, self._grader_folder or self._folder
         writable, readable = trial.folders(), [trial.path / INPUTS_FOLDER]
         environment = {**minimal_environment(own.make()), **given}
         if own is not trial:
             environment = {"PYTHONNOUSERSITE": "1", "PASSGATE_AGENT_HOME": str(trial.path / "home"), **environment}
             writable, readable = [*writable, *own.folders()], [*readable, _GRADER_PYTHON]
-        return partial(isolation.wrap, command, environment, working_folder=place, writable=writable, readable=readable)
-
-    async def _run(self, launch: Launch, seconds: float, stdin: bytes) -> ProcessResult:
+        network, bridge = reach
+        launch = isolation.wrap(
+            command,
+            environment,
+            working_folder=place,
+            writable=writable,
+            readable=readable,
+            network=network,
+            bridge=bridge,
+        )
         # An isolation ends all processes, but some go on for a few milliseconds: an agent's could still write to what
         # is graded, so these are looked for by a mark as well.
-        ends_by_itself = self._around.isolation.contains_processes and not self._is_agents
+        ends_by_itself = self._around.isolation.bubblewrap and not self._is_agents
         mark = None if ends_by_itself else secrets.token_hex(16)
         run = partial(run_process, **launch._asdict(), mark=mark, seconds=seconds)
         async with self._around.processes:
@@ -225,7 +241,7 @@ def minimal_environment(folder: Path) -> dict[str, str]:
     user's shell, the job's time zone and locale.
     """
     return {
-        **{name: value for name, value in os.environ.items() if _OF_TIME_AND_PLACE.fullmatch(name)},
+        **{name: value for name, value in os.environ.items() if _TIME_AND_PLACE.fullmatch(name)},
         "PATH": search_path(),
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "tmp"),

@@ -8,7 +8,7 @@ import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -196,7 +196,7 @@ def _free_place(workspace: Path, path: str) -> Path:
     if not place.is_relative_to(workspace.resolve()):
         raise MeasurementError(f"the repository's path {path!r} is outside the workspace")
     if (place / ".git").exists():
-        raise MeasurementError(f"there is a repository at {path!r} of the workspace already")
+        raise MeasurementError(f"there is already a repository at {path!r} of the workspace")
     return place
 
 
@@ -221,17 +221,15 @@ class Workspaces:
         return await self._prepared.get(key, prepare)
 
     async def _prepare(self, workspace: Workspace, task: EvalTask, folder: Path) -> Prepared:
-        template = None
-        if workspace.template is not None:
-            template = (self._suites_folder / workspace.template).resolve()
+        template = (self._suites_folder / workspace.template).resolve() if workspace.template is not None else None
         if template is not None and not template.is_dir():
             raise MeasurementError(f"the workspace's template {workspace.template} is not a folder")
         sandbox = await asyncio.to_thread(make_sandbox, folder, template, self._around, network=True)
         await _refuse_missing(workspace, sandbox)  # first: the clone of a repository may take minutes
         for repository in workspace.repos:
             await self._repositories.check_out(repository, sandbox.workspace)
-        state = await self._run_hooks("before_all", workspace, sandbox, task, ExtensionState())
-        return Prepared(workspace, sandbox, task, state)
+        prepared = Prepared(workspace, sandbox, task, ExtensionState())
+        return prepared._replace(state=await self._run_hooks("before_all", prepared))
 
     async def before_each(self, sandbox: TrialSandbox, task: EvalTask) -> ExtensionState:
         """Run what comes before a trial, in its workspace. Raises `MeasurementError` if it fails or takes too long."""
@@ -239,7 +237,7 @@ class Workspaces:
             return ExtensionState()
         prepared = await self.prepare(task.workspace, task)
         state = prepared.state.relocate(prepared.sandbox.workspace, sandbox.workspace)
-        return await self._run_hooks("before_each", task.workspace, sandbox, task, state)
+        return await self._run_hooks("before_each", Prepared(task.workspace, sandbox, task, state))
 
     async def after_each(self, sandbox: TrialSandbox, task: EvalTask, state: ExtensionState) -> None:
         """Run what comes after a trial that has been graded: when it fails, that is a warning and no error."""
@@ -252,21 +250,18 @@ class Workspaces:
             if not isinstance(prepared, BaseException):
                 await self._run_last_hooks("after_all", prepared)
 
-    async def _run_last_hooks(self, name: str, prepared: Prepared) -> None:
-        workspace, sandbox, task, state = prepared
-        for step in self._steps(name, workspace):
+    async def _run_last_hooks(self, name: str, place: Prepared) -> None:
+        for step in self._steps(name, place.workspace):
             try:
-                state = await self._run_step(step, name, workspace, sandbox, task, state)
+                place = place._replace(state=await self._run_step(step, name, place))
             except (MeasurementError, OSError) as error:
                 what = error.message if isinstance(error, MeasurementError) else str(error)
-                self.warnings.append(raw(f"{task.task_id}: ", what) if name == "after_each" else what)
+                self.warnings.append(raw(f"{place.task.task_id}: ", what) if name == "after_each" else what)
 
-    async def _run_hooks(
-        self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask, state: ExtensionState
-    ) -> ExtensionState:
-        for step in self._steps(name, workspace):
-            state = await self._run_step(step, name, workspace, sandbox, task, state)
-        return state
+    async def _run_hooks(self, name: str, place: Prepared) -> ExtensionState:
+        for step in self._steps(name, place.workspace):
+            place = place._replace(state=await self._run_step(step, name, place))
+        return place.state
 
     def _steps(self, name: str, workspace: Workspace) -> list[Extension | Hook]:
         """Return what runs under the name of a hook: extensions, the workspace's hook, the agent's; after a trial the
@@ -279,39 +274,27 @@ class Workspaces:
         steps = (agents, *extensions, own) if name.startswith("after") else (*extensions, own, agents)
         return [step for step in steps if step is not None]
 
-    async def _run_step(
-        self,
-        step: Extension | Hook,
-        name: str,
-        workspace: Workspace,
-        sandbox: TrialSandbox,
-        task: EvalTask,
-        state: ExtensionState,
-    ) -> ExtensionState:
+    async def _run_step(self, step: Extension | Hook, name: str, place: Prepared) -> ExtensionState:
         """Run a hook or an extension. Raises `MeasurementError` if it fails or takes too long."""
-        told = self._hook_input(name, sandbox.workspace, task)
+        workspace, sandbox, task, state = place
+        given = self._hook_input(name, sandbox.workspace, task)
         variables = {**workspace.environment, **dict.fromkeys(WORKSPACE_VARIABLES, str(sandbox.workspace))}
-        if isinstance(step, Hook):
-            await self._run_command(step, name, sandbox, told, variables)
-            return state
-        context = {**{key: value for key, value in told.items() if value is not None}, **state.context}
-        return state.add(await run_extension(step, workspace, sandbox, self._suites_folder, context, variables))
-
-    async def _run_command(
-        self, hook: Hook, name: str, sandbox: TrialSandbox, told: Mapping[str, Any], variables: Mapping[str, str]
-    ) -> None:
-        """Run a hook's command. What it is told may stand in the command too, as `{{ workspace_path }}`."""
-        texts = {key: value if isinstance(value, str) else _as_json(value) for key, value in told.items()}
-        texts |= {key: "" for key, value in told.items() if value is None}
-        command = [_PLACEHOLDER.sub(lambda match: texts.get(match[1], match[0]), word) for word in hook.command]
+        if isinstance(step, Extension):
+            context = {**{key: value for key, value in given.items() if value is not None}, **state.context}
+            return state.add(await run_extension(step, workspace, sandbox, self._suites_folder, context, variables))
+        # What the command reads may stand in its words too, as `{{ workspace_path }}`.
+        texts = {key: value if isinstance(value, str) else _as_json(value) for key, value in given.items()}
+        texts |= {key: "" for key, value in given.items() if value is None}
+        command = [_PLACEHOLDER.sub(lambda match: texts.get(match[1], match[0]), word) for word in step.command]
         result = await sandbox.run_for_authors(
             command,
-            folder=self._suites_folder / hook.cwd,
-            seconds=hook.timeout_seconds,
-            stdin=_as_json(told).encode("utf-8", "replace"),
+            folder=self._suites_folder / step.cwd,
+            seconds=step.timeout_seconds,
+            stdin=_as_json(given).encode("utf-8", "replace"),
             environment=variables,
         )
-        refuse_failure(result, hook.timeout_seconds, f"the hook {name}", shlex.join(command))
+        refuse_failure(result, step.timeout_seconds, f"the hook {name}", shlex.join(command))
+        return state
 
     def _hook_input(self, name: str, workspace: Path, task: EvalTask) -> dict[str, Any]:
         """Return what a hook reads, with AgentV's keys. For hooks of the whole run `task` is the first that asked."""

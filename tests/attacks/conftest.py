@@ -23,7 +23,7 @@ from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.reports.terminal import terminal
-from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
+from passgate.tasks.sandboxes.isolation import best_isolation
 from tests.project import Project
 from tests.repositories import GitRepository
 
@@ -182,6 +182,6 @@ def attacked(tmp_path: Path) -> Attacked:
 def isolated(attacked: Attacked, tmp_path: Path) -> Attacked:
     """The same on a machine where commands of trials are isolated."""
     (tmp_path / "probe").mkdir()
-    if not isinstance(best_isolation([], run_folder=tmp_path / "probe"), Bubblewrap):
+    if not best_isolation([], run_folder=tmp_path / "probe").bubblewrap:
         pytest.skip("bubblewrap does not work on this machine")
     return attacked

@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
+from passgate.tasks.sandboxes.isolation import best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 from passgate.tasks.sandboxes.workbench import Workbench
 from tests.builders import a_task
@@ -112,7 +112,7 @@ def sandbox_of(workbench_of: Callable[..., Workbench]) -> OpenSandbox:
 
 @pytest.fixture(scope="session")
 def bubblewrap_works(tmp_path_factory: pytest.TempPathFactory) -> bool:
-    return isinstance(best_isolation([], run_folder=tmp_path_factory.mktemp("probe").resolve()), Bubblewrap)
+    return bool(best_isolation([], run_folder=tmp_path_factory.mktemp("probe").resolve()).bubblewrap)
 
 
 @pytest.fixture

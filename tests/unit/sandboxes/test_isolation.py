@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 from tests.warm import CODE, popen
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.sandboxes.isolation import Bubblewrap, ProcessGroup, best_isolation
+from passgate.tasks.sandboxes.isolation import Isolation, best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 
 RUNS_A_COMMAND = """
@@ -206,7 +206,7 @@ async def test_without_bubblewrap_a_trial_says_so(sandbox: TrialSandbox, port: i
 
 def test_a_bubblewrap_that_is_not_there_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert best_isolation([], run_folder=tmp_path) == ProcessGroup()
+    assert best_isolation([], run_folder=tmp_path) == Isolation(why_not="bubblewrap is not installed")
 
 
 def test_a_process_tries_bubblewrap_again_only_for_other_folders_and_after_a_failure(tmp_path, monkeypatch) -> None:
@@ -251,7 +251,7 @@ def test_who_may_see_a_folder_sees_it_inside_of_one_that_stays_hidden(tmp_path: 
     """As the graders of a merge base, whose suites lie in the folder of the run."""
     suites, state = tmp_path / "state/base/suites", tmp_path / "state"
     other, git = tmp_path / "suites", tmp_path / ".git"
-    isolation = Bubblewrap("bwrap", hidden=(suites, state, other, git)).reveal([suites, git, tmp_path])
+    isolation = Isolation("bwrap", hidden=(suites, state, other, git)).reveal([suites, git, tmp_path])
     assert isolation.hidden == (state, other)
     assert isolation.shown == (suites,)
     launch = isolation.wrap(["true"], {}, working_folder=tmp_path, network=False, bridge=None)

@@ -182,7 +182,7 @@ async def test_no_program_of_the_user_runs_and_no_other_repository_is_touched(
         ({"path": "../outside"}, r"the repository's path '\.\./outside' is outside the workspace"),
         ({"path": "/outside"}, "the repository's path '/outside' is outside the workspace"),
         ({"path": "leaves"}, "the repository's path 'leaves' is outside the workspace"),
-        ({"path": "taken"}, "there is a repository at 'taken' of the workspace already"),
+        ({"path": "taken"}, "there is already a repository at 'taken' of the workspace"),
     ],
 )
 async def test_a_repository_that_cannot_be_had_is_an_error(
