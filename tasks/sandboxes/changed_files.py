@@ -56,17 +56,6 @@ class WorkspaceFiles:
 NO_FILES: Final = WorkspaceFiles({})
 
 
-class _Compared(NamedTuple):
-    """A path with what was there before and what is there now."""
-
-    path: str
-    old: _Entry | None
-    new: _Entry | None
-    earlier: bytes | None
-    """The content that the file had; `None` if it is not known or not small."""
-    later: bytes | None
-
-
 def list_files(workspace: Path) -> WorkspaceFiles:
     """List the files of a workspace, without the folders of tools. Symbolic links are listed and not followed."""
     entries: dict[str, _Entry] = {}
@@ -87,23 +76,31 @@ def changes_since(before: WorkspaceFiles, workspace: Path, template: Path | None
     after = list_files(workspace)
     if not (before.is_whole and after.is_whole):
         return FileChanges(too_many_files=True)
-    paths = _changed_paths(before, after)
+    # What is in a folder that one side could not list is no change.
+    paths = [
+        path
+        for path in sorted(before.entries.keys() | after.entries.keys())
+        if before.entries.get(path) != after.entries.get(path)
+        and (path in before.entries or not before.may_hold(path))
+        and (path in after.entries or not after.may_hold(path))
+    ]
     listed: list[ChangedFile] = []
     room = MOST_DIFF
     for place, path in enumerate(paths):
         if len(listed) == MOST_FILES:
             return FileChanges(files=tuple(listed), left_out=len(paths) - place)
         old, new = before.entries.get(path), after.entries.get(path)
-        earlier = b"" if old is None else _earlier(template, path, old)
-        compared = _Compared(path, old, new, earlier, b"" if new is None else _content(workspace / path))
-        is_known = old is not None and new is not None and compared.earlier is not None
-        if is_known and compared.earlier == compared.later:
-            continue
-        diff = _diff(compared, room)
-        room -= len(diff or "")
         kind = ChangeKind.ADDED if old is None else ChangeKind.DELETED if new is None else ChangeKind.MODIFIED
+        earlier = b"" if old is None else _earlier(template, path, old)
+        later = b"" if new is None else _content(workspace / path)
+        if kind is ChangeKind.MODIFIED and earlier is not None and earlier == later:
+            continue
+        name = path.encode("utf-8", "replace").decode("utf-8")  # Without bytes that are not UTF-8
+        diff = _diff(name, kind, earlier, later)
+        diff = diff if diff and len(diff) <= room else None
+        room -= len(diff or "")
         size = None if new is None else new.size
-        listed.append(ChangedFile(path=_as_text(path)[:_LONGEST_PATH], change=kind, size=size, diff=diff))
+        listed.append(ChangedFile(path=name[:_LONGEST_PATH], change=kind, size=size, diff=diff))
     return FileChanges(files=tuple(listed))
 
 
@@ -125,18 +122,6 @@ def _walk(workspace: Path, unreadable: list[str]) -> Iterator[tuple[str, _Entry 
                         yield path, None
         except OSError:
             unreadable.append(folder)
-
-
-def _changed_paths(before: WorkspaceFiles, after: WorkspaceFiles) -> list[str]:
-    """Return the paths whose entries differ. What is in a folder that one side could not list is no change."""
-    paths = sorted(before.entries.keys() | after.entries.keys())
-    return [
-        path
-        for path in paths
-        if before.entries.get(path) != after.entries.get(path)
-        and (path in before.entries or not before.may_hold(path))
-        and (path in after.entries or not after.may_hold(path))
-    ]
 
 
 def _earlier(template: Path | None, path: str, old: _Entry) -> bytes | None:
@@ -169,9 +154,9 @@ def _content(file: Path) -> bytes | None:
     return content if len(content) <= MOST_COMPARED else None
 
 
-def _diff(compared: _Compared, room: int) -> str | None:
-    """Return a unified diff of at most `room` characters, as git writes it; `None` if there is none of small texts."""
-    old, new = _lines(compared.earlier), _lines(compared.later)
+def _diff(name: str, kind: ChangeKind, earlier: bytes | None, later: bytes | None) -> str | None:
+    """Return a unified diff, as git writes it; `None` of other files than small texts."""
+    old, new = _lines(earlier), _lines(later)
     if old is None or new is None:
         return None
     # Only the lines between those that both texts begin and end with have to be compared.
@@ -180,11 +165,10 @@ def _diff(compared: _Compared, room: int) -> str | None:
     end = next((place for place in range(shorter - begin) if old[-1 - place] != new[-1 - place]), shorter - begin)
     if shorter - begin - end > MOST_LINES:
         return None
-    name = _as_text(compared.path).replace("\n", "?")
-    from_file = "/dev/null" if compared.old is None else f"a/{name}"
-    to_file = "/dev/null" if compared.new is None else f"b/{name}"
-    diff = "\n".join(unified_diff(old, new, from_file, to_file, lineterm=""))
-    return diff if 0 < len(diff) <= room else None
+    name = name.replace("\n", "?")
+    from_file = "/dev/null" if kind is ChangeKind.ADDED else f"a/{name}"
+    to_file = "/dev/null" if kind is ChangeKind.DELETED else f"b/{name}"
+    return "\n".join(unified_diff(old, new, from_file, to_file, lineterm=""))
 
 
 def _lines(content: bytes | None) -> list[str] | None:
@@ -196,8 +180,3 @@ def _lines(content: bytes | None) -> list[str] | None:
         return None
     last = lines.pop()
     return [*lines, last + _NO_NEWLINE] if last else lines
-
-
-def _as_text(path: str) -> str:
-    """Replace the bytes of a path that are not UTF-8."""
-    return path.encode("utf-8", "replace").decode("utf-8")

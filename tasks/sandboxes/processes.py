@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -195,18 +195,12 @@ def _kill_marked(mark: str) -> None:
     needle = f"{_MARK}={mark}".encode()
     # Between a look and its kills a process may have forked: the next look finds its children.
     for _ in range(20):
-        found = list(_processes_with(needle))
+        found = False
+        for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - hot, and only names
+            with suppress(OSError):  # Processes end meanwhile, and those of others cannot be read
+                if needle in Path(f"/proc/{name}/environ").read_bytes():
+                    found = True
+                    os.kill(int(name), signal.SIGKILL)
         if not found:
             return
-        for process_id in found:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(process_id, signal.SIGKILL)
         time.sleep(0.01)
-
-
-def _processes_with(needle: bytes) -> Iterator[int]:
-    with suppress(OSError):
-        for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - hot, and only names
-            with suppress(OSError):  # processes end meanwhile, and those of others cannot be read
-                if needle in Path(f"/proc/{name}/environ").read_bytes():
-                    yield int(name)
