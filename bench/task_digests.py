@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from passgate.tasks.formats.evals.folder import files_of_folder
+from passgate.tasks.formats.folder import files_of_folder
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.model.policy import Policy
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.discover import root_of
+from passgate.tasks.formats.folder import root_of
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.normalise import Loaded
 from passgate.tasks.model.policy import Policy

@@ -7,7 +7,7 @@ from typing import Any
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.formats.discover import suites_folder_of
+from passgate.tasks.formats.folder import suites_folder_of
 from passgate.tasks.formats.loading import load_paths, load_prices, policy_or_default, refuse_what_cannot_run
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.grade import grade

@@ -15,11 +15,11 @@ import yaml
 
 from passgate.tasks.errors import Problem, UsageError
 from passgate.tasks.formats.digests import FileDigests
-from passgate.tasks.formats.evals.case_files import CASE_FILES, LINES_SUFFIX, read_lines, sidecar_of
+from passgate.tasks.formats.evals.case_files import read_lines, sidecar_of
 from passgate.tasks.formats.evals.documents import Documents
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import ground_of
-from passgate.tasks.formats.evals.top_level import TESTS_KEYS
+from passgate.tasks.formats.evals.sources import ground_of
+from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, TESTS_KEYS
 from passgate.tasks.formats.four_suite import with_files
 from passgate.tasks.formats.loading import SourceTask
 from passgate.tasks.formats.rules import asked_messages

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.document import DocumentPath, SourceTexts, format_path, read_document
-from passgate.tasks.formats.evals.folder import NamedFile, files_of_folder, files_of_paths
+from passgate.tasks.formats.folder import NamedFile, files_of_folder, files_of_paths
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.normalise import Loaded, Origin, together
 from passgate.tasks.formats.project_files import (

@@ -3,14 +3,14 @@
 import ast
 import difflib
 import os
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from passgate.tasks.formats.discover import suite_of
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.findings import (
     Finding,
@@ -21,8 +21,10 @@ from passgate.tasks.formats.findings import (
     contents_left_out,
     read_text,
 )
-from passgate.tasks.formats.grader_rules import grader_findings
+from passgate.tasks.formats.folder import suite_of
 from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.model import assertions, graders
+from passgate.tasks.model.graders import AGGREGATOR_NEEDS, Grader
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.sandbox import SANDBOXES
@@ -319,3 +321,46 @@ def _reference(task: TaskFile, root: Path) -> Iterator[Finding]:
         for key, name in names.items():
             if name is not None:
                 yield from check_contents((*path, key), name, root, is_filled=key == "transcript")
+
+
+_CHECK_PATH: Mapping[str, Callable[[DocumentPath, str, Path], Iterator[Finding]]] = {
+    "folder": check_path,
+    "file": check_contents,
+    "tests": partial(check_contents, is_filled=True),
+    "prompt": check_text,
+}
+
+
+def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
+    """Yield everything wrong with a grader whose shape is right, with paths inside of the grader."""
+    yield from grader.problems()
+    for path, schema in grader.json_schemas():
+        yield from check_json_schema(path, schema)
+    for path, name, kind in grader.named_paths():
+        problems = list(_CHECK_PATH[kind](path, name, root))
+        yield from problems
+        prompt = grader.prompt if isinstance(grader, assertions.LlmGrader) else ""
+        if prompt and not problems and prompt != read_text(root / name):
+            yield path, "the file says something else than `prompt`: give only one of them"
+    for path, member in grader.members():
+        yield from (((*path, *inner), message) for inner, message in grader_findings(member, root))
+    if isinstance(grader, graders.Composite):
+        yield from _aggregator_findings(grader.aggregator, grader.assertions)
+
+
+def is_required(member: Grader) -> bool:
+    """Return whether a member says of itself that it is required."""
+    return getattr(member, "required", None) is True
+
+
+def _aggregator_findings(aggregator: graders.Aggregator, members: tuple[Grader, ...]) -> Iterator[Finding]:
+    needed = AGGREGATOR_NEEDS.get(aggregator.type)
+    if needed is not None and getattr(aggregator, needed) in (None, (), ""):
+        yield ("aggregator",), f"the key {needed!r} is missing"
+    if aggregator.type == "safety_gate" and not aggregator.required and not any(map(is_required, members)):
+        yield ("aggregator",), "this gate guards nothing: name its members under `required`"
+    names = Counter(member.name for member in members if member.name is not None)
+    for name in (*aggregator.required, *aggregator.weights):
+        if names[name] != 1:
+            what = f"the name of {names[name]} members" if names[name] else "the name of no member"
+            yield ("aggregator",), f"{name!r} is {what}{nearest(name, list(names)) if not names[name] else ''}"

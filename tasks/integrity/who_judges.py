@@ -11,7 +11,7 @@ from passgate.tasks.errors import InputError, UnknownJudgeError, UsageError
 from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form
 from passgate.tasks.formats.digests import given_to_agents, judging_outside
 from passgate.tasks.formats.env_files import ENV_FILE
-from passgate.tasks.formats.evals.paths import TEMPLATES_FOLDER
+from passgate.tasks.formats.folder import TEMPLATES_FOLDER
 from passgate.tasks.formats.loading import policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE
 from passgate.tasks.formats.targets_file import TARGETS_FILE

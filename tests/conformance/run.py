@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.formats.discover import suites_folder_of
 from passgate.tasks.formats.evals.runtime import STRATEGIES
+from passgate.tasks.formats.folder import suites_folder_of
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.graders import TrialResult, grade, trial_result
 from passgate.tasks.graders.evidence import Evidence

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.formats.evals.folder import files_of_folder
+from passgate.tasks.formats.folder import files_of_folder
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from tests.conformance.__main__ import compared_in
 from tests.conformance.compare import Finding

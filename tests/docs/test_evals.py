@@ -7,8 +7,9 @@ from pathlib import PurePosixPath
 
 from passgate.tasks.formats.evals.reader import _NOT_HAD
 from passgate.tasks.formats.evals.runtime import BLOCKS, STRATEGIES
-from passgate.tasks.formats.evals.top_level import TESTS_KEYS, SuiteWords
+from passgate.tasks.formats.evals.top_level import SuiteWords
 from passgate.tasks.formats.evals.words import names_by_spelling
+from passgate.tasks.formats.folder import TESTS_KEYS
 from passgate.tasks.model.task import TaskFile
 from tests.docs.keys import paths
 from tests.docs.pages import PAGES, code_in, rows, section, table

@@ -11,14 +11,12 @@ from typing import Any
 from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents
 from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, parse_json
 from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.top_level import TESTS_KEYS, has_tests
+from passgate.tasks.formats.evals.top_level import has_tests
+from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, SIDECARS, TESTS_KEYS, sidecar_names
 from passgate.tasks.model.json_values import strictly_equal
 
-LINES_SUFFIX = ".jsonl"
 CSV_SUFFIX = ".csv"
-CASE_FILES = ("case.yaml", "case.yml")
 MOST_BROKEN_LINES = 1000  # a file with more of them is of another kind, and a longer list of problems helps nobody
-_SIDECARS = (".yaml", ".yml", ".eval.yaml", ".eval.yml")
 # Keys of a sidecar that change nothing about its tests.
 _TELLS_NOTHING = frozenset({"$schema", "name", "description", "version", "author", "license", "requires"})
 _CSV_LISTS = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
@@ -81,14 +79,9 @@ def sidecar_of(file: Path, documents: Documents) -> Node | None:
     return sidecars[0] if sidecars else None
 
 
-def sidecar_names(file: Path) -> list[Path]:
-    """Return the names that a JSONL file's sidecar may have."""
-    return [file.with_name(file.name.removesuffix(LINES_SUFFIX) + suffix) for suffix in _SIDECARS]
-
-
 def lines_beside(sidecar: Path) -> Path | None:
     """Return the JSONL file that an eval file without tests is the sidecar of."""
-    for suffix in reversed(_SIDECARS):  # the longer ones first: `.yaml` is the end of `.eval.yaml` too
+    for suffix in reversed(SIDECARS):  # the longer ones first: `.yaml` is the end of `.eval.yaml` too
         if sidecar.name.endswith(suffix):
             lines = sidecar.with_name(sidecar.name.removesuffix(suffix) + LINES_SUFFIX)
             return lines if lines.is_file() else None

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from passgate.tasks.formats.evals.case_files import (
-    CASE_FILES,
     CSV_SUFFIX,
-    LINES_SUFFIX,
     case_files,
     lines_beside,
     read_lines,
@@ -19,10 +17,11 @@ from passgate.tasks.formats.evals.case_files import (
 from passgate.tasks.formats.evals.documents import PLAIN, Documents, files_of
 from passgate.tasks.formats.evals.json_text import TextPlaces
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext, scenario_tests, selected, with_templates
+from passgate.tasks.formats.evals.sources import Ground
 from passgate.tasks.formats.evals.top_level import check_top_level, has_tests, tests_of, without_tests
 from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
+from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX
 
 MAX_DEPTH = 8  # of files that include files
 MAX_OPENED = 20_000  # includes that fan out open the same files again and again without being a circle

@@ -15,7 +15,7 @@ from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, r
 from passgate.tasks.formats.env_files import ENV_FILE, EnvFileError, variables_for
 from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, parse_json
 from passgate.tasks.formats.evals.node import Complaints, Node, with_placeholders
-from passgate.tasks.formats.evals.paths import Ground, find_path, is_there, upwards
+from passgate.tasks.formats.evals.sources import Ground, find_path, is_there, upwards
 from passgate.tasks.formats.schema_check import nearest
 
 PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")  # `${{ NAME }}`

@@ -12,11 +12,11 @@ from passgate.tasks.formats.evals.judges import JUDGE_FORMS, prompt_parts, rubri
 from passgate.tasks.formats.evals.messages import Variables
 from passgate.tasks.formats.evals.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.node import Node, agreed, as_items
-from passgate.tasks.formats.evals.paths import TEMPLATES_FOLDER, first_of, upwards
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
-from passgate.tasks.formats.evals.sources import Sources, is_file, present
+from passgate.tasks.formats.evals.sources import Sources, first_of, is_file, present, upwards
 from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
-from passgate.tasks.formats.grader_rules import is_required
+from passgate.tasks.formats.folder import TEMPLATES_FOLDER
+from passgate.tasks.formats.rules import is_required
 from passgate.tasks.formats.schema_check import nearest, shown
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.base import Amount, Share, Text

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.node import Node, as_items
-from passgate.tasks.formats.evals.paths import first_of
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import Sources, present
+from passgate.tasks.formats.evals.sources import Sources, first_of, present
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
 from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
 from passgate.tasks.formats.rules import NO_FILES, Messages

@@ -11,8 +11,7 @@ from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.evals.words import Parts, build, take_apart
 from passgate.tasks.formats.findings import Finding
-from passgate.tasks.formats.grader_rules import grader_findings
-from passgate.tasks.formats.rules import own_findings
+from passgate.tasks.formats.rules import grader_findings, own_findings
 from passgate.tasks.formats.serialise import Serialisation, serialised_model
 from passgate.tasks.model.base import Frozen, Text
 from passgate.tasks.model.grader_options import AssertionOptions

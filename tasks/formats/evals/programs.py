@@ -10,9 +10,9 @@ from typing import Any
 
 from passgate.tasks.formats.evals.forms import Form, GraderWords, Options
 from passgate.tasks.formats.evals.node import Node, as_text
-from passgate.tasks.formats.evals.paths import PROJECT_MARK, Ground, find_folder, first_of, upwards
-from passgate.tasks.formats.evals.sources import Sources, is_file
+from passgate.tasks.formats.evals.sources import Ground, Sources, find_folder, first_of, is_file, upwards
 from passgate.tasks.formats.evals.words import Parts, word
+from passgate.tasks.formats.folder import PROJECT_MARK
 from passgate.tasks.model.base import Seconds, Text
 
 _SCRIPT = re.compile(r"(?!-)[^\s$*?|&;<>()`]+\.([cm]?[jt]sx?|py|sh|bash|rb|pl|php|lua|jl|r)", re.IGNORECASE)

@@ -15,7 +15,7 @@ from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files_of, has_templates
 from passgate.tasks.formats.evals.json_text import TextPlaces
 from passgate.tasks.formats.evals.node import Node, ValuePlaces
-from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.sources import Ground
 from passgate.tasks.formats.evals.words import EvalWords, take_apart, word
 from passgate.tasks.formats.schema_check import nearest
 

@@ -12,10 +12,9 @@ from passgate.tasks.formats.evals.documents import Documents
 from passgate.tasks.formats.evals.graders import GRADER_LISTS, read_own_graders
 from passgate.tasks.formats.evals.messages import Variables, read_messages
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground, full_id, ground_of
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
 from passgate.tasks.formats.evals.runtime import read_blocks, read_file_runtime
-from passgate.tasks.formats.evals.sources import Sources, add_complaints
+from passgate.tasks.formats.evals.sources import Ground, Sources, add_complaints, full_id, ground_of
 from passgate.tasks.formats.evals.tests import NO_PREPROCESSORS, ReadTest, SuiteWide, read_test
 from passgate.tasks.formats.normalise import Loaded, Origin, normalised
 from passgate.tasks.formats.rules import policy_findings

@@ -9,9 +9,10 @@ from passgate.tasks.formats.evals import computed_forms, graders, judges, messag
 from passgate.tasks.formats.evals.compose import Include
 from passgate.tasks.formats.evals.forms import Form
 from passgate.tasks.formats.evals.raw import Select
-from passgate.tasks.formats.evals.top_level import TESTS_KEYS, SuiteWords
+from passgate.tasks.formats.evals.top_level import SuiteWords
 from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
-from passgate.tasks.formats.model_schema import headed, input_schema, json_schema
+from passgate.tasks.formats.folder import TESTS_KEYS
+from passgate.tasks.formats.schemas import headed, input_schema, json_schema
 from passgate.tasks.model.assertions import ExpectedCall, FieldCheck
 
 Schema = dict[str, Any]

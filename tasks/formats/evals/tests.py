@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from passgate.tasks.formats.discover import SUITES, suite_of
 from passgate.tasks.formats.evals.graders import NO_TRANSFORM, Graders, read_list, read_own_graders
 from passgate.tasks.formats.evals.judges import prompt_parts, with_prompt
 from passgate.tasks.formats.evals.messages import Variables, read_expected, read_input, read_messages, variables_of
@@ -13,6 +12,7 @@ from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.runtime import GraderLists, Repeats, run_of
 from passgate.tasks.formats.evals.sources import Sources, add_complaints
 from passgate.tasks.formats.evals.words import EvalWords, Parts, Whole, take_apart, word
+from passgate.tasks.formats.folder import SUITES, suite_of
 from passgate.tasks.formats.rules import Messages
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.base import Seconds, Share

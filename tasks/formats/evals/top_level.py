@@ -10,10 +10,9 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.runtime import GraderLists, LimitWords
 from passgate.tasks.formats.evals.words import names_by_spelling, word, wrong_parts
+from passgate.tasks.formats.folder import TESTS_KEYS
 from passgate.tasks.formats.schema_check import REMOVED_KEYS
 from passgate.tasks.model.json_values import strictly_equal
-
-TESTS_KEYS = ("tests", "evalcases", "eval_cases", "cases")  # the names that the list of tests has had
 
 
 class SuiteWords(LimitWords, GraderLists):

@@ -13,8 +13,8 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.model_schema import input_schema
 from passgate.tasks.formats.schema_check import Difference, differences, model_differences, nearest
+from passgate.tasks.formats.schemas import input_schema
 from passgate.tasks.model.json_values import strictly_equal
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -15,7 +15,7 @@ from passgate.tasks.commands.convert import Converted, Destination, Dialect, con
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats import loading
 from passgate.tasks.formats.document import SourceTexts
-from passgate.tasks.formats.evals.folder import files_of_folder, files_of_paths
+from passgate.tasks.formats.folder import files_of_folder, files_of_paths
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.task import TaskFile

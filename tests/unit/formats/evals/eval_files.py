@@ -8,8 +8,8 @@ from typing import Any
 
 from passgate.tasks.formats.evals.compose import raw_tests
 from passgate.tasks.formats.evals.node import Complaints
-from passgate.tasks.formats.evals.paths import ground_of
 from passgate.tasks.formats.evals.raw import RawTest, id_of
+from passgate.tasks.formats.evals.sources import ground_of
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.documents import Documents
 from passgate.tasks.formats.evals.graders import read_graders
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground
-from passgate.tasks.formats.evals.sources import Sources
+from passgate.tasks.formats.evals.sources import Ground, Sources
 from passgate.tasks.model.graders import Grader
 from tests.unit.formats.evals.eval_files import Told, write
 

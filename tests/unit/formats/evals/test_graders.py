@@ -8,8 +8,7 @@ import pytest
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.graders import rubric_grader
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground
-from passgate.tasks.formats.evals.sources import Sources
+from passgate.tasks.formats.evals.sources import Ground, Sources
 from passgate.tasks.model.assertions import Criterion, Equals, Regex, Rubrics, TextAssertion, Unavailable
 from tests.unit.formats.evals.grader_lists import FILE, read
 

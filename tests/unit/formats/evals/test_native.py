@@ -9,8 +9,7 @@ import yaml
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.native import KEY, with_native
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground
-from passgate.tasks.formats.evals.sources import Sources
+from passgate.tasks.formats.evals.sources import Ground, Sources
 from passgate.tasks.formats.evals.tests import EvalTestWords
 from passgate.tasks.formats.evals.words import take_apart
 from passgate.tasks.model.graders import StateCheck, Turns

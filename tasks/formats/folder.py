@@ -1,4 +1,4 @@
-"""What kind of file a file is, and the files of a folder by what passgate does with them."""
+"""Which files below a folder are tasks and eval files, which suite they belong to, and what their paths start from."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,15 +9,17 @@ from typing import Literal
 
 import yaml
 
-from passgate.tasks.formats.discover import YAML_SUFFIXES, files_below, root_of, suite_of
 from passgate.tasks.formats.document import YAML_LOADER, SourceTexts, UnreadableFileError
-from passgate.tasks.formats.evals.case_files import CASE_FILES, LINES_SUFFIX, sidecar_names
-from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files_of
-from passgate.tasks.formats.evals.json_text import TextPlaces
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import ground_of
-from passgate.tasks.formats.evals.top_level import TESTS_KEYS
+from passgate.tasks.model.task import Suite
 
+YAML_SUFFIXES = frozenset({".yaml", ".yml"})
+LINES_SUFFIX = ".jsonl"
+CASE_FILES = ("case.yaml", "case.yml")
+PROJECT_MARK = ".agentv"  # the folder of AgentV's settings, which lies at the top of a project
+TEMPLATES_FOLDER = f"{PROJECT_MARK}/templates"
+TESTS_KEYS = ("tests", "evalcases", "eval_cases", "cases")  # the names that the list of tests has had
+SIDECARS = (".yaml", ".yml", ".eval.yaml", ".eval.yml")  # how a file beside a JSONL file ends that is about its tests
+SUITES = {str(suite): suite for suite in Suite}  # by their names
 KEYS_KEPT = 3  # as many as `_TEST_PATHS` and `select` need
 KeyPath = tuple[str | None, ...]  # the first keys on the way to a text; `None` stands for any place in a list
 Kind = Literal["task", "eval", "cases"]
@@ -38,6 +40,44 @@ _TEST_PATHS: frozenset[KeyPath] = frozenset(
 )
 _SUFFIXES = frozenset({*YAML_SUFFIXES, LINES_SUFFIX})
 _MAX_PATH = 1000
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, but for those of `_shared`, of hidden folders and of `node_modules`."""
+    for entry in folder.iterdir():
+        if entry.name.startswith((".", "_")) or entry.name == "node_modules":
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            yield from files_below(entry)
+        elif entry.is_file():
+            yield entry
+
+
+def suite_of(file: Path) -> Suite | None:
+    """Return the suite whose folder a file lies in, by the innermost folder that has a suite's name."""
+    return next((SUITES[part] for part in reversed(file.parts[:-1]) if part in SUITES), None)
+
+
+def suites_folder_of(path: Path) -> Path:
+    """Return the folder that paths in a task are relative to: the one that holds the suite's folder.
+
+    A file or folder outside any suite's folder is its own world.
+    """
+    absolute = path.absolute()
+    for folder in (absolute, *absolute.parents):
+        if folder.name in SUITES and not folder.is_file():
+            return folder.parent
+    return absolute if absolute.is_dir() else absolute.parent
+
+
+def root_of(file: Path, named: Path) -> Path:
+    """Return the folder that paths in a file are relative to, which was found by a path: its own, or that of a folder.
+
+    It is the one that holds the suite's folder; outside of suites the folder that was named, or the file's own.
+    """
+    if not named.is_dir():
+        return suites_folder_of(named)
+    return named.absolute() if suite_of(file.absolute()) is None else suites_folder_of(file)
 
 
 @dataclass
@@ -228,12 +268,22 @@ def _taken_by(
     if file.suffix == LINES_SUFFIX:
         heads = {name: _head(name, sources) for name in sidecar_names(file) if name in kinds}
         return {name for name, (depth, keys) in heads.items() if depth != 1 or keys.isdisjoint(TESTS_KEYS)}
+    # Imported here: most suites have no eval files.
+    from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files_of
+    from passgate.tasks.formats.evals.json_text import TextPlaces
+    from passgate.tasks.formats.evals.node import Complaints, Node
+    from passgate.tasks.formats.evals.sources import ground_of
+
     documents = Documents(ground_of(file, folder), Complaints(), environment, str)
     found: set[Path] = set()
     scalars = list(scalars_of(file))
     for path, text in scalars:
-        node = _reference(path, text, file, documents)
-        for named in files_of(node, documents) if node is not None else ():
+        starts = text.startswith(("./", "../", FILE_SCHEME))
+        is_path = starts or (Path(text).suffix in _SUFFIXES and not set(text) & set(" \n"))
+        if not text or len(text) > _MAX_PATH or not (is_path or path in _TEST_PATHS):
+            continue
+        node = documents.interpolated(Node(text, TextPlaces(str(file)), file.parent))
+        for named in files_of(node, documents) if isinstance(node.value, str) else ():
             if not named.is_dir():
                 found |= {named} if path in _TEST_PATHS or kinds.get(named) is None else set()
                 continue
@@ -249,11 +299,6 @@ def _taken_by(
     return found & {*kinds}
 
 
-def _reference(path: KeyPath, text: str, file: Path, documents: Documents) -> Node | None:
-    """Return a text of a file as a path that it may be; `None` where it is none."""
-    starts = text.startswith(("./", "../", FILE_SCHEME))
-    is_path = starts or (Path(text).suffix in _SUFFIXES and not set(text) & set(" \n"))
-    if not text or len(text) > _MAX_PATH or not (is_path or path in _TEST_PATHS):
-        return None
-    node = documents.interpolated(Node(text, TextPlaces(str(file)), file.parent))
-    return node if isinstance(node.value, str) else None
+def sidecar_names(lines: Path) -> list[Path]:
+    """Return the names that a JSONL file's sidecar may have."""
+    return [lines.with_name(lines.name.removesuffix(LINES_SUFFIX) + suffix) for suffix in SIDECARS]

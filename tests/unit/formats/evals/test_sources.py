@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.formats.document import Document
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import find_folder, find_path, ground_of
+from passgate.tasks.formats.evals.sources import find_folder, find_path, ground_of
 
 
 def a_file(path: Path) -> Path:
