@@ -17,7 +17,7 @@ from passgate.tasks.formats.conversion import (
     task_files,
 )
 from passgate.tasks.formats.document import SourceTexts
-from passgate.tasks.formats.evals.sources import full_id, ground_of
+from passgate.tasks.formats.evals.documents import full_id, ground_of
 from passgate.tasks.formats.folder import NamedFile, files_of_paths, sidecar_names
 from passgate.tasks.formats.loading import Found, SourceTask, task_of_file, tests_of_file
 from passgate.tasks.formats.serialise import Serialisation, differences, serialised_task

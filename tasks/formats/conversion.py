@@ -16,9 +16,8 @@ import yaml
 from passgate.tasks.errors import Problem, UsageError
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.evals.case_files import read_lines, sidecar_of
-from passgate.tasks.formats.evals.documents import Documents
+from passgate.tasks.formats.evals.documents import Documents, ground_of
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import ground_of
 from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, TESTS_KEYS
 from passgate.tasks.formats.four_suite import with_files
 from passgate.tasks.formats.loading import SourceTask
@@ -185,7 +184,7 @@ def _parts(source: Path) -> tuple[dict[str, Any], list[Any]]:
     documents = Documents(ground_of(source, source.parent), Complaints(), {}, str)
     if source.suffix == LINES_SUFFIX:
         sidecar = sidecar_of(source.absolute(), documents)
-        root = documents.content(Path(sidecar.places.file)) if sidecar is not None else None
+        root = documents.content(Path(sidecar.node.places.file)) if sidecar is not None else None
         tests = [line.value for line in read_lines(source.absolute(), documents, as_written=True)]
     else:
         root = documents.content(source.absolute())

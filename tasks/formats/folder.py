@@ -31,8 +31,6 @@ _CASE_KEYS = frozenset({
     "input", "input_messages", "input_files", "vars", "turns", "criteria", "expected_outcome", "rubrics",
     "expected_output", "expected_messages", "assert", "assertions", "evaluators",
 })  # fmt: skip
-# `prompts` alone may be any list of them: with one of these beside it the file is an eval file.
-_BESIDE_PROMPTS = frozenset({"providers", "targets", "default_test", "evaluate_options", "scenarios"})
 _LISTS = (*TESTS_KEYS, "scenarios")
 # Where an eval file names files with tests.
 _TEST_PATHS: frozenset[KeyPath] = frozenset(
@@ -133,7 +131,7 @@ def kind_of(file: Path, sources: SourceTexts | None = None) -> Kind | None:
     depth, keys = _head(file, sources or SourceTexts()) if is_yaml else (0, set[str]())
     if depth == 1 and _TASK_KEY in keys:
         return "task"
-    if depth == 1 and (keys & {*TESTS_KEYS} or ("prompts" in keys and keys & _BESIDE_PROMPTS)):
+    if depth == 1 and (keys & {*TESTS_KEYS} or _is_claimed(keys)):
         return "eval"
     if _has_case_keys(keys) or (file.name in CASE_FILES and keys & _CASE_KEYS):
         return "cases"
@@ -141,6 +139,14 @@ def kind_of(file: Path, sources: SourceTexts | None = None) -> Kind | None:
     is_list_of_others = depth > 1 and keys.isdisjoint({"id", *_CASE_KEYS})
     is_data_set = is_yaml and name.startswith("dataset") and not is_list_of_others
     return "eval" if name in _EVAL_NAMES or name.endswith(_EVAL_SUFFIXES) or is_data_set else None
+
+
+def _is_claimed(keys: set[str]) -> bool:
+    """Return whether a dialect has files with these keys."""
+    # Imported here: a suite of task files alone needs no dialect of eval files.
+    from passgate.tasks.formats.evals.dialects import DIALECTS
+
+    return any(dialect.claims(keys) for dialect in DIALECTS)
 
 
 def _has_case_keys(keys: set[str]) -> bool:
@@ -269,10 +275,9 @@ def _taken_by(
         heads = {name: _head(name, sources) for name in sidecar_names(file) if name in kinds}
         return {name for name, (depth, keys) in heads.items() if depth != 1 or keys.isdisjoint(TESTS_KEYS)}
     # Imported here: most suites have no eval files.
-    from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files_of
+    from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files_of, ground_of
     from passgate.tasks.formats.evals.json_text import TextPlaces
     from passgate.tasks.formats.evals.node import Complaints, Node
-    from passgate.tasks.formats.evals.sources import ground_of
 
     documents = Documents(ground_of(file, folder), Complaints(), environment, str)
     found: set[Path] = set()

@@ -72,8 +72,9 @@ def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[s
     from passgate.tasks.formats.evals.reader import EvalReader
 
     shown = partial(shown_path, working_folder=Path.cwd())
-    said, problems = EvalReader(root, policy, environment, shown).task_files(file)
-    return Found(tuple(SourceTask(task, root, origin) for task, origin in said), problems)
+    found = EvalReader(root, policy, environment, shown).tests(file)
+    tasks = tuple(SourceTask(test.task, root, origin) for test, origin in found.tests)
+    return Found(tasks, tuple(dict.fromkeys(found.complaints.problems)))
 
 
 def task_of_file(file: Path, root: Path, policy: Policy) -> Found:

@@ -10,11 +10,12 @@ from tests.property.documents import nested
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
+from passgate.tasks.formats.evals.documents import Documents, Ground
 from passgate.tasks.formats.evals.forms import Form
 from passgate.tasks.formats.evals.graders import FORMS, read_graders, rubric_grader
 from passgate.tasks.formats.evals.judges import RubricItem
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import Ground, Sources
+from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
 from passgate.tasks.formats.schemas import input_schema
 from passgate.tasks.model.assertions import Rubrics
@@ -49,7 +50,7 @@ def node(value: Any) -> Node:
 
 
 def sources_of(complaints: Complaints) -> Sources:
-    return Sources(Ground(FOLDER, FOLDER), complaints, lambda file: None)
+    return Sources(Documents(Ground(FOLDER, FOLDER), complaints, {}, str), complaints)
 
 
 def read(value: Any) -> tuple[tuple[Grader, ...], Complaints]:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from passgate.tasks.formats.evals.dialects import read_root
 from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents
 from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, parse_json
 from passgate.tasks.formats.evals.node import Node
+from passgate.tasks.formats.evals.raw import EvalRoot
 from passgate.tasks.formats.evals.top_level import has_tests
 from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, SIDECARS, TESTS_KEYS, sidecar_names
 from passgate.tasks.model.json_values import strictly_equal
@@ -65,16 +67,17 @@ def read_lines(file: Path, documents: Documents, *, as_written: bool = False) ->
             yield node if is_plain else documents.interpolated(node)
 
 
-def sidecar_of(file: Path, documents: Documents) -> Node | None:
+def sidecar_of(file: Path, documents: Documents) -> EvalRoot | None:
     """Return what a JSONL file's sidecar, `<base>.yaml` or `<base>.eval.yaml`, says of all its tests. A file with tests
     of its own is no sidecar. Two sidecars must say the same.
     """
     documents.ground.looked_at.update(sidecar_names(file))
-    read = [documents.read_root(candidate) for candidate in sidecar_names(file) if candidate.is_file()]
-    sidecars = [root for root in read if root is not None and _is_sidecar(root, file)]
-    for other in sidecars[1:]:
-        if not strictly_equal(sidecars[0].value, other.value):
-            message = f"{file.name} has two sidecars that differ: {sidecars[0].places.file} and {other.places.file}"
+    read = [read_root(candidate, documents) for candidate in sidecar_names(file) if candidate.is_file()]
+    sidecars = [root for root in read if root is not None and _is_sidecar(root.node, file)]
+    for other, _ in sidecars[1:]:
+        first = sidecars[0].node
+        if not strictly_equal(first.value, other.value):
+            message = f"{file.name} has two sidecars that differ: {first.places.file} and {other.places.file}"
             documents.refuse(other.problem(message))
     return sidecars[0] if sidecars else None
 

@@ -1,6 +1,7 @@
 """From an eval file to its tests: everything that it includes, in order, not yet read."""
 
-from collections.abc import Callable, Mapping
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,14 +15,15 @@ from passgate.tasks.formats.evals.case_files import (
     says_something,
     sidecar_of,
 )
-from passgate.tasks.formats.evals.documents import PLAIN, Documents, files_of
+from passgate.tasks.formats.evals.dialects import find_dialect, read_root
+from passgate.tasks.formats.evals.documents import PLAIN, Documents, Ground, files_of
 from passgate.tasks.formats.evals.json_text import TextPlaces
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.raw import RawTest, SuiteContext, scenario_tests, selected, with_templates
-from passgate.tasks.formats.evals.sources import Ground
-from passgate.tasks.formats.evals.top_level import check_top_level, has_tests, tests_of, without_tests
+from passgate.tasks.formats.evals.raw import EvalRoot, RawTest, SuiteContext
+from passgate.tasks.formats.evals.top_level import SuiteWords, has_tests, without_tests
 from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
-from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX
+from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, TESTS_KEYS
+from passgate.tasks.formats.schema_check import nearest
 
 MAX_DEPTH = 8  # of files that include files
 MAX_OPENED = 20_000  # includes that fan out open the same files again and again without being a circle
@@ -39,18 +41,28 @@ class Include(EvalWords):
     run: dict[str, Any] = word("How the tests are run; it goes before the file's policy.")
 
 
+class Select(EvalWords):
+    """Which tests of a file are taken."""
+
+    test_ids: str | list[str] = word("Patterns of ids.")
+    tags: str | list[str] = word("Tags of which a test has one.")
+    metadata: dict[str, Any] = word("What the metadata of a test must hold.")
+
+
 @dataclass(frozen=True)
 class _Scope:
     """What tests are gathered for."""
 
     context: SuiteContext
-    documents: Documents
     trail: tuple[Path, ...]  # the files that are being read, the outermost first
     # Whether an eval file gives its cases alone where raw cases are expected; it is refused there otherwise.
     cases_only: bool = False
 
+    @property
+    def documents(self) -> Documents:
+        return self.context.documents
+
     def test(self, node: Node) -> RawTest:
-        """A test of this scope's eval file."""
         return RawTest(node, self.context, self.context)
 
 
@@ -65,19 +77,20 @@ def raw_tests(
 
 def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     # The scope of raw cases that no eval file takes in.
-    empty = Node({}, TextPlaces(documents.shown(file)), file.parent)
-    bare = _Scope(SuiteContext(empty, file, documents.ground), documents, (*trail, file))
+    empty = Parts.empty(Node({}, TextPlaces(documents.shown(file)), file.parent))
+    bare = _Scope(SuiteContext(empty, file, documents), (*trail, file))
     if file.suffix == LINES_SUFFIX:
         return _whole_suite(file, sidecar_of(file, documents), bare)
-    root = documents.read_root(file)
-    if root is None:
+    read = read_root(file, documents)
+    if read is None:
         return []
+    root = read.node
     if isinstance(root.value, list):
         return _entries(root, bare)
     if not isinstance(root.value, dict):
         documents.refuse(root.problem("expected an eval file: a mapping with `tests`, or a list of tests"))
     elif has_tests(root.value):
-        return _whole_suite(file, root, bare)
+        return _whole_suite(file, read, bare)
     elif _is_case(root, file):
         return [_case(root, file, bare)]
     elif lines := lines_beside(file):
@@ -87,24 +100,20 @@ def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[Ra
     return []
 
 
-def _whole_suite(file: Path, root: Node | None, scope: _Scope) -> list[RawTest]:
-    """Return the tests of a mapping with tests, or of a JSONL file with what its sidecar, if it has one, says
-    of them.
-    """
-    if root is not None:
-        check_top_level(root, scope.documents.complaints)
-        context = replace(scope.context, root=root)
-        scope = replace(scope, context=context, documents=scope.documents.for_files_of(root))
-    documents = scope.documents
-    if root is None or file.suffix == LINES_SUFFIX:
-        tests = _lines(file, scope)
-    else:
-        listed = tests_of(root, documents.complaints)
-        if listed is None and root.get("scenarios") is None:
-            documents.refuse(without_tests(root))
-        tests = _entries(listed, scope) if listed is not None else []
-        tests += scenario_tests(scope.context, documents)
-    return with_templates(tests, scope.context, documents)
+def _whole_suite(file: Path, read: EvalRoot | None, scope: _Scope) -> list[RawTest]:
+    """Return the tests of a mapping with tests, or of a JSONL file with what its sidecar, if any, says of them."""
+    if read is None:
+        return _lines(file, scope)
+    (root, dialect), documents = read, scope.documents
+    parts = take_apart(root, SuiteWords, documents.complaints)
+    context = SuiteContext(parts, file, dialect.reader(documents, root))
+    scope = replace(scope, context=context)
+    if file.suffix == LINES_SUFFIX:
+        return [*dialect.expand(_lines(file, scope), context)]
+    listed = parts.get("tests")
+    if listed is None and parts.get("scenarios") is None:
+        documents.refuse(without_tests(root))
+    return [*dialect.expand(_entries(listed, scope) if listed is not None else [], context)]
 
 
 def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
@@ -139,8 +148,8 @@ def _included(include: Parts, scope: _Scope) -> list[RawTest]:
     files, inner = files_of(reference, scope.documents), replace(scope, cases_only=True)
     if include.value("type") == "suite":
         root = scope.context.root
-        parents = [parent for parent in (root, root.get("experiment"), root.get("execution")) if parent is not None]
-        for workspace in filter(None, (parent.get("workspace") for parent in parents)):
+        parents = (root, root.get("experiment"), root.get("execution"))
+        for workspace in filter(None, (parent.get("workspace") for parent in parents if parent is not None)):
             message = "a file that includes suites (`type: suite`) has no workspace; put it into the suites"
             scope.documents.refuse(workspace.problem(message, at_key=True))
         tests = [test for file in files for test in _imported(file, reference, scope)]
@@ -155,10 +164,11 @@ def _imported(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     """Return the tests of an imported suite: its own words apply, but for the runtime policy."""
     documents = replace(scope.documents, placeholder=PLAIN, own={}, environments={})
     # A file that cannot be read is a problem of its own, and no reason to doubt that it is a suite.
-    root = documents.read_root(file) if file.suffix in _DOCUMENTS else None
+    root = read_root(file, documents) if file.suffix in _DOCUMENTS else None
     is_suite = file.suffix in _DOCUMENTS or file.suffix == LINES_SUFFIX
     if root is not None:
-        is_suite = isinstance(root.value, dict) and (has_tests(root.value) or lines_beside(file) is not None)
+        value = root.node.value
+        is_suite = isinstance(value, dict) and (has_tests(value) or lines_beside(file) is not None)
     if not is_suite:
         documents.refuse(at.problem(f"{file.name!r} is no eval file; for raw cases write `type: tests`"))
         return []
@@ -192,8 +202,8 @@ def _file_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
         return []
     if file.suffix == LINES_SUFFIX:
         sidecar = sidecar_of(file, documents)
-        is_own = sidecar is not None and sidecar.places.file == scope.context.root.places.file
-        if sidecar is None or is_own or scope.cases_only or not says_something(sidecar):
+        is_own = sidecar is not None and sidecar.node.places.file == scope.context.root.node.places.file
+        if sidecar is None or is_own or scope.cases_only or not says_something(sidecar.node):
             return _lines(file, inner)
         return _refuse_whole(file, at, documents)
     if file.suffix == CSV_SUFFIX:
@@ -215,9 +225,10 @@ def _lines(file: Path, scope: _Scope) -> list[RawTest]:
 
 
 def _document_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
-    root, documents = scope.documents.read(file), scope.documents
-    if root is None:
+    documents = scope.documents
+    if (root := documents.read(file)) is None:
         return []
+    root = find_dialect(root).canonical(root)
     if isinstance(root.value, list):
         return _entries(root, scope)
     if not isinstance(root.value, dict) or not (has_tests(root.value) or _is_case(root, file)):
@@ -227,9 +238,11 @@ def _document_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
         return [_case(root, file, scope)]
     if not scope.cases_only:
         return _refuse_whole(file, at, documents)
-    tests = tests_of(root, documents.complaints)
-    if root.get("scenarios") is not None:
-        documents.refuse(root.child("scenarios").problem("scenarios cannot be taken in with `type: tests`"))
+    said = {key: root.value[key] for key in (*TESTS_KEYS, "scenarios") if key in root.value}
+    parts = take_apart(root.with_value(said), SuiteWords, documents.complaints)
+    if (scenarios := parts.get("scenarios")) is not None:
+        documents.refuse(scenarios.problem("scenarios cannot be taken in with `type: tests`"))
+    tests = parts.get("tests")
     return [] if tests is None else _entries(tests, scope)
 
 
@@ -251,3 +264,45 @@ def _refuse_whole(file: Path, at: Node, documents: Documents) -> list[RawTest]:
     remedy = "`{include: ..., type: suite}` takes it in whole, `type: tests` its cases alone"
     documents.refuse(at.problem(f"{file.name!r} is an eval file of its own: {remedy}"))
     return []
+
+
+def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> list[RawTest]:
+    """Return the tests that a `select` takes: a pattern of ids, a list of them, or a mapping all of whose keys must
+    hold.
+    """
+    wanted = {"test_ids": select.value} if isinstance(select.value, str | list) else select.value
+    if not isinstance(wanted, dict):
+        documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
+        return list(tests)
+    parts = take_apart(select.with_value(wanted), Select, documents.complaints)
+    if not parts.sound:
+        return list(tests)
+    taken = [test for test in tests if _holds(test, wanted)]
+    if not taken:
+        ids = nearest(select.value if isinstance(select.value, str) else "", [test.id or "" for test in tests][:20])
+        documents.refuse(select.problem(f"no test is selected{ids}"))
+    return taken
+
+
+def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
+    patterns, tags = _listed(wanted.get("test_ids", "*")), _listed(wanted.get("tags", []))
+    name = test.id or ""
+    # The context of raw cases is the file that takes them in, so the tags of a suite taken apart do not count.
+    suite, own = test.context.root, test.node.value
+    said = (suite.value("metadata"), own.get("metadata"))
+    of_suite, of_test = (metadata if isinstance(metadata, dict) else {} for metadata in said)
+    metadata = of_suite | of_test
+    sources = (suite.value("tags"), of_suite.get("tags"), of_test.get("tags"), own.get("tags"))
+    known_tags = [tag for source in sources for tag in _listed(source)]
+    return (
+        any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        and (not tags or any(tag in known_tags for tag in tags))
+        and all(
+            any(item in _listed(value) for item in _listed(metadata.get(key)))
+            for key, value in wanted.get("metadata", {}).items()
+        )
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from passgate.tasks.formats.evals.computed_forms import ANSWER_FORMS, TRIAL_FORMS
+from passgate.tasks.formats.evals.documents import first_of, is_file, upwards
 from passgate.tasks.formats.evals.forms import MODELS, DescribedWords, Form, GraderWords, Options
 from passgate.tasks.formats.evals.judges import JUDGE_FORMS, prompt_parts, rubric_of
 from passgate.tasks.formats.evals.messages import Variables
 from passgate.tasks.formats.evals.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.node import Node, agreed, as_items
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
-from passgate.tasks.formats.evals.sources import Sources, first_of, is_file, present, upwards
+from passgate.tasks.formats.evals.sources import Sources, present
 from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
 from passgate.tasks.formats.folder import TEMPLATES_FOLDER
 from passgate.tasks.formats.rules import is_required
@@ -110,14 +111,15 @@ class Graders(NamedTuple):
     said: bool  # whether it lists any, right or wrong
 
 
-def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
+def read_own_graders(parts: Parts, variables: Variables, sources: Sources) -> Graders:
     """Return the graders of a test or a file. Lists under several names or in several places must be the same."""
-    rubrics = node.get("rubrics")
+    rubrics, execution = parts.get("rubrics"), parts.get("execution")
     rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
-    places = present((node, node.get("execution")))
-    listed = agreed(present(place.get(name) for place in places for name in GRADER_LISTS), sources.complaints)
+    inner = [execution.get(name) for name in GRADER_LISTS] if execution is not None else []
+    listed = agreed(present((parts.get("assertions"), *inner)), sources.complaints)
     graders = () if listed is None else read_list(listed, variables, sources)
-    return Graders((*present([rubric]), *graders), said=rubrics is not None or bool(listed and listed.value))
+    is_said = rubrics is not None or bool(listed and listed.value) or bool(parts.wrong & {"assertions", "rubrics"})
+    return Graders((*present([rubric]), *graders), said=is_said)
 
 
 def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
@@ -171,7 +173,7 @@ def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
                 yield item, sources
         elif message := _endless(file, sources.templates):
             sources.refuse(item, message)
-        elif (root := sources.read_file(file)) and (listed := _list_of(root, sources)):
+        elif (root := sources.documents.read(file)) and (listed := _list_of(root, sources)):
             yield from _entries(listed, replace(sources, templates=(*sources.templates, file)))
 
 

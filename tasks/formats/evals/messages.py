@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from passgate.tasks.formats.evals.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.documents import FILE_SCHEME, first_of
 from passgate.tasks.formats.evals.node import Node, as_items
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import Sources, first_of, present
+from passgate.tasks.formats.evals.sources import Sources, present
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
 from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
 from passgate.tasks.formats.rules import NO_FILES, Messages

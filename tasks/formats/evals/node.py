@@ -1,6 +1,5 @@
 """Values of eval files with where they stand, taken apart: every spelling of a key is one key, no key is overlooked."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +8,6 @@ from typing import Any, NamedTuple, Protocol
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
 from passgate.tasks.model.json_values import strictly_equal
-
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_NEAR = 0.8  # from which likeness on an unknown key is taken for a misspelt one where further keys are allowed
 
 
 class ValuePlaces(Protocol):
@@ -61,8 +57,14 @@ class Complaints:
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
-    # What is asked for and is not to be had, as a missing file: the test loads, and a run with it is refused.
+    # What is asked for and is unavailable, as a missing file: the test loads, and a run with it is refused.
     cannot_run: list[Problem] = field(default_factory=list)
+
+    def add(self, others: "Complaints") -> None:
+        """Append further complaints."""
+        self.problems.extend(others.problems)
+        self.warnings.extend(others.warnings)
+        self.cannot_run.extend(others.cannot_run)
 
 
 def with_placeholders(value: Any, fill: Callable[[str, DocumentPath], Any], path: DocumentPath = ()) -> Any:

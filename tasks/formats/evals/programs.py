@@ -8,9 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from passgate.tasks.formats.evals.documents import Ground, find_folder, first_of, is_file, upwards
 from passgate.tasks.formats.evals.forms import Form, GraderWords, Options
 from passgate.tasks.formats.evals.node import Node, as_text
-from passgate.tasks.formats.evals.sources import Ground, Sources, find_folder, first_of, is_file, upwards
+from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.evals.words import Parts, word
 from passgate.tasks.formats.folder import PROJECT_MARK
 from passgate.tasks.model.base import Seconds, Text

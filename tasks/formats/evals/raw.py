@@ -1,41 +1,25 @@
-"""Tests as files give them, put together but not yet read: what selects some of those that an include brings, and the
-dialect whose tests are variables for prompts, with defaults, scenarios, and every prompt with every test.
-"""
+"""Tests as files give them, not yet read, and what a dialect of eval files has of its own."""
 
-import fnmatch
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files_of, has_templates
-from passgate.tasks.formats.evals.json_text import TextPlaces
+from passgate.tasks.formats.evals.documents import Documents
 from passgate.tasks.formats.evals.node import Node, ValuePlaces
-from passgate.tasks.formats.evals.sources import Ground
-from passgate.tasks.formats.evals.words import EvalWords, take_apart, word
-from passgate.tasks.formats.schema_check import nearest
-
-_GRADERS = ("assert", "assertions")
-MAX_PROMPT_BYTES = 1024 * 1024
-_PROMPT_CONTENTS = ("raw", "prompt", "file", "path")
-_MADE = ("function", "function_file")  # of a prompt: what makes its text
-_PROMPT_DOCUMENTS = frozenset({".json", ".yaml", ".yml"})
-_PROMPT_PROGRAMS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts"})
-_PROMPT_FILES = _PROMPT_DOCUMENTS | _PROMPT_PROGRAMS | {".txt", ".md", ".j2"}
-_BETWEEN = "\n---\n"  # what stands between several prompts of one text file
+from passgate.tasks.formats.evals.words import Parts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SuiteContext:
     """An eval file: what it says of all its tests."""
 
-    root: Node  # the whole document, a mapping; for a file of raw cases an empty one
+    root: Parts  # without any for a file of raw cases
     file: Path  # absolute
-    ground: Ground
+    documents: Documents  # reads the files that belong to it
+    wide: dict[bool, Any] = field(default_factory=dict, repr=False)  # what was read for all its tests before
 
 
 @dataclass(frozen=True)
@@ -53,61 +37,52 @@ class RawTest:
     prompt: Node | None = None
     prompt_label: str | None = None  # tells the tests of several prompts apart
 
-
-class Select(EvalWords):
-    """Which tests of a file are taken."""
-
-    test_ids: str | list[str] = word("Patterns of ids.")
-    tags: str | list[str] = word("Tags of which a test has one.")
-    metadata: dict[str, Any] = word("What the metadata of a test must hold.")
+    @property
+    def id(self) -> str | None:
+        """The id that it has, or gets where it says none."""
+        said = self.node.value.get("id") if isinstance(self.node.value, dict) else None
+        return str(said) if said is not None else self.default_id
 
 
-def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> list[RawTest]:
-    """Return the tests that a `select` takes: a pattern of ids, a list of them, or a mapping all of whose keys must
-    hold.
-    """
-    wanted = {"test_ids": select.value} if isinstance(select.value, str | list) else select.value
-    if not isinstance(wanted, dict):
-        documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
-        return list(tests)
-    parts = take_apart(select.with_value(wanted), Select, documents.complaints)
-    if not parts.sound:
-        return list(tests)
-    taken = [test for test in tests if _holds(test, wanted)]
-    if not taken:
-        ids = nearest(select.value if isinstance(select.value, str) else "", [id_of(test) or "" for test in tests][:20])
-        documents.refuse(select.problem(f"no test is selected{ids}"))
-    return taken
+@dataclass(frozen=True)
+class Dialect:
+    """What the eval files of one family have of their own. All else is read as AgentV's suites are."""
+
+    recognises: Callable[[Collection[str]], bool]  # by the keys of a file
+    claims: Callable[[Collection[str]], bool]  # whether a file with these keys is an eval file, whatever its name
+    file_keys: Mapping[str, str] = field(default_factory=dict)  # passgate's names of the keys of a file
+    test_keys: Mapping[str, str] = field(default_factory=dict)  # and of those of its tests
+    # What reads the files that belong to an eval file, from what reads plain ones.
+    reader: Callable[[Documents, Node], Documents] = lambda documents, _: documents
+    # The tests of a file, from those that its list has.
+    expand: Callable[[Sequence[RawTest], SuiteContext], Sequence[RawTest]] = lambda tests, _: tests
+
+    def canonical(self, root: Node) -> Node:
+        """Return an eval file with passgate's names of its keys. Every part keeps its place."""
+        root = rename_keys(root, self.file_keys)
+        tests = root.get("tests")
+        if not self.test_keys or tests is None or not isinstance(tests.value, list):
+            return root
+        items = [rename_keys(item, self.test_keys) for item in tests.items()]
+        grafts = {item.path: item for item in items}
+        value = {**root.value, "tests": [item.value for item in items]}
+        return Node(value, GraftedPlaces(root.places, grafts), root.folder, root.path)
 
 
-def id_of(test: RawTest) -> str | None:
-    """Return the id that a test has, or gets where it says none."""
-    said = test.node.value.get("id") if isinstance(test.node.value, dict) else None
-    return str(said) if said is not None else test.default_id
+class EvalRoot(NamedTuple):
+    """The document of an eval file, with passgate's names of its keys."""
+
+    node: Node
+    dialect: Dialect
 
 
-def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
-    patterns, tags = _listed(wanted.get("test_ids", "*")), _listed(wanted.get("tags", []))
-    name = id_of(test) or ""
-    # The context of raw cases is the file that takes them in, so the tags of a suite taken apart do not count.
-    suite, own = test.context.root.value, test.node.value
-    said = (suite.get("metadata"), own.get("metadata"))
-    of_suite, of_test = (metadata if isinstance(metadata, dict) else {} for metadata in said)
-    metadata = of_suite | of_test
-    sources = (suite.get("tags"), of_suite.get("tags"), of_test.get("tags"), own.get("tags"))
-    known_tags = [tag for source in sources for tag in _listed(source)]
-    return (
-        any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-        and (not tags or any(tag in known_tags for tag in tags))
-        and all(
-            any(item in _listed(value) for item in _listed(metadata.get(key)))
-            for key, value in wanted.get("metadata", {}).items()
-        )
-    )
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
+def rename_keys(node: Node, names: Mapping[str, str]) -> Node:
+    """Return a mapping with other names of its keys; anything else as it is."""
+    if not isinstance(node.value, dict) or not names.keys() & node.value.keys():
+        return node
+    grafts = {(*node.path, names[key]): node.child(key) for key in node.value if key in names}
+    value = {names.get(key, key): item for key, item in node.value.items()}
+    return Node(value, GraftedPlaces(node.places, grafts), node.folder, node.path)
 
 
 @dataclass(frozen=True)
@@ -128,234 +103,3 @@ class GraftedPlaces:
             if origin is not None:
                 return origin.places.problem((*origin.path, *path[length:]), message, at_key=at_key)
         return self.base.problem(path, message, at_key=at_key)
-
-
-def merged(defaults: Node, test: Node) -> Node:
-    """Return a test with its defaults: their graders first, their variables, options and metadata if the test has none
-    of that name, and every other key that it does not have.
-    """
-    value = dict(test.value)
-    grafts: dict[DocumentPath, Node] = {}
-    for key, said in defaults.value.items():
-        origin = defaults.child(key)
-        if key in _GRADERS:
-            _add_graders(value, grafts, origin, test)
-        elif (
-            key in {"vars", "options", "metadata"} and isinstance(said, Mapping) and isinstance(value.get(key), Mapping)
-        ):
-            grafts |= {(*test.path, key, name): origin.child(name) for name in said if name not in value[key]}
-            value[key] = {**said, **value[key]}
-        elif value.get(key) is None:
-            value[key] = said
-            grafts[(*test.path, key)] = origin
-    return Node(value, GraftedPlaces(test.places, grafts), test.folder, test.path)
-
-
-def _add_graders(value: dict[str, Any], grafts: dict[DocumentPath, Node], defaults: Node, test: Node) -> None:
-    # Under the name that the test has for them: under two names they would differ, which is a problem.
-    key = next((name for name in _GRADERS if value.get(name) is not None), str(defaults.path[-1]))
-    own = value.get(key)
-    if own is None:
-        value[key] = defaults.value
-        grafts[(*test.path, key)] = defaults
-    elif isinstance(own, list) and isinstance(defaults.value, list):
-        value[key] = [*defaults.value, *own]
-        # The test's own graders stand further back now than its file says.
-        whole = (*defaults.items(), *test.child(key).items())
-        grafts |= {(*test.path, key, index): grader for index, grader in enumerate(whole)}
-
-
-@dataclass(frozen=True)
-class PromptTemplate:
-    """One of the prompts."""
-
-    node: Node  # a text or a list of messages
-    label: str
-    names: tuple[str, ...]  # by which tests may ask for it
-
-
-def read_prompts(root: Node, documents: Documents) -> list[PromptTemplate]:
-    """Return the prompts of an eval file, in order, each with a label of its own; none where it has none."""
-    said = root.get("prompts")
-    if said is None:
-        return []
-    items = [said] if isinstance(said.value, str) else list(said.items()) if isinstance(said.value, list) else []
-    if not items:
-        documents.refuse(said.problem("expected a list of prompts"))
-    found: list[PromptTemplate] = []
-    for item in items:
-        if isinstance(item.value, dict):
-            found += _described(item, documents)
-        elif isinstance(item.value, str) and _is_path(item.value):
-            for file in files_of(item, documents):
-                nodes = _of_file(file, item, documents)
-                found += (PromptTemplate(node, file.stem, (item.value,)) for node in nodes)
-        elif isinstance(item.value, str | list):
-            found.append(PromptTemplate(item, "", ()))
-        else:
-            documents.refuse(item.problem("expected a prompt: a text, a list of messages, or a mapping with `prompt`"))
-    labels = Counter(prompt.label for prompt in found)
-    labelled = []
-    for number, prompt in enumerate(found, start=1):
-        # Labels become part of the tests' ids, which must differ.
-        is_shared = labels[prompt.label] > 1 or not prompt.label
-        label = f"{prompt.label or 'prompt'}-{number}" if is_shared else prompt.label
-        labelled.append(PromptTemplate(prompt.node, label, tuple(dict.fromkeys((*prompt.names, label)))))
-    return labelled
-
-
-def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
-    documents.refuse_unknown_keys(item, (*_PROMPT_CONTENTS, *_MADE, "id", "label", "prefix", "suffix", "config"))
-    names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
-    given = [part for part in map(item.get, _PROMPT_CONTENTS) if part is not None]
-    identity = item.get("id")
-    if not given and identity is not None and _is_path(str(identity.value)):
-        given = [identity]
-    made = [part for part in map(item.get, _MADE) if part is not None]
-    for part in made:
-        message = "no function makes a prompt here; write its text, with {{ }} for what changes"
-        documents.complaints.cannot_run.append(part.problem(message, at_key=True))
-    if len((*given, *made)) != 1:
-        documents.refuse(item.problem(f"expected one of: {', '.join(_PROMPT_CONTENTS)}"))
-        return
-    part = (*given, *made)[0]
-    nodes = [part] if isinstance(part.value, str | list) else []
-    if not nodes:
-        documents.refuse(part.problem("expected a text or a list of messages"))
-    elif isinstance(part.value, str) and not made and (part.path[-1] in {"file", "path"} or _is_path(part.value)):
-        nodes = [node for file in files_of(part, documents) for node in _of_file(file, part, documents)]
-    before, after = (str(item.value.get(key) or "") for key in ("prefix", "suffix"))
-    for node in nodes:
-        whole = node.with_value(f"{before}{node.value}{after}") if isinstance(node.value, str) else node
-        if whole is node and (before or after):
-            documents.refuse(item.problem("`prefix` and `suffix` are for a text; write them into the messages"))
-        yield PromptTemplate(whole, names[0] if names else "", names)
-
-
-def _is_path(text: str) -> bool:
-    """Whether a prompt is a file's name: it says so, or it is one word that ends as one."""
-    return text.startswith(FILE_SCHEME) or (not set(text) & set(" \n{") and Path(text).suffix in _PROMPT_FILES)
-
-
-def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
-    """Yield the prompts in a file. One that is a program gives none that can be run."""
-    if file.suffix in _PROMPT_PROGRAMS:
-        message = f"{at.value!r} is a program; passgate takes texts and messages"
-        documents.complaints.cannot_run.append(at.problem(message))
-        yield at  # its tests load all the same, as everything that asks for what cannot be had
-    elif file.suffix in _PROMPT_DOCUMENTS:
-        content = documents.read(file)
-        if content is not None and not isinstance(content.value, str | list):
-            documents.refuse(content.problem("expected a list of messages"))
-        elif content is not None:
-            yield content
-    elif file.is_file():
-        text = documents.text(file, MAX_PROMPT_BYTES) or ""
-        for part in text.split(_BETWEEN) if file.suffix == ".txt" else [text]:
-            yield documents.interpolated(Node(part.strip(), TextPlaces(documents.shown(file)), file.parent))
-    else:
-        documents.refuse(at.problem("this is no file"))
-
-
-def with_templates(tests: Sequence[RawTest], context: SuiteContext, documents: Documents) -> list[RawTest]:
-    """Return the tests of a suite with its `default_test`, once for every prompt; those of imported suites as
-    they are.
-    """
-    if not has_templates(context.root):
-        return list(tests)
-    defaults = context.root.get("default_test")
-    if defaults is not None and isinstance(defaults.value, str):
-        files = files_of(defaults, documents)
-        defaults = documents.read(files[0]) if files else None
-    if defaults is not None and not isinstance(defaults.value, dict):
-        documents.refuse(defaults.problem("expected a mapping with what every test has"))
-        defaults = None
-    prompts = read_prompts(context.root, documents)
-    finished: list[RawTest] = []
-    for number, test in enumerate(tests, start=1):
-        if test.context is not context:
-            finished.append(test)
-            continue
-        whole = test
-        if test.default_id is None:
-            # Tests that are only variables need no id: their description names them, else their number.
-            said = test.node.value.get("description")
-            slug = re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")[:60] if isinstance(said, str) else ""
-            whole = replace(test, default_id=slug or f"test-{number}")
-        if defaults is not None:
-            whole = replace(whole, node=merged(defaults, whole.node))
-        finished += _prompted(whole, prompts, documents)
-    return finished
-
-
-def _prompted(test: RawTest, prompts: Sequence[PromptTemplate], documents: Documents) -> list[RawTest]:
-    """Return the test once for each of the prompts, or for those that its own `prompts` names."""
-    if not prompts:
-        return [test]
-    chosen, names = prompts, test.node.get("prompts")
-    if names is not None and isinstance(names.value, list) and all(isinstance(name, str) for name in names.value):
-        known = {name: prompt for prompt in prompts for name in prompt.names}
-        for name in names.items():
-            if name.value not in known:
-                documents.refuse(name.problem(f"no prompt of this name{nearest(name.value, list(known))}"))
-        chosen = [prompt for prompt in prompts if any(name in names.value for name in prompt.names)] or prompts
-    elif names is not None:
-        documents.refuse(names.problem("expected a list with labels of prompts"))
-    # With a single prompt ids stay without a label, as if there were no `prompts`.
-    return [
-        replace(test, prompt=prompt.node, prompt_label=prompt.label if len(prompts) > 1 else None) for prompt in chosen
-    ]
-
-
-def scenario_tests(context: SuiteContext, documents: Documents) -> list[RawTest]:
-    """Return the tests of the `scenarios`: each test of a scenario with each of its configurations."""
-    scenarios = context.root.get("scenarios")
-    found: list[RawTest] = []
-    for number, scenario in enumerate(_scenarios(scenarios, documents) if scenarios else (), start=1):
-        for key in scenario.value:
-            if key not in {"config", "tests", "description"}:
-                message = "unknown key; known: config, description, tests"
-                documents.refuse(scenario.child(key).problem(message, at_key=True))
-        configurations = _mappings(scenario.get("config") or scenario, "a list of mappings with `vars`", documents)
-        tests = _mappings(scenario.get("tests") or scenario, "a list of tests", documents)
-        for index, configuration in enumerate(configurations, start=1):
-            name = configuration.value.get("id") or f"scenario_{number}_{index}"
-            for position, test in enumerate(tests, start=1):
-                own = test.value.get("id") or f"scenario_test_{position}"
-                whole = merged(configuration, test)
-                node = whole.with_value({**whole.value, "id": f"{name}__{own}"})
-                found.append(RawTest(node, context, context))
-    return found
-
-
-def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
-    """Yield the scenarios of a list, those of the files that it names included."""
-    if isinstance(scenarios.value, str):
-        for file in files_of(scenarios, documents):
-            content = documents.read(file)
-            listed = content.get("scenarios") or content if content is not None else None
-            yield from _mappings(listed, "a list of scenarios", documents)
-        return
-    if not isinstance(scenarios.value, list) or not scenarios.value:
-        documents.refuse(scenarios.problem("expected a list of scenarios"))
-        return
-    for item in scenarios.items():
-        if isinstance(item.value, str):
-            yield from _scenarios(item, documents)
-        elif isinstance(item.value, dict):
-            yield item
-        else:
-            documents.refuse(item.problem(f"expected a scenario or `{FILE_SCHEME}` with one"))
-
-
-def _mappings(node: Node | None, what: str, documents: Documents) -> list[Node]:
-    """Return the items of a list of mappings, which must not be empty."""
-    if node is None:
-        return []
-    if not isinstance(node.value, list) or not node.value:
-        documents.refuse(node.problem(f"expected {what}"))
-        return []
-    for item in node.items():
-        if not isinstance(item.value, dict):
-            documents.refuse(item.problem("expected a mapping"))
-    return [item for item in node.items() if isinstance(item.value, dict)]

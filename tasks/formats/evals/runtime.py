@@ -1,6 +1,6 @@
 """How tests are run, wherever an eval file says so: time, target, threshold and repeats."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -35,9 +35,7 @@ class LimitWords(EvalWords):
 class GraderLists(EvalWords):
     """The graders, in the names that their list has had."""
 
-    assertions: list[Any] = word("Graders; a text is an item of a rubric.")
-    assert_: list[Any] = word("Another name of `assertions`.", "assert")
-    evaluators: list[Any] = word("The earliest name of `assertions`.")
+    assertions: list[Any] = word("Graders; a text is an item of a rubric.", "assertions", "assert", "evaluators")
 
 
 class Run(LimitWords):
@@ -101,15 +99,6 @@ class RepeatWords(EvalWords):
     early_exit: bool = word("Whether trials stop when the test is decided; passgate has its own rule.")
 
 
-class FileRuntime(LimitWords):
-    """What stands at the top of a file."""
-
-    target: Any = word()
-    targets: Any = word()
-    providers: Any = word()
-    provider: Any = word()
-
-
 BLOCKS: dict[str, type[EvalWords]] = {
     "run": Run,
     "execution": Execution,
@@ -131,9 +120,9 @@ Said = tuple[str, Node]
 def run_of(test: Parts, raw: RawTest, sources: Sources) -> dict[str, Any]:
     """Return how a test is run and scored, as fields of a task; `environment` is a mapping of its fields."""
     root, complaints = raw.runtime.root, sources.complaints
-    own = read_blocks(raw.node, sources)
+    own = read_blocks(test, sources)
     of_includes = [take_apart(run, Run, complaints) for run in raw.runs]
-    of_file = (*read_blocks(root, sources).values(), read_file_runtime(root, complaints))
+    of_file = (*read_blocks(root, sources).values(), root)
     # Strongest first: the test's `run`, the `run` of its includes, the rest of the test, the file that is run.
     strongest = [[run] for run in (*present([own.get("run")]), *of_includes)]
     levels: list[Level] = [*strongest, present((test, own.get("execution"))), of_file]
@@ -157,20 +146,11 @@ def run_of(test: Parts, raw: RawTest, sources: Sources) -> dict[str, Any]:
     }
 
 
-def read_file_runtime(root: Node, complaints: Complaints) -> Parts:
-    """Return what stands at the top of a file; what is wrong with it goes to the complaints."""
-    said = {name: root.value[name] for name in FileRuntime.model_fields if name in root.value}
-    return take_apart(root.with_value(said), FileRuntime, complaints)
-
-
-def read_blocks(node: Node, sources: Sources) -> dict[str, Parts]:
+def read_blocks(said: Parts, sources: Sources) -> dict[str, Parts]:
     """Return the runtime mappings of a test or a file; what is wrong or unavailable goes to the complaints."""
-    return dict(_blocks(node, sources))
-
-
-def _blocks(node: Node, sources: Sources) -> Iterator[tuple[str, Parts]]:
+    blocks: dict[str, Parts] = {}
     for name, words in BLOCKS.items():
-        block = node.get(name)
+        block = said.get(name)
         if block is None:
             continue
         if message := wrong_type(block.value, dict):
@@ -181,7 +161,8 @@ def _blocks(node: Node, sources: Sources) -> Iterator[tuple[str, Parts]]:
         sources.cannot_have(parts, _NOT_HAD)
         for asked in parts.only(*_FILTERS).values():
             sources.warn(asked, "all tests are run; choose some with --task", at_key=True)
-        yield name, parts
+        blocks[name] = parts
+    return blocks
 
 
 def _said(levels: Sequence[Level], names: Sequence[str], complaints: Complaints) -> Said | None:

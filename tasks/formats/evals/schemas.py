@@ -6,9 +6,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from passgate.tasks.formats.evals import computed_forms, graders, judges, messages, runtime, tests, workspaces
-from passgate.tasks.formats.evals.compose import Include
+from passgate.tasks.formats.evals.compose import Include, Select
 from passgate.tasks.formats.evals.forms import Form
-from passgate.tasks.formats.evals.raw import Select
 from passgate.tasks.formats.evals.top_level import SuiteWords
 from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
 from passgate.tasks.formats.folder import TESTS_KEYS

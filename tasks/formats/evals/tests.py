@@ -1,6 +1,8 @@
 """From a raw test to a task as four-suite files have it: what it asks and expects, its metadata, tags and suite."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from passgate.tasks.formats.evals.graders import NO_TRANSFORM, Graders, read_list, read_own_graders
@@ -8,9 +10,9 @@ from passgate.tasks.formats.evals.judges import prompt_parts, with_prompt
 from passgate.tasks.formats.evals.messages import Variables, read_expected, read_input, read_messages, variables_of
 from passgate.tasks.formats.evals.native import with_native
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.runtime import GraderLists, Repeats, run_of
-from passgate.tasks.formats.evals.sources import Sources, add_complaints
+from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
+from passgate.tasks.formats.evals.runtime import GraderLists, Repeats, read_blocks, run_of
+from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.evals.words import EvalWords, Parts, Whole, take_apart, word
 from passgate.tasks.formats.folder import SUITES, suite_of
 from passgate.tasks.formats.rules import Messages
@@ -111,20 +113,16 @@ class TurnWords(EvalWords):
     assert_: list[Any] = word("Graders; a text is an item of a rubric.", "assert", "assertions", "evaluators")
 
 
-_INTO_METADATA = ("governance", "category")
 TRACKED = ("tokens", "latency", "cost", "tool_use")
 
 
 class SuiteWide(NamedTuple):
-    """The parts of a file that apply to all its tests, and the complaints about them."""
+    """What a file says of all its tests, and the complaints about it."""
 
     messages: Messages
     graders: Graders
     has_places: bool  # whether a test's variables change it
     complaints: Complaints
-
-
-WideFor = Callable[[Variables], SuiteWide]  # what the file says of all its tests, with the variables of one
 
 
 class ReadTest(NamedTuple):
@@ -135,7 +133,7 @@ class ReadTest(NamedTuple):
     suite_assumed: bool
 
 
-def read_test(raw: RawTest, wide_for: WideFor, sources: Sources) -> ReadTest | None:
+def read_test(raw: RawTest, sources: Sources) -> ReadTest | None:
     """Return a test as a task. `None` when something is wrong with it or its file; the complaints say what."""
     before = len(sources.complaints.problems)
     test = take_apart(raw.node, EvalTestWords, sources.complaints)
@@ -145,20 +143,46 @@ def read_test(raw: RawTest, wide_for: WideFor, sources: Sources) -> ReadTest | N
     sources.cannot_have(test, {"preprocessors": NO_PREPROCESSORS})
     if options := test.get("options"):
         sources.cannot_have(take_apart(options, Options, sources.complaints), OPTIONS_NOT_HAD)
-    told, messages, user = _told(test, raw, wide_for, sources)
+    fields, messages, user = _told(test, raw, sources)
     run = run_of(test, raw, sources)
     root = raw.context.root
-    metadata = merged(_metadata(root.value), _metadata({key: part.value for key, part in test.values.items()}))
-    tags = _tags_of(root.value.get("tags"), test.value("tags"), metadata.get("tags"))
+    metadata = merged(_metadata(root), _metadata(test))
+    tags = _tags_of(root.value("tags"), test.value("tags"), metadata.get("tags"))
     suite = _belongs_to(test, raw, metadata, tags, sources)
     if len(sources.complaints.problems) > before:
         return None
-    names = (test.value("suite"), root.value.get("suite"))
+    names = (test.value("suite"), root.value("suite"))
     other = next(({"suite": name} for name in names if isinstance(name, str) and name not in SUITES), {})
     own = {"suite": suite or Suite.GOLDEN, "tags": tags, "metadata": {**other, **metadata}}
     environment = Environment(**run.pop("environment"), user=user)
-    task = with_native(TaskFile(**told, **run, environment=environment, **own), test, sources)
+    task = with_native(TaskFile(**fields, **run, environment=environment, **own), test, sources)
     return None if len(sources.complaints.problems) > before else ReadTest(task, messages, suite_assumed=suite is None)
+
+
+def suite_wide(context: SuiteContext, variables: Variables, sources: Sources) -> SuiteWide:
+    """Return what a file says of all its tests, with the variables of one test; the complaints about it are told for
+    every test.
+    """
+    known = context.wide.get(variables.is_template)
+    if known is None:
+        known = _read_wide(context.root, Variables({}, is_template=variables.is_template), sources)
+        context.wide[variables.is_template] = known
+    # Read anew for a test only where its variables change it: a data set has thousands of tests.
+    wide: SuiteWide = _read_wide(context.root, variables, sources) if variables.values and known.has_places else known
+    sources.complaints.add(wide.complaints)
+    return wide
+
+
+def _read_wide(root: Parts, variables: Variables, sources: Sources) -> SuiteWide:
+    own = replace(sources, complaints=Complaints())
+    if (said := root.get("preprocessors")) and said.value:  # an empty list asks for nothing
+        own.cannot_run(said, NO_PREPROCESSORS, at_key=True)
+    read_blocks(root, own)
+    said = variables.filled_at(root, "input", own)
+    messages = () if said is None else read_messages(said, own)
+    variable = {key: part.value for key, part in root.only("input", "rubrics", "execution", "assertions").items()}
+    has_places = "{{" in json.dumps(variable, default=str)
+    return SuiteWide(messages, read_own_graders(root, variables, own), has_places, own.complaints)
 
 
 def _id(test: Parts, raw: RawTest) -> str:
@@ -166,20 +190,17 @@ def _id(test: Parts, raw: RawTest) -> str:
     return "" if said is None or not str(said).strip() else str(said)
 
 
-def _told(
-    test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources
-) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
+def _told(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
     """Return what agent and judges are told, as fields of a task; the messages, unless one text does; the simulated
     user.
     """
     variables = variables_of(test, raw, sources)
-    wide = wide_for(variables)
-    add_complaints(sources.complaints, wide.complaints)
+    wide = suite_wide(raw.context, variables, sources)
     execution, criteria = test.get("execution"), variables.filled_at(test, "criteria", sources)
     alone = execution is not None and execution.value.get("skip_defaults") is True
     opening, user, turns = _conversation(test, variables, sources)
     own = read_input(test, raw, variables, alone=alone, sources=sources)
-    graders = read_own_graders(test.node, variables, sources)
+    graders = read_own_graders(test, variables, sources)
     of_turns = turns is not None and any(turn.assertions for turn in turns.turns)
     is_graded = graders.said or of_turns or (wide.graders.said and not alone)
     listed: tuple[Grader, ...] = (*graders.all, *(() if alone else wide.graders.all)) if is_graded else (_DEFAULT,)
@@ -271,10 +292,9 @@ def _as_written(message: TaskMessage) -> dict[str, Any]:
     return dict(written)
 
 
-def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
-    further = {key: value for key in _INTO_METADATA if (value := said.get(key)) is not None}
-    metadata = said.get("metadata")
-    return further | metadata if isinstance(metadata, dict) else further
+def _metadata(parts: Parts) -> dict[str, Any]:
+    said: dict[str, Any] = {key: part.value for key, part in parts.only("governance", "category").items()}
+    return {**said, **parts.value("metadata", {})}
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -317,8 +337,8 @@ def _belongs_to(
     A `suite` of any other name is the other tool's.
     """
     folder = suite_of(raw.runtime.file)
-    roots = (raw.context.root.value, raw.runtime.root.value)
-    names = [test.value("suite"), metadata.get("suite"), *(root.get("suite") for root in roots), *tags]
+    roots = (raw.context.root, raw.runtime.root)
+    names = [test.value("suite"), metadata.get("suite"), *(root.value("suite") for root in roots), *tags]
     named = next((SUITES[name] for name in names if isinstance(name, str) and name in SUITES), None)
     if named is not None and folder is not None and named is not folder and raw.context is raw.runtime:
         sources.refuse(test.node, f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`")

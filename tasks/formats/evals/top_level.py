@@ -1,24 +1,47 @@
 """The keys of a whole eval file, in all dialects."""
 
-import difflib
-from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.runtime import GraderLists, LimitWords
-from passgate.tasks.formats.evals.words import names_by_spelling, word, wrong_parts
+from passgate.tasks.formats.evals.words import word
 from passgate.tasks.formats.folder import TESTS_KEYS
-from passgate.tasks.formats.schema_check import REMOVED_KEYS
-from passgate.tasks.model.json_values import strictly_equal
+
+_REPEAT = "unknown key; write `evaluate_options: {repeat: N}`"
+_PROMPTS = "unknown key; name the prompts of a test under its `prompts`"
 
 
 class SuiteWords(LimitWords, GraderLists):
     """An eval file."""
 
     NULL = frozenset({"name", "version", "description"})
+    OWN_PREFIX = "x-"
+    NESTED = ""
+    EXPECTED = {
+        "name": "1 to 64 lower-case letters, digits and single hyphens, as in code-review",
+        "version": "a version, as in 1.0",
+    }
+    # Keys that the other tool has or had.
+    REFUSED = {
+        **dict.fromkeys(("repeat", "runs"), _REPEAT),
+        "provider_prompt_map": _PROMPTS,
+        "derived_metrics": "unknown key; ask the history for it, or write a `script` grader that gives it as its score",
+        "early_exit": "unknown key; leave it out: trials that cannot change the verdict are not run",
+        "evaluator": "unknown key; write `assert`",
+        "expected_output": "unknown key; write it into each test, or as `default_test: {vars: {expected_output: ...}}`",
+        "graders": "unknown key; name the judge in gates.yaml, under `judge`",
+        "imports": "unknown key; write `tests: [{include: PATH, type: suite}]`",
+        "model": "unknown key; name it with --agent, as in openai:MODEL, or in agents.yaml",
+        "nunjucks_filters": "unknown key; write the finished texts into `vars`",
+        "on_run_complete": "unknown key; write `extensions: [file://PATH:afterAll]`",
+        "output_path": "unknown key; leave it out: `passgate run --json` and `passgate report` give the results",
+        "workers": "unknown key; write `concurrency` into gates.yaml, or --jobs",
+    }
 
     # One letter is enough: one page of the formats says from 1 character on, another from 2.
     name: Annotated[str, Field(pattern=r"^[a-z](-?[a-z0-9])*$", max_length=64)] = word("The suite's name.")
@@ -27,10 +50,7 @@ class SuiteWords(LimitWords, GraderLists):
     )
     description: Annotated[str, Field(max_length=2048)] = word("What the tests are about.")
     suite: str = word("The suite of passgate that the tests belong to, where their folder does not say it.")
-    tests: Any = word("The tests, or the path of a file or folder with tests.")
-    evalcases: Any = word("An earlier name of `tests`.")
-    eval_cases: Any = word("An earlier name of `tests`.")
-    cases: Any = word("An earlier name of `tests`.")
+    tests: Any = word("The tests, or the path of a file or folder with tests.", *TESTS_KEYS)
     input: Any = word("Messages before those of every test.")
     input_files: list[str] | str = word("Files attached to every test whose input is a text.")
     rubrics: Any = word("Items of a rubric for every test.")
@@ -61,76 +81,17 @@ class SuiteWords(LimitWords, GraderLists):
     schema_: Any = word("The schema for editors.", "$schema")
 
 
-_PRIVATE = "x-"
-# Said in place of a pattern, which few can read.
-_MEANINGS: Final[Mapping[Any, str]] = {
-    "name": "1 to 64 lower-case letters, digits and single hyphens, as in code-review",
-    "version": "a version, as in 1.0",
-}
-_REPEAT = "write `evaluate_options: {repeat: N}`"
-_PROMPTS = "name the prompts of a test under its `prompts`"
-# Keys that the other tool has or had, and what to write in their place.
-_INSTEAD: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("repeat", "runs"), _REPEAT),
-    **dict.fromkeys(("providerPromptMap", "provider_prompt_map"), _PROMPTS),
-    "derived_metrics": "ask the history for it, or write a `script` grader that gives it as its score",
-    "early_exit": "leave it out: trials that cannot change the verdict are not run",
-    "evaluator": "write `assert`",
-    "expected_output": "write it into each test, or as `default_test: {vars: {expected_output: ...}}`",
-    "graders": "name the judge in gates.yaml, under `judge`",
-    "imports": "write `tests: [{include: PATH, type: suite}]`",
-    "model": "name it with --agent, as in openai:MODEL, or in agents.yaml",
-    "nunjucks_filters": "write the finished texts into `vars`",
-    "on_run_complete": "write `extensions: [file://PATH:afterAll]`",
-    "output_path": "leave it out: `passgate run --json` and `passgate report` give the results",
-    "workers": "write `concurrency` into gates.yaml, or --jobs",
-}
-
-
-def check_top_level(root: Node, complaints: Complaints) -> None:
-    """Refuse unknown keys, unless they begin with `x-`, and values of another form than a file's own keys have."""
-    known = names_by_spelling(SuiteWords)
-    for name in root.value:
-        if name not in known and not name.startswith(_PRIVATE):
-            complaints.problems.append(root.child(name).problem(_unknown_key(name), at_key=True))
-    said = {name: value for name, value in root.value.items() if name in known}
-    seen: set[Any] = set()
-    for each in wrong_parts(SuiteWords, said):
-        if each.path[0] not in seen:  # a pattern and a length may both be missed
-            message = f"expected {_MEANINGS[each.path[0]]}" if each.path[0] in _MEANINGS else each.message
-            complaints.problems.append(root.places.problem((*root.path, *each.path), message))
-        seen.add(each.path[0])
-
-
-def _unknown_key(key: str) -> str:
-    if key in REMOVED_KEYS:
-        return f"removed key: {REMOVED_KEYS[key]}"
-    close = difflib.get_close_matches(key, list(names_by_spelling(SuiteWords)), n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else f"keys of your own begin with `{_PRIVATE}`"
-    return f"unknown key; {_INSTEAD.get(key, remedy)}"
-
-
 def without_tests(root: Node) -> Problem:
     """Return what is wrong with an eval file that has no tests under any name."""
     empty = next((key for key in TESTS_KEYS if key in root.value), None)
     if empty is not None:
         return root.child(empty).problem("there are no tests", at_key=True)
-    close = [key for key in root.value if difflib.get_close_matches(key, TESTS_KEYS, n=1)]
+    close = [key for key in root.value if get_close_matches(key, TESTS_KEYS, n=1)]
     if close:
         return root.child(close[0]).problem("unknown key; did you mean 'tests'?", at_key=True)
     return root.problem("there are no tests: the key 'tests' is missing")
 
 
-def tests_of(root: Node, complaints: Complaints) -> Node | None:
-    """The list of tests under any of its names; two names with different tests are a problem."""
-    given = [child for child in map(root.get, TESTS_KEYS) if child is not None]
-    for other in given[1:]:
-        if not strictly_equal(given[0].value, other.value):
-            names = f"{given[0].path[-1]!r} and {other.path[-1]!r}"
-            complaints.problems.append(other.problem(f"{names} are two names of one key, and differ", at_key=True))
-    return given[0] if given else None
-
-
 def has_tests(keys: Collection[str]) -> bool:
-    """Whether a mapping with these keys is an eval file with tests of its own."""
+    """Return whether a mapping with these keys is an eval file with tests of its own."""
     return any(key in keys for key in (*TESTS_KEYS, "scenarios"))

@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.schema_check import Difference, differences, model_differences, nearest
+from passgate.tasks.formats.schema_check import REMOVED_KEYS, Difference, differences, model_differences, nearest
 from passgate.tasks.formats.schemas import input_schema
 from passgate.tasks.model.json_values import strictly_equal
 
@@ -38,6 +38,12 @@ class EvalWords(BaseModel):
     """Keys where `null` is a value."""
     UNUSED: ClassVar[tuple[str, ...]] = ()
     """Keys of other tools that change nothing here; they may hold anything."""
+    EXPECTED: ClassVar[Mapping[str, str]] = {}
+    """What to say of a wrong value in place of its pattern, which few can read."""
+    OWN_PREFIX: ClassVar[str] = ""
+    """How keys begin that the author may add; nothing reads them."""
+    NESTED: ClassVar[str] = "config"
+    """A mapping under this key holds keys as if they stood beside it, unless the key is a known one."""
 
 
 def word(says: str = "", *names: str, needed: bool = False) -> Any:
@@ -70,6 +76,11 @@ class Parts:
     wrong: frozenset[str]  # the names of values that are wrong
     sound: bool  # whether nothing was wrong
 
+    @classmethod
+    def empty(cls, node: Node) -> "Parts":
+        """Return the parts of a file that says nothing."""
+        return cls(node, {}, {}, frozenset(), sound=True)
+
     def get(self, key: str) -> Node | None:
         return self.values.get(key)
 
@@ -91,28 +102,29 @@ def take_apart(node: Node, words: type[EvalWords], complaints: Complaints, *, fu
     """Return the parts of a mapping. What is wrong with them goes to the complaints.
 
     Two spellings of a key must say the same. `further` allows keys that are not known, unless they are like one that
-    is. A `config` that is not known holds keys as if they stood beside it.
+    is.
     """
     names = names_by_spelling(words)
     problems: list[Problem] = []
     values: dict[str, Node] = {}
     others: dict[str, Node] = {}
-    for raw, part in _pairs(node, names):
-        name = names.get(raw) or names.get(snake_case(raw))
-        if instead := words.REFUSED.get(raw) or words.REFUSED.get(snake_case(raw)):
+    for raw, part in _pairs(node, words, names):
+        snake = snake_case(raw)
+        name = names.get(raw) or names.get(snake)
+        if instead := words.REFUSED.get(raw) or words.REFUSED.get(snake):
             problems.append(part.problem(instead, at_key=True))
-        elif raw in words.UNUSED or snake_case(raw) in words.UNUSED:
+        elif {raw, snake} & {*words.UNUSED}:
             continue
-        elif name is None and further and not get_close_matches(snake_case(raw), list(names), n=1, cutoff=_NEAR):
+        elif name is None and further and not get_close_matches(snake, list(names), n=1, cutoff=_NEAR):
             others[raw] = part
         elif name is None:
-            problems.append(part.problem(f"unknown key{nearest(raw, [*names, *words.UNUSED])}", at_key=True))
+            problems.append(part.problem(_unknown_key(raw, words, names), at_key=True))
         elif part.value is not None or name in words.NULL:
             earlier = values.setdefault(name, part)
             if not strictly_equal(earlier.value, part.value):
                 both = f"{earlier.path[-1]!r} and {part.path[-1]!r}"
                 problems.append(part.problem(f"{both} mean the same and differ; keep one of them", at_key=True))
-    found = wrong_parts(words, {name: part.value for name, part in values.items()})
+    found = _wrong_parts(words, {name: part.value for name, part in values.items()})
     wrong = frozenset(name for name in values if any(each.path[:1] == (name,) for each in found))
     for name in [name for name in values if name in wrong]:
         part = values.pop(name)
@@ -125,16 +137,28 @@ def take_apart(node: Node, words: type[EvalWords], complaints: Complaints, *, fu
     return Parts(node, values, others, wrong, sound=not problems)
 
 
-def _pairs(node: Node, names: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
+def _unknown_key(key: str, words: type[EvalWords], names: Mapping[str, str]) -> str:
+    if key in REMOVED_KEYS:
+        return f"removed key: {REMOVED_KEYS[key]}"
+    if not words.OWN_PREFIX:
+        return f"unknown key{nearest(key, [*names, *words.UNUSED])}"
+    close = get_close_matches(key, list(names), n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else f"keys of your own begin with `{words.OWN_PREFIX}`"
+    return f"unknown key; {remedy}"
+
+
+def _pairs(node: Node, words: type[EvalWords], names: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
     for raw in node.value:
         part = node.child(raw)
-        if raw == "config" and "config" not in names and isinstance(part.value, Mapping):
+        if words.OWN_PREFIX and raw.startswith(words.OWN_PREFIX):
+            continue
+        if raw == words.NESTED and raw not in names and isinstance(part.value, Mapping):
             yield from ((inner, part.child(inner)) for inner in part.value)
         else:
             yield str(raw), part
 
 
-def wrong_parts(words: type[EvalWords], data: dict[str, Any]) -> list[Difference]:
+def _wrong_parts(words: type[EvalWords], data: dict[str, Any]) -> list[Difference]:
     """Return what is wrong with values by passgate's names of their keys."""
     data = {name: value for name, value in data.items() if value is not None or name in words.NULL}
     try:
@@ -142,21 +166,21 @@ def wrong_parts(words: type[EvalWords], data: dict[str, Any]) -> list[Difference
         words.model_validate_json(json.dumps(data), strict=True)
     except (ValidationError, TypeError):
         found = differences(data, _validator(words))
-        if not found:
-            return _model_differences(words, data)
+        if not found:  # what the schema does not say, as that a number is too large
+            try:
+                words.model_validate(data, strict=False)
+            except ValidationError as error:
+                return model_differences(error)
         # A value of a wrong type is none of the allowed values either.
         mistyped = {each.path for each in found if each.message.startswith("expected ")}
-        return [each for each in found if each.path not in mistyped or each.message.startswith("expected ")]
+        found = [each for each in found if each.path not in mistyped or each.message.startswith("expected ")]
+        return list(dict.fromkeys(_as_expected(each, words.EXPECTED) for each in found))
     return []
 
 
-def _model_differences(words: type[EvalWords], data: dict[str, Any]) -> list[Difference]:
-    """Return what the schema does not say, as that a number is too large."""
-    try:
-        words.model_validate(data, strict=False)
-    except ValidationError as error:
-        return model_differences(error)
-    return []
+def _as_expected(found: Difference, expected: Mapping[str, str]) -> Difference:
+    name = str(found.path[0]) if found.path else ""
+    return Difference(found.path[:1], f"expected {expected[name]}") if name in expected else found
 
 
 @cache

@@ -130,10 +130,10 @@ def workspace_of(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], s
     """Return the workspace of a test. Its own keys win over its file's. Without its own it takes the folder
     beside it.
     """
-    own = _workspaces_of(test.node, sources)
+    own = _workspaces(test, sources)
     policies = present(raw.runtime.root.get(name) for name in ("experiment", "execution"))
     modes = present(as_mapping(policy.get("workspace")) for policy in policies)
-    said = (*own, *_workspaces_of(raw.context.root, sources), *modes)
+    said = (*own, *_workspaces(raw.context.root, sources), *modes)
     fields: dict[str, Any] = {}
     for node in reversed(said):
         read = _environment if "workdir" in node.value or "type" in node.value else _workspace
@@ -157,14 +157,14 @@ def workspace_of(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], s
     return Workspace(**fields) if fields else None
 
 
-def _workspaces_of(node: Node, sources: Sources) -> list[Node]:
+def _workspaces(parts: Parts, sources: Sources) -> list[Node]:
     """Return the workspace mappings of a test or a file, written there or in a file that it names."""
     found = []
-    for said in present(node.get(key) for key in ("workspace", "environment")):
+    for said in present(parts.get(key) for key in ("workspace", "environment")):
         mapping: Node | None = said
         if isinstance(said.value, str):
             path = sources.path(said, said.value.removeprefix(FILE_SCHEME))
-            mapping = sources.read_file(path) if path is not None else None
+            mapping = sources.documents.read(path) if path is not None else None
         if mapping is not None and not sources.refuses_type(mapping, dict):
             found.append(mapping)
     return found

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.evals.compose import raw_tests
+from passgate.tasks.formats.evals.documents import ground_of
 from passgate.tasks.formats.evals.node import Complaints
-from passgate.tasks.formats.evals.raw import RawTest, id_of
-from passgate.tasks.formats.evals.sources import ground_of
+from passgate.tasks.formats.evals.raw import RawTest
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Answer:
 
     @property
     def ids(self) -> list[str | None]:
-        return [id_of(test) for test in self.tests]
+        return [test.id for test in self.tests]
 
     @property
     def values(self) -> list[Any]:

@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.documents import Documents
+from passgate.tasks.formats.evals.documents import Documents, Ground
 from passgate.tasks.formats.evals.graders import read_graders
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import Ground, Sources
+from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.model.graders import Grader
 from tests.unit.formats.evals.eval_files import Told, write
 
@@ -40,4 +40,4 @@ def read(root: Path, *assertions: Any, files: Mapping[str, str] | None = None, t
     document = read_document(root / FILE, FILE)
     assert document.problems == []
     node = Node(document.data, document, root / "evals")
-    return Graders(complaints, read_graders(node, Sources(ground, complaints, documents.read)))
+    return Graders(complaints, read_graders(node, Sources(documents, complaints)))

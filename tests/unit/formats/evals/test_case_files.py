@@ -17,7 +17,7 @@ def test_a_sidecar_says_what_all_lines_have(tmp_path: Path, name: str, tests: st
     write(tmp_path, {"data.jsonl": f'{LINE}\n\n{{"id": "b"}}\n', "data.eval.yaml": f"input: all\n{tests}"})
     answer = read(tmp_path, name)
     assert (answer.problems, answer.ids) == ([], ["a", "b"])
-    assert answer.tests[1].context.root.value["input"] == "all"
+    assert answer.tests[1].context.root.node.value["input"] == "all"
     assert answer.tests[1].runtime is answer.tests[1].context
     assert answer.tests[1].node.problem("x").line == 3
 
@@ -25,15 +25,15 @@ def test_a_sidecar_says_what_all_lines_have(tmp_path: Path, name: str, tests: st
 def test_lines_need_no_sidecar(tmp_path: Path) -> None:
     answer = read_first(tmp_path, {"data.jsonl": LINE, "data.yaml": "tests: [{id: other}]"})
     assert (answer.problems, answer.ids) == ([], ["a"])
-    assert answer.tests[0].context.root.value == {}
+    assert answer.tests[0].context.root.node.value == {}
 
 
 def test_a_sidecar_is_not_lost_where_its_lines_are_taken_in(tmp_path: Path) -> None:
     write(tmp_path, {"d.jsonl": LINE, "d.yaml": "assert: [{type: contains, value: x}]\n"})
     whole = read_first(tmp_path, {"suite.yaml": "tests: [{include: d.jsonl, type: suite}]\n"})
-    assert "assert" in whole.tests[0].context.root.value
+    assert "assert" in whole.tests[0].context.root.node.value
     cases = read_first(tmp_path, {"cases.yaml": "tests: [{include: d.jsonl, type: tests}]\n"})
-    assert "assert" not in cases.tests[0].context.root.value
+    assert "assert" not in cases.tests[0].context.root.node.value
 
 
 def test_a_line_that_is_no_json_is_told_and_the_others_are_read(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ def test_the_list_of_tests_may_have_any_of_its_names(tmp_path: Path, key: str) -
         tmp_path, {"EVAL.yaml": f"name: a\n{key}:\n  - {{id: x, input: hi}}\n  - {{id: y, input: ho}}\n"}
     )
     assert (answer.problems, answer.ids) == ([], ["x", "y"])
-    assert answer.tests[0].context.root.value["name"] == "a"
+    assert answer.tests[0].context.root.node.value["name"] == "a"
     assert answer.tests[0].context is answer.tests[0].runtime
 
 
@@ -22,7 +22,7 @@ def test_unknown_keys_and_missing_files_are_problems(tmp_path: Path) -> None:
     assert read_first(tmp_path, {"EVAL.yaml": text}).problems == [
         "EVAL.yaml:1:1: assertion: unknown key; did you mean 'assertions'?",
         "EVAL.yaml:3:1: zzz: unknown key; keys of your own begin with `x-`",
-        "EVAL.yaml:5:1: cases: 'tests' and 'cases' are two names of one key, and differ",
+        "EVAL.yaml:5:1: cases: 'tests' and 'cases' mean the same and differ; keep one of them",
     ]
     assert read(tmp_path, "gone.yaml").problems == ["gone.yaml:1:1: this is no file"]
     answer = read_first(tmp_path, {"EVAL.yaml": "tests: [{id: x}]\nevalcases: [{id: x}]\n"})
@@ -79,7 +79,7 @@ def test_a_path_stands_for_the_tests_of_its_file_and_what_is_wrong_is_told_there
         "evals/cases.yaml:2:3: [1]: expected a test: a mapping, or the path of a file with tests"
     ]
     assert answer.tests[0].node.problem("here").file == "evals/cases.yaml"
-    assert answer.tests[0].context.root.value["name"] == "a"
+    assert answer.tests[0].context.root.node.value["name"] == "a"
 
 
 def test_paths_patterns_and_tests_may_stand_in_one_list(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_list_or_a_single_test_is_read_by_itself(tmp_path: Path) -> None:
     assert read_first(tmp_path, {"list.yaml": "- {id: x}\n- {id: y}\n"}).ids == ["x", "y"]
     answer = read_first(tmp_path, {"single.yaml": "id: z\ninput: hi\n"})
     assert (answer.problems, answer.values) == ([], [{"id": "z", "input": "hi"}])
-    assert answer.tests[0].context.root.value == {}
+    assert answer.tests[0].context.root.node.value == {}
 
 
 def test_a_text_that_is_too_long_for_a_path_is_a_problem(tmp_path: Path) -> None:

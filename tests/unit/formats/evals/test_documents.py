@@ -6,10 +6,9 @@ import pytest
 from passgate.tasks.formats.env_files import MAX_ENV_BYTES, EnvFileError, read_env_file
 from passgate.tasks.formats.evals.documents import (
     PLAIN,
-    WITH_TEMPLATES,
     interpolate,
 )
-from passgate.tasks.formats.evals.raw import id_of
+from passgate.tasks.formats.evals.prompts import WITH_TEMPLATES
 from tests.unit.formats.evals.eval_files import read_first, write
 
 VARIABLES = {"A": "x", "YES": "true", "WHOLE": "12", "SHARE": "0.5", "COMMIT": "1e10", "ZEROS": "007", "LONG": "1" * 40}
@@ -75,7 +74,7 @@ def test_variables_stand_in_every_text_of_every_file(tmp_path: Path) -> None:
         {"id": "d", "input": "in Rome", "n": 3},
         {"id": "Rome-1"},
     ]
-    assert answer.tests[0].context.root.value["input"] == "use Rome"
+    assert answer.tests[0].context.root.node.value["input"] == "use Rome"
 
 
 def test_a_missing_one_is_empty_and_a_warning_names_it(tmp_path: Path) -> None:
@@ -101,5 +100,5 @@ def test_a_file_with_prompts_may_set_its_own_and_names_them_in_templates(tmp_pat
     own = read_first(tmp_path, {"p.yaml": "env: {A: own}\nprompts: [x]\ntests: ./c.yaml\n"}, {"A": "process"})
     assert own.ids == ["own"]
     answer = read_first(tmp_path, {"p.yaml": "prompts: ['{{ env.A }}']\ntests: [./c.yaml]\n"}, {"A": "x"})
-    assert [(test.prompt and test.prompt.value, id_of(test)) for test in answer.tests] == [("x", "x")]
+    assert [(test.prompt and test.prompt.value, test.id) for test in answer.tests] == [("x", "x")]
     assert read_first(tmp_path, {"q.yaml": "tests: [./c.yaml]\n"}, {"A": "x"}).ids == ["{{ env.A }}"]

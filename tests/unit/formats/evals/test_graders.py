@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from passgate.tasks.formats.document import read_document
+from passgate.tasks.formats.evals.documents import Documents, Ground
 from passgate.tasks.formats.evals.graders import rubric_grader
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import Ground, Sources
+from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.model.assertions import Criterion, Equals, Regex, Rubrics, TextAssertion, Unavailable
 from tests.unit.formats.evals.grader_lists import FILE, read
 
@@ -191,7 +192,7 @@ def rubrics_of(tmp_path: Path, text: str) -> tuple[Rubrics | None, list[str]]:
     (tmp_path / "EVAL.yaml").write_text(text, encoding="utf-8")
     document = read_document(tmp_path / "EVAL.yaml", "EVAL.yaml")
     complaints = Complaints()
-    sources = Sources(Ground(tmp_path, tmp_path), complaints, lambda _: None)
+    sources = Sources(Documents(Ground(tmp_path, tmp_path), complaints, {}, str), complaints)
     grader = rubric_grader(Node(document.data, document, tmp_path), sources)
     return grader, [str(problem) for problem in complaints.problems]
 

@@ -78,8 +78,8 @@ def test_a_suite_keeps_its_words_but_not_its_runtime_policy(tmp_path: Path) -> N
     assert answer.problems == []
     assert answer.ids == ["c1", "c2", "inline"], "imported suites come first"
     imported, own = answer.tests[0], answer.tests[2]
-    assert imported.context.root.value["input"] == "shared"
-    assert imported.runtime.root.value["experiment"] == {"threshold": 0.8}
+    assert imported.context.root.node.value["input"] == "shared"
+    assert imported.runtime.root.node.value["experiment"] == {"threshold": 0.8}
     assert ([run.value for run in imported.runs], own.runs) == ([{"threshold": 1.0}], ())
 
 
@@ -87,7 +87,7 @@ def test_the_cases_of_a_suite_are_taken_without_its_words(tmp_path: Path) -> Non
     wrapper = "name: w\nworkspace: ./w\ntests: [{include: ./c.yaml, type: tests}]\n"
     answer = read_first(tmp_path, {"w.yaml": wrapper, "c.yaml": CASES})
     assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
-    assert {test.context.root.value["name"] for test in answer.tests} == {"w"}
+    assert {test.context.root.node.value["name"] for test in answer.tests} == {"w"}
 
 
 def test_runs_come_from_the_inside_out_and_includes_are_only_so_deep(tmp_path: Path) -> None:

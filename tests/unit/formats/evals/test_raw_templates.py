@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.evals.raw import id_of
 from tests.unit.formats.evals.eval_files import Answer, read_first, write
 
 
@@ -13,7 +12,7 @@ def prompted(tmp_path: Path, prompts: str, tests: str = "[{id: x}]") -> Answer:
 
 def asked(answer: Answer) -> list[tuple[Any, Any, Any]]:
     """Which test is asked what, with the prompt's label."""
-    return [(id_of(test), test.prompt_label, test.prompt and test.prompt.value) for test in answer.tests]
+    return [(test.id, test.prompt_label, test.prompt and test.prompt.value) for test in answer.tests]
 
 
 def test_prompts_stand_in_the_file_or_in_others(tmp_path: Path) -> None:

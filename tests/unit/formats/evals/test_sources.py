@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.formats.document import Document
+from passgate.tasks.formats.evals.documents import find_folder, find_path, ground_of
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import find_folder, find_path, ground_of
 
 
 def a_file(path: Path) -> Path:

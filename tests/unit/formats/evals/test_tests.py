@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from passgate.tasks.formats.evals.documents import Ground, full_id
 from passgate.tasks.formats.evals.graders import NO_TRANSFORM
-from passgate.tasks.formats.evals.sources import Ground, full_id
 from passgate.tasks.formats.evals.tests import merged
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.graders import Turns
