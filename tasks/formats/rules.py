@@ -331,11 +331,18 @@ _CHECK_PATH: Mapping[str, Callable[[DocumentPath, str, Path], Iterator[Finding]]
 }
 
 
-def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
-    """Yield everything wrong with a grader whose shape is right, with paths inside of the grader."""
+def option_findings(grader: Grader) -> Iterator[Finding]:
+    """Yield what is wrong with the options of a grader, with paths inside of it, but for the files that they name."""
     yield from grader.problems()
     for path, schema in grader.json_schemas():
         yield from check_json_schema(path, schema)
+    if isinstance(grader, graders.Composite):
+        yield from _aggregator_findings(grader.aggregator, grader.assertions)
+
+
+def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
+    """Yield everything wrong with a grader whose shape is right, with paths inside of the grader."""
+    yield from option_findings(grader)
     for path, name, kind in grader.named_paths():
         problems = list(_CHECK_PATH[kind](path, name, root))
         yield from problems
@@ -344,23 +351,19 @@ def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
             yield path, "the file says something else than `prompt`: give only one of them"
     for path, member in grader.members():
         yield from (((*path, *inner), message) for inner, message in grader_findings(member, root))
-    if isinstance(grader, graders.Composite):
-        yield from _aggregator_findings(grader.aggregator, grader.assertions)
-
-
-def is_required(member: Grader) -> bool:
-    """Return whether a member says of itself that it is required."""
-    return getattr(member, "required", None) is True
 
 
 def _aggregator_findings(aggregator: graders.Aggregator, members: tuple[Grader, ...]) -> Iterator[Finding]:
     needed = AGGREGATOR_NEEDS.get(aggregator.type)
     if needed is not None and getattr(aggregator, needed) in (None, (), ""):
         yield ("aggregator",), f"the key {needed!r} is missing"
-    if aggregator.type == "safety_gate" and not aggregator.required and not any(map(is_required, members)):
+    is_guarded = aggregator.required or any(getattr(member, "required", None) is True for member in members)
+    if aggregator.type == "safety_gate" and not is_guarded:
         yield ("aggregator",), "this gate guards nothing: name its members under `required`"
     names = Counter(member.name for member in members if member.name is not None)
-    for name in (*aggregator.required, *aggregator.weights):
+    places: list[tuple[DocumentPath, str]] = [(("required", at), name) for at, name in enumerate(aggregator.required)]
+    places += [(("weights", name), name) for name in aggregator.weights]
+    for place, name in places:
         if names[name] != 1:
             what = f"the name of {names[name]} members" if names[name] else "the name of no member"
-            yield ("aggregator",), f"{name!r} is {what}{nearest(name, list(names)) if not names[name] else ''}"
+            yield ("aggregator", *place), f"{name!r} is {what}{nearest(name, list(names)) if not names[name] else ''}"

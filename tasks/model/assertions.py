@@ -221,6 +221,11 @@ class ToolUsed(AssertionOptions):
     min: Count = 1
     max: Count | None = None
 
+    def problems(self) -> Iterator[Problem]:
+        """See `GraderOptions`."""
+        if self.max is not None and self.min > self.max:
+            yield (), f"this grader cannot pass: `min` is {self.min} and `max` is {self.max}"
+
 
 class ToolSequence(AssertionOptions):
     """Tools were called in this order."""

@@ -8,24 +8,20 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options, Read, value_words, words_for
+from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options, value_words, words_for
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
-from passgate.tasks.formats.findings import check_json_schema
+from passgate.tasks.formats.evals.words import EvalWords, Parts, build, take_apart, word
 from passgate.tasks.model.assertions import (
-    ExecutionMetrics,
     ExpectedCall,
     FieldCheck,
     StepCount,
-    TokenUsage,
     ToolArguments,
     ToolSequence,
     ToolTrajectory,
     ToolUsed,
 )
 from passgate.tasks.model.base import Share, Text
-from passgate.tasks.model.grader_options import regex_problem
 from passgate.tasks.model.json_values import parse_json
 
 _OF_A_FIELD = "is said of each field: write fields: [{path: PATH, match: numeric_tolerance, tolerance: 0.01}]"
@@ -39,15 +35,6 @@ def _read_items(parts: Parts, key: str, read: Callable[[Node], Any]) -> Options:
         return {}
     items = [read(item) for item in listed.items()]
     return {} if None in items else {key: listed.with_value(items)}
-
-
-def _regex(parts: Parts, sources: Sources) -> Options:
-    value, flags = parts.get("value"), parts.value("flags", "")
-    if value is not None and isinstance(value.value, str) and isinstance(flags, str):
-        problem = regex_problem(value.value, flags)
-        if problem:
-            sources.refuse(value, problem)
-    return parts.only("value", "flags")
 
 
 def _is_json(parts: Parts, sources: Sources) -> Options:
@@ -64,9 +51,6 @@ def _is_json(parts: Parts, sources: Sources) -> Options:
             return {}
         if sources.refuses_type(value, dict, context=f"{name!r}: "):
             return {}
-    if value is not None and isinstance(value.value, dict):
-        for path, message in check_json_schema((), value.value):
-            sources.complaints.problems.append(value.places.problem((*value.path, *path), message))
     return {} if value is None else {"value": value}
 
 
@@ -153,7 +137,7 @@ ANSWER_FORMS = (
     *(Form((name,), ONE_TEXT) for name in ("icontains", "starts_with", "ends_with")),
     *(Form((name,), MANY_TEXTS) for name in _TEXTS),
     Form(("equals",), AnyValue, agentevals=("equals",)),
-    Form(("regex",), None, _regex, agentevals=("regex",)),
+    Form(("regex",), agentevals=("regex",)),
     Form(("is_json",), JsonWords, _is_json, agentevals=("is_json",)),
     Form(("field_accuracy",), FieldsWords, _fields, agentevals=("field_accuracy",)),
     Form(("javascript",), SCRIPT, partial(_script, _javascript_body)),
@@ -185,17 +169,10 @@ _GOAL_PROMPT = """Did the agent reach the goal?
 def _trajectory(parts: Parts, sources: Sources) -> Options:
     read = _read_items(parts, "expected", lambda item: _expected(item, sources))
     minimums, expected, mode = parts.get("minimums"), parts.get("expected"), parts.value("mode", "any_order")
-    if not parts.sound:
-        pass
-    elif mode == "any_order":
-        if not parts.value("minimums") and not parts.value("expected"):
-            sources.refuse(parts.node, "this grader cannot fail: give at least one of expected, minimums")
-    elif minimums is not None:
+    if parts.sound and mode != "any_order" and minimums is not None:
         sources.refuse(minimums, "'minimums' are for the mode 'any_order'", at_key=True)
-    elif expected is None:
+    elif parts.sound and mode != "any_order" and expected is None:
         sources.refuse(parts.node, "the key 'expected' is missing")
-    elif mode in {"in_order", "superset"} and not expected.value:
-        sources.refuse(expected, "must not be empty")  # `exact` and `subset` of no calls forbid all calls
     return {**parts.only("mode", "minimums", "args_match"), **read}
 
 
@@ -227,20 +204,11 @@ class Goal(EvalWords):
     criteria: str = word("The goal.", "criteria", "goal", needed=True)
 
 
-def _of_value(
-    words: type[EvalWords],
-    parts: Parts,
-    sources: Sources,
-    short: str = "",
-    check: Callable[[Parts, Sources], None] | None = None,
-) -> Options:
+def _of_value(words: type[EvalWords], parts: Parts, sources: Sources, short: str = "") -> Options:
     """Return the options of a grader that are its `value`: a mapping, or what stands for the option `short`."""
     value, options = parts.get("value"), dict[str, Node]()
     if value is not None and isinstance(value.value, dict):
-        inner = take_apart(value, words, sources.complaints)
-        options = dict(inner.values)
-        if check is not None:
-            check(inner, sources)
+        options = dict(take_apart(value, words, sources.complaints).values)
     elif value is not None and short:
         options = {short: value}
     for name, part in options.items():
@@ -249,45 +217,20 @@ def _of_value(
     return options
 
 
-def _refuse_crossed(used: Parts, sources: Sources) -> None:
-    low, high = used.value("min"), used.value("max")
-    if low is not None and high is not None and low > high:
-        sources.refuse(used.node, f"'min' is {low} and 'max' is {high}")
-
-
-def _refuse_boundless(count: Parts, sources: Sources) -> None:
-    if count.sound and not count.only("min", "max"):
-        sources.refuse(count.node, "this grader cannot fail: give at least one of min, max")
-
-
 def _goal(parts: Parts, sources: Sources) -> Options:
     goal = _of_value(Goal, parts, sources, "criteria")
     return {"prompt": parts.node.with_value(_GOAL_PROMPT), **parts.only("target"), **goal}
-
-
-def _limited(*limits: str) -> Read:
-    """Return what reads a form that needs at least one of its limits."""
-
-    def read(parts: Parts, sources: Sources) -> Options:
-        if parts.sound and not parts.only(*limits):
-            name = snake_case(str(parts.value("type")))
-            sources.refuse(parts.node, f"{name} cannot fail: give at least one of {', '.join(limits)}")
-        return {name: part for name, part in parts.values.items() if name not in DescribedWords.model_fields}
-
-    return read
 
 
 def _any_call(parts: Parts, _: Sources) -> Options:
     return {"any_call": parts.node.with_value(True), **parts.only("skill", "should_trigger", "any_call")}
 
 
-_LIMITS = [name for name in ExecutionMetrics.model_fields if name.startswith(("max_", "target_"))]
-_TOKENS = [name for name in TokenUsage.model_fields if name.startswith("max_")]
 _SKILL = {"skill": ("value",)}
 _CALLS = words_for(ToolTrajectory, DescribedWords, own={"expected": list[dict[str, Any] | str]})
-_USED = partial(_of_value, USED, short="tools", check=_refuse_crossed)
+_USED = partial(_of_value, USED, short="tools")
 _SEQUENCE = partial(_of_value, SEQUENCE, short="steps")
-_COUNT = partial(_of_value, COUNT, check=_refuse_boundless)
+_COUNT = partial(_of_value, COUNT)
 _OPTIONS = "The options, or the first of them alone."
 _VALUE = value_words(dict[str, Any], "The options.")
 _VALUE_OR_LIST = value_words(list[str] | dict[str, Any], _OPTIONS)
@@ -303,10 +246,10 @@ TRIAL_FORMS = (
     Form(("trajectory:tool_args_match",), _VALUE, partial(_of_value, ARGUMENTS), model_type="tool_arguments"),
     Form(("trajectory:step_count",), _VALUE, _COUNT, model_type="step_count"),
     Form(("trajectory:goal_success",), _GOAL, _goal, model_type="llm_grader"),
-    Form(("execution_metrics",), None, _limited(*_LIMITS), ("execution_metrics",)),
+    Form(("execution_metrics",), agentevals=("execution_metrics",)),
     Form(("latency",), spellings={"threshold": ("max_ms",)}),
     Form(("cost",), spellings={"budget": ("threshold",)}),
-    Form(("token_usage",), None, _limited(*_TOKENS)),
+    Form(("token_usage",)),
     Form(("skill_trigger",), spellings=_SKILL, agentevals=("skill_trigger",)),
     Form(("skill_used",), None, _any_call, model_type="skill_trigger", spellings=_SKILL),
 )

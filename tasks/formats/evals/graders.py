@@ -1,6 +1,5 @@
 """Lists of graders of eval files, in every spelling of every dialect, and graders that contain such lists."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +14,14 @@ from passgate.tasks.formats.evals.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.node import Node, agreed, as_items
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
 from passgate.tasks.formats.evals.sources import Sources, present
-from passgate.tasks.formats.evals.words import EvalWords, Parts, build, snake_case, take_apart, word
+from passgate.tasks.formats.evals.words import EvalWords, Parts, build, problem_in, snake_case, take_apart, word
 from passgate.tasks.formats.folder import TEMPLATES_FOLDER
-from passgate.tasks.formats.rules import is_required
+from passgate.tasks.formats.rules import grader_findings, option_findings
 from passgate.tasks.formats.schema_check import nearest, shown
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.base import Amount, Share, Text
-from passgate.tasks.model.graders import AGGREGATOR_NEEDS, Aggregator, Grader, TurnGraders
+from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.graders import Aggregator, Grader, TurnGraders
 
 # Other names of aggregators.
 AGGREGATOR_NAMES = {
@@ -234,7 +234,14 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
 def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
     # The values have no keys of their own in the file, so their problems are told at the node.
     options |= {name: node.with_value(value) for name, value in values.items()}
-    return cast("Grader | None", build(MODELS[options["type"].value], options, node, sources.complaints))
+    grader = cast("Grader | None", build(MODELS[options["type"].value], options, node, sources.complaints))
+    if grader is None:
+        return None
+    # The files of other graders are looked for where their options are read: a missing one is no problem of the file.
+    is_own = not isinstance(grader, AssertionOptions)
+    found = [*(grader_findings(grader, sources.ground.suites_folder) if is_own else option_findings(grader))]
+    sources.complaints.problems += [problem_in(node, options, path, message) for path, message in found]
+    return None if found else grader
 
 
 def _form(kind: Node, sources: Sources) -> tuple[Form | None, bool]:
@@ -294,18 +301,16 @@ def _composite(parts: Parts, sources: Sources) -> Options:
     if not options and type_name == "assert_set":  # without a threshold all its members must pass
         options["threshold"] = parts.node.with_value(1.0)
     members, aggregator = parts.get("assertions"), parts.get("aggregator")
-    graders: tuple[Grader, ...] = ()
     if members is not None and isinstance(members.value, list):
-        graders = read_graders(members, sources)
-        options["assertions"] = members.with_value(graders)
+        options["assertions"] = members.with_value(read_graders(members, sources))
     if aggregator is not None and isinstance(aggregator.value, dict):
-        read = _aggregator(aggregator, graders, sources)
+        read = _aggregator(aggregator, sources)
         if read is not None:
             options["aggregator"] = aggregator.with_value(read)
     return options
 
 
-def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Aggregator | None:
+def _aggregator(node: Node, sources: Sources) -> Aggregator | None:
     parts = take_apart(node, AggregatorWords, sources.complaints)
     if not parts.sound:
         return None
@@ -315,7 +320,6 @@ def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Ag
         message = f"{shown(kind)} is not one of the allowed values{nearest(kind, AGGREGATORS)}"
         sources.refuse(parts.values["type"], message)
         return None
-    _check(kind, parts, members, sources)
     options = {"type": parts.values["type"].with_value(kind), **parts.only("weights", "required", "threshold")}
     command, prompt = parts.get("command"), parts.get("prompt")
     if command is not None:
@@ -323,22 +327,6 @@ def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Ag
     if prompt is not None:
         options["prompt"] = prompt_parts(prompt, sources).get("prompt", prompt)
     return build(Aggregator, options, node, sources.complaints)
-
-
-def _check(kind: str, parts: Parts, members: tuple[Grader, ...], sources: Sources) -> None:
-    needed = AGGREGATOR_NEEDS.get(kind)
-    if needed is not None and parts.get(needed) is None:
-        sources.refuse(parts.node, f"the key {needed!r} is missing")
-    if kind == "safety_gate" and not parts.value("required") and not any(map(is_required, members)):
-        sources.refuse(parts.node, "this gate guards nothing: name its members under 'required'")
-    names = Counter(member.name for member in members if member.name is not None)
-    required, weights = as_items(parts.get("required")), parts.get("weights")
-    of_weights = ((name, weights.child(name)) for name in weights.value) if weights is not None else ()
-    for name, part in (*((item.value, item) for item in required), *of_weights):
-        if name not in names:
-            sources.refuse(part, f"{name!r} is the name of no member{nearest(name, list(names))}")
-        elif names[name] > 1:
-            sources.refuse(part, f"{name!r} is the name of {names[name]} members")
 
 
 def _turns(parts: Parts, sources: Sources) -> Options:

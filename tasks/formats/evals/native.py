@@ -1,17 +1,15 @@
 """What only passgate has in eval files: the graders of its task files and the key `passgate` of a test."""
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from passgate.tasks.formats.evals.forms import MODELS, Form, Options, words_for
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.evals.words import Parts, build, take_apart
-from passgate.tasks.formats.findings import Finding
-from passgate.tasks.formats.rules import grader_findings, own_findings
+from passgate.tasks.formats.evals.words import Parts, build, problem_in, take_apart
+from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.formats.serialise import Serialisation, serialised_model
 from passgate.tasks.model.base import Frozen, Text
 from passgate.tasks.model.grader_options import AssertionOptions
@@ -54,13 +52,7 @@ def _options(type_name: str, parts: Parts, sources: Sources) -> Options:
     if str(parts.value("type")).startswith(("not-", "not_")):
         sources.refuse(parts.values["type"], f"{type_name} passes or fails; there is no `not` of it")
     options = {name: _placed(name, part, sources) for name, part in parts.only(*model.model_fields).items()}
-    options["type"] = parts.node.with_value(type_name)
-    try:
-        grader: Any = model.model_validate({name: part.value for name, part in options.items()})
-    except ValidationError:
-        return options  # building the grader says what is wrong with its shape
-    _refuse_found(grader_findings(grader, sources.ground.suites_folder), parts, sources)
-    return options
+    return {**options, "type": parts.node.with_value(type_name)}
 
 
 def _placed(name: str, part: Node, sources: Sources) -> Node:
@@ -83,14 +75,6 @@ def _placed(name: str, part: Node, sources: Sources) -> Node:
     return part.with_value(place(part.value))
 
 
-def _refuse_found(findings: Iterable[Finding], parts: Parts, sources: Sources) -> None:
-    """Add findings to the problems, each at the place in the file of the option that its path begins with."""
-    for path, message in findings:
-        part = parts.get(str(path[0])) if path else None
-        place = parts.node.path if part is None else (*part.path, *path[1:])
-        sources.complaints.problems.append(parts.node.places.problem(place, message))
-
-
 def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     """Return a task with what the key `passgate` of its test says; what is wrong with it goes to the complaints."""
     said = test.get(KEY)
@@ -104,7 +88,8 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     located = Serialisation(lambda path: sources.ground.relative(said.folder / path))
     native = _Native.model_validate(serialised_model(native, located))
     whole = task.model_copy(update=_fields(task, native, parts))
-    _refuse_found(own_findings(whole, sources.ground.suites_folder), parts, sources)
+    found = own_findings(whole, sources.ground.suites_folder)
+    sources.complaints.problems += [problem_in(said, parts.values, path, message) for path, message in found]
     return whole
 
 

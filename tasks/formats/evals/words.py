@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from passgate.tasks.errors import Problem
+from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.schema_check import REMOVED_KEYS, Difference, differences, model_differences, nearest
 from passgate.tasks.formats.schemas import input_schema
@@ -193,8 +194,11 @@ def build(model: type[Model], parts: Mapping[str, Node], node: Node, complaints:
     try:
         return model.model_validate({name: part.value for name, part in parts.items()})
     except ValidationError as error:
-        for each in model_differences(error):
-            part = parts.get(str(each.path[0])) if each.path else node
-            place = node if part is None else Node(part.value, part.places, part.folder, (*part.path, *each.path[1:]))
-            complaints.problems.append(place.problem(each.message))
+        complaints.problems += [problem_in(node, parts, each.path, each.message) for each in model_differences(error)]
         return None
+
+
+def problem_in(node: Node, parts: Mapping[str, Node], path: DocumentPath, message: str) -> Problem:
+    """Return a problem at a path that begins with the name of a part of a value; at the whole value otherwise."""
+    part = parts.get(str(path[0])) if path else None
+    return node.problem(message) if part is None else part.places.problem((*part.path, *path[1:]), message)

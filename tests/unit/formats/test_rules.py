@@ -349,8 +349,14 @@ def test_a_grader_that_can_fail_is_fine(found_in_grader, grader: dict[str, Any])
         (gate(type="code_grader"), ".aggregator: the key 'command' is missing"),
         (gate(type="llm_grader"), ".aggregator: the key 'prompt' is missing"),
         (gate(type="safety_gate"), ".aggregator: this gate guards nothing"),
-        (gate(type="safety_gate", required=["twins"]), ".aggregator: 'twins' is the name of no member; did you mean "),
-        (gate(type="weighted_average", weights={"twin": 2}), ".aggregator: 'twin' is the name of 2 members"),
+        (
+            gate(type="safety_gate", required=["twins"]),
+            ".aggregator.required[0]: 'twins' is the name of no member; did you mean ",
+        ),
+        (
+            gate(type="weighted_average", weights={"twin": 2}),
+            ".aggregator.weights.twin: 'twin' is the name of 2 members",
+        ),
     ],
 )
 def test_one_that_cannot_fail_or_run_is_found(found_in_grader, grader: dict[str, Any], problem: str) -> None:

@@ -62,7 +62,7 @@ def test_every_aggregator_is_read(tmp_path: Path, said: dict[str, Any], aggregat
         ({"type": "weighted_average", "weights": {"a": -1}}, ".weights.a: must be at least 0, not -1"),
         ({"type": "weighted_average", "weights": {"a": "1"}}, '.weights.a: expected a number, not "1"'),
         ({"type": "safety_gate", "required": ["bb"]}, ".required[0]: 'bb' is the name of no member; did you mean 'b'?"),
-        ({"type": "safety_gate"}, ": this gate guards nothing: name its members under 'required'"),
+        ({"type": "safety_gate"}, ": this gate guards nothing: name its members under `required`"),
         ({"type": "threshold"}, ": the key 'threshold' is missing"),
         ({"type": "code-grader"}, ": the key 'command' is missing"),
         ({"type": "llm-grader"}, ": the key 'prompt' is missing"),
