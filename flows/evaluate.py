@@ -55,7 +55,7 @@ async def evaluate(
             await still_held()
             await engine.step("record", work_of(record, plan, store.finished(trials)))
             baseline = pool(trials)
-            measurement = await engine.step("measure", work_of(measure, plan, trials))
+            measurement = await engine.step("measure", work_of(measure, plan, trials, baseline))
             name, drift = judge_name(plan.policy.judge), drift_of(plan)
             judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, name, drift)
             verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)

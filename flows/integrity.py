@@ -94,7 +94,8 @@ async def _other_verdict(
     # This run is in the history by now, and no baseline of its own.
     pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), earlier)
     made = await run(change, pool)
-    own = judge(change, change.policy, made, measure(change, made), pool(made), judge_name(change.policy.judge))
+    baseline, name = pool(made), judge_name(change.policy.judge)
+    own = judge(change, change.policy, made, measure(change, made, baseline), baseline, name)
     return OtherVerdict(decision=own.decision, headline=own.headline, reasons=own.reasons)
 
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.stats.measurement import measurement_of
 
 
-def measure(context: RunContext, trials: Sequence[Trial]) -> Measurement:
-    """Return the figures of a run. Errors and trials that did not run are counted but enter no estimate."""
-    return measurement_of(context.tasks, trials)
+def measure(context: RunContext, trials: Sequence[Trial], baseline: Baseline) -> Measurement:
+    """Return the figures of a run. Errors and trials that did not run are counted but enter no estimate.
+
+    The trials of earlier runs of the same commit count too, if the policy has `baseline` name them.
+    """
+    return measurement_of(context.tasks, trials, baseline.repeated_trials)

@@ -198,4 +198,4 @@ def verdict_on(
     plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baseline, judge_name: str = ""
 ) -> Verdict:
     """What the gate says of these trials."""
-    return judge(plan, policy, trials, measure(plan, trials), baseline, judge_name)
+    return judge(plan, policy, trials, measure(plan, trials, baseline), baseline, judge_name)

@@ -43,7 +43,8 @@ def judge(
         warn(f"the run {store.name} has not ended: this judges the trials that it has so far")
     trials = store.read_trials()
     baseline = pooled_baseline(plan, read_rows(plan), trials)
-    verdict = judge_trials(plan, policy, trials, measure(plan, trials), baseline, earlier.judge if earlier else "")
+    measurement = measure(plan, trials, baseline)
+    verdict = judge_trials(plan, policy, trials, measurement, baseline, earlier.judge if earlier else "")
     options_of_try = try_options(request)
     say_verdict(
         verdict,

@@ -89,7 +89,8 @@ def stored_run(store: RunStore, history: str | None = None) -> StoredRun:
 def _unjudged_run(store: RunStore) -> StoredRun:
     plan, trials = store.read_plan(), store.read_trials()
     known = known_before(plan, trials)
-    verdict = judge(plan, plan.policy, trials, measure(plan, trials), known.baseline, "")
+    measurement = measure(plan, trials, known.baseline)
+    verdict = judge(plan, plan.policy, trials, measurement, known.baseline, "")
     view = view_of(verdict, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
     return StoredRun(view, known.missing, Going(len(view.trials), sum(task.k for task in plan.tasks)))
 

@@ -69,7 +69,7 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
     """Return the tasks that get confirming trials, each with the numbers of those that can run at once; none when every
     failure is decided, or the gate is FAIL whatever they would show. Tasks that may not block get none.
     """
-    policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials)
+    policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials, baseline.repeated_trials)
     if rule_on(plan, policy, measurement, baseline).decision is Decision.FAIL:
         return []
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())

@@ -141,8 +141,9 @@ def _vetoes(measurement: Measurement) -> Iterator[Reason]:
     for task in measurement.tasks:
         for rule in dict.fromkeys(violation.rule for violation in task.violations):
             hits = [violation for violation in task.violations if violation.rule == rule]
-            trials = tuple(dict.fromkeys(hit.trial for hit in hits))
-            yield _of_task(Rule(rule), task, f"{hits[0].message} ({trial_numbers(trials)})", trials)
+            trials = tuple(dict.fromkeys(hit.trial for hit in hits if not hit.run_id))
+            numbers = f" ({trial_numbers(trials)})" if trials else ""
+            yield _of_task(Rule(rule), task, f"{hits[0].message}{numbers}", trials)
 
 
 def failed_tasks(
@@ -234,14 +235,15 @@ def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_reported: b
 def _why_failed(task: TaskMeasurement) -> str:
     """By which rule a task has failed, and how its first failed trial did."""
     score = "unknown" if task.score is None else f"{task.score:.3g}"
+    passes = "one trial" if task.needed == 1 else f"{task.needed} trials"
     rule = {
         Metric.PASS_HAT_K: f"pass^{task.k} requires every trial to pass",
-        Metric.PASS_AT_K: f"pass@{task.k} requires one trial to pass",
+        Metric.PASS_AT_K: f"pass@{task.k} requires {passes} to pass",
         Metric.MEAN: f"the mean score of {task.k} trials is {score}",
         Metric.CONFIDENCE_INTERVAL: f"the lower bound of the mean score of {task.k} trials is {score}",
     }[task.metric]
-    counts = f"{task.passed} of {task.n} passed, {trial_numbers(task.failed_trials)} failed"
-    return f"{rule}; {counts}: {task.failure}"
+    numbers = f", {trial_numbers(task.failed_trials)} failed" if task.failed_trials else ""
+    return f"{rule}; {task.passed} of {task.n} passed{numbers}: {task.failure}"
 
 
 def _thresholds(policy: GatePolicy, measurement: Measurement, exempt: Collection[str]) -> Iterator[Reason]:

@@ -29,7 +29,8 @@ def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str |
        say, because confirming trials may clear the task (`evidence`) or it may not be admitted yet: then the gate may
        still pass, and a veto in a trial that is left out would be missed.
     3. The task has passed and nothing that a later trial may bring can block (`_stays`). It is PASSED with or without
-       them, so it is no failed task and no missing evidence. Its graders can give no veto that blocks. No limit
+       them, so it is no failed task and no missing evidence. Not so with `reruns: together`, where earlier runs may
+       have failed it. Its graders can give no veto that blocks. No limit
        compares its latency or cost. Which models answer chooses the rows of its baseline, which admission and the
        evidence against other tasks may count: there it is not stopped. A threshold sees the mean over the suite's tasks
        of values that are 1 or 0 as the tasks are decided, for pass@k and pass^k of k trials are that, and so is the
@@ -68,7 +69,9 @@ def _stays(plan: RunContext, task: EvalTask) -> bool:
     """Return whether a task that has passed cannot block any more."""
     policy = plan.gate_policy
     compared = bool(policy.limits.rules) and not plan.agent.is_reference
-    if task.metric is not Metric.PASS_AT_K or compared or _may_veto(policy, task) or _asks_the_baseline(policy, task):
+    # Where earlier runs of the commit count too, they may ask for more passes than one.
+    is_open = task.metric is not Metric.PASS_AT_K or policy.reruns == "together"
+    if is_open or compared or _may_veto(policy, task) or _asks_the_baseline(policy, task):
         return False
     has_threshold = Rule.THRESHOLD in policy.blocks_on and task.suite in policy.thresholds
     by_scores = any(other.suite is task.suite and other.metric not in BY_TRIALS for other in plan.tasks)

@@ -172,7 +172,7 @@ def _tests(
 
 def least_red_failures(task: TaskMeasurement) -> int:
     """Return the number of failures among its first k trials from which a task is red."""
-    return 1 if task.metric is Metric.PASS_HAT_K else task.k
+    return 1 if task.metric is Metric.PASS_HAT_K else task.k - task.needed + 1
 
 
 def alpha_of_one(policy: GatePolicy, tasks: int) -> float:

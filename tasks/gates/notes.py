@@ -48,6 +48,10 @@ def baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baselin
     """Say what the baseline knows and what it lacks."""
     if baseline.repeats:
         yield _repeat_note(baseline.repeats)
+    if baseline.repeated_trials:
+        runs, k = {one.reused_from for one in baseline.repeated_trials}, {task.k for task in measurement.tasks}
+        size = f"{min(k)} to {max(k)}" if len(k) > 1 else f"{max(k)}"
+        yield f"{len(runs) + 1} runs of this commit count together: {size} trials a task"
     states = Counter(baseline.of(task.name).state for task in measurement.tasks)
     without = states[BaselineState.NEW] + states[BaselineState.NONE]
     if without:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from passgate.tasks.model.base import Frozen, Text
+from passgate.tasks.model.trial import Trial
 
 GREEN_SHARE = Fraction(2, 3)
 """A task is green that at least so many of its runs passed."""
@@ -99,6 +100,9 @@ class Baseline(Frozen):
     """Of tasks some of whose runs had them under another name, with the same inputs and graders: that name."""
     repeats: tuple[Repeat, ...] = ()
     """Earlier runs of the commit that is judged, the oldest first, whatever the baseline is."""
+    repeated_trials: tuple[Trial, ...] = ()
+    """The measured trials of `repeats` that count together with those of this run; none unless the policy says so. Each
+    names its run in `reused_from`."""
     tasks: dict[str, BaselineTask] = {}
     """Of every task of the plan."""
 

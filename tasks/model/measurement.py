@@ -33,10 +33,16 @@ class TrialViolation(Frozen):
     trial: int
     rule: str
     message: str
+    run_id: str = ""
+    """The earlier run of the same commit that the trial is of; empty where it is of this run."""
 
 
 class TaskMeasurement(Frozen):
-    """One task over its trials. `n = passed + failed`; errors are missing data and stay visible beside it."""
+    """One task over its trials. `n = passed + failed`; errors are missing data and stay visible beside it.
+
+    Where runs of a commit count together, the trials of all of them are counted. Costs, times and the numbers of trials
+    are of this run alone.
+    """
 
     suite: Suite
     task_id: str
@@ -99,6 +105,8 @@ class TaskMeasurement(Frozen):
     """Why the first such trial's did."""
     reused_from: str = ""
     """The run whose trials stand for this one's, where nothing has changed since."""
+    needed: int = 1
+    """How many trials pass@k requires to pass: one for each run that counts."""
 
     @property
     def name(self) -> str:

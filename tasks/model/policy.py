@@ -190,6 +190,8 @@ class GatePolicy(Frozen):
     curtailment: bool = False
     """Whether trials are left out that cannot change the verdict any more."""
     reuse: Reuse | None = None
+    reruns: Literal["separate", "together"] = "separate"
+    """Whether trials of earlier runs of the same commit count `together` with those of a run."""
     sign_off: bool = False
     """Whether a person must approve what would be a PASS."""
     alarm: AlarmPolicy | Literal[False] = False

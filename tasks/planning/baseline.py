@@ -1,8 +1,8 @@
 """The baseline of a plan: what the earlier runs in its history say of its tasks."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pandas as pd
@@ -18,6 +18,7 @@ from passgate.tasks.model.run import Base, Plan, Revision, RunContext
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
 from passgate.tasks.model.verdict import EarlierRun
+from passgate.tasks.planning.reuse import violation_grades
 
 Pool = Callable[[Sequence[Trial]], Baseline]
 """What earlier runs say of a plan's tasks, in the light of its trials so far."""
@@ -74,7 +75,37 @@ def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = 
             models.setdefault(f"{trial.suite}/{trial.task_id}", set()).add(trial.model)
     pooled = pool_baseline(plan, earlier.trials, models)
     renamed = {name: was for name, was in earlier.renamed.items() if pooled.of(name).n}
-    return pooled.model_copy(update={"renamed": renamed, "repeats": earlier.repeats})
+    gate = plan.policy.gates.get(plan.gate)  # `baseline show` plans for a gate that the policy may lack
+    together = tuple(_repeated_trials(plan, earlier)) if gate is not None and gate.reruns == "together" else ()
+    return pooled.model_copy(update={"renamed": renamed, "repeats": earlier.repeats, "repeated_trials": together})
+
+
+def _repeated_trials(plan: Plan, earlier: EarlierRuns) -> Iterator[Trial]:
+    """Yield the measured trials of earlier runs of the plan's commit, of tasks and graders that are the plan's."""
+    tasks = {(str(task.suite), task.task_id, task.task_digest, task.grader_digest): task for task in plan.tasks}
+    of_commit = earlier.trials["run_id"].isin([one.run_id for one in earlier.repeats])
+    is_measured = earlier.trials["status"].isin([str(status) for status in MEASURED])
+    for row in earlier.trials[of_commit & is_measured].to_dict("records"):
+        task = tasks.get((row["suite"], row["task_id"], row["task_digest"], row["grader_digest"]))
+        if task is not None:
+            status, where = TrialStatus(row["status"]), f"in the earlier run {row['run_id']}"
+            yield Trial(
+                suite=task.suite,
+                task_id=task.task_id,
+                trial=row["trial"],
+                k=row["k"],
+                metric=task.metric,
+                status=status,
+                reason=f"failed {where}" if status is TrialStatus.FAILED else "",
+                grades=violation_grades(f"{text} ({where})" for text in row["violations"]),
+                score=None if pd.isna(row["score"]) else row["score"],
+                reused_from=row["run_id"],
+                started_at=plan.created_at,
+                task_digest=task.task_digest,
+                grader_digest=task.grader_digest,
+                file=task.file,
+                line=task.line,
+            )
 
 
 def recent_runs(earlier: EarlierRuns, before: str, most: int = _RECENT_RUNS) -> Mapping[str, tuple[EarlierRun, ...]]:
@@ -112,7 +143,8 @@ def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:
 
 def pool_of_history(plan: Plan) -> Pool | None:
     """Return what the history says of the plan's tasks; `None` if it knows none of them. Raises `StorageError`."""
-    pool = pool_of(plan, read_rows(plan))
+    # Each run is judged by itself.
+    pool = pool_of(plan, replace(read_rows(plan), repeats=()))
     return pool if pool(()).runs else None
 
 

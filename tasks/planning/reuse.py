@@ -1,6 +1,6 @@
 """Reuse the trials of earlier runs for tasks that have not changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import reduce
 from operator import and_
@@ -131,14 +131,14 @@ def _grades(row: _Row) -> Iterator[Grade]:
             error=grade["error"] or None,
             votes=tuple(grade["votes"]),
         )
-    violations = tuple(_violation(text) for text in row["violations"])
-    if violations:
-        yield Grade(name="violations", type="earlier_run", score=0.0, passed=False, violations=violations)
+    yield from violation_grades(row["violations"])
 
 
-def _violation(text: str) -> Violation:
-    rule, _, message = text.partition(": ")
-    return Violation(rule=ViolationRule(rule), message=message)
+def violation_grades(texts: Iterable[str]) -> tuple[Grade, ...]:
+    """Return the violations of a trial, as the history stores them, in a grade; no grade if there are none."""
+    split = [text.partition(": ") for text in texts]
+    found = tuple(Violation(rule=ViolationRule(rule), message=message) for rule, _, message in split)
+    return (Grade(name="violations", type="earlier_run", score=0.0, passed=False, violations=found),) if found else ()
 
 
 def _value(value: Any) -> Any:

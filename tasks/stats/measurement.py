@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from math import isnan
+from operator import attrgetter
 from statistics import fmean
-from typing import Final, assert_never
+from typing import Final, NamedTuple, assert_never
 
 import numpy as np
 
@@ -39,10 +41,11 @@ def decide(
     planned: int,
     scores: Sequence[float] = (),
     threshold: float = 0.8,
+    needed: int = 1,
 ) -> TaskState:
     """Return the state of a task by the rule of its metric. pass^k is the AND rule: all planned trials pass. pass@k is
-    the OR rule: one of them passes. The other two compare the scores of the measured trials with the threshold: their
-    mean, or the lower end of its interval.
+    the OR rule: one of them passes, or `needed` where several runs count together. The other two compare the scores of
+    the measured trials with the threshold: their mean, or the lower end of its interval.
 
     Trials that neither passed nor failed are missing; a task that they could still turn is undecided.
     """
@@ -54,9 +57,9 @@ def decide(
             # Never a pass without a trial that passed, not even where none was planned.
             return TaskState.UNDECIDED if missing or not passed else TaskState.PASSED
         case Metric.PASS_AT_K:
-            if passed:
+            if passed >= needed:
                 return TaskState.PASSED
-            return TaskState.UNDECIDED if missing or not failed else TaskState.FAILED
+            return TaskState.UNDECIDED if passed + missing >= needed or not failed else TaskState.FAILED
         case Metric.MEAN:
             # A score lies in 0..1, so these are the least and the greatest mean that the missing trials can make.
             worst, best = ([*scores, *[bound] * (planned - len(scores))] for bound in (0.0, 1.0))
@@ -102,12 +105,24 @@ def _between(least: float, most: float, threshold: float) -> TaskState:
     return TaskState.FAILED if most < threshold - _ROUNDING else TaskState.UNDECIDED
 
 
-def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measurement:
-    """Return the numbers of every planned task and suite. A planned trial without a result counts as missing."""
-    by_task: dict[str, list[Trial]] = defaultdict(list)
-    for trial in trials:
-        by_task[trial.task_id].append(trial)
-    measured = measure_tasks(tasks, [sorted(by_task[task.task_id], key=lambda t: t.trial) for task in tasks])
+def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial], earlier: Iterable[Trial] = ()) -> Measurement:
+    """Return the numbers of every planned task and suite. A planned trial without a result counts as missing.
+
+    The measured trials of `earlier` runs of the same commit, which `reused_from` names, count together with those of
+    this run. Whether they were planned or confirming, their own k tells.
+    """
+    by_task, earlier_by_task = defaultdict[str, list[Trial]](list), defaultdict[str, list[Trial]](list)
+    for grouped, some in ((by_task, trials), (earlier_by_task, earlier)):
+        for trial in some:
+            grouped[trial.task_id].append(trial)
+    samples = [_sample(task, by_task[task.task_id], earlier_by_task[task.task_id]) for task in tasks]
+    n, c, k, of_run = np.array([one.counts for one in samples], dtype=np.int64).reshape(-1, 4).T
+    # For all tasks at once, because an array operation costs about as much for one task as for a hundred.
+    estimates = zip(pass_at_k(n, c, of_run).tolist(), pass_hat_k(n, c, k).tolist(), strict=True)
+    measured = [
+        _task(sample, dict(zip(_ESTIMATED.values(), pair, strict=True)))
+        for sample, pair in zip(samples, estimates, strict=True)
+    ]
     every = [trial for group in by_task.values() for trial in group]
     return Measurement(
         suites=tuple(
@@ -122,29 +137,67 @@ def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measur
     )
 
 
-def measure_tasks(tasks: Sequence[EvalTask], groups: Sequence[Sequence[Trial]]) -> list[TaskMeasurement]:
-    """Return the numbers of tasks from the trials of each, in their order. Trials beyond the first k are confirming
-    trials.
-    """
-    planned = [[trial for trial in group if trial.trial < task.k] for task, group in zip(tasks, groups, strict=True)]
-    n = np.array([sum(trial.status in MEASURED for trial in group) for group in planned], dtype=np.int64)
-    c = np.array([sum(trial.status is TrialStatus.PASSED for trial in group) for group in planned], dtype=np.int64)
-    k = np.array([task.k for task in tasks], dtype=np.int64)
-    # For all tasks at once, because an array operation costs about as much for one task as for a hundred.
-    estimates = zip(pass_at_k(n, c, k).tolist(), pass_hat_k(n, c, k).tolist(), strict=True)
-    return [
-        _task(task, first, group[len(first) :], dict(zip(_ESTIMATED.values(), pair, strict=True)))
-        for task, first, group, pair in zip(tasks, planned, groups, estimates, strict=True)
-    ]
+class _Sample(NamedTuple):
+    """The trials by which a task is measured. The confirming ones are those beyond the first k of their run."""
+
+    task: EvalTask
+    """Its k is the number of planned trials that count."""
+    own: list[Trial]
+    confirming: list[Trial]
+    earlier: list[Trial]
+    earlier_confirming: list[Trial]
+    needed: int
+    """How many passes pass@k requires: one for each run that was decided by itself, and one for this run."""
+
+    @property
+    def planned(self) -> list[Trial]:
+        return [*self.own, *self.earlier]
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Measured trials, passes, planned trials, and planned trials of a run."""
+        measured = sum(trial.status in MEASURED for trial in self.planned)
+        passed = sum(trial.status is TrialStatus.PASSED for trial in self.planned)
+        return measured, passed, self.task.k, max(self.task.k // self.needed, 1)
 
 
-def _task(
-    task: EvalTask, trials: Sequence[Trial], confirming: Sequence[Trial], estimates: dict[str, float]
-) -> TaskMeasurement:
+def _sample(task: EvalTask, trials: Iterable[Trial], earlier: Iterable[Trial]) -> _Sample:
+    ordered = sorted(trials, key=attrgetter("trial"))
+    # What this run has reused from an earlier one counts once.
+    reused = {trial.reused_from for trial in ordered}
+    others = sorted((one for one in earlier if one.reused_from not in reused), key=attrgetter("reused_from", "trial"))
+    decided = 0
+    for _, group in groupby(others, attrgetter("reused_from")):
+        of_run = list(group)
+        state = decide_by(task.model_copy(update={"k": of_run[0].k}), of_run)
+        decided += state is not TaskState.UNDECIDED
+    planned = [trial for trial in others if trial.trial < trial.k]
+    return _Sample(
+        task=task.model_copy(update={"k": task.k + len(planned)}) if planned else task,
+        own=[trial for trial in ordered if trial.trial < task.k],
+        confirming=[trial for trial in ordered if trial.trial >= task.k],
+        earlier=planned,
+        earlier_confirming=[trial for trial in others if trial.trial >= trial.k],
+        needed=1 + decided,
+    )
+
+
+def _task(sample: _Sample, estimates: dict[str, float]) -> TaskMeasurement:
+    task, trials = sample.task, sample.planned
+    confirming = [*sample.earlier_confirming, *sample.confirming]
     by_status = {status: [trial for trial in trials if trial.status is status] for status in TrialStatus}
     passed, failed, errors, not_run = (by_status[status] for status in TrialStatus)
     measured = [trial for trial in trials if trial.status in MEASURED]
-    state = decide_by(task, trials)
+    scores = [trial.score for trial in measured if trial.score is not None]
+    state = decide(
+        task.metric,
+        passed=len(passed),
+        failed=len(failed),
+        planned=task.k,
+        scores=scores,
+        threshold=task.scoring.threshold,
+        needed=sample.needed,
+    )
     stopped_early = any(trial.left_out for trial in not_run)
     missing = [*errors, *(trial for trial in not_run if not trial.left_out)]
     # Early stopping depends on how the trials passed, so a share of passes over those that ran would be biased.
@@ -166,10 +219,10 @@ def _task(
         stopped_early=stopped_early,
         state=state,
         **_known_estimates(task, trials, state, estimates),
-        score=score_of(task.metric, [trial.score for trial in measured if trial.score is not None], task.k),
+        score=score_of(task.metric, scores, task.k),
         pass_rate=len(passed) / n if n else None,
         pass_rate_interval=_interval(wilson_interval(n, len(passed) if n else 0)),
-        failed_trials=tuple(trial.trial for trial in failed),
+        failed_trials=tuple(trial.trial for trial in sample.own if trial.status is TrialStatus.FAILED),
         error_trials=tuple(trial.trial for trial in errors),
         failure=failed[0].reason if failed else "",
         error=missing[0].reason if missing else "",
@@ -177,8 +230,11 @@ def _task(
         equal_errors=sum(trial.reason == missing[0].reason for trial in missing),
         # Those of confirming trials too: a violation counts wherever it happens.
         violations=tuple(
-            TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message)
-            for trial in (*trials, *confirming)
+            TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message, run_id=run_id)
+            for trial, run_id in (
+                *((trial, "") for trial in (*sample.own, *sample.confirming)),
+                *((trial, trial.reused_from) for trial in (*sample.earlier, *sample.earlier_confirming)),
+            )
             for violation in trial.violations
         ),
         metrics=MeanMetrics(**{name: _mean(_known(measured, name)) for name in TrialMetrics.model_fields}),
@@ -194,7 +250,8 @@ def _task(
         confirming_errors=sum(trial.status not in MEASURED and not trial.left_out for trial in confirming),
         late_errors=sum(trial.late_errors for trial in (*trials, *confirming)),
         late_error=next((trial.late_error for trial in (*trials, *confirming) if trial.late_error), ""),
-        reused_from=next((trial.reused_from for trial in trials if trial.reused_from), ""),
+        reused_from=next((trial.reused_from for trial in sample.own if trial.reused_from), ""),
+        needed=sample.needed,
     )
 
 

@@ -63,6 +63,26 @@ def test_who_runs_a_red_commit_again_until_it_is_green_is_told(repository: Proje
     assert verdict["notes"][0] == "run 3 of this commit; red before, in 1 of 2 earlier runs: golden/a"
 
 
+def test_a_red_commit_stays_red_where_its_runs_count_together(repository: Project) -> None:
+    repository.write("gates.yaml", GATES + "    reruns: together\n")
+    repository.git("commit", "-q", "-am", "Count all runs of a commit")
+    says(repository, a="fff" + "f" * 60)
+    red = verdict_of_run(repository)
+    says(repository)
+    result = repository.passgate("run", "ci_merge", "--agent", AGENT)
+    verdict = verdict_of(repository)
+    assert (red["decision"], verdict["decision"], result.returncode) == ("FAIL", "FAIL", 1)
+    assert "2 runs of this commit count together: 6 trials a task" in result.stdout
+    (task,) = verdict["measurement"]["tasks"]
+    assert (task["passed"], task["failed"], task["failed_trials"]) == (3, 3, [])
+    # Its own confirming trials come after those of the red run.
+    earlier = red["measurement"]["tasks"][0]["confirming"]
+    assert task["confirming"][: len(earlier)] == earlier
+    assert all(task["confirming"][len(earlier) :])
+    repository.git("commit", "-q", "--allow-empty", "-m", "Repair the agent")
+    assert verdict_of_run(repository)["decision"] == "PASS"
+
+
 def test_a_new_task_is_reported_without_blocking(repository: Project) -> None:
     repository.write("suites/golden/b.yaml", TASK.format(name="b"))
     repository.git("add", "-A")

@@ -94,7 +94,7 @@ def judged(plan: Plan, open_executor: OpenExecutor) -> tuple[Verdict, list[Trial
     """A run from its plan to its verdict, with an executor."""
     pool = pool_of(plan, read_rows(plan))
     trials = asyncio.run(run(open_executor, plan, pool))
-    return judge(plan, plan.policy, trials, measure(plan, trials), pool(trials), ""), trials
+    return judge(plan, plan.policy, trials, measure(plan, trials, pool(trials)), pool(trials), ""), trials
 
 
 def what_counts(verdict: Verdict, trials: Sequence[Trial]) -> Any:

@@ -1,8 +1,9 @@
 """What the history says of the tasks of a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -14,12 +15,25 @@ from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.measurement import TaskState
+from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Scoring, Suite
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, EarlierRun, Verdict
 from passgate.tasks.planning.baseline import EarlierRuns, pooled_baseline, read_earlier_runs, read_rows, recent_runs
-from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of, verdict_on
+from tests.builders import (
+    a_grade,
+    a_plan,
+    a_policy,
+    a_run_id,
+    a_task,
+    a_trial,
+    a_violation,
+    begun,
+    trials_of,
+    verdict_on,
+)
 
 TASKS = tuple(a_task(task_id=name, task_digest=name) for name in ("one", "two", "of-another-plan"))
 NOP = AgentSpec(kind=AgentKind.NOP)
@@ -122,22 +136,31 @@ ONCE = a_task(task_id="once", task_digest="once", metric=Metric.PASS_AT_K)
 COMMIT = Revision(branch="x", commit="c" * 40)
 
 
+def scored(task: EvalTask, statuses: str) -> list[Trial]:
+    """Trials whose score is 1 if they passed and 0 if not, each of 2 seconds and 1 $."""
+    return [
+        one.model_copy(update={"score": float(one.status is TrialStatus.PASSED)})
+        for one in trials_of(task, statuses, wall_time_seconds=2.0, cost=1.0)
+    ]
+
+
 def repeated(
-    tmp_path: Path, *runs: Sequence[tuple[EvalTask, str]], now: Revision = COMMIT, **of_runs: object
+    tmp_path: Path,
+    *runs: Sequence[tuple[EvalTask, str]],
+    now: Revision = COMMIT,
+    policy: Policy = POLICY,
+    own: Mapping[str, str] = MappingProxyType({}),
+    **of_runs: object,
 ) -> Verdict:
-    """The verdict on a run after others of the same commit."""
+    """The verdict on a run after others of the same commit. `own` are its trials of tasks that do not just pass."""
     for night, tasks in enumerate(runs):
         plan = plan_at(night, **({"revision": COMMIT} | of_runs))
-        made = [one for task, statuses in tasks for one in trials_of(task, statuses)]
-        scored = [
-            one.model_copy(update={"started_at": plan.created_at, "score": float(one.status is TrialStatus.PASSED)})
-            for one in made
-        ]
-        History(str(tmp_path)).write_run(plan.run_id, trials_table(scored, plan), {})
-    plan = plan_at(30, policy=POLICY.model_copy(update={"history": str(tmp_path)}), revision=now)
+        trials = [one.model_copy(update={"started_at": plan.created_at}) for made in tasks for one in scored(*made)]
+        History(str(tmp_path)).write_run(plan.run_id, trials_table(trials, plan), {})
+    plan = plan_at(30, policy=policy.model_copy(update={"history": str(tmp_path)}), revision=now)
     plan = plan.model_copy(update={"tasks": (OTHER, MEAN, ONCE)})
-    trials = [one for task in plan.tasks for one in trials_of(task, "p" * task.k)]
-    return verdict_on(plan, POLICY, trials, pooled_baseline(plan, read_rows(plan), trials))
+    trials = [one for task in plan.tasks for one in scored(task, own.get(task.task_id, "p" * task.k))]
+    return verdict_on(plan, policy, trials, pooled_baseline(plan, read_rows(plan), trials))
 
 
 @pytest.mark.parametrize(
@@ -176,9 +199,103 @@ def test_a_verdict_tells_what_earlier_runs_of_its_commit_were(
 def test_runs_of_something_else_are_no_repeats(tmp_path: Path, others: dict[str, Any]) -> None:
     if "gate" in others:
         others = others | {"run_id": a_run_id("20260101", gate=GateName.NIGHTLY)}
-    verdict = repeated(tmp_path, [(OTHER, "fff")], **others)
+    verdict = repeated(tmp_path, [(OTHER, "fff")], policy=TOGETHER, **others)
     assert verdict.repeats == ()
     assert not any("of this commit" in note for note in verdict.notes)
+    assert verdict.decision is Decision.PASS
+
+
+STRICT = a_policy(suites=["golden"], blocks_on=["golden_regression", "task_failed"], regression={"mode": "strict"})
+TOGETHER = a_policy(**(STRICT.gates[GateName.CI_MERGE].model_dump() | {"reruns": "together"}))
+
+
+@pytest.mark.parametrize(
+    ("runs", "own", "decision"),
+    [
+        # Run again until it is green.
+        (["ppf"], "ppp", Decision.FAIL),
+        (["ppp", "ppf", "ppp"], "ppp", Decision.FAIL),
+        (["pf-"], "ppp", Decision.FAIL),
+        (["ppp"], "ppf", Decision.FAIL),
+        (["ppp"], "ppp", Decision.PASS),
+        # What could not be measured is made up for by another run, and by no earlier one.
+        (["pee"], "ppp", Decision.PASS),
+        (["ppp"], "ppe", Decision.INCONCLUSIVE),
+    ],
+)
+def test_runs_of_a_commit_count_together_if_the_policy_says_so(
+    tmp_path: Path, runs: list[str], own: str, decision: Decision
+) -> None:
+    earlier = [[(OTHER, statuses)] for statuses in runs]
+    together = repeated(tmp_path, *earlier, policy=TOGETHER, own={"other": own})
+    assert together.decision is decision
+    separate = repeated(tmp_path, policy=STRICT, own={"other": own})
+    alone = {"ppp": Decision.PASS, "ppf": Decision.FAIL, "ppe": Decision.INCONCLUSIVE}
+    assert (separate.decision, len(separate.repeats)) == (alone[own], len(runs))
+
+
+@pytest.mark.parametrize(
+    ("task", "earlier", "own", "state", "value"),
+    [
+        (OTHER, "ppf", "ppp", TaskState.FAILED, 0.0),
+        # One pass for each run, however many trials it took.
+        (ONCE, "fff", "ppp", TaskState.PASSED, 0.95),
+        (ONCE, "fff", "ffp", TaskState.FAILED, 0.5),
+        (ONCE, "p--", "ffp", TaskState.PASSED, 5 / 6),
+        (ONCE, "p--", "fff", TaskState.FAILED, 0.5),
+        (ONCE, "ffe", "ffp", TaskState.PASSED, 1.0),
+        (MEAN, "fff", "ppp", TaskState.FAILED, 0.5),
+        (MEAN, "ppp", "pff", TaskState.PASSED, 4 / 6),
+    ],
+)
+def test_every_metric_goes_by_the_trials_of_all_runs(
+    tmp_path: Path, task: EvalTask, earlier: str, own: str, state: TaskState, value: float
+) -> None:
+    verdict = repeated(tmp_path, [(task, earlier)], policy=TOGETHER, own={task.task_id: own})
+    (measured,) = [one for one in verdict.measurement.tasks if one.name == task.name]
+    assert (measured.state, measured.value) == (state, pytest.approx(value))
+    assert measured.passed + measured.failed == (earlier + own).count("p") + (earlier + own).count("f")
+
+
+def test_figures_and_trial_numbers_are_those_of_the_run_itself(tmp_path: Path) -> None:
+    verdict = repeated(tmp_path, [(OTHER, "fpf")], policy=TOGETHER, own={"other": "pfp"})
+    (task, *_), (suite,) = verdict.measurement.tasks, verdict.measurement.suites
+    assert (task.k, task.passed, task.failed, task.failed_trials, task.failure) == (6, 3, 3, (1,), "it failed")
+    assert (task.costs, task.wall_times, suite.cost, verdict.measurement.cost) == ((1.0,) * 3, (2.0,) * 3, 9.0, 9.0)
+    (reason,) = verdict.reasons
+    assert (reason.trials, "3 of 6 passed, trial 1 failed: it failed" in reason.message) == ((1,), True)
+    assert verdict.notes[1] == "2 runs of this commit count together: 3 to 6 trials a task"
+    verdict = repeated(tmp_path, policy=TOGETHER)
+    (reason,) = verdict.reasons
+    said = f"pass^6 requires every trial to pass; 4 of 6 passed: failed in the earlier run {verdict.repeats[0].run_id}"
+    assert (reason.trials, reason.message) == ((), said)
+
+
+def test_trials_under_other_graders_do_not_count(tmp_path: Path) -> None:
+    edited = OTHER.model_copy(update={"grader_digest": "others"})
+    assert repeated(tmp_path, [(edited, "fff")], policy=TOGETHER).decision is Decision.PASS
+
+
+def test_what_an_earlier_run_must_not_have_done_is_a_violation_of_this_one(tmp_path: Path) -> None:
+    policy = a_policy(suites=["golden"], blocks_on=["safety_violation"], reruns="together")
+    plan = plan_at(0, revision=COMMIT)
+    leak = a_grade(passed=False, violations=(a_violation(),))
+    trials = [*trials_of(OTHER, "ppp"), a_trial(OTHER, 5, TrialStatus.FAILED, grades=(leak,))]
+    History(str(tmp_path)).write_run(plan.run_id, trials_table(trials, plan), {})
+    verdict = repeated(tmp_path, policy=policy)
+    assert verdict.decision is Decision.FAIL
+    assert [one.message for one in verdict.reasons] == [f"it leaked (in the earlier run {plan.run_id})"]
+
+
+def test_trials_that_a_run_reuses_count_once(tmp_path: Path) -> None:
+    earlier, plan = plan_at(0, revision=COMMIT), plan_at(1, revision=COMMIT)
+    policy = TOGETHER.model_copy(update={"history": str(tmp_path)})
+    plan = plan.model_copy(update={"policy": policy, "tasks": (OTHER,)})
+    History(str(tmp_path)).write_run(earlier.run_id, table_of(rows(trials_of(OTHER, "ppf"), earlier)), {})
+    trials = [one.model_copy(update={"reused_from": earlier.run_id}) for one in trials_of(OTHER, "ppf")]
+    baseline = pooled_baseline(plan, read_rows(plan), trials)
+    (task,) = verdict_on(plan, policy, trials, baseline).measurement.tasks
+    assert (task.n, task.failed_trials, task.reused_from) == (3, (2,), earlier.run_id)
 
 
 def rows_of_runs(*trials: tuple[str, str, int, str]) -> EarlierRuns:
