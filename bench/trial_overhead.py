@@ -15,13 +15,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.batches import batches_of
+from passgate.tasks.execution.coordinator import batches_of
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker
 from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.grade import grade
 from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.price import PriceTable
@@ -77,7 +76,7 @@ async def gated(tasks: tuple[EvalTask, ...]) -> None:
     suites = Path("suites")
     spec, policy = parse_agent("python:bench_agent:agent"), load_policy(Path("gates.yaml"))
     with FileJournal(Path("journal.jsonl")) as journal:
-        async with open_resources(spec, suites, policy, grade=grade, prices=PriceTable(), cost_cap=CostCap()) as bench:
+        async with open_resources(spec, suites, policy, prices=PriceTable(), cost_cap=CostCap()) as bench:
             worker = Worker(
                 tasks={task.task_id: task for task in tasks},
                 resources=dict.fromkeys(Suite, bench),

@@ -16,7 +16,6 @@ from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
 
 from passgate.flows.concurrency_limit import shared_limit
 from passgate.tasks.execution.remote_batch import run_batch
-from passgate.tasks.grade import grade
 from passgate.tasks.model.run import RemoteBatch
 
 
@@ -65,7 +64,7 @@ def batch_of_trials(name: str, batch: str, folder: str, settings: Sequence[str] 
     are none of the agents' business.
     """
     _as_worker(folder, settings)
-    return run_batch(RemoteBatch.model_validate_json(batch), grade, shared_limit).model_dump_json()
+    return run_batch(RemoteBatch.model_validate_json(batch), shared_limit).model_dump_json()
 
 
 def _settings_for(runner: "TaskRunner[Any]") -> AbstractContextManager[object]:

@@ -11,7 +11,7 @@ from uuid import UUID
 from passgate.flows.display.report_retries import seconds_to_report
 from passgate.flows.slot_pool import LEASE_SECONDS, OUTAGE_SECONDS, SlotPool, SlotUsage
 from passgate.tasks.errors import EngineError, UsageError
-from passgate.tasks.execution.shared_limit import Slot
+from passgate.tasks.execution.worker import Slot
 from passgate.tasks.model.run import Plan
 from passgate.tasks.reports.messages import warn
 

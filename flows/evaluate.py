@@ -12,8 +12,7 @@ from passgate.tasks.commands.drift import drift_of
 from passgate.tasks.execution.coordinator import OpenExecutor
 from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.holding import holding
-from passgate.tasks.execution.in_process import in_process
-from passgate.tasks.grade import grade
+from passgate.tasks.execution.worker import in_process
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
@@ -45,7 +44,7 @@ async def evaluate(
     """
     with cancelled_by_sigterm():
         plan = await engine.step("load", work_of(load, gate, request, run_id)) if loaded is None else loaded
-        store, run = RunStore.of(plan.run_id), partial(run_trials, open_executor or partial(in_process, engine, grade))
+        store, run = RunStore.of(plan.run_id), partial(run_trials, open_executor or partial(in_process, engine))
         async with holding(store) as still_held, engine.progress(plan):
             earlier = await engine.step("baseline", work_of(read_rows, plan))
             if plan.gate_policy.reuse is not None:

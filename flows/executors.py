@@ -20,11 +20,10 @@ from passgate.flows.concurrency_limit import refuse_missing_limit, shared_limit
 from passgate.tasks.errors import PassgateError, UsageError, WorkerLostError
 from passgate.tasks.execution.coordinator import Executor
 from passgate.tasks.execution.engine import Engine
-from passgate.tasks.execution.in_process import in_process
 from passgate.tasks.execution.remote import remote_executor
 from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.worker import in_process
 from passgate.tasks.files.removal import remove_tree
-from passgate.tasks.grade import grade
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.names import RunnerName
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
@@ -64,7 +63,7 @@ def open_executor(
     It calls `handed_out` for each task run of the flow run that is none of the engine's.
     """
     if plan.request.runner is None:
-        return in_process(engine, grade, plan, store, run_state, open_limit=shared_limit)
+        return in_process(engine, plan, store, run_state, open_limit=shared_limit)
     return _on_task_runners(handed_out, plan, store, run_state)
 
 

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.execution.resources import TrialResources
-from passgate.tasks.execution.standstills import Standstills
+from passgate.tasks.execution.resources import Standstills, TrialResources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.decide import Ruling, rule_on
-from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
@@ -77,7 +75,6 @@ async def trials_of_files(
             suites_folder=suites,
             masker=Masker(()),
             error_retries=0,
-            grade=grade,
             standstills=Standstills(),
         )
         return tasks, [await run_trial(task, trial, bench) for task in tasks for trial in range(task.k)]

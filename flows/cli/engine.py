@@ -17,7 +17,6 @@ from passgate.flows.embedded import NO_TLS
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine
-from passgate.tasks.execution.shared_limit import refuse_embedded
 from passgate.tasks.files.environment import SET_FOR_PREFECT
 from passgate.tasks.files.proxies import via_proxy
 from passgate.tasks.history.run_store import RunStore
@@ -158,7 +157,11 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
         yield
         return
     try:
-        refuse_embedded(plan)
+        if plan.agent.concurrency_limit is not None:
+            raise UsageError(
+                f"the agent {plan.agent} names the concurrency limit {plan.agent.concurrency_limit!r}, which runs "
+                "share on a Prefect server: set PREFECT_API_URL, or take `concurrency_limit` out of agents.yaml"
+            )
         yield
     except BaseException:
         # The run may go on without Prefect: nobody waits for what the server still holds.

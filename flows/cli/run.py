@@ -192,7 +192,7 @@ async def _run(
 
 def _engine_of(plan: "Plan", engine: options.EngineName) -> options.EngineName:
     """Return the engine of a plan's run: none, with a warning, if the change edits settings of Prefect."""
-    from passgate.tasks.execution.shared_limit import refuse_uncounted
+    from passgate.tasks.execution.worker import refuse_uncounted
     from passgate.tasks.reports.messages import warn
 
     # On import, Prefect loads the modules that its settings name, and the change has edited these settings.

@@ -14,14 +14,12 @@ from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.execution.coordinator import coordinate
 from passgate.tasks.execution.engine import NoEngine
-from passgate.tasks.execution.in_process import InProcess
 from passgate.tasks.execution.run_state import RunState
-from passgate.tasks.execution.worker import open_worker, trials_at_once
+from passgate.tasks.execution.worker import InProcess, open_worker, trials_at_once
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
 from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
-from passgate.tasks.grade import grade
 from passgate.tasks.history.baseline import error_rates, pool_baseline
 from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.storage import STATE_FOLDER
@@ -117,7 +115,7 @@ async def _run(plan: Plan, file: Path, cost_cap: CostCap, finished: Finished) ->
     pool = finished.pool or (lambda _: Baseline(branch=""))
     with FileJournal(file) as journal:
         run_state = RunState((), partial(needless, plan), journal=journal, starts=Starts())
-        async with open_worker(plan, run_state, cost_cap, grade) as worker:
+        async with open_worker(plan, run_state, cost_cap) as worker:
             await coordinate(plan, pool, run_state, InProcess(NoEngine(), worker, trials_at_once(plan)))
     trials = tuple(one.trial for one in read_journal(file)[0])
     finished.spent += sum(trial.cost for trial in trials)

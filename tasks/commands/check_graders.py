@@ -19,7 +19,6 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.execution.resources import TrialResources, open_resources
 from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.loading import grader_problem
-from passgate.tasks.grade import grade as grade_evidence
 from passgate.tasks.graders import TrialResult, grade, grade_trial, trial_result
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.faults import Proof, Tried, grader_check
@@ -51,7 +50,7 @@ async def check_graders(
     limit = asyncio.Semaphore(policy.concurrency.trials)
     checks: list[GraderCheck] = []
     for folder, of_folder in tasks.items():
-        opened = open_resources(_ORACLE, folder, policy, grade=grade_evidence, prices=prices, cost_cap=CostCap())
+        opened = open_resources(_ORACLE, folder, policy, prices=prices, cost_cap=CostCap())
         async with opened as resources:
             proofs = await _together(_prove(task, resources, limit) for task in of_folder)
         # A check quotes transcripts, so it may contain secrets.

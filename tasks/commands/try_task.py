@@ -10,7 +10,6 @@ from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.folder import suites_folder_of
 from passgate.tasks.formats.loading import load_paths, load_prices, policy_or_default, refuse_what_cannot_run
 from passgate.tasks.formats.schema_check import nearest
-from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.policy import Policy
@@ -43,7 +42,7 @@ async def one_trial(
     prices = load_prices(gates)
     # No retries, so that the user sees the first error at once.
     opened = open_resources(
-        agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0, needs_price=needs_price
+        agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0, needs_price=needs_price
     )
     async with opened as resources:
         return await run_trial(task, 0, resources)

@@ -1,13 +1,14 @@
-"""Run a plan in rounds: the planned trials first, then confirming trials for failed tasks."""
+"""Run a plan in rounds: which trials run next, in which batches, and in which order."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import count, islice
-from typing import Protocol
+from statistics import fmean
+from typing import Final, Protocol
 
-from passgate.tasks.execution.batches import batches_of, confirming_batches
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.gates.decide import rule_on
@@ -15,14 +16,15 @@ from passgate.tasks.gates.evidence import wanted_trials
 from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.suite_evidence import wanted_of_suites
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, all_figures
 from passgate.tasks.model.run import Batch, Plan
-from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.task import EvalTask, guards_safety
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.planning.baseline import Pool
-from passgate.tasks.planning.order import run_order
 from passgate.tasks.stats.measurement import measurement_of
+
+MOST_BATCHES: Final = 32  # Prefect task runs cost time on its server, so tasks share them once there are many
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,13 @@ async def coordinate(plan: Plan, pool: Pool, run_state: RunState, executor: Exec
 
     def confirming() -> Round:
         trials = run_state.finished
-        return Round(confirming_batches(confirming_trials(plan, trials, pool(trials))))
+        wanted = confirming_trials(plan, trials, pool(trials))
+        return Round(
+            tuple(
+                Batch(name=f"confirm {task.name}", step="confirm", trials=tuple((task.task_id, one) for one in numbers))
+                for task, numbers in wanted
+            )
+        )
 
     order = tuple(key for key in run_order(plan.tasks, pool(run_state.finished)) if not run_state.has(key))
     # A round without an order has none to keep: it would be run whole. A resumed run may lack confirming trials alone.
@@ -81,11 +89,77 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
     taken = defaultdict[str, set[int]](set)
     for trial in trials:
         taken[trial.task_id].add(trial.trial)
-    return [
-        (tasks[one.task], _free_numbers(tasks[one.task], taken[tasks[one.task].task_id], one.trials)) for one in wanted
-    ]
+    found = []
+    for one in wanted:
+        task = tasks[one.task]
+        # A run that was cut off may have left gaps.
+        free = (number for number in count(task.k) if number not in taken[task.task_id])
+        found.append((task, list(islice(free, one.trials))))
+    return found
 
 
-def _free_numbers(task: EvalTask, taken: Collection[int], wanted: int) -> list[int]:
-    """So many numbers from k on that no trial has: a run that was cut off may have left gaps."""
-    return list(islice((number for number in count(task.k) if number not in taken), wanted))
+def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
+    """Divide the planned trials of tasks into at most about thirty batches of one suite each; the order stays as far as
+    it can.
+    """
+    size = max(1, -(-len(tasks) // MOST_BATCHES))
+    by_suite: dict[str, list[EvalTask]] = {}
+    for task in tasks:
+        by_suite.setdefault(task.suite, []).append(task)
+    return tuple(
+        Batch(name=_batch_name(some), trials=tuple((task.task_id, number) for task in some for number in range(task.k)))
+        for of_suite in by_suite.values()
+        for some in (of_suite[start : start + size] for start in range(0, len(of_suite), size))
+    )
+
+
+def _batch_name(tasks: Sequence[EvalTask]) -> str:
+    others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
+    return f"{tasks[0].name}{others}"
+
+
+class Urgency(IntEnum):
+    """The priority of a task: lower values run first."""
+
+    SAFETY = 0
+    """One violation decides the gate."""
+    RED = 1
+    """Red in the last run, so probably red again."""
+    CHANGED = 2
+    """New or edited, so without a baseline."""
+    REST = 3
+
+
+def run_order(tasks: Iterable[EvalTask], baseline: Baseline) -> list[TrialKey]:
+    """Return all trials of some tasks, in the order in which an interrupted run has decided the most.
+
+    Urgent tasks come first, see `Urgency`. Within an urgency, the first trial of every task comes before the second of
+    any, because that shows a failing task soonest. Among these, cheap tasks come before expensive ones, and tasks with
+    unknown cost last. Ties keep the order of the tasks.
+    """
+    keys: list[tuple[tuple[Urgency, int, tuple[int, float]], TrialKey]] = []
+    for task in tasks:
+        entry = baseline.of(task.name)
+        urgency, expense = task_urgency(task, entry), _expense(entry)
+        keys += [((urgency, trial, expense), (task.task_id, trial)) for trial in range(task.k)]
+    return [key for _, key in sorted(keys, key=lambda pair: pair[0])]
+
+
+def task_urgency(task: EvalTask, entry: BaselineTask) -> Urgency:
+    """Return the urgency of a task, given its baseline."""
+    if guards_safety(task):
+        return Urgency.SAFETY
+    was_red_last = bool(entry.runs) and entry.green_in_a_row == 0
+    if was_red_last or entry.state in {BaselineState.RED, BaselineState.UNRELIABLE}:
+        return Urgency.RED
+    if entry.state in {BaselineState.NEW, BaselineState.NONE} or entry.before_edit:
+        return Urgency.CHANGED
+    return Urgency.REST
+
+
+def _expense(entry: BaselineTask) -> tuple[int, float]:
+    """Return a sort key: by the mean cost of a trial at the baseline, then by the mean time if no cost is known."""
+    costs, times = all_figures(entry.costs), all_figures(entry.wall_times)
+    if costs:
+        return 0, fmean(costs)
+    return (1, fmean(times)) if times else (2, 0.0)

@@ -14,11 +14,9 @@ from typing import Final
 
 from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, UsageError, first_known
-from passgate.tasks.execution.resources import GradeTrial
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler
-from passgate.tasks.execution.shared_limit import OpenLimit, not_shared
-from passgate.tasks.execution.worker import open_worker
+from passgate.tasks.execution.worker import OpenLimit, not_shared, open_worker
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.mirror import PLAN
@@ -33,10 +31,10 @@ _LOOK_SECONDS: Final = 1.0
 LOOK_SECONDS_AT_URL: Final = 2.0  # Each look is a request
 
 
-def run_batch(batch: RemoteBatch, grade: GradeTrial, open_limit: OpenLimit = not_shared) -> BatchResult:
+def run_batch(batch: RemoteBatch, open_limit: OpenLimit = not_shared) -> BatchResult:
     """Run the trials of a batch and return them.
 
-    `grade` is a function of a module; `open_limit` opens the limit that runs share. Raises `UsageError`,
+    `open_limit` opens the limit that runs share. Raises `UsageError`,
     `StorageError`, `MeasurementError` if the trials cannot begin, and `EngineError` if nobody coordinates the batch any
     more.
     """
@@ -46,7 +44,7 @@ def run_batch(batch: RemoteBatch, grade: GradeTrial, open_limit: OpenLimit = not
         raise UsageError(f"{here}, and the run is coordinated by {needed}: install passgate {needed} there")
     try:
         with _PLANS.opened(batch) as plan:
-            return asyncio.run(_run(plan, batch, grade, open_limit))
+            return asyncio.run(_run(plan, batch, open_limit))
     except ExceptionGroup as group:
         known = first_known(group)
         if known is None:
@@ -65,11 +63,11 @@ class _CollectedTrials:
         self.trials.append(finished)
 
 
-async def _run(plan: Plan, batch: RemoteBatch, grade: GradeTrial, open_limit: OpenLimit) -> BatchResult:
+async def _run(plan: Plan, batch: RemoteBatch, open_limit: OpenLimit) -> BatchResult:
     collected = _CollectedTrials()
     run_state = RunState(batch.earlier, partial(needless, plan), journal=collected)
     cost_cap = CostCap(batch.cost_cap, share=batch.share, call_cost=batch.call_cost)
-    async with open_worker(plan, run_state, cost_cap, grade, open_limit, batch.trials_at_once) as worker:
+    async with open_worker(plan, run_state, cost_cap, open_limit, batch.trials_at_once) as worker:
         began = time.monotonic()
         running = asyncio.create_task(worker.run(batch, Scheduler(batch.trials_at_once)))
         abandoned = asyncio.create_task(_wait_until_abandoned(batch))

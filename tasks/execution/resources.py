@@ -1,18 +1,18 @@
 """What trials are run with: the agent, the meter, the workbench, the judge."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
-from passgate.tasks.execution.standstills import Standstills, noticed_standstills
-from passgate.tasks.graders import GradedTrial
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.errors import MeasurementError
 from passgate.tasks.history.masking import masker_for
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge
@@ -24,11 +24,58 @@ from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Plan
+from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.sandboxes.isolation import UNISOLATED
 from passgate.tasks.sandboxes.workbench import Workbench
 
-GradeTrial = Callable[[Evidence], Awaitable[GradedTrial]]  # The verb that grades
+_TICK_SECONDS: Final = 0.5
+_NOTICED_SECONDS: Final = 5.0  # A busy machine keeps a process waiting for less
+
+
+class Standstills:
+    """Looks at the clock twice a second, and knows when it could not: somebody stopped this process, the machine slept,
+    or its memory was swapped out.
+    """
+
+    def __init__(self) -> None:
+        self._ends: list[tuple[float, float]] = []
+
+    async def notice(self) -> None:
+        """Look at the clock until cancelled."""
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(_TICK_SECONDS)
+            seconds = time.monotonic() - before - _TICK_SECONDS
+            if seconds >= _NOTICED_SECONDS:
+                self._ends.append((time.monotonic(), seconds))
+
+    async def refuse_time_out(self, transcript: Transcript, started: float) -> None:
+        """Raise `MeasurementError` for an agent that timed out while this process stood still: nobody can say whether
+        it would have ended in time. `started` is when it began, by the monotonic clock.
+        """
+        if transcript.end is not EndReason.TIMED_OUT:
+            return
+        # After a standstill the time limits are over before the clock has been looked at.
+        await asyncio.sleep(2 * _TICK_SECONDS)
+        seconds = sum(length for end, length in self._ends if end > started)
+        if seconds:
+            raise MeasurementError(
+                f"passgate stood still for {seconds:.0f} s while the agent ran, so its time limit says nothing: "
+                "something stopped the process, or the machine slept or swapped memory",
+                transient=True,
+            )
+
+
+@asynccontextmanager
+async def noticed_standstills() -> AsyncIterator[Standstills]:
+    """Notice standstills of this process while the context lasts."""
+    standstills = Standstills()
+    noticing = asyncio.create_task(standstills.notice())
+    try:
+        yield standstills
+    finally:
+        noticing.cancel()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +90,6 @@ class TrialResources:
     suites_folder: Path
     masker: Masker
     error_retries: int
-    grade: GradeTrial
     standstills: Standstills
     agent_kind: AgentKind | None = None
 
@@ -54,7 +100,6 @@ async def open_resources(
     suites_folder: Path,
     policy: Policy,
     *,
-    grade: GradeTrial,
     prices: PriceTable,
     cost_cap: CostCap,
     needs_price: str | None = None,
@@ -98,7 +143,6 @@ async def open_resources(
         yield TrialResources(
             agent=agent,
             agent_kind=spec.kind,
-            grade=grade,
             standstills=await stack.enter_async_context(noticed_standstills()),
             workbench=await stack.enter_async_context(workbench),
             meter=meter,

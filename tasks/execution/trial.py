@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from passgate.tasks.agents.conversation import converse
 from passgate.tasks.errors import EXCERPT, CostCapError, MeasurementError, UnknownPriceError
 from passgate.tasks.execution.resources import TrialResources
-from passgate.tasks.graders import TrialResult, trial_result
+from passgate.tasks.graders import TrialResult, add_grade_metrics, grade_trial, trial_result
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.tool_calls import forbidden_by
 from passgate.tasks.metering.access import ModelAccess, Unmetered
@@ -22,8 +22,6 @@ from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 
 DEFAULT_SECONDS = 3600.0  # Of a trial whose task and suite set no `max_seconds`: no trial may run for ever
-
-
 _RETRY_PAUSE_SECONDS = 1.0
 
 
@@ -121,8 +119,10 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
             judge=known.judge,
             agent_kind=resources.agent_kind,
         )
-        grades, with_grades = await resources.grade(evidence)
-        known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades})
+        grades = await grade_trial(evidence)
+        known.trial = known.trial.model_copy(
+            update={"grades": grades, "metrics": add_grade_metrics(metrics, task, grades)}
+        )
     return trial_result(task, transcript, metrics, grades)
 
 

@@ -1,22 +1,51 @@
-"""Run the trials of batches in this process, each with the resources of its suite."""
+"""Run the trials of batches in this process, within the limit of trials at once that runs share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
-from passgate.tasks.execution.engine import StepFault
-from passgate.tasks.execution.resources import GradeTrial, TrialResources, hidden_from_agents, open_resources
+from passgate.tasks.errors import UsageError
+from passgate.tasks.execution.coordinator import Round
+from passgate.tasks.execution.engine import Engine, StepFault, no_fault
+from passgate.tasks.execution.resources import TrialResources, hidden_from_agents, open_resources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
-from passgate.tasks.execution.shared_limit import OpenLimit, Slot, not_shared
 from passgate.tasks.execution.trial import left_out, run_trial
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.reports.figures import missing
 from passgate.tasks.stats.measurement import measurement_of
+
+Slot = Callable[[], AbstractAsyncContextManager[None]]
+"""A trial holds a slot of the shared limit while the context lasts, and waits for one to enter it."""
+
+OpenLimit = Callable[[Plan, int], AbstractAsyncContextManager[Slot]]
+"""Opens the limit that a plan's agent names for a process that runs so many trials at once."""
+
+
+@asynccontextmanager
+async def not_shared(plan: Plan, _trials_at_once: int) -> AsyncIterator[Slot]:
+    """Slots without end. Raises `UsageError` for an agent whose trials need those of a limit."""
+    refuse_uncounted(plan)
+    yield nullcontext
+
+
+def refuse_uncounted(plan: Plan) -> None:
+    """Raise `UsageError` for an agent that names a limit, where no Prefect server counts its trials.
+
+    A change that edits Prefect's settings is judged without Prefect, and nothing of its own may keep it from that.
+    """
+    if plan.agent.concurrency_limit is not None and not plan.base.prefect_edits:
+        raise UsageError(
+            f"a Prefect server has to count the trials of the agent {plan.agent}, which names the concurrency limit "
+            f"{plan.agent.concurrency_limit!r}: leave out --engine none (PASSGATE_ENGINE) and set PREFECT_API_URL, or "
+            "take `concurrency_limit` out of agents.yaml"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +70,7 @@ class Worker:
         every = [(opened.masker, one) for opened in self.resources.values() for one in opened.workbench.warnings]
         self.run_state.warnings.update(dict.fromkeys(masker.render(warning) for masker, warning in every))
 
-    def fault_of(self, batch: Batch) -> StepFault | None:
+    def fault_of(self, batch: Batch, _result: object = None) -> StepFault | None:
         """Return why tasks of a batch have not passed: the first failure or error of each, `None` if all have passed.
 
         A task that is alone in its batch is not named.
@@ -77,33 +106,12 @@ def fault_of_task(task: TaskMeasurement) -> StepFault | None:
 
 @asynccontextmanager
 async def open_worker(
-    plan: Plan,
-    run_state: RunState,
-    cost_cap: CostCap,
-    grade: GradeTrial,
-    open_limit: OpenLimit = not_shared,
-    at_once: int | None = None,
+    plan: Plan, run_state: RunState, cost_cap: CostCap, open_limit: OpenLimit = not_shared, at_once: int | None = None
 ) -> AsyncIterator[Worker]:
-    """Open what the trials of a plan need while the context lasts. Raises `UsageError`.
+    """Open what the trials of a plan need while the context lasts, once for each suites folder. Raises `UsageError`.
 
     `at_once` is how many trials it runs side by side, if that is not the plan's number.
     """
-    limit = open_limit(plan, at_once or trials_at_once(plan))
-    async with resources_of(plan, cost_cap, grade) as resources, limit as shared_slot:
-        tasks = {task.task_id: task for task in plan.tasks}
-        yield Worker(tasks=tasks, resources=resources, run_state=run_state, shared_slot=shared_slot)
-
-
-def trials_at_once(plan: Plan) -> int:
-    """Return how many trials of a plan run side by side, wherever they run."""
-    return plan.request.jobs or plan.policy.concurrency.trials
-
-
-@asynccontextmanager
-async def resources_of(
-    plan: Plan, cost_cap: CostCap, grade: GradeTrial
-) -> AsyncIterator[Mapping[Suite, TrialResources]]:
-    """Open what the tasks of each suite are run with, once for each suites folder. Raises `UsageError`."""
     suites = dict.fromkeys(task.suite for task in plan.tasks)
     async with AsyncExitStack() as stack:
         opened = {
@@ -112,7 +120,6 @@ async def resources_of(
                     plan.agent,
                     folder,
                     plan.policy,
-                    grade=grade,
                     prices=plan.prices,
                     cost_cap=cost_cap,
                     needs_price=plan.needs_price,
@@ -122,4 +129,41 @@ async def resources_of(
             )
             for folder in dict.fromkeys(map(plan.suites_folder_for, suites))
         }
-        yield {suite: opened[plan.suites_folder_for(suite)] for suite in suites}
+        yield Worker(
+            tasks={task.task_id: task for task in plan.tasks},
+            resources={suite: opened[plan.suites_folder_for(suite)] for suite in suites},
+            run_state=run_state,
+            shared_slot=await stack.enter_async_context(open_limit(plan, at_once or trials_at_once(plan))),
+        )
+
+
+def trials_at_once(plan: Plan) -> int:
+    """Return how many trials of a plan run side by side, wherever they run."""
+    return plan.request.jobs or plan.policy.concurrency.trials
+
+
+class InProcess:
+    """The default executor: all batches in this process, each as a step of the engine."""
+
+    def __init__(self, engine: Engine, worker: Worker, at_once: int) -> None:
+        self._engine, self._worker, self._at_once = engine, worker, at_once
+
+    async def run(self, current: Round) -> None:
+        """As of `Executor`. The order and the number of trials at once hold over all batches of the round."""
+        scheduler = Scheduler(self._at_once, current.order)
+        async with asyncio.TaskGroup() as group:
+            for batch in current.batches:
+                # Confirming trials show a task that has failed already.
+                fault = partial(self._worker.fault_of, batch) if batch.step == "run" else no_fault
+                work = partial(self._worker.run, batch, scheduler)
+                group.create_task(self._engine.step(batch.step, work, batch.name, fault))
+
+
+@asynccontextmanager
+async def in_process(
+    engine: Engine, plan: Plan, _store: RunStore, run_state: RunState, *, open_limit: OpenLimit = not_shared
+) -> AsyncIterator[InProcess]:
+    """Open the executor of this process while the context lasts. Raises `UsageError`."""
+    cost_cap = CostCap(plan.request.max_cost, spent=run_state.spent)
+    async with open_worker(plan, run_state, cost_cap, open_limit) as worker:
+        yield InProcess(engine, worker, trials_at_once(plan))

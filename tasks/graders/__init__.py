@@ -53,13 +53,6 @@ async def grade_trial(evidence: Evidence) -> tuple[Grade, ...]:
     return tuple([await grade(options, evidence) for options in evidence.task.graders])
 
 
-class GradedTrial(NamedTuple):
-    """The answers of the graders of a trial."""
-
-    grades: tuple[Grade, ...]
-    metrics: TrialMetrics  # The trial's own, with those of its grades
-
-
 def add_grade_metrics(metrics: TrialMetrics, task: EvalTask, grades: Sequence[Grade]) -> TrialMetrics:
     """Return the metrics of a trial with those of its grades; `None` where no grader of the task has measured one."""
     every = list(_all_grades(grades))

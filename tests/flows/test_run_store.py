@@ -13,7 +13,6 @@ from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.execution.remote_batch import run_batch
-from passgate.tasks.grade import grade
 from passgate.tasks.history.mirror import Mirror
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import storage_at
@@ -117,7 +116,7 @@ def test_another_machine_runs_a_batch_with_the_url_alone(
     batch = first_batch(plan, trials_at_once=2)
     push(plan)
     monkeypatch.chdir(other_machine.path)
-    result = run_batch(batch, grade)
+    result = run_batch(batch)
     assert [(one.trial.task_id, one.trial.status) for one in result.trials] == [("a", "passed")] * 3
     assert not (other_machine.path / ".passgate").exists()
 
@@ -133,7 +132,7 @@ def test_a_plan_or_a_snapshot_that_was_changed_runs_nothing(
     changed = object_store.content(f"{store.location}/{name}").replace(b'"golden"', b'"golden" ')
     object_store.overwrite(f"{store.location}/{name}", changed if what == "plan.json" else b"something else")
     with pytest.raises(StorageError, match=r"is not the (plan|one) that the run began with: nothing was run"):
-        run_batch(batch, grade)
+        run_batch(batch)
     assert calls(repository) == []
 
 

@@ -17,13 +17,11 @@ import pytest
 
 from passgate import __version__
 from passgate.tasks.errors import StorageError, UsageError, WorkerLostError
-from passgate.tasks.execution.batches import batches_of
-from passgate.tasks.execution.coordinator import OpenExecutor
+from passgate.tasks.execution.coordinator import OpenExecutor, batches_of
 from passgate.tasks.execution.engine import NoEngine
-from passgate.tasks.execution.in_process import in_process
 from passgate.tasks.execution.remote import RunRemotely, remote_executor
 from passgate.tasks.execution.remote_batch import run_batch
-from passgate.tasks.grade import grade
+from passgate.tasks.execution.worker import in_process
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
@@ -103,7 +101,7 @@ def what_counts(verdict: Verdict, trials: Sequence[Trial]) -> Any:
     return verdict.decision, [reason.message for reason in verdict.reasons], rows, verdict.inputs.tasks
 
 
-HERE: OpenExecutor = partial(in_process, NoEngine(), grade)
+HERE: OpenExecutor = partial(in_process, NoEngine())
 
 
 def elsewhere(run_one: RunRemotely, workers: int = 2) -> OpenExecutor:
@@ -131,7 +129,7 @@ def started(batch: RemoteBatch, code: str = CHILD) -> "subprocess.Popen[bytes]":
     """A batch in a child process."""
     child = popen([*CODE, code], cwd=Path.cwd(), env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None
-    child.stdin.write(cloudpickle.dumps(partial(run_batch, batch, grade)))
+    child.stdin.write(cloudpickle.dumps(partial(run_batch, batch)))
     child.stdin.close()
     return child
 
@@ -163,7 +161,7 @@ def test_a_worker_with_another_version_runs_nothing_and_says_which_to_install(
     monkeypatch.setattr("passgate.tasks.execution.remote_batch.__version__", "0.0.9")
 
     async def in_thread(batch: RemoteBatch) -> BatchResult:
-        return await asyncio.to_thread(run_batch, batch, grade)
+        return await asyncio.to_thread(run_batch, batch)
 
     has = f"has passgate 0.0.9, and the run is coordinated by {__version__}: install passgate {__version__} there"
     with pytest.raises(UsageError, match=re.escape(has)):
@@ -216,7 +214,7 @@ def test_a_batch_stops_when_the_process_that_has_started_it_is_killed(repository
     plan = planned()
     batch = first_batch(plan, trials=tuple((task.task_id, number) for task in plan.tasks for number in range(200)))
     work = repository.write("batch.pickle", "")
-    work.write_bytes(cloudpickle.dumps(partial(run_batch, batch, grade)))
+    work.write_bytes(cloudpickle.dumps(partial(run_batch, batch)))
     command = [*CODE, CHILD]
     code = f"import subprocess; subprocess.Popen({command!r}, stdin=open({str(work)!r})); import time; time.sleep(999)"
     with popen([*CODE, code], cwd=Path.cwd(), env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
@@ -231,7 +229,7 @@ def test_trials_that_the_journal_has_lost_give_no_verdict(repository: Project) -
 
     async def losing(batch: RemoteBatch) -> BatchResult:
         os.truncate(RunStore.of(plan.run_id).journal, 0)
-        return await asyncio.to_thread(run_batch, batch, grade)
+        return await asyncio.to_thread(run_batch, batch)
 
     with pytest.raises(StorageError, match=r"has lost \d trials"):
         judged(plan, elsewhere(losing, workers=1))

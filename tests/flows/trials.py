@@ -4,7 +4,6 @@ from pathlib import Path
 
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.policy import Policy
@@ -19,6 +18,6 @@ FREE = PriceTable()
 async def trial_of(
     agent: AgentSpec, task: EvalTask, suites: Path, *, policy: Policy = SHIPPED, prices: PriceTable = FREE
 ) -> FinishedTrial:
-    opened = open_resources(agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0)
+    opened = open_resources(agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0)
     async with opened as bench:
         return await run_trial(task, 0, bench)

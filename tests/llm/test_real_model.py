@@ -8,7 +8,6 @@ import pytest
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy, load_prices, load_tasks
-from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import Budgets
@@ -49,7 +48,7 @@ async def trials_of(task_id: str, agent: str, count: int, **budgets: int) -> Seq
     task = task.model_copy(update={"budgets": Budgets(**budgets).over(task.budgets)})
     cost_cap = CostCap(None)
     async with open_resources(
-        agent_named(agent), SUITES, POLICY, grade=grade, prices=load_prices(GATES), cost_cap=cost_cap
+        agent_named(agent), SUITES, POLICY, prices=load_prices(GATES), cost_cap=cost_cap
     ) as bench:
         return await asyncio.gather(*(run_trial(task, trial, bench) for trial in range(count)))
 

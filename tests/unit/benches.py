@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.execution.resources import TrialResources
-from passgate.tasks.execution.standstills import Standstills
-from passgate.tasks.grade import grade
+from passgate.tasks.execution.resources import Standstills, TrialResources
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.quotes import Masker
 from passgate.tasks.sandboxes.workbench import Workbench
@@ -36,7 +34,6 @@ def bench(suites: Path) -> Iterator[MakeBench]:
                 suites_folder=suites,
                 masker=Masker(secrets),
                 error_retries=retries,
-                grade=grade,
                 standstills=Standstills(),
             )
 

@@ -1,19 +1,41 @@
-"""The rounds of a run, whoever runs its batches, and the numbers of the confirming trials."""
+"""The rounds of a run, its batches, the order of its trials, and the numbers of the confirming ones."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from passgate.tasks.execution.coordinator import Round, confirming_trials, coordinate
+from passgate.tasks.execution.coordinator import (
+    MOST_BATCHES,
+    Round,
+    Urgency,
+    batches_of,
+    confirming_trials,
+    coordinate,
+    run_order,
+    task_urgency,
+)
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Finding
 from passgate.tasks.stats.measurement import measurement_of
-from tests.builders import a_baseline, a_finished, a_grade, a_plan, a_policy, a_task, a_trial, a_violation, trials_of
+from tests.builders import (
+    a_baseline,
+    a_baseline_task,
+    a_finished,
+    a_grade,
+    a_plan,
+    a_policy,
+    a_task,
+    a_trial,
+    a_violation,
+    in_two_runs,
+    trials_of,
+)
 
 TASK, OTHER = a_task(), a_task(task_id="other")
 STATUSES = (TrialStatus.PASSED, TrialStatus.FAILED)
@@ -86,3 +108,95 @@ def test_a_run_has_at_most_as_many_confirming_trials_as_the_policy_says() -> Non
     assert ruling.decision is Decision.PASS
     assert Finding.UNDECIDED in {one.finding for one in ruling.confirmations}
     assert any("`regression.max_confirming: 0.6`" in reason.message for reason in ruling.reasons)
+
+
+def test_batches_hold_every_task_once_and_one_suite_each() -> None:
+    tasks = [
+        a_task(task_id=f"t{number}", suite=suite)
+        for number, suite in enumerate([Suite.GOLDEN, Suite.ADVERSARIAL, Suite.GOLDEN])
+    ]
+    made = batches_of(tasks)
+    assert [one.name for one in made] == ["golden/t0", "golden/t2", "adversarial/t1"]
+    suites = {task.task_id: task.suite for task in tasks}
+    assert all(len({suites[task_id] for task_id, _ in one.trials}) == 1 for one in made)
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 500, 2000])
+def test_there_are_never_very_many_batches(count: int) -> None:
+    suites, plain = list(Suite), a_task()
+    tasks = [plain.model_copy(update={"task_id": f"t{number}", "suite": suites[number % 4]}) for number in range(count)]
+    made = batches_of(tasks)
+    wanted = [(task.task_id, trial) for task in tasks for trial in range(task.k)]
+    assert sorted(key for one in made for key in one.trials) == sorted(wanted)
+    assert len(made) <= MOST_BATCHES + len(suites)
+    if count > 100:
+        assert made[0].name.endswith(f"and {len(made[0].trials) // 3 - 1} more")
+
+
+NOTHING = Baseline(branch="main")
+
+
+def named(name: str, **changes: object) -> EvalTask:
+    return a_task(**({"task_id": name, "k": 1} | changes))
+
+
+def known(**entries: BaselineTask) -> Baseline:
+    return Baseline(branch="main", tasks={f"golden/{name}": entry for name, entry in entries.items()})
+
+
+def names(tasks: list[EvalTask], baseline: Baseline = NOTHING) -> list[str]:
+    return [name for name, _ in run_order(tasks, baseline)]
+
+
+def test_vetoes_go_first_then_what_was_red_then_what_has_changed() -> None:
+    tasks = [
+        named("green"),
+        named("changed"),
+        named("new"),
+        named("red"),
+        named("vetoes", graders=[{"type": "policy_check", "secrets": True}]),
+        named("adversarial", suite=Suite.ADVERSARIAL),
+    ]
+    baseline = known(
+        green=a_baseline_task(),
+        changed=BaselineTask(state=BaselineState.NONE),
+        red=a_baseline_task(state=BaselineState.RED),
+    )
+    assert names(tasks, baseline) == ["vetoes", "adversarial", "red", "changed", "new", "green"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "urgency"),
+    [
+        (BaselineTask(state=BaselineState.NEW), Urgency.CHANGED),
+        (BaselineTask(state=BaselineState.NONE), Urgency.CHANGED),
+        (a_baseline_task(state=BaselineState.RED), Urgency.RED),
+        (a_baseline_task(state=BaselineState.UNRELIABLE), Urgency.RED),
+        (a_baseline_task(state=BaselineState.GREEN, green_in_a_row=0), Urgency.RED),
+        (a_baseline_task(state=BaselineState.GREEN, green_in_a_row=1), Urgency.REST),
+        (a_baseline_task(state=BaselineState.NONE, runs=(), green_in_a_row=0), Urgency.CHANGED),
+    ],
+)
+def test_how_urgent_a_task_is(entry: BaselineTask, urgency: Urgency) -> None:
+    assert task_urgency(named("a"), entry) is urgency
+    assert task_urgency(named("a", suite=Suite.ADVERSARIAL), entry) is Urgency.SAFETY
+
+
+def test_the_first_trial_of_each_task_goes_before_the_second_of_any_that_is_not_more_urgent() -> None:
+    tasks = [named("b", k=2), named("a", k=3), named("urgent", k=2, suite=Suite.ADVERSARIAL)]
+    assert run_order(tasks, NOTHING) == [
+        *(("urgent", 0), ("urgent", 1)),
+        *(("b", 0), ("a", 0), ("b", 1), ("a", 1), ("a", 2)),
+    ]
+
+
+def test_the_cheap_go_before_the_dear_and_the_unknown_last() -> None:
+    tasks = [named(name) for name in ("unknown", "slow", "quick", "dear", "cheap")]
+    baseline = known(
+        unknown=a_baseline_task(),
+        slow=a_baseline_task(wall_times=in_two_runs(90.0, 110.0)),
+        quick=a_baseline_task(wall_times=in_two_runs(5.0)),
+        dear=a_baseline_task(costs=in_two_runs(0.1, 0.5), wall_times=in_two_runs(1.0)),
+        cheap=a_baseline_task(costs=in_two_runs(0.0, 0.3), wall_times=in_two_runs(200.0)),
+    )
+    assert names(tasks, baseline) == ["cheap", "dear", "quick", "slow", "unknown"]

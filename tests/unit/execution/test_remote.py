@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
-from passgate.tasks.execution.batches import batches_of
-from passgate.tasks.execution.coordinator import Round
+from passgate.tasks.execution.coordinator import Round, batches_of
 from passgate.tasks.execution.remote import BatchSizes, RunRemotely, remote_executor
 from passgate.tasks.execution.run_state import Needless, RunState, always_needed
 from passgate.tasks.gates.early_stopping import LEFT_OUT

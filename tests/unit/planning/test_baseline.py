@@ -291,7 +291,7 @@ def test_trials_that_a_run_reuses_count_once(tmp_path: Path) -> None:
     earlier, plan = plan_at(0, revision=COMMIT), plan_at(1, revision=COMMIT)
     policy = TOGETHER.model_copy(update={"history": str(tmp_path)})
     plan = plan.model_copy(update={"policy": policy, "tasks": (OTHER,)})
-    History(str(tmp_path)).write_run(earlier.run_id, table_of(rows(trials_of(OTHER, "ppf"), earlier)), {})
+    History(str(tmp_path)).write_run(earlier.run_id, trials_table(trials_of(OTHER, "ppf"), earlier), {})
     trials = [one.model_copy(update={"reused_from": earlier.run_id}) for one in trials_of(OTHER, "ppf")]
     baseline = pooled_baseline(plan, read_rows(plan), trials)
     (task,) = verdict_on(plan, policy, trials, baseline).measurement.tasks
