@@ -64,18 +64,18 @@ async def _measure(pipe: Connection, provider: int) -> None:
     from passgate.tasks.metering.cost_cap import CostCap
     from passgate.tasks.metering.meter import open_meter
     from passgate.tasks.metering.server import serving
-    from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+    from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
     from passgate.tasks.model.price import Price, PriceTable
     from passgate.tasks.model.task import Budgets
 
     endpoint = Endpoint(base_url=f"http://127.0.0.1:{provider}/v1")
-    spec = AgentSpec(kind=AgentKind.OPENAI, target="bench", upstreams=Upstreams(openai=endpoint))
+    spec = AgentSpec(kind=AgentKind.OPENAI, target="bench", upstreams={"openai": endpoint})
     prices = PriceTable(models={"bench": Price(input=1, output=2)})
     async with open_meter(spec, prices, CostCap(), environment={}) as meter, serving(meter):
         while True:
             # A new trial for every round, as in a run: what one trial holds is gone with it.
             with meter.trial(Budgets(max_cost_usd=1e6), lambda call: False) as trial:
-                pipe.send((trial.openai_base_url, _resident_kib()))
+                pipe.send((trial.base_urls["openai"], _resident_kib()))
                 await asyncio.to_thread(pipe.recv)
 
 

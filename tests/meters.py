@@ -11,7 +11,7 @@ from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import Meter, open_meter
 from passgate.tasks.metering.server import serving
 from passgate.tasks.metering.trial_meter import TrialMeter
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import ToolCall
@@ -28,7 +28,7 @@ async def open_served_meter(
 
 def asking(url: str, kind: AgentKind = AgentKind.OPENAI, **settings: Any) -> AgentSpec:
     """An agent whose models are at a base URL, by default the built-in one with the model `model-1`."""
-    return AgentSpec(kind=kind, target="model-1", upstreams=Upstreams(openai=Endpoint(base_url=url)), **settings)
+    return AgentSpec(kind=kind, target="model-1", upstreams={"openai": Endpoint(base_url=url)}, **settings)
 
 
 @asynccontextmanager
@@ -46,11 +46,11 @@ class OverHttp(Unmetered):
 
     def __init__(self, base_url: str, api_key: str = "trial-key") -> None:
         super().__init__()
-        self.openai_base_url = base_url
+        self.base_urls = {"openai": base_url}
         self.api_key = api_key
 
     async def complete(self, content: bytes) -> ModelAnswer:
         headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
         async with httpx.AsyncClient(trust_env=False, timeout=None, verify=False) as client:
-            answer = await client.post(f"{self.openai_base_url}/chat/completions", content=content, headers=headers)
+            answer = await client.post(f"{self.base_urls['openai']}/chat/completions", content=content, headers=headers)
         return ModelAnswer(answer.status_code, answer.content)

@@ -88,11 +88,11 @@ class Sdk:
 
 
 def _openai(client: Callable[..., Any]) -> Connect:
-    return lambda access: client(base_url=access.openai_base_url, api_key=access.api_key)
+    return lambda access: client(base_url=access.base_urls["openai"], api_key=access.api_key)
 
 
 def _anthropic(client: Callable[..., Any]) -> Connect:
-    return lambda access: client(base_url=access.anthropic_base_url, api_key=access.api_key)
+    return lambda access: client(base_url=access.base_urls["anthropic"], api_key=access.api_key)
 
 
 def _chat_request(history: list[Any], tools: list[str]) -> dict[str, Any]:

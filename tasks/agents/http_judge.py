@@ -75,7 +75,7 @@ class HttpJudge:
         optional = {name: value for name, value in self._optional(request).items() if name not in left_out}
         messages = [{"role": said.role, "content": disarm(said.content)} for said in request.messages]
         body = {"model": self.name, **optional, "messages": messages}
-        return await self._upstream.send(_CHAT.path, json.dumps(body).encode("ascii"), seconds=self._seconds)
+        return await self._upstream.send(_CHAT.target(), json.dumps(body).encode("ascii"), seconds=self._seconds)
 
 
 def disarm(text: str) -> str:

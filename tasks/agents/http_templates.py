@@ -13,14 +13,17 @@ from passgate.tasks.agents.transcripts import as_text
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.json_values import MISSING, at_path
+from passgate.tasks.providers.registry import PROVIDERS
 
+_ADDRESSES: Final = tuple(provider.placeholder for provider in PROVIDERS.values())
 PLACEHOLDERS: Final = (
     *("prompt", "messages", "inputs", "session", "task_id", "trial", "turn"),
-    *("openai_base_url", "anthropic_base_url", "api_key"),
+    *_ADDRESSES,
+    "api_key",
 )
 _INPUT: Final = "inputs."
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
-HEADER_PLACEHOLDERS: Final = ("session", "trial", "turn", "openai_base_url", "anthropic_base_url", "api_key")
+HEADER_PLACEHOLDERS: Final = ("session", "trial", "turn", *_ADDRESSES, "api_key")
 """What is always fit for a header."""
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _IN_HEADER: Final = re.compile(r"(\$?)\{\{\s*([^{}]*?)\s*\}\}")
@@ -92,8 +95,7 @@ def placeholder_values(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
         "task_id": attempt.task_id,
         "trial": attempt.trial,
         "turn": attempt.turn,
-        "openai_base_url": access.openai_base_url,
-        "anthropic_base_url": access.anthropic_base_url,
+        **{PROVIDERS[name].placeholder: url for name, url in access.base_urls.items()},
         "api_key": access.api_key,
     }
 

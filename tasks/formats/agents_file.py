@@ -9,10 +9,11 @@ from passgate.tasks.formats.document import Document, read_document
 from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import nearest, schema_validator, validated
 from passgate.tasks.model.agent import KINDS, AgentEntry, AgentKind, AgentSettings, AgentsFile, AgentSpec, Endpoint
+from passgate.tasks.providers.registry import PROVIDERS
 
 AGENTS_FILE = "agents.yaml"
 # What the values of `variables` may hold in braces.
-PLACEHOLDERS = ("openai_base_url", "anthropic_base_url", "api_key", "model")
+PLACEHOLDERS = (*(provider.placeholder for provider in PROVIDERS.values()), "api_key", "model")
 LONGEST_NAME = 100
 
 _OWN_NAMES = frozenset(kind for kind in AgentKind if KINDS[kind].stands_alone)
@@ -75,7 +76,7 @@ def _name_problem(name: str) -> str | None:
 
 
 def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:
-    for provider, endpoint in (("openai", entry.upstreams.openai), ("anthropic", entry.upstreams.anthropic)):
+    for provider, endpoint in entry.upstreams.items():
         for path, message in endpoint_findings(endpoint):
             yield ("upstreams", provider, *path), message
     for variable, value in entry.variables.items():

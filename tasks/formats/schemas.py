@@ -127,7 +127,6 @@ def schemas() -> dict[str, dict[str, Any]]:
     """Return every generated schema by its name, as in `schema/NAME.schema.json`."""
     # Imported here: reading a file needs `input_schema` alone.
     from passgate.tasks.formats.evals.schemas import agentevals_schema, agentv_schema
-    from passgate.tasks.model.agent import AgentsFile
     from passgate.tasks.model.baseline import Pins
     from passgate.tasks.model.policy import Policy, QuarantineFile
     from passgate.tasks.model.price import PriceTable
@@ -140,7 +139,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "task": input_schema(TaskFile, "task", "Agent Eval Task"),
         "sandbox": input_schema(SandboxFile, "sandbox", "passgate sandbox"),
         "gates": input_schema(Policy, "gates", "passgate gates"),
-        "agents": input_schema(AgentsFile, "agents", "passgate agents"),
+        "agents": _agents_schema(),
         "prices": input_schema(PriceTable, "prices", "passgate prices"),
         "baseline": input_schema(Pins, "baseline", "passgate baseline pins"),
         "quarantine": input_schema(QuarantineFile, "quarantine", "passgate quarantine"),
@@ -150,6 +149,18 @@ def schemas() -> dict[str, dict[str, Any]]:
         "eval": agentevals_schema(),
         "agentv": agentv_schema(),
     }
+
+
+def _agents_schema() -> dict[str, Any]:
+    """Return the schema of agents.yaml, with the names of the providers."""
+    from passgate.tasks.model.agent import AgentsFile
+    from passgate.tasks.providers.registry import PROVIDERS
+
+    schema = input_schema(AgentsFile, "agents", "passgate agents")
+    upstreams = schema["$defs"]["AgentEntry"]["properties"]["upstreams"]
+    upstreams["properties"] = dict.fromkeys(PROVIDERS, upstreams["additionalProperties"])
+    upstreams["additionalProperties"] = False
+    return schema
 
 
 def schema_text(schema: dict[str, Any]) -> str:

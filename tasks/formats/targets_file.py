@@ -17,7 +17,7 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.agents_file import endpoint_findings
 from passgate.tasks.formats.document import Document, read_document
 from passgate.tasks.formats.schema_check import check_schema, nearest
-from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions, Endpoint, Upstreams
+from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions, Endpoint
 
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{[A-Z_]+\}")
@@ -174,7 +174,7 @@ def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem
     wrong = [target.problem(message, address) for _, message in endpoint_findings(endpoint)]
     names = {"temperature": "temperature", "max_output_tokens": usual.limit}
     parameters = {names[key]: target.entry[key] for key in names if key in target.entry}
-    settings = {"upstreams": Upstreams(openai=endpoint), "completion": CompletionOptions(parameters=parameters)}
+    settings = {"upstreams": {"openai": endpoint}, "completion": CompletionOptions(parameters=parameters)}
     return wrong or _spec(target, AgentKind.OPENAI, model or "", settings)
 
 

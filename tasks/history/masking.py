@@ -9,6 +9,7 @@ from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import RunContext
+from passgate.tasks.providers.registry import PROVIDERS
 
 _USUAL_NAME: Final = re.compile(r".*(?:_KEY|_TOKEN)|.*(?:SECRET|PASSWORD|CREDENTIAL).*", re.IGNORECASE)
 _LEAST_USUAL: Final = 12  # Characters of a value that nobody has declared: `true` or a port is no secret
@@ -27,8 +28,8 @@ def secret_variables(
         named = {*policy.secrets, policy.judge.api_key_variable}
         not_secrets = set(policy.not_secrets)
     for agent in agents:
-        named.add(agent.upstreams.openai.api_key_variable or "OPENAI_API_KEY")
-        named.add(agent.upstreams.anthropic.api_key_variable or "ANTHROPIC_API_KEY")
+        own = {name: endpoint.api_key_variable for name, endpoint in agent.upstreams.items()}
+        named |= {own.get(name) or provider.key_variable for name, provider in PROVIDERS.items()}
         named |= {name for template in agent.http.headers.values() for name in _IN_HEADER.findall(template)}
     usual = {name for name, value in environment.items() if _USUAL_NAME.fullmatch(name) and _is_like_secret(value)}
     return sorted(name for name in named | (usual - not_secrets) if environment.get(name))

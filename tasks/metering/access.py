@@ -1,13 +1,16 @@
 """How an agent reaches its models in one trial."""
 
 import asyncio
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.providers.endpoints import resolve_endpoints
+from passgate.tasks.providers.registry import PROVIDERS
 
 PLACEHOLDER_KEY: Final = "passgate"  # What an agent sends as its key; the meter puts the real one in its place
 _NOWHERE: Final = "http://127.0.0.1:9/there-is-a-meter-once-a-trial-has-begun"
@@ -39,8 +42,8 @@ class ModelAnswer:
 class ModelAccess(Protocol):
     """The way to the models that one trial has. Its addresses and its key are good for this trial only."""
 
-    openai_base_url: str  # As in `http://127.0.0.1:PORT/TOKEN/openai/v1`; empty when there is no meter
-    anthropic_base_url: str  # As in `http://127.0.0.1:PORT/TOKEN/anthropic`; empty when there is no meter
+    base_urls: Mapping[str, str]
+    """By provider, as in `http://127.0.0.1:PORT/TOKEN/openai/v1`; empty texts when there is no meter."""
     api_key: str  # What the agent gives as its key; the meter puts the real one in its place
     variables: Mapping[str, str]
     """The environment variables that tell an agent all of this: the usual ones and those of its spec."""
@@ -48,7 +51,7 @@ class ModelAccess(Protocol):
     async def complete(self, content: bytes) -> ModelAnswer:
         """Ask a model from within this process, by the JSON body of a chat completion that is not streamed.
 
-        It is admitted, counted and recorded as a request to `openai_base_url` is.
+        It is admitted, counted and recorded as a request to the address of `openai` is.
         """
 
     def over(self) -> asyncio.Future[None]:
@@ -76,8 +79,7 @@ class ModelAccess(Protocol):
 class Unmetered:
     """The access of an agent that calls no model."""
 
-    openai_base_url = ""
-    anthropic_base_url = ""
+    base_urls: Mapping[str, str] = dict.fromkeys(PROVIDERS, "")
     api_key = ""
     paid = 0.0
     seconds_waited = 0.0
@@ -99,20 +101,25 @@ class Unmetered:
         return TrialTranscript(reported)
 
 
-def model_variables(spec: AgentSpec, openai: str, anthropic: str) -> dict[str, str]:
-    """Return the environment variables that lead an agent to its models at these base URLs: the usual ones and those of
-    its spec. No real key is among them.
+def meter_addresses(root: str) -> dict[str, str]:
+    """Return the base URL of each provider's APIs below the address of a trial's meter."""
+    return {name: f"{root}/{name}{provider.base_path}" for name, provider in PROVIDERS.items()}
+
+
+def model_variables(spec: AgentSpec, base_urls: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
+    """Return the environment variables that lead an agent to its models at these base URLs: the usual ones of the
+    `known` providers and those of its spec. No real key is among them.
     """
-    upstreams = spec.upstreams
-    named = (upstreams.openai.api_key_variable, upstreams.anthropic.api_key_variable)
-    keys = dict.fromkeys(filter(None, ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", *named)), PLACEHOLDER_KEY)
-    variables = {"OPENAI_BASE_URL": openai, "OPENAI_API_BASE": openai, "ANTHROPIC_BASE_URL": anthropic, **keys}
-    placeholders = {
-        "{openai_base_url}": openai,
-        "{anthropic_base_url}": anthropic,
-        "{api_key}": PLACEHOLDER_KEY,
-        "{model}": spec.model or "",
-    }
+    variables: dict[str, str] = {}
+    for name, provider in PROVIDERS.items():
+        own = spec.upstreams.get(name)
+        if name in known:
+            variables |= dict.fromkeys(provider.base_url_variables, base_urls[name])
+            variables[provider.key_variable] = PLACEHOLDER_KEY
+        if own and own.api_key_variable:
+            variables[own.api_key_variable] = PLACEHOLDER_KEY
+    placeholders = {f"{{{PROVIDERS[name].placeholder}}}": url for name, url in base_urls.items()}
+    placeholders |= {"{api_key}": PLACEHOLDER_KEY, "{model}": spec.model or ""}
     for name, value in spec.variables.items():
         for placeholder, text in placeholders.items():
             value = value.replace(placeholder, text)
@@ -122,4 +129,4 @@ def model_variables(spec: AgentSpec, openai: str, anthropic: str) -> dict[str, s
 
 def variables_before_trials(spec: AgentSpec) -> dict[str, str]:
     """Return the same variables while there is no trial: no model can be reached."""
-    return model_variables(spec, f"{_NOWHERE}/openai/v1", f"{_NOWHERE}/anthropic")
+    return model_variables(spec, meter_addresses(_NOWHERE), resolve_endpoints(spec.upstreams, os.environ))

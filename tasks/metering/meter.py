@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from passgate.tasks.metering.access import PLACEHOLDER_KEY, ModelAnswer, model_variables
+from passgate.tasks.metering.access import PLACEHOLDER_KEY, ModelAnswer, Unmetered, meter_addresses, model_variables
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Ledger, PriceOf
 from passgate.tasks.metering.model_call import Route, complete
@@ -57,14 +57,13 @@ class Meter:
         ledger = Ledger(budgets, self._price_of, self._cost_cap, needs_price=self._needs_price)
         token = ""
         if self.bridge is None:
-            trial = TrialMeter("", "", "", {}, ledger, forbidden, self._complete)
+            trial = TrialMeter(Unmetered.base_urls, "", {}, ledger, forbidden, self._complete)
         else:
             # An agent that can guess the token of another trial could spend its budget.
             token = secrets.token_urlsafe(24)
-            root = f"http://127.0.0.1:{self.bridge.port}/{token}"
-            openai, anthropic = f"{root}/openai/v1", f"{root}/anthropic"
-            variables = model_variables(self.spec, openai, anthropic)
-            trial = TrialMeter(openai, anthropic, PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
+            addresses = meter_addresses(f"http://127.0.0.1:{self.bridge.port}/{token}")
+            variables = model_variables(self.spec, addresses, self.upstreams)
+            trial = TrialMeter(addresses, PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
             self.trials[token] = trial
         try:
             yield trial

@@ -35,7 +35,12 @@ class Route:
     trial: TrialMeter
     api: Api
     upstream: Upstream
-    model: str | None  # The one that the user names, in place of what the agent asks for
+    user_model: str | None  # The one that the user names, in place of what the agent asks for
+
+    @property
+    def model(self) -> str | None:
+        """The model that a call is made with, whatever the agent asks for."""
+        return self.user_model if self.api.is_step else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ async def admit(route: Route, content: bytes) -> AdmittedRequest | ModelAnswer:
     except ApiFormatError as error:
         return refuse_unreadable(route, error)
     try:
-        call = await route.trial.begin(asked, route.model or asked.model)
+        call = await route.trial.begin(asked, route.model or asked.model, is_step=route.api.is_step)
     except RefusalError as refusal:
         return error_answer(route.api, CLIENT_ERROR, refusal.code, str(refusal))
     least = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
@@ -89,9 +94,8 @@ async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[
     """Return the reply to a call that is not streamed, without the tool calls that the trial may not make."""
     call = admitted.call
     try:
-        answer = await route.upstream.send(
-            route.api.path, admitted.content, headers, seconds=None, progress=call.progress
-        )
+        target = route.api.target(route.model)
+        answer = await route.upstream.send(target, admitted.content, headers, seconds=None, progress=call.progress)
         if answer.status >= CLIENT_ERROR:
             record_provider_refusal(route, admitted, Refusal.from_reply(answer.status, answer.body))
             return ModelAnswer(answer.status, answer.body, agent_headers(answer.headers))
@@ -140,14 +144,11 @@ def record_provider_refusal(route: Route, admitted: AdmittedRequest, refusal: Re
     if refusal.status == _UNAUTHORISED and route.upstream.missing_key:
         admitted.call.fail(MeasurementError(f"{route.upstream.missing_key} is not set"))
         return
-    is_the_agents = _blames_agent(route, admitted, refusal)
-    record_refusal(admitted.call, route.upstream, refusal, is_the_agents=is_the_agents)
-
-
-def record_refusal(call: MeteredCall, upstream: Upstream, refusal: Refusal, *, is_the_agents: bool) -> None:
-    """Record that a provider refused a call; the caller says whether that is the agent's fault."""
-    what = f"{upstream.name} answered {refusal.status}: "
-    call.fail(f"{what}{refusal.text}" if is_the_agents else MeasurementError(raw(what, quote(refusal.text, _EXCERPT))))
+    what = f"{route.upstream.name} answered {refusal.status}: "
+    if _blames_agent(route, admitted, refusal):
+        admitted.call.fail(f"{what}{refusal.text}")
+    else:
+        admitted.call.fail(MeasurementError(raw(what, quote(refusal.text, _EXCERPT))))
 
 
 def record_broken_reply(route: Route, admitted: AdmittedRequest, error: ReplyError) -> str:

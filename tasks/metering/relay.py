@@ -5,7 +5,6 @@ costs is counted, and the rest is refused.
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
@@ -14,7 +13,6 @@ from starlette.responses import Response, StreamingResponse
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAnswer
-from passgate.tasks.metering.ledger import RefusalError
 from passgate.tasks.metering.model_call import (
     CLIENT_ERROR,
     AdmittedRequest,
@@ -23,32 +21,24 @@ from passgate.tasks.metering.model_call import (
     agent_headers,
     answer_failure,
     error_answer,
-    parse_object,
     record_broken_reply,
     record_provider_refusal,
-    record_refusal,
     refuse_unreadable,
     whole_reply,
 )
 from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.metering.unpacking import MAX_BODY_BYTES, TOO_LARGE, unpack
 from passgate.tasks.model.quotes import UNMASKED
-from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import ProviderReply, StreamedReply, Upstream, UpstreamError
-from passgate.tasks.providers.endpoints import PROVIDERS
-from passgate.tasks.providers.exchange import ApiFormatError, ModelReply, ModelRequest, ReplyError
+from passgate.tasks.providers.exchange import ApiFormatError, ReplyError
 from passgate.tasks.providers.refusals import Refusal
+from passgate.tasks.providers.registry import Provider
 
 _QUEUE = 256
 """Pieces of a reply that wait for an agent that reads slowly: what a provider sends is not piled up without end."""
 _CHARACTERS_PER_TOKEN = 6  # More than models write in prose, so that a limit that is taken for reached is reached
 _CHECK_BYTES = 2048  # So often a stream is held against what is left of the budgets
-_EMBEDDINGS: Final = "embeddings"
 _USAGE_OPTION: Final = ("stream_options", "include_usage")
-# Some names of models have slashes. No segment begins with a dot, and a percent sign would be decoded once more.
-_SEGMENT: Final = r"[A-Za-z0-9_:@+~=,-][A-Za-z0-9._:@+~=,-]*"
-_MODELS: Final = {name: re.compile(rf"{known.models}(/{_SEGMENT})*") for name, known in PROVIDERS.items()}
-"""What may be read, by provider: the key opens more than a trial has to see."""
 
 
 async def relay(request: Request, route: Route) -> Response:
@@ -74,7 +64,7 @@ def http_response(answer: ModelAnswer) -> Response:
 async def _stream_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[str, str]) -> Response:
     """Return the reply as it comes. A task reads it from the provider to its end, even if the agent leaves."""
     first: asyncio.Future[Response | StreamedReply] = asyncio.get_running_loop().create_future()
-    outlet, call = Outlet(), admitted.call
+    outlet, call, target = Outlet(), admitted.call, route.api.target(route.model)
 
     def begin(answer: Response | StreamedReply) -> None:
         # The waiting task may have been cancelled, and the future with it.
@@ -83,7 +73,7 @@ async def _stream_reply(route: Route, admitted: AdmittedRequest, headers: Mappin
 
     async def ask(content: bytes) -> ModelAnswer | None:
         """Pass on what is answered; gives a refusal."""
-        async with route.upstream.stream(route.api.path, content, headers, progress=call.progress) as answer:
+        async with route.upstream.stream(target, content, headers, progress=call.progress) as answer:
             if answer.status >= CLIENT_ERROR:
                 whole = b"".join([chunk async for chunk in answer.chunks()])
                 return ModelAnswer(answer.status, whole, agent_headers(answer.headers))
@@ -207,57 +197,33 @@ async def _break_off(route: Route, admitted: AdmittedRequest, error: Exception, 
     await outlet.put(route.api.error_event("provider_unavailable", message))
 
 
-async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: Upstream, path: str) -> Response:
-    """Answer a request that is no model call: lists of models and counting tokens are free, embeddings cost and are no
-    step. `path` is decoded.
-    """
-    headers = _provider_headers(request)
-    query = request.scope["query_string"].decode("latin-1")
-    where = f"{path}?{query}" if query else path
+async def pass_on(request: Request, upstream: Upstream, target: str, *, is_free: bool) -> Response:
+    """Answer a request that is no model call: what is free passes, such as lists of models. `target` is decoded."""
     try:
-        match (request.method, provider, path):
-            case ("GET" | "HEAD", _, _) if _MODELS[provider].fullmatch(path):
-                return _plain(await upstream.get(where, headers, seconds=None))
-            case ("POST", "anthropic", "v1/messages/count_tokens"):
-                return _plain(await upstream.send(where, await _read_body(request), headers, seconds=None))
-            case ("POST", "openai", "embeddings"):
-                return await _embed(await _read_body(request), headers, trial, upstream)
+        if is_free and request.method == "POST":
+            content = await _read_body(request)
+            return _plain(await upstream.send(target, content, _provider_headers(request), seconds=None))
+        if is_free:
+            return _plain(await upstream.get(target, _provider_headers(request), seconds=None))
     except UpstreamError as error:
         return _own_error(503, "provider_unavailable", UNMASKED.render(error.message))
     except ApiFormatError as error:
         return _own_error(400, "invalid_request_error", str(error))
+    path = target.partition("?")[0]
     message = f"passgate passes on model calls, embeddings and lists of models, and not {request.method} {path}"
     return _own_error(404, "not_metered", message)
 
 
+def no_upstream(trial: TrialMeter, provider: Provider) -> Response:
+    """Answer a request to a provider of which no address is known, which is no fault of the agent."""
+    message = f"the agent calls {provider.name}, and {provider.base_url_variables[0]} is not set: set it"
+    trial.was_asked = True
+    trial.ledger.unanswered(MeasurementError(message))
+    return _own_error(404, "unknown_provider", message)
+
+
 def _own_error(status: int, code: str, message: str) -> Response:
     return http_response(error_answer(None, status, code, message))
-
-
-async def _embed(content: bytes, headers: dict[str, str], trial: TrialMeter, upstream: Upstream) -> Response:
-    try:
-        asked = str(parse_object(content)["model"])
-    except KeyError:
-        raise ApiFormatError("the request names no model") from None
-    request = ModelRequest(asked, False, 0, (), (), False, len(content))
-    try:
-        call = await trial.begin(request, asked, is_step=False)
-    except RefusalError as refusal:
-        return _own_error(400, refusal.code, str(refusal))
-    try:
-        answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=None, progress=call.progress)
-    except UpstreamError as error:
-        call.fail(error)
-        raise
-    if answer.status >= CLIENT_ERROR:
-        told = Refusal.from_reply(answer.status, answer.body)
-        record_refusal(call, upstream, told, is_the_agents=told.blames_request(content.decode("latin-1")))
-    else:
-        usage = answer.document.get("usage") if isinstance(answer.document, dict) else None
-        tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-        is_known = isinstance(tokens, int) and tokens >= 0
-        call.answer(ModelReply(usage=Usage(tokens_in=tokens, tokens_out=0) if is_known else Usage()))
-    return _plain(answer)
 
 
 def _plain(answer: ProviderReply) -> Response:

@@ -17,16 +17,15 @@ from starlette.types import Receive, Scope, Send
 
 from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
 from passgate.tasks.metering.meter import Meter
-from passgate.tasks.metering.model_call import Route, error_answer
-from passgate.tasks.metering.relay import http_response, pass_on, relay
+from passgate.tasks.metering.model_call import Route
+from passgate.tasks.metering.relay import no_upstream, pass_on, relay
 from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.model.sandbox import Bridge
-from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
+from passgate.tasks.providers.registry import PROVIDERS, Provider
 
 _LONGEST_SOCKET = 107  # Bytes that the path of a Unix socket may have
 _SECONDS_TO_END = 1.0  # For requests whose connection is closed
 _REST_OF_PATH = 52  # Of these, what the names of the user, the process and the socket take at most
-_APIS = {"openai": {api.path: api for api in OPENAI_APIS}, "anthropic": {api.path: api for api in ANTHROPIC_APIS}}
 
 
 @asynccontextmanager
@@ -61,9 +60,9 @@ class _Application:
 
     async def _answer(self, request: Request) -> Response:
         # Not `request.url`, which is put together with the Host header that the agent sends.
-        _, token, provider, path = (*request.scope["path"].split("/", 3), "", "", "")[:4]
-        trial = self.meter.trials.get(token)
-        if trial is None or provider not in _APIS:
+        _, token, name, path = (*request.scope["path"].split("/", 3), "", "", "")[:4]
+        trial, provider = self.meter.trials.get(token), PROVIDERS.get(name)
+        if trial is None or provider is None:
             return Response("no such trial\n", 404)
         if request.headers.get("upgrade", "").lower() == "websocket":
             # Codex asks for one first. At this status it goes on without; at another it asks again for seconds.
@@ -71,15 +70,17 @@ class _Application:
         answer = await trial.until_closed(self._answer_in(trial, request, provider, path))
         return answer or Response("the trial is over\n", 503, {"x-should-retry": "false"})
 
-    async def _answer_in(self, trial: TrialMeter, request: Request, provider: str, path: str) -> Response:
-        if provider == "openai":
-            path = path.removeprefix("v1/")
-        api = _APIS[provider].get(path)
-        if api is None:
-            return await pass_on(request, trial, provider, self.meter.upstreams[provider], path)
-        if request.method != "POST":
-            return http_response(error_answer(api, 405, "method_not_allowed", "send a POST"))
-        return await relay(request, Route(trial, api, self.meter.upstreams[provider], self.meter.spec.model))
+    async def _answer_in(self, trial: TrialMeter, request: Request, provider: Provider, path: str) -> Response:
+        path = path.removeprefix(f"{provider.base_path}/".removeprefix("/"))
+        query = request.scope["query_string"].decode("latin-1")
+        upstream = self.meter.upstreams.get(provider.name)
+        if upstream is None:
+            return no_upstream(trial, provider)
+        api = provider.find_api(path, query) if request.method == "POST" else None
+        if api is not None:
+            return await relay(request, Route(trial, api, upstream, self.meter.spec.model))
+        target = f"{path}?{query}" if query else path
+        return await pass_on(request, upstream, target, is_free=provider.is_free(request.method, path))
 
 
 class _Server(uvicorn.Server):

@@ -29,8 +29,7 @@ _SETTLE_SECONDS = 5.0  # So long calls that an ended agent has left under way ar
 class TrialMeter:
     """A trial's way to the models; see `ModelAccess`."""
 
-    openai_base_url: str
-    anthropic_base_url: str
+    base_urls: Mapping[str, str]
     api_key: str
     variables: Mapping[str, str]
     ledger: Ledger

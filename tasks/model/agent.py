@@ -30,15 +30,6 @@ class Endpoint(Frozen):
     """The environment variable that holds the key; the provider's usual one when not given."""
 
 
-class Upstreams(Frozen):
-    """One endpoint per provider's API; which one a call goes to is decided by the API that the agent speaks."""
-
-    openai: Endpoint = Endpoint()
-    """OpenAI's chat completions and responses, and everything compatible with them."""
-    anthropic: Endpoint = Endpoint()
-    """Anthropic's messages, and everything compatible with them."""
-
-
 class HttpOptions(Frozen):
     """How an `http` agent is asked and answers. Templates hold `{{ prompt }}`, `{{ session }}` and the like."""
 
@@ -75,9 +66,10 @@ class AgentSettings(Frozen):
 
     model: Text | None = None
     """The model that every call is made with, whatever the agent asks for."""
-    upstreams: Upstreams = Upstreams()
+    upstreams: dict[str, Endpoint] = {}
+    """Where the calls go, by the provider whose API the agent speaks, as in `openai`."""
     variables: dict[str, str] = {}
-    """Environment variables that the agent gets. Values may hold `{openai_base_url}`, `{anthropic_base_url}`,
+    """Environment variables that the agent gets. Values may hold `{openai_base_url}` and those of other providers,
     `{api_key}` and `{model}`."""
     timeout_seconds: Seconds = 300
     """How long a provider, or an `http` agent, may be silent."""
@@ -151,16 +143,13 @@ class AgentSpec(AgentSettings):
         return self.model or (self.target if self.kind is AgentKind.OPENAI else None)
 
     @property
-    def own_endpoints(self) -> list[tuple[Literal["openai", "anthropic"], Endpoint]]:
-        """The providers that it plainly calls and the endpoints that it names: passgate's own loop has the first."""
-        found: list[tuple[Literal["openai", "anthropic"], Endpoint]] = []
+    def own_endpoints(self) -> list[tuple[str, Endpoint]]:
+        """The providers that it plainly calls and the endpoints that it names: passgate's own loop speaks OpenAI's."""
         if not self.calls_models:
-            return found
-        if self.kind is AgentKind.OPENAI or self.upstreams.openai != Endpoint():
-            found.append(("openai", self.upstreams.openai))
-        if self.kind is not AgentKind.OPENAI and self.upstreams.anthropic != Endpoint():
-            found.append(("anthropic", self.upstreams.anthropic))
-        return found
+            return []
+        if self.kind is AgentKind.OPENAI:
+            return [(self.kind, self.upstreams.get(self.kind, Endpoint()))]
+        return [(name, endpoint) for name, endpoint in self.upstreams.items() if endpoint != Endpoint()]
 
     def __str__(self) -> str:
         if self.name:

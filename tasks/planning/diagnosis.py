@@ -11,10 +11,11 @@ from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import PriceTable, price_remedy
-from passgate.tasks.providers.endpoints import Provider, ResolvedEndpoint, resolve_endpoint
+from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolve_endpoint
 from passgate.tasks.providers.probe import probe
+from passgate.tasks.providers.registry import PROVIDERS
 
-USUAL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+USUAL_KEYS = tuple(provider.key_variable for provider in PROVIDERS.values())
 
 
 async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_price: str | None) -> list[Symptom]:
@@ -39,24 +40,24 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
     return [*symptoms, *_price(subject, agent, prices, needs_price)]
 
 
-async def _endpoint(subject: str, provider: Provider, endpoint: Endpoint) -> Symptom:
+async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
     def symptom(state: State, found: str, remedy: str = "") -> Symptom:
-        return Symptom(subject=subject, what=f"endpoint {provider}", state=state, found=found, remedy=remedy)
+        return Symptom(subject=subject, what=f"endpoint {name}", state=state, found=found, remedy=remedy)
 
     try:
-        target = resolve_endpoint(provider, endpoint, os.environ)
+        target = resolve_endpoint(PROVIDERS[name], endpoint, os.environ)
     except UsageError as error:
         return symptom(State.FAILED, str(error))
-    answer = await probe(provider, target, seconds=PROBE_SECONDS)
+    answer = await probe(PROVIDERS[name], target, seconds=PROBE_SECONDS)
     found = f"{answer.asked} answers {answer.status}, {_key(target)}"
     if answer.status is None:
-        return symptom(State.FAILED, answer.trouble, f"check base_url of upstreams.{provider}, and the network")
+        return symptom(State.FAILED, answer.trouble, f"check base_url of upstreams.{name}, and the network")
     if answer.is_refused:
         return symptom(State.FAILED, found, f"put a key that is valid there into {target.key_variable}")
     if endpoint.api_key_variable is not None and not target.key:
-        return symptom(State.FAILED, found, f"set {target.key_variable}, which upstreams.{provider} names")
+        return symptom(State.FAILED, found, f"set {target.key_variable}, which upstreams.{name} names")
     if answer.is_not_found:
-        return symptom(State.WARNING, found, f"check base_url of upstreams.{provider}: few endpoints have no such list")
+        return symptom(State.WARNING, found, f"check base_url of upstreams.{name}: few endpoints have no such list")
     return symptom(State.OK, found)
 
 

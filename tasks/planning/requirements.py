@@ -16,8 +16,9 @@ from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan
-from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint, resolve_endpoints
+from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolve_endpoint, resolve_endpoints
 from passgate.tasks.providers.probe import Unreachable, reach
+from passgate.tasks.providers.registry import PROVIDERS, Provider
 from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 
 
@@ -75,7 +76,6 @@ def _refuse_unknown_price(plan: Plan) -> None:
             raise UsageError(f"the price of the model {model!r} is unknown and {why}: {price_remedy(model)}")
 
 
-_PUBLIC: Final = frozenset(known.url for known in PROVIDERS.values())  # Addresses that need a key for every call
 _UNAUTHORIZED: Final = 401
 
 
@@ -86,20 +86,21 @@ def refuse_unreachable(agent: AgentSpec) -> None:
     `http` agent. Raise `UsageError` for a missing or refused key, which only the user can fix, and `MeasurementError`
     for an unavailable provider.
     """
-    for provider, endpoint in agent.own_endpoints:
-        target = resolve_endpoints(agent.upstreams, os.environ)[provider]
-        _refuse_missing_key(agent, endpoint, target)
+    for name, endpoint in agent.own_endpoints:
+        provider = PROVIDERS[name]
+        target = resolve_endpoint(provider, endpoint, os.environ)
+        _refuse_missing_key(agent, endpoint, target, provider)
         _refuse_target(provider, target)
     if agent.kind is AgentKind.HTTP:
         _refuse_service(agent.target)
 
 
-def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEndpoint) -> None:
+def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEndpoint, provider: Provider) -> None:
     if target.key:
         return
     if endpoint.api_key_variable is not None:
         raise UsageError(f"{target.key_variable} is not set, and the agent {agent} reads its key from it: set it")
-    if target.base_url in _PUBLIC:
+    if target.base_url == provider.url:
         raise UsageError(
             f"{target.key_variable} is not set, and {target.base_url} accepts no call without a key: set it, or name "
             "another endpoint with `upstreams` in agents.yaml"
@@ -107,10 +108,12 @@ def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEn
 
 
 def _refuse_target(provider: Provider, target: ResolvedEndpoint) -> None:
-    url = f"{target.base_url}/{PROVIDERS[provider].models}"
+    url = f"{target.base_url}/{provider.models}"
     outcome = reach(url, target.key_headers)
     if isinstance(outcome, Unreachable):
-        remedy = f"check the base URL of {provider} ({provider.upper()}_BASE_URL or `upstreams`) and the network"
+        remedy = (
+            f"check the base URL of {provider.name} ({provider.base_url_variables[0]} or `upstreams`) and the network"
+        )
         raise _unreachable(target.base_url, outcome, remedy)
     if outcome.status == _UNAUTHORIZED:
         state = "is not valid there" if target.key else "is not set"

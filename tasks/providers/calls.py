@@ -16,6 +16,7 @@ from passgate.tasks.errors import Raw
 from passgate.tasks.files.proxies import via_proxy
 from passgate.tasks.model.quotes import raw
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
+from passgate.tasks.providers.registry import KEY_HEADERS
 
 _SAFE_IN_PATHS: Final = "/?&=%:@!$'()*+,;~-._"
 RawHeaders = Sequence[tuple[bytes, bytes]]
@@ -43,7 +44,6 @@ _OF_PROXIES: Final = re.compile(
     r"|x-(forwarded|original|rewrite|real|cluster|client|envoy|proxy|host|http-host|http-method|method)(-.*)?"
 )
 _NOT_SENT_BACK: Final = _OF_ONE_CONNECTION | {"set-cookie"}
-_KEYS: Final = frozenset({"authorization", "x-api-key"})
 _NAME: Final = re.compile(r"[-!#$%&'*+.^_`|~0-9a-z]+")
 _VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _SECRET_NAME: Final = re.compile(r"auth|key|token|secret")
@@ -157,7 +157,7 @@ def headers_out(
     """
     given = {name.lower(): value.strip() for name, value in passed.items()}
     own = {name.strip().lower() for name in given.get("connection", "").split(",")}
-    dropped = own | _NOT_SENT_ON | (_KEYS if has_key else frozenset())
+    dropped = own | _NOT_SENT_ON | (KEY_HEADERS if has_key else frozenset())
     headers = [
         *fixed,
         *(

@@ -2,33 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
 
 import httpx
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.agent import Endpoint, Upstreams
-
-Provider = Literal["openai", "anthropic"]
-KeyHeader = Literal["authorization", "x-api-key"]
-
-
-@dataclass(frozen=True, slots=True)
-class KnownProvider:
-    """What is known of a provider beforehand."""
-
-    url: str  # Its own base URL, which takes no call without a key
-    key_header: KeyHeader
-    models: str  # Where its endpoints list their models, below the base URL
-    headers: tuple[tuple[str, str], ...] = ()  # What every request has to say
-
-
-PROVIDERS: Final[dict[str, KnownProvider]] = {
-    "openai": KnownProvider("https://api.openai.com/v1", "authorization", "models"),
-    "anthropic": KnownProvider(
-        "https://api.anthropic.com", "x-api-key", "v1/models", (("anthropic-version", "2023-06-01"),)
-    ),
-}
+from passgate.tasks.model.agent import Endpoint
+from passgate.tasks.providers.registry import PROVIDERS, Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +17,7 @@ class ResolvedEndpoint:
     base_url: str  # `http` or `https`, host, port and path, without a slash at the end
     key: str = field(default="", repr=False)  # Empty when none is configured; then the caller's own goes out
     key_variable: str = ""  # The environment variable that holds the key, for messages
-    key_header: KeyHeader = "authorization"
-    """The header that the key is sent in: `authorization` as `Bearer KEY`, or `x-api-key`."""
+    key_header: str = "authorization"  # The header that the key is sent in; `authorization` holds `Bearer KEY`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
@@ -60,21 +38,24 @@ class ResolvedEndpoint:
         return {self.key_header: f"Bearer {self.key}" if self.key_header == "authorization" else self.key}
 
 
-def resolve_endpoint(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
-    """Return where a provider's APIs are: as the endpoint says, else OPENAI_BASE_URL and OPENAI_API_KEY or
-    ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, else the provider itself. Raises `UsageError`.
+def resolve_endpoint(provider: Provider, endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
+    """Return where a provider's APIs are: as the endpoint says, else its usual variables, else the provider itself.
+    Raises `UsageError`, also if none of them says it.
     """
-    known, prefix = PROVIDERS[provider], provider.upper()
-    base_url = endpoint.base_url or environment.get(f"{prefix}_BASE_URL") or known.url
-    variable = endpoint.api_key_variable or f"{prefix}_API_KEY"
-    return ResolvedEndpoint(base_url, environment.get(variable, ""), variable, known.key_header)
+    address = provider.base_url_variables[0]
+    base_url = endpoint.base_url or environment.get(address) or provider.url
+    variable = endpoint.api_key_variable or provider.key_variable
+    if not base_url:
+        raise UsageError(f"{address} is not set, and upstreams.{provider.name} has no base_url: set one of them")
+    return ResolvedEndpoint(base_url, environment.get(variable, ""), variable, provider.key_header)
 
 
-def resolve_endpoints(upstreams: Upstreams, environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:
-    """Return where the calls of each provider's API go. Raises `UsageError`."""
+def resolve_endpoints(upstreams: Mapping[str, Endpoint], environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:
+    """Return where the calls of each provider's API go, if any address of it is known. Raises `UsageError`."""
     return {
-        "openai": resolve_endpoint("openai", upstreams.openai, environment),
-        "anthropic": resolve_endpoint("anthropic", upstreams.anthropic, environment),
+        name: resolve_endpoint(provider, upstreams.get(name, Endpoint()), environment)
+        for name, provider in PROVIDERS.items()
+        if name in upstreams or provider.url or environment.get(provider.base_url_variables[0])
     }
 
 

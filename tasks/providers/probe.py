@@ -11,7 +11,8 @@ import httpx
 from passgate.tasks.files.proxies import is_loopback, via_proxy
 from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.providers.client import Upstream, UpstreamError
-from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
+from passgate.tasks.providers.registry import Provider
 from passgate.tasks.providers.retries import RetryPolicy
 
 _REFUSALS: Final = frozenset({401, 403})
@@ -42,11 +43,10 @@ class Probe:
 
 async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: float) -> Probe:
     """Ask an endpoint for its list of models, once and for at most `seconds`."""
-    known = PROVIDERS[provider]
-    asked = f"{endpoint.base_url}/{known.models}"
+    asked = f"{endpoint.base_url}/{provider.models}"
     try:
         async with Upstream(endpoint, timeout_seconds=seconds, retry_policy=RetryPolicy(attempts=1)) as upstream:
-            answer = await upstream.get(known.models, dict(known.headers), seconds=seconds)
+            answer = await upstream.get(provider.models, provider.headers, seconds=seconds)
     except UpstreamError as error:
         return Probe(asked, None, UNMASKED.render(error.message))
     return Probe(asked, answer.status)

@@ -36,7 +36,7 @@ _OF_THE_ACCOUNT: Final = re.compile(
     r"|not (?:supported|available) in your (?:country|region|location)",
     re.IGNORECASE | re.DOTALL,
 )
-_MODEL: Final = re.compile(r"\bmodels?\b|model_not_found", re.IGNORECASE)
+_MODEL: Final = re.compile(r"\b(?:models?|deployment)\b|model_not_found", re.IGNORECASE)
 _NO_MODEL: Final = re.compile(
     r"model_not_found|(?:invalid|unknown|no such) model|\bmodel\b.{0,120}(?:not found|(?:not|n't) exist)",
     re.IGNORECASE | re.DOTALL,

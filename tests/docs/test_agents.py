@@ -10,7 +10,7 @@ from passgate.tasks.agents.cli import _ANNOUNCED
 from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS, agentv_transcript
 from passgate.tasks.agents.tools import RecordedTools
 from passgate.tasks.formats.loading import load_prices
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from passgate.tasks.planning.diagnosis import diagnose
 from passgate.tasks.providers.retries import TRY_AGAIN
@@ -95,7 +95,7 @@ def test_which_agents_have_conversations() -> None:
 async def test_doctor_finds_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with answering(401) as server:
-        upstreams = Upstreams(openai=Endpoint(base_url=f"{server.url}/v1"))
+        upstreams = {"openai": Endpoint(base_url=f"{server.url}/v1")}
         agent = AgentSpec(kind=AgentKind.OPENAI, target="gpt-5-mini", name="desk-loop", upstreams=upstreams)
         symptoms = await diagnose(agent, REPOSITORY / "suites", load_prices(REPOSITORY / "gates.yaml"), None)
         report = doctor_report(symptoms, width=100, color=False).replace(server.url, "https://models.example")

@@ -48,11 +48,12 @@ ACTED = Transcript(
 )
 MUTANTS = [mutant.what for mutant in mutants(ACTED)]
 WAYS = {"suites.*": "suites.SUITE", "gates.*": "gates.GATE", "agents.*": "agents.NAME", "models.*": "models.PATTERN"}
+_PROVIDERS = "upstreams.*", "upstreams.PROVIDER"
 
 
 def as_written(path: str) -> str:
     """A key as the tables name it: with a word for what users name themselves."""
-    return re.sub(r"^\w+\.\*", lambda match: WAYS[match[0]], path)
+    return re.sub(r"^\w+\.\*", lambda match: WAYS[match[0]], path).replace(*_PROVIDERS)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +196,6 @@ def test_defaults_stand_with_their_keys(page: str, heading: str, model: type[Bas
 
 def test_what_is_wrong_is_noticed() -> None:
     assert "reference.counterexamples[].name" in set(paths(TaskFile))
-    assert "agents.NAME.upstreams.openai.base_url" in set(map(as_written, paths(AgentsFile)))
+    assert "agents.NAME.upstreams.PROVIDER.base_url" in set(map(as_written, paths(AgentsFile)))
     assert ("max_turns", "8") in set(defaults(SimulatedUser))
     assert ("timeout_seconds", "30") in set(defaults(Tool))

@@ -9,8 +9,9 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers import refusals, retries
-from passgate.tasks.providers.endpoints import PROVIDERS, resolve_endpoint
-from tests.docs.pages import PAGES, code_in, rows, section
+from passgate.tasks.providers.endpoints import resolve_endpoint
+from passgate.tasks.providers.registry import PROVIDERS
+from tests.docs.pages import PAGES, code_in, rows, section, table
 from tests.meters import open_served_meter
 from tests.upstream import ScriptedUpstream
 
@@ -20,16 +21,21 @@ SPEC = AgentSpec(kind=AgentKind.CLI, target="my-agent")
 
 async def test_what_agents_get_and_what_the_meter_takes() -> None:
     variables = {row[0].strip("`"): row[1:] for row in rows(section(PAGE, "How agents find it"))[2:]}
-    async with open_served_meter(SPEC, PriceTable(), CostCap(), environment={}) as meter:
+    outside = {name: f"http://{name}" for name, (_, takes) in variables.items() if takes}
+    async with open_served_meter(SPEC, PriceTable(), CostCap(), environment=outside) as meter:
         with meter.trial(Budgets(), lambda call: False) as trial:
             assert set(trial.variables) == set(variables)
             for name, (gets, _) in variables.items():
                 assert name.endswith("_KEY") == (trial.variables[name] in code_in(gets))
-    outside = {name: f"http://{name}" for name, (_, takes) in variables.items() if takes}
-    for provider in PROVIDERS:
-        prefix, taken = provider.upper(), resolve_endpoint(provider, Endpoint(), outside)
-        assert (taken.base_url, taken.key) == (f"http://{prefix}_BASE_URL", f"http://{prefix}_API_KEY")
-        assert f"`{resolve_endpoint(provider, Endpoint(), {}).base_url}`" in variables[f"{prefix}_BASE_URL"][1]
+    for provider in PROVIDERS.values():
+        address, taken = provider.base_url_variables[0], resolve_endpoint(provider, Endpoint(), outside)
+        assert (taken.base_url, taken.key) == (f"http://{address}", f"http://{provider.key_variable}")
+        assert f"`{provider.url or 'https://NAME.openai.azure.com'}`" in variables[address][1]
+    apis = {row[0].strip("`"): row[1] for row in rows(table(PAGES[PAGE], "provider"))[2:]}
+    assert set(apis) == set(PROVIDERS)
+    for provider in PROVIDERS.values():
+        calls = code_in(apis[provider.name]) if provider.name != "azure" else ()
+        assert all(provider.find_api(path.replace("models/NAME", "v1beta/models/NAME")) for path in calls)
 
 
 async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: ScriptedUpstream) -> None:
@@ -41,7 +47,7 @@ async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: Scripted
         with meter.trial(Budgets(max_steps=8), lambda call: False) as trial:
             for _ in range(9):
                 asked = {"model": "m", "messages": [{"role": "user", "content": "Go on."}]}
-                answer = await client.post(f"{trial.openai_base_url}/chat/completions", json=asked)
+                answer = await client.post(f"{trial.base_urls['openai']}/chat/completions", json=asked)
     assert upstream.count == 8
     error = answer.json()["error"]
     assert f"\n{error['message']}\n" in PAGES[PAGE]

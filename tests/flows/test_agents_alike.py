@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.model.agent import Endpoint, HttpOptions, Upstreams
+from passgate.tasks.model.agent import Endpoint, HttpOptions
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import a_task
@@ -80,7 +80,7 @@ async def trials(
     (tmp_path / "looping_agent.py").write_text(LOOP)
     program = tmp_path / "command.py"
     program.write_text(LOOP + "\nimport sys\nprint(work(sys.argv[1]))\n")
-    endpoints = Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))
+    endpoints = {"openai": Endpoint(base_url=upstream.openai_base_url)}
     specs = {
         "cli": parse_agent(f"cli:{sys.executable} {program} {{prompt}}"),
         "python": parse_agent("python:looping_agent:answer"),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
@@ -99,9 +99,10 @@ def _install(folder: Path) -> None:
 
 
 async def tried(client: CodingAgent, task: EvalTask, upstream: ScriptedUpstream, commands: Path, folder: Path):
-    upstreams = Upstreams(
-        openai=Endpoint(base_url=upstream.openai_base_url), anthropic=Endpoint(base_url=upstream.anthropic_base_url)
-    )
+    upstreams = {
+        "openai": Endpoint(base_url=upstream.openai_base_url),
+        "anthropic": Endpoint(base_url=upstream.anthropic_base_url),
+    }
     suites, script = folder / "suites", folder / "agent.sh"
     suites.mkdir()
     script.write_text(client.script, encoding="utf-8")

@@ -4,7 +4,7 @@ import pytest
 
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.formats.loading import load_tasks
-from passgate.tasks.model.agent import Endpoint, Upstreams
+from passgate.tasks.model.agent import Endpoint
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
@@ -23,7 +23,7 @@ TELLS = Says("Your bank has it since 4 May.\nREFUND: paid before")
 
 async def trial(upstream: ScriptedUpstream, *replies: Says) -> FinishedTrial:
     upstream.says(*replies)
-    endpoints = Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))
+    endpoints = {"openai": Endpoint(base_url=upstream.openai_base_url)}
     spec = parse_agent("openai:m").model_copy(update={"upstreams": endpoints})
     return await trial_of(spec, TASK, SUITES)
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import strategies as st
 from tests.provider_streams import DONE, Json, documents, event, named
 
-from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
+from passgate.tasks.providers.apis.chat_completions import ChatCompletions
 from passgate.tasks.providers.apis.interface import Api
+from passgate.tasks.providers.apis.messages import Messages
+from passgate.tasks.providers.apis.responses import Responses
 from passgate.tasks.providers.exchange import AskedCall
 
-CHAT, RESPONSES, _ = OPENAI_APIS
-(MESSAGES,) = ANTHROPIC_APIS
+CHAT, RESPONSES, MESSAGES = ChatCompletions(), Responses(), Messages()
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
 
 scalars = st.none() | st.booleans() | st.integers(-5, 10**14) | st.floats(allow_nan=False) | st.text(max_size=5)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import values
@@ -31,9 +31,9 @@ class ChatCompletions(Api):
     """The `Api` of POST /chat/completions."""
 
     name = "chat_completions"
-    path = "chat/completions"
-    limits = ("max_completion_tokens", "max_tokens")
-    texts = ("messages", "tools", "functions", "response_format")
+    path_pattern = "chat/completions"
+    limits: ClassVar[tuple[str, ...]] = ("max_completion_tokens", "max_tokens")
+    texts: ClassVar[tuple[str, ...]] = ("messages", "tools", "functions", "response_format")
 
     def _context(self, body: Document) -> Context:
         if (values.count_or_none(body.get("n"), "n") or 1) > 1:

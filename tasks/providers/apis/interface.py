@@ -169,21 +169,41 @@ class Api(ABC):
     """One provider API: how its requests and replies are read, changed and refused."""
 
     name: ClassVar[str]
-    path: ClassVar[str]
-    """Of its endpoint below the base URL, as in `chat/completions`."""
+    path_pattern: ClassVar[str]
+    """Of the paths of its calls, as in `chat/completions`; a group `model` is the model of the call."""
     limits: ClassVar[tuple[str, ...]]
     """The keys of a request that limit the tokens of its reply."""
     texts: ClassVar[tuple[str, ...]]
     """The keys of a request that hold what the model reads."""
     earlier: ClassVar[tuple[str, ...]] = ()
     """The keys of a request that name a context which the provider holds."""
+    is_step: ClassVar[bool] = True  # Whether a call is a step, made with the model that the user names
+
+    def __init__(self, path: str = "", query: str = "", model_at: tuple[int, int] | None = None) -> None:
+        """Speak it at a path below the base URL, whose model stands at `model_at`; without one where it usually is."""
+        self._path = path or self.path_pattern
+        self._query = query
+        self._model_at = model_at
+
+    @property
+    def path_model(self) -> str:
+        """The model that the path names; empty if it names none."""
+        return self._path[slice(*self._model_at)] if self._model_at else ""
+
+    def target(self, model: str | None = None) -> str:
+        """Return the path and the query that a call is sent to, with another model where the path names one."""
+        path = self._path
+        if model is not None and self._model_at:
+            begin, end = self._model_at
+            path = path[:begin] + model + path[end:]
+        return f"{path}?{self._query}" if self._query else path
 
     def read_request(self, body: Document) -> ModelRequest:
         """Return what is asked. Raises `ApiFormatError`."""
         said, answers = self._context(body)
         limits = [values.count_or_none(body.get(key), key) for key in self.limits]
         return ModelRequest(
-            model=values.text_or_empty(body.get("model"), "model"),
+            model=self.path_model or values.text_or_empty(body.get("model"), "model"),
             stream=values.truth_or_false(body.get("stream"), "stream"),
             max_tokens_out=max((limit for limit in limits if limit is not None), default=None),
             said=said,
@@ -197,7 +217,7 @@ class Api(ABC):
         a limit that is higher. The same object when nothing has to be changed.
         """
         changes: Document = {}
-        if model is not None and body.get("model") != model:
+        if model is not None and body.get("model") != model and not (self.path_model and "model" not in body):
             changes["model"] = model
         for key in self.limits:
             if max_tokens_out is not None and isinstance(body.get(key), int) and body[key] > max_tokens_out:

@@ -40,7 +40,7 @@ class Messages(Api):
     """The `Api` of POST /v1/messages."""
 
     name = "messages"
-    path = "v1/messages"
+    path_pattern = "v1/messages"
     limits = ("max_tokens",)
     texts = ("system", "messages", "tools", "output_config")
 

@@ -40,7 +40,7 @@ class Responses(Api):
     """The `Api` of POST /responses."""
 
     name = "responses"
-    path = "responses"
+    path_pattern = "responses"
     limits = ("max_output_tokens",)
     texts = ("instructions", "input", "tools", "text", "prompt")
     earlier = ("previous_response_id", "conversation")

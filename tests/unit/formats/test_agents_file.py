@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.agents_file import looks_like_a_form, read_agents
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, HttpOptions, Upstreams
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, HttpOptions
 from tests.unit.formats.reading import beginnings, read_text
 
 KINDS = [str(kind) for kind in AgentKind]
@@ -50,10 +50,10 @@ agents:
     assert list(agents) == ["claude", "service", "plain"]
     claude = agents["claude"]
     assert (str(claude), claude.kind, claude.target) == ("claude", AgentKind.CLI, "my-agent {prompt}")
-    assert claude.upstreams == Upstreams(
-        openai=Endpoint(base_url="http://127.0.0.1:8080/v1"),
-        anthropic=Endpoint(base_url="https://proxy.example.com", api_key_variable="PROXY_KEY"),
-    )
+    assert claude.upstreams == {
+        "openai": Endpoint(base_url="http://127.0.0.1:8080/v1"),
+        "anthropic": Endpoint(base_url="https://proxy.example.com", api_key_variable="PROXY_KEY"),
+    }
     assert (claude.model, claude.timeout_seconds, claude.files_format) == ("claude-sonnet-5", 60, "--file {path}")
     assert agents["service"].http == HttpOptions(request={"question": "{{ prompt }}"}, output="answer.text")
     assert agents["plain"].completion.parameters == {"temperature": 0.2}

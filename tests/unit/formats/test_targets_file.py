@@ -7,7 +7,7 @@ import yaml
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.targets_file import AgentVTarget, TargetsFile, agent_of, agent_of_target, read_targets
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 from tests.unit.formats.reading import beginnings, read_text
 
 VARIABLES = {
@@ -39,8 +39,9 @@ def agent(tmp_path: Path, **entry: Any) -> AgentSpec:
 
 def endpoint(spec: AgentSpec) -> tuple[str | None, str | None]:
     assert spec.kind is AgentKind.OPENAI
-    assert spec.upstreams.anthropic == Endpoint()
-    return spec.upstreams.openai.base_url, spec.upstreams.openai.api_key_variable
+    (used,) = spec.upstreams.items()
+    assert used[0] == "openai"
+    return used[1].base_url, used[1].api_key_variable
 
 
 @pytest.mark.parametrize("key", ["command", "command_template"])

@@ -131,7 +131,7 @@ def test_what_judges_of_the_agent_is_the_merge_base_s(
     plan = prepared(agent="desk") if before == CLI else planned(agent="desk")
     assert differs in judging(plan)
     assert f"{plan.agent.kind}:{plan.agent.target}" == before["agent"]
-    assert plan.agent.upstreams.openai.base_url is None
+    assert not plan.agent.upstreams
     assert str(plan.agent) == "desk"
     assert not Path("loaded").exists(), "nothing of the other kind has been loaded"
 

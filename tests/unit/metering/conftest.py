@@ -11,7 +11,7 @@ import pytest
 
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.trial_meter import TrialMeter
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import ToolCall, Transcript
@@ -35,20 +35,20 @@ class Metered:
 
     async def chat(self, stream: bool = False, **body: Any) -> httpx.Response:
         asked = {"model": "m", "messages": [{"role": "user", "content": "Go on."}], "stream": stream}
-        return await self.client.post(f"{self.trial.openai_base_url}/chat/completions", json=asked | body)
+        return await self.client.post(f"{self.trial.base_urls['openai']}/chat/completions", json=asked | body)
 
     def streaming(self, text: str = "?") -> AbstractAsyncContextManager[httpx.Response]:
         """A streamed chat completion that nobody has read yet."""
         asked = {"model": "m", "messages": [{"role": "user", "content": text}], "stream": True}
-        return self.client.stream("POST", f"{self.trial.openai_base_url}/chat/completions", json=asked)
+        return self.client.stream("POST", f"{self.trial.base_urls['openai']}/chat/completions", json=asked)
 
     async def responses(self, stream: bool = False, **body: Any) -> httpx.Response:
         asked = {"model": "m", "input": "Go on.", "stream": stream}
-        return await self.client.post(f"{self.trial.openai_base_url}/responses", json=asked | body)
+        return await self.client.post(f"{self.trial.base_urls['openai']}/responses", json=asked | body)
 
     async def messages(self, stream: bool = False, **body: Any) -> httpx.Response:
         asked = {"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "Go on."}], "stream": stream}
-        return await self.client.post(f"{self.trial.anthropic_base_url}/v1/messages", json=asked | body)
+        return await self.client.post(f"{self.trial.base_urls['anthropic']}/v1/messages", json=asked | body)
 
     @property
     def stages(self) -> list[Stage]:
@@ -92,10 +92,10 @@ def metered(upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch) -> Open
         openai_base_url: str = "",
         **budgets: Any,
     ) -> AsyncIterator[Metered]:
-        endpoints = Upstreams(
-            openai=Endpoint(base_url=openai_base_url or upstream.openai_base_url),
-            anthropic=Endpoint(base_url=upstream.anthropic_base_url),
-        )
+        endpoints = {
+            "openai": Endpoint(base_url=openai_base_url or upstream.openai_base_url),
+            "anthropic": Endpoint(base_url=upstream.anthropic_base_url),
+        }
         spec = AgentSpec(kind=AgentKind.CLI, target="agent", upstreams=endpoints, model=model, timeout_seconds=silence)
         async with (
             open_served_meter(

@@ -30,9 +30,9 @@ async def test_temporary_folders_with_long_paths_are_no_matter(
 
 async def test_a_trials_addresses_are_gone_with_it(metered, upstream) -> None:
     async with metered() as first, metered() as second:
-        root, token = first.trial.openai_base_url.split("/openai")[0].rsplit("/", 1)
+        root, token = first.trial.base_urls["openai"].split("/openai")[0].rsplit("/", 1)
         assert len(token) >= 32
-        other = second.trial.openai_base_url.split("/")[3]
+        other = second.trial.base_urls["openai"].split("/")[3]
         answer = await first.client.post(f"{root}/{other}/openai/v1/chat/completions", json={})
         assert answer.status_code == 404
         assert (await first.client.get(f"{root}/")).status_code == 404
@@ -76,7 +76,7 @@ PACKED = {
 @pytest.mark.parametrize("encoding", PACKED)
 async def test_a_packed_request_is_unpacked(metered, upstream, encoding: str) -> None:
     async with metered() as agent:
-        url, headers = f"{agent.trial.openai_base_url}/chat/completions", {"content-encoding": encoding}
+        url, headers = f"{agent.trial.base_urls['openai']}/chat/completions", {"content-encoding": encoding}
         answer = await agent.client.post(url, content=PACKED[encoding](ASKED), headers=headers)
         broken = await agent.client.post(url, content=b"no", headers=headers)
         too_large = await agent.client.post(url, content=PACKED[encoding](b" " * (MAX_BODY_BYTES + 1)), headers=headers)
@@ -89,7 +89,7 @@ async def test_a_packed_request_is_unpacked(metered, upstream, encoding: str) ->
 
 async def test_a_request_that_is_packed_as_nobody_reads_is_no_failure_of_the_agent(metered, upstream) -> None:
     async with metered() as agent:
-        url = f"{agent.trial.openai_base_url}/chat/completions"
+        url = f"{agent.trial.base_urls['openai']}/chat/completions"
         answer = await agent.client.post(url, content=ASKED, headers={"content-encoding": "lz4"})
         with pytest.raises(MeasurementError, match="packed as 'lz4'"):
             await agent.transcript(Transcript(end=EndReason.CRASHED))
@@ -102,7 +102,7 @@ async def test_a_request_that_is_packed_as_nobody_reads_is_no_failure_of_the_age
 async def test_a_request_that_is_none_is_refused(metered, upstream, api: str, content: bytes) -> None:
     path = {"chat": "chat/completions", "responses": "responses", "messages": "v1/messages"}[api]
     async with metered() as agent:
-        base = agent.trial.anthropic_base_url if api == "messages" else agent.trial.openai_base_url
+        base = agent.trial.base_urls["anthropic"] if api == "messages" else agent.trial.base_urls["openai"]
         answer = await agent.client.post(f"{base}/{path}", content=content)
         assert answer.status_code == 400
         assert (await agent.transcript()).end is EndReason.COMPLETED

@@ -44,7 +44,7 @@ def complaints(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[s
 
 async def connected(agent: Metered) -> tuple[asyncio.StreamWriter, str]:
     """A connection of an agent to its meter, and the path of its OpenAI API."""
-    url = httpx.URL(agent.trial.openai_base_url)
+    url = httpx.URL(agent.trial.base_urls["openai"])
     _, writer = await asyncio.open_connection(url.host, url.port, limit=1024)
     return writer, url.path
 

@@ -13,7 +13,7 @@ from tests.upstream_replies import Down, Status
 
 async def embed(agent: Metered, **changes: object) -> httpx.Response:
     body = {"model": "e", "input": "some text", **changes}
-    return await agent.client.post(f"{agent.trial.openai_base_url}/embeddings", json=body)
+    return await agent.client.post(f"{agent.trial.base_urls['openai']}/embeddings", json=body)
 
 
 async def test_embeddings_cost_and_are_no_step(metered, upstream) -> None:
@@ -48,7 +48,7 @@ async def test_a_provider_that_gives_no_embeddings_is_no_fault_of_the_agent(
 
 async def test_embeddings_of_no_model_are_refused(metered, upstream) -> None:
     async with metered() as agent:
-        url = f"{agent.trial.openai_base_url}/embeddings"
+        url = f"{agent.trial.base_urls['openai']}/embeddings"
         assert (await agent.client.post(url, json={"input": "x"})).status_code == 400
         assert (await agent.client.post(url, content=b"[]")).status_code == 400
     assert upstream.count == 0
@@ -56,7 +56,7 @@ async def test_embeddings_of_no_model_are_refused(metered, upstream) -> None:
 
 async def raw(agent: Metered, target: str, *headers: str, method: str = "GET") -> int:
     """The status of a request whose path no client library has tidied up; `target` stands behind the trial's token."""
-    port, token = agent.trial.openai_base_url.removeprefix("http://127.0.0.1:").split("/")[:2]
+    port, token = agent.trial.base_urls["openai"].removeprefix("http://127.0.0.1:").split("/")[:2]
     reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
     lines = [f"{method} /{token}/{target} HTTP/1.1", *(headers or ("Host: x",)), "Connection: close", "", ""]
     writer.write("\r\n".join(lines).encode("latin-1"))
@@ -138,7 +138,7 @@ async def test_a_compaction_is_a_model_call_that_says_nothing_new(metered, upstr
     short = {"object": "response.compaction", "output": [said, call, {"type": "compaction"}], "usage": usage}
     upstream.says(Status(200, {"content-type": "application/json"}, json.dumps(short).encode()))
     async with metered(forbidden=lambda call: call.tool == "drop", max_tool_calls=0) as agent:
-        url = f"{agent.trial.openai_base_url}/responses/compact"
+        url = f"{agent.trial.base_urls['openai']}/responses/compact"
         answer = await agent.client.post(url, json={"model": "m", "input": [said, call]})
         transcript = await agent.transcript()
     assert answer.json() == short
@@ -149,7 +149,7 @@ async def test_a_compaction_is_a_model_call_that_says_nothing_new(metered, upstr
 
 async def test_what_cannot_be_metered_does_not_pass(metered, upstream) -> None:
     async with metered() as agent:
-        audio = await agent.client.post(f"{agent.trial.openai_base_url}/audio/speech", json={})
+        audio = await agent.client.post(f"{agent.trial.base_urls['openai']}/audio/speech", json={})
     assert audio.status_code == 404
     assert "POST audio/speech" in audio.json()["error"]["message"]
     assert upstream.count == 0

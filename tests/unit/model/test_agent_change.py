@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams, agent_change
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, agent_change
 
 CLI = AgentSpec(kind=AgentKind.CLI, target="sh agent.sh", name="desk")
 HTTP = AgentSpec(kind=AgentKind.HTTP, target="https://desk.example/v1", name="desk")
@@ -35,7 +35,7 @@ def test_where_a_service_lies_judges_and_what_is_asked_of_it_does_not(
 
 
 def test_everything_that_judges_is_named() -> None:
-    upstreams = Upstreams(anthropic=Endpoint(api_key_variable="OTHER"))
+    upstreams = {"anthropic": Endpoint(api_key_variable="OTHER")}
     changes = {"kind": AgentKind.PYTHON, "name": "other", "upstreams": upstreams, "model": "m"}
     judging, own = differences(CLI, **changes)
     assert judging == ("kind (cli at the merge base, python here)", "name", "upstreams")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import Price, PriceTable, price_remedy
 from passgate.tasks.planning.diagnosis import diagnose
@@ -35,7 +35,7 @@ async def the(what: str, *arguments: Any, **settings: Any) -> Symptom:
 
 async def of_endpoint(url: str, key: str | None = None) -> Symptom:
     """What is said of the endpoint of an agent with our own loop."""
-    upstreams = Upstreams(openai=Endpoint(base_url=url, api_key_variable=key))
+    upstreams = {"openai": Endpoint(base_url=url, api_key_variable=key)}
     return await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=upstreams)
 
 
@@ -88,10 +88,10 @@ async def test_what_calls_no_model_is_asked_for_none(kind: AgentKind) -> None:
 async def test_endpoints_that_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sk-123456")
     with answering(200) as one, answering(200) as other:
-        upstreams = Upstreams(
-            openai=Endpoint(base_url=f"{one.url}/v1", api_key_variable="MY_KEY"),
-            anthropic=Endpoint(base_url=other.url, api_key_variable="MY_KEY"),
-        )
+        upstreams = {
+            "openai": Endpoint(base_url=f"{one.url}/v1", api_key_variable="MY_KEY"),
+            "anthropic": Endpoint(base_url=other.url, api_key_variable="MY_KEY"),
+        }
         symptoms = await looked_at(AgentKind.CLI, "sh", upstreams=upstreams, model="my-model")
     found = {symptom.what: (symptom.state, symptom.found) for symptom in symptoms}
     assert found["endpoint openai"] == (State.OK, f"{one.url}/v1/models answers 200, MY_KEY is set")

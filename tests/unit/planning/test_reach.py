@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.planning.requirements import refuse_unreachable
 from passgate.tasks.providers import probe
 from tests.answering import answering
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 
 
 def of_openai(base_url: str | None = None, key: str | None = None) -> AgentSpec:
-    upstreams = Upstreams(openai=Endpoint(base_url=base_url, api_key_variable=key))
+    upstreams = {"openai": Endpoint(base_url=base_url, api_key_variable=key)}
     return AgentSpec(kind=AgentKind.OPENAI, target="my-model", upstreams=upstreams)
 
 
@@ -27,7 +27,7 @@ def test_a_missing_key_is_named_and_nobody_is_asked(closed: str) -> None:
         refuse_unreachable(of_openai())
     with pytest.raises(UsageError, match=r"^MY_KEY is not set, and the agent openai:my-model reads its key from it"):
         refuse_unreachable(of_openai(closed, "MY_KEY"))
-    upstreams = Upstreams(anthropic=Endpoint(base_url=closed, api_key_variable="MY_KEY"))
+    upstreams = {"anthropic": Endpoint(base_url=closed, api_key_variable="MY_KEY")}
     with pytest.raises(UsageError, match=r"^MY_KEY is not set"):
         refuse_unreachable(AgentSpec(kind=AgentKind.CLI, target="sh", upstreams=upstreams))
 

@@ -2,7 +2,8 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.agent import Endpoint
-from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolve_endpoint
+from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolve_endpoint, resolve_endpoints
+from passgate.tasks.providers.registry import PROVIDERS, Provider
 
 ENVIRONMENT = {
     "OPENAI_BASE_URL": "https://openai.example/v1/",
@@ -30,17 +31,26 @@ def test_the_usual_variables_say_where_a_provider_is(
     provider: tuple[str, str, str], environment: dict[str, str], url: str, key: str
 ) -> None:
     name, key_variable, header = provider
-    found = resolve_endpoint(name, Endpoint(), environment)
+    found = resolve_endpoint(PROVIDERS[name], Endpoint(), environment)
     assert found == ResolvedEndpoint(url, key, key_variable, header)
     assert "sk-" not in repr(found)
     assert found.key_headers == ({header: f"Bearer {key}" if name == "openai" else key} if key else {})
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_the_endpoint_of_the_agent_goes_first(provider: str) -> None:
+def test_a_provider_without_a_public_address_is_known_only_with_one() -> None:
+    assert "azure" not in resolve_endpoints({}, {})
+    variables = {"AZURE_OPENAI_ENDPOINT": "https://my.openai.azure.com/", "AZURE_OPENAI_API_KEY": "k"}
+    found = resolve_endpoints({}, variables)["azure"]
+    assert (found.base_url, found.key_headers) == ("https://my.openai.azure.com", {"api-key": "k"})
+    with pytest.raises(UsageError, match=r"AZURE_OPENAI_ENDPOINT is not set, and upstreams\.azure has no base_url"):
+        resolve_endpoints({"azure": Endpoint()}, {})
+
+
+@pytest.mark.parametrize("provider", PROVIDERS.values(), ids=lambda provider: provider.name)
+def test_the_endpoint_of_the_agent_goes_first(provider: Provider) -> None:
     target = resolve_endpoint(provider, OWN, ENVIRONMENT)
     assert (target.base_url, target.key, target.key_variable) == (OWN.base_url, "sk-team", "TEAM_KEY")
-    assert resolve_endpoint(provider, Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
+    assert resolve_endpoint(provider, OWN.model_copy(update={"api_key_variable": "GONE"}), ENVIRONMENT).key == ""
 
 
 @pytest.mark.parametrize(
@@ -64,5 +74,5 @@ def test_an_address_that_holds_a_password_is_refused_without_showing_it() -> Non
 @pytest.mark.parametrize("key", ["a\nb", "a\x00", "schlüssel", "sk-\N{ZERO WIDTH SPACE}x"])
 def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(UsageError, match="the value of OPENAI_API_KEY holds characters") as caught:
-        resolve_endpoint("openai", Endpoint(), {"OPENAI_API_KEY": key})
+        resolve_endpoint(PROVIDERS["openai"], Endpoint(), {"OPENAI_API_KEY": key})
     assert key not in str(caught.value)

@@ -7,12 +7,13 @@ import pytest
 
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.probe import Probe, probe
+from passgate.tasks.providers.registry import PROVIDERS
 from tests.answering import answering
 from tests.waiting import LIMIT
 
 
 async def asked(url: str, key: str = "sk-123456", seconds: float = 240) -> Probe:
-    return await probe("openai", ResolvedEndpoint(f"{url}/v1", key, "KEY"), seconds=seconds)
+    return await probe(PROVIDERS["openai"], ResolvedEndpoint(f"{url}/v1", key, "KEY"), seconds=seconds)
 
 
 def at(server: socket.socket) -> str:
@@ -31,7 +32,9 @@ async def test_an_endpoint_that_answers() -> None:
 
 async def test_anthropics_list_is_asked_for_as_anthropic_wants_it() -> None:
     with answering(200) as server:
-        answer = await probe("anthropic", ResolvedEndpoint(server.url, "sk-123456", "KEY", "x-api-key"), seconds=240)
+        answer = await probe(
+            PROVIDERS["anthropic"], ResolvedEndpoint(server.url, "sk-123456", "KEY", "x-api-key"), seconds=240
+        )
     assert answer.status == 200
     ((path, headers),) = server.asked
     assert path == "/v1/models"

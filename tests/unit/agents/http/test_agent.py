@@ -19,7 +19,7 @@ from passgate.tasks.agents.http import MAX_REPLY_BYTES, AgentEndpoint, HttpAgent
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.transcripts import LONGEST_DETAIL
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.metering.access import Unmetered
+from passgate.tasks.metering.access import Unmetered, meter_addresses
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.providers.retries import RetryPolicy
@@ -47,8 +47,7 @@ ATTEMPT = an_attempt(
 
 
 class Metered(Unmetered):
-    openai_base_url = "http://127.0.0.1:1/t/openai/v1"
-    anthropic_base_url = "http://127.0.0.1:1/t/anthropic"
+    base_urls = meter_addresses("http://127.0.0.1:1/t")
     api_key = "trial-key"
 
 
@@ -84,7 +83,7 @@ async def test_a_template_keeps_the_types_of_what_it_holds(turn, server: AgentSe
     assert asked.body == {
         "a": [2, 0, {"id": 17, "lines": ["a", "b"]}, "b", 3, None, True],
         "b": {"text": 'say-yes/2: ["a", "b"]', "plain": "no {placeholder}"},
-        "meter": [Metered.openai_base_url, Metered.anthropic_base_url, "trial-key"],
+        "meter": ["http://127.0.0.1:1/t/openai/v1", "http://127.0.0.1:1/t/anthropic", "trial-key"],
     }
 
 

@@ -39,7 +39,7 @@ def through_the_meter(request: pytest.FixtureRequest, turn, upstream: ScriptedUp
         opened = open_served_meter if request.param == "over HTTP" else open_meter
         async with opened(spec, prices, CostCap(cost_cap), environment={}, retry_policy=ONE_ATTEMPT) as meter:
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
-                asked = OverHttp(access.openai_base_url, access.api_key) if access.openai_base_url else access
+                asked = OverHttp(access.base_urls["openai"], access.api_key) if access.base_urls["openai"] else access
                 transcript = await turn(task, spec=spec, access=asked)
                 return (await access.transcript(transcript)).result()
 

@@ -6,11 +6,11 @@ import openai
 from tests.provider_streams import Canned, Json, canned
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.apis import OPENAI_APIS
+from passgate.tasks.providers.apis.chat_completions import ChatCompletions
 from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.exchange import AskedCall
 
-API: Api = OPENAI_APIS[0]
+API: Api = ChatCompletions()
 USAGE = {
     "prompt_tokens": 82,
     "completion_tokens": 17,

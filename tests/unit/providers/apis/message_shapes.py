@@ -6,11 +6,11 @@ import anthropic
 from tests.provider_streams import Canned, Json, canned
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.apis import ANTHROPIC_APIS
 from passgate.tasks.providers.apis.interface import Api
+from passgate.tasks.providers.apis.messages import Messages
 from passgate.tasks.providers.exchange import AskedCall
 
-API: Api = ANTHROPIC_APIS[0]
+API: Api = Messages()
 MODEL = "claude-test-1"
 """No real one: the client library warns of those that end."""
 CACHE = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}

@@ -8,11 +8,11 @@ import openai
 from tests.provider_streams import Canned, Json, canned, documents
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.apis import OPENAI_APIS
 from passgate.tasks.providers.apis.interface import Api
+from passgate.tasks.providers.apis.responses import Responses
 from passgate.tasks.providers.exchange import AskedCall
 
-API: Api = OPENAI_APIS[1]
+API: Api = Responses()
 MODEL = "gpt-4.1-2025-04-14"
 USAGE = {
     "input_tokens": 328,
