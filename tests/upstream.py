@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from tests import upstream_replies as replies
@@ -55,6 +55,9 @@ APIS = {
     "/responses/compact": Answerer(shapes.response_body, lambda answer: ()),
     "/responses": Answerer(shapes.response_body, shapes.response_events),
     "/messages": Answerer(shapes.message_body, shapes.message_events),
+    ":generateContent": Answerer(shapes.gemini_body, shapes.gemini_events),
+    ":streamGenerateContent": Answerer(shapes.gemini_body, shapes.gemini_events),
+    ":countTokens": Answerer(lambda answer: {"totalTokens": answer.says.tokens_in}, lambda answer: ()),
     "/embeddings": Answerer(shapes.embedding_body, lambda answer: ()),
 }
 
@@ -154,7 +157,7 @@ class ScriptedUpstream:
         if request.method != "POST" or api is None:
             found = request.method == "GET" and path.endswith("/models")
             return await _send(writer, 200 if found else 404, shapes.MODELS if found else _error(404))
-        return await _reply(self._scripted(number, request), Answer(SOMETHING, number, request.body), api, writer)
+        return await _reply(self._scripted(number, request), Answer(SOMETHING, number, request.body, path), api, writer)
 
     def _scripted(self, number: int, request: Received) -> Reply:
         if callable(self.script):
@@ -190,8 +193,8 @@ async def _reply(reply: Reply, answer: Answer, api: Answerer, writer: asyncio.St
         case replies.Silent(seconds):
             await asyncio.sleep(seconds)
     says = reply if isinstance(reply, Says) else getattr(reply, "says", SOMETHING)
-    answer = Answer(says, answer.number, answer.request)
-    if answer.request.get("stream"):
+    answer = replace(answer, says=says)
+    if answer.streams:
         return await _send_stream(writer, list(api.events(answer)), reply)
     return await _send_body(writer, json.dumps(api.body(answer)).encode(), reply)
 

@@ -33,6 +33,7 @@ from passgate.tasks.providers.client import ProviderReply, StreamedReply, Upstre
 from passgate.tasks.providers.exchange import ApiFormatError, ReplyError
 from passgate.tasks.providers.refusals import Refusal
 from passgate.tasks.providers.registry import Provider
+from passgate.tasks.providers.sse import EventParser
 
 _QUEUE = 256
 """Pieces of a reply that wait for an agent that reads slowly: what a provider sends is not piled up without end."""
@@ -64,7 +65,7 @@ def http_response(answer: ModelAnswer) -> Response:
 async def _stream_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[str, str]) -> Response:
     """Return the reply as it comes. A task reads it from the provider to its end, even if the agent leaves."""
     first: asyncio.Future[Response | StreamedReply] = asyncio.get_running_loop().create_future()
-    outlet, call, target = Outlet(), admitted.call, route.api.target(route.model)
+    outlet, call, target = Outlet(is_array=route.api.answers_array), admitted.call, route.api.target(route.model)
 
     def begin(answer: Response | StreamedReply) -> None:
         # The waiting task may have been cancelled, and the future with it.
@@ -99,25 +100,35 @@ async def _stream_reply(route: Route, admitted: AdmittedRequest, headers: Mappin
     answer = await first
     if isinstance(answer, Response):
         return answer
-    return StreamingResponse(outlet.pieces(), answer.status, agent_headers(answer.headers))
+    own_type = {"content-type": "application/json"} if route.api.answers_array else {}
+    return StreamingResponse(outlet.pieces(), answer.status, agent_headers(answer.headers) | own_type)
 
 
 class Outlet:
     """Pieces of a reply on their way to the agent, not too many at a time. When the agent has left they are dropped."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_array: bool = False) -> None:
+        """Of an array the pieces are whole events, whose documents become its elements."""
+        self._events = EventParser() if is_array else None
+        self._begun = False
         self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_QUEUE)
         self._left = False
 
     async def put(self, piece: bytes) -> None:
         """Send a piece on, once there is room for it."""
+        if self._events is not None:
+            elements = [event.data for event in self._events.feed(piece) if event.data]
+            piece = b"".join([(b",\n" if self._begun or n else b"[") + one for n, one in enumerate(elements)])
+            self._begun = self._begun or bool(elements)
         if piece and not self._left:
             await self._room.acquire()
             self._queue.put_nowait(piece)
 
     def end(self) -> None:
         """End the reply, without waiting: the caller may have been cancelled."""
+        if self._events is not None:
+            self._queue.put_nowait(b"]" if self._begun else b"[]")
         self._queue.put_nowait(None)
 
     async def pieces(self) -> AsyncIterator[bytes]:

@@ -76,6 +76,8 @@ class _Application:
         upstream = self.meter.upstreams.get(provider.name)
         if upstream is None:
             return no_upstream(trial, provider)
+        if not upstream.missing_key:
+            query = provider.query_without_key(query)
         api = provider.find_api(path, query) if request.method == "POST" else None
         if api is not None:
             return await relay(request, Route(trial, api, upstream, self.meter.spec.model))

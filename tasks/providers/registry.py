@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode
 
 if TYPE_CHECKING:
     from passgate.tasks.providers.apis.interface import Api
@@ -30,6 +31,7 @@ class Provider:
     """A pattern of what may stand before the path of an API; its group `model` is the model of the call."""
     free_paths: Sequence[tuple[str, str]] = ()  # Methods and patterns of paths that are passed on and cost nothing
     headers: dict[str, str] = field(default_factory=dict)  # What every request has to say
+    key_parameter: str = ""  # Of a query, in which a client may send the key too
 
     @property
     def placeholder(self) -> str:
@@ -42,6 +44,12 @@ class Provider:
             if match := re.fullmatch(self.prefix + api.path_pattern, path):
                 return api(path, query, match.span("model") if "model" in match.re.groupindex else None)
         return None
+
+    def query_without_key(self, query: str) -> str:
+        """Return a query without the key of the caller."""
+        pairs = parse_qsl(query, keep_blank_values=True)
+        kept = [pair for pair in pairs if pair[0] != self.key_parameter]
+        return query if len(kept) == len(pairs) else urlencode(kept)
 
     def is_free(self, method: str, path: str) -> bool:
         """Return whether a request may pass that costs nothing. The key opens more than a trial has to see."""
@@ -96,6 +104,20 @@ PROVIDERS: Final = {
             models="openai/v1/models",
             prefix=rf"openai/(?:v1/|deployments/(?P<model>{SEGMENT})/)?",
             free_paths=(("GET", "openai/models"),),
+        ),
+        Provider(
+            "gemini",
+            url="https://generativelanguage.googleapis.com",
+            base_url_variables=("GOOGLE_GEMINI_BASE_URL",),
+            key_variable="GEMINI_API_KEY",
+            key_header="x-goog-api-key",
+            key_parameter="key",
+            apis=("gemini.Gemini",),
+            models="v1beta/models",
+            free_paths=(
+                ("GET", rf"v1(?:alpha)?/models(/{SEGMENT})?"),
+                ("POST", rf"v1(?:alpha|beta)?/(?:models|tunedModels)/{SEGMENT}:countTokens"),
+            ),
         ),
     )
 }

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _SERVER_ERROR: Final = 500
 _SUCCESS: Final = range(200, 300)
 _CLIENT_ERROR: Final = 400
 _EXCERPT: Final = 16_000  # Bytes of an answer; messages are cut later, when secrets are masked in them
+_RETRY_DELAY: Final = re.compile(rb'"retryDelay":\s*"(\d{1,6}(?:\.\d{1,9})?)s"')  # Where Gemini says it
 _MOST_DOUBLINGS: Final = 60  # More would leave the range of a float
 
 
@@ -115,6 +117,8 @@ def check_refusal(status: int, headers: Mapping[str, str], body: bytes) -> None:
     """Raise `AttemptError` for an answer whose status may be gone at the next attempt."""
     if status in TRY_AGAIN or (status >= _SERVER_ERROR and status not in _NEVER_BETTER):
         pause = retry_after(headers, datetime.now(UTC))
+        if pause is None and (delay := _RETRY_DELAY.search(body)):
+            pause = float(delay[1])
         final = pause is None and status == TOO_MANY and Refusal.from_reply(status, body).lacks_money
         raise AttemptError(f"it answered {status}{_excerpt(body)}", status=status, asked_pause=pause, final=final)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.property.api_sides import CHAT, MESSAGES, RESPONSES, USAGE, Plan, Side, each_side, plans, scalars
+from tests.property.api_sides import CHAT, GEMINI, MESSAGES, RESPONSES, Plan, Side, each_side, plans, scalars
 from tests.property.documents import changed, nested, paths_of
 from tests.provider_streams import Json, Refusing, documents, event
 
@@ -19,7 +19,7 @@ REPLIES: dict[str, Json] = {
     CHAT.name: {
         "model": "x",
         "choices": [{"index": 0, "message": {"content": "a", "tool_calls": [CALL]}, "finish_reason": "tool_calls"}],
-        "usage": {**USAGE, "prompt_tokens_details": {"cached_tokens": 1}},
+        "usage": {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 1}},
     },
     MESSAGES.name: {
         "model": "x",
@@ -35,6 +35,28 @@ REPLIES: dict[str, Json] = {
         ],
         "usage": {"input_tokens": 3, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 1}},
     },
+}
+REPLIES[GEMINI.name] = {
+    "candidates": [
+        {
+            "content": {
+                "role": "model",
+                "parts": [
+                    {"text": "a"},
+                    {"text": "b", "thought": True},
+                    {"functionCall": {"name": "read", "args": {}}},
+                    {"executableCode": {"language": "PYTHON", "code": "1"}},
+                    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+                    {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "args": {}}},
+                    {"toolResponse": {"id": "t", "response": {}}},
+                ],
+            },
+            "finishReason": "STOP",
+        }
+    ],
+    "promptFeedback": {},
+    "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "thoughtsTokenCount": 1},
+    "modelVersion": "x",
 }
 PARTS = [{"type": "text", "text": "a"}, {"type": "image"}]
 REQUESTS: dict[str, Json] = {
@@ -66,6 +88,15 @@ REQUESTS: dict[str, Json] = {
             {"type": "apply_patch_call_output", "call_id": "call_1", "output": "b", "status": "failed"},
         ],
     },
+}
+REQUESTS[GEMINI.name] = {
+    "systemInstruction": {"parts": [{"text": "a"}]},
+    "contents": [
+        {"role": "user", "parts": [{"text": "a"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]},
+        {"parts": [{"functionResponse": {"name": "read", "response": {"output": "b"}}}, {"file_data": {}}]},
+    ],
+    "generation_config": {"max_output_tokens": 7, "candidateCount": 1},
 }
 
 
@@ -101,7 +132,7 @@ def test_a_request_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataO
         return
     assert body == original
     again = side.api.read_request(sent)
-    assert again.model == "y"
+    assert again.model == (side.api.path_model or "y")
     assert (again.said, again.answers) == (request.said, request.answers)
     assert again.max_tokens_out is None if request.max_tokens_out is None else again.max_tokens_out <= 5  # type: ignore[operator]
 

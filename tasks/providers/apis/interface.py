@@ -190,6 +190,11 @@ class Api(ABC):
         """The model that the path names; empty if it names none."""
         return self._path[slice(*self._model_at)] if self._model_at else ""
 
+    @property
+    def answers_array(self) -> bool:
+        """Whether a streamed reply reaches the agent as a JSON array in place of events."""
+        return False
+
     def target(self, model: str | None = None) -> str:
         """Return the path and the query that a call is sent to, with another model where the path names one."""
         path = self._path

@@ -21,7 +21,10 @@ _SHORT_NAMES = {
     "input_file": "file",
 }
 _FILES = frozenset({*_SHORT_NAMES, "image", "file", "document", "container_upload", "redacted_thinking"})
-_OPAQUE = frozenset({"encrypted_content", "signature"})
+_OPAQUE = frozenset(
+    {"encrypted_content", "signature", "thoughtSignature", "thought_signature"}
+    | {"inlineData", "inline_data", "fileData", "file_data"}
+)
 
 
 def _wrong(value: Any, place: str, expected: str) -> ApiFormatError:

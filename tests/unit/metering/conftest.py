@@ -27,7 +27,7 @@ CENT = PriceTable(models={"*": Price(input=100, output=0)})
 
 @dataclass
 class Metered:
-    """One trial's meter and a client that speaks the three APIs by hand."""
+    """One trial's meter and a client that speaks the four APIs by hand."""
 
     trial: TrialMeter
     client: httpx.AsyncClient
@@ -50,6 +50,12 @@ class Metered:
         asked = {"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "Go on."}], "stream": stream}
         return await self.client.post(f"{self.trial.base_urls['anthropic']}/v1/messages", json=asked | body)
 
+    async def gemini(self, stream: bool = False, model: str = "m", **body: Any) -> httpx.Response:
+        method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        asked = {"contents": [{"role": "user", "parts": [{"text": "Go on."}]}]}
+        url = f"{self.trial.base_urls['gemini']}/v1beta/models/{model}:{method}"
+        return await self.client.post(url, json=asked | body)
+
     @property
     def stages(self) -> list[Stage]:
         """What the calls under way are waiting for."""
@@ -65,7 +71,7 @@ QUICK = RetryPolicy(
 )
 OpenMeter = Callable[..., AbstractAsyncContextManager[Metered]]
 
-every_api = pytest.mark.parametrize("api", ["chat", "responses", "messages"])
+every_api = pytest.mark.parametrize("api", ["chat", "responses", "messages", "gemini"])
 either_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 
@@ -95,6 +101,7 @@ def metered(upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch) -> Open
         endpoints = {
             "openai": Endpoint(base_url=openai_base_url or upstream.openai_base_url),
             "anthropic": Endpoint(base_url=upstream.anthropic_base_url),
+            "gemini": Endpoint(base_url=upstream.url),
         }
         spec = AgentSpec(kind=AgentKind.CLI, target="agent", upstreams=endpoints, model=model, timeout_seconds=silence)
         async with (

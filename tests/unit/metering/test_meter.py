@@ -100,10 +100,14 @@ async def test_a_request_that_is_packed_as_nobody_reads_is_no_failure_of_the_age
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"model": 7, "messages": 3}', b"\xff\xfe"])
 @every_api
 async def test_a_request_that_is_none_is_refused(metered, upstream, api: str, content: bytes) -> None:
-    path = {"chat": "chat/completions", "responses": "responses", "messages": "v1/messages"}[api]
+    provider, path = {
+        "chat": ("openai", "chat/completions"),
+        "responses": ("openai", "responses"),
+        "messages": ("anthropic", "v1/messages"),
+        "gemini": ("gemini", "v1beta/models/m:generateContent"),
+    }[api]
     async with metered() as agent:
-        base = agent.trial.base_urls["anthropic"] if api == "messages" else agent.trial.base_urls["openai"]
-        answer = await agent.client.post(f"{base}/{path}", content=content)
+        answer = await agent.client.post(f"{agent.trial.base_urls[provider]}/{path}", content=content)
         assert answer.status_code == 400
         assert (await agent.transcript()).end is EndReason.COMPLETED
     assert upstream.count == 0

@@ -11,6 +11,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.ledger import MOST_UNANSWERED
 from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.providers.calls import Stage
+from passgate.tasks.providers.registry import PROVIDERS
 from tests.unit.conftest import LONG, LoopClock
 from tests.unit.metering.conftest import Metered, either_way, every_api
 from tests.upstream import ScriptedUpstream
@@ -151,7 +152,7 @@ async def test_an_account_an_address_or_a_filter_that_refuses_is_no_failure_of_t
     metered, upstream, api: str, stream: bool, status: int, said: str
 ) -> None:
     upstream.script = [refusal(status, said)]
-    async with metered(environment={"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}) as agent:
+    async with metered(environment={provider.key_variable: "sk-real" for provider in PROVIDERS.values()}) as agent:
         assert (await getattr(agent, api)(stream)).status_code == status
         with pytest.raises(MeasurementError, match=f"answered {status}") as caught:
             await agent.transcript(CRASHED)

@@ -6,6 +6,8 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.registry import PROVIDERS
 from tests.unit.metering.conftest import Metered
+from tests.upstream_replies import CutShort, Reply, ResetMidStream
+from tests.upstream_shapes import Says
 
 CHAT = {"messages": [{"role": "user", "content": "Go on."}]}
 DEPLOYMENT = "openai/deployments/my-gpt/chat/completions?api-version=2024-10-21"
@@ -53,6 +55,32 @@ async def test_a_provider_without_an_address_is_no_fault_of_the_agent(metered) -
         answer = await azure(agent, DEPLOYMENT)
         assert answer.status_code == 404
         with pytest.raises(MeasurementError, match="AZURE_OPENAI_ENDPOINT is not set"):
+            await agent.transcript()
+
+
+async def test_a_stream_of_gemini_is_an_array_without_alt_sse(metered, upstream) -> None:
+    upstream.says(Says("Well, well.", calls=[("shred", {})]))
+    async with metered(forbidden=lambda call: call.tool == "shred", environment={"GEMINI_API_KEY": "real"}) as agent:
+        url = f"{agent.trial.base_urls['gemini']}/v1beta/models/m:streamGenerateContent?key={agent.trial.api_key}"
+        asked = {"contents": [{"parts": [{"text": "Go on."}]}]}
+        answers = [await agent.client.post(url, json=asked) for _ in range(2)]
+    (call,) = upstream.calls
+    assert call.path == "/v1beta/models/m:streamGenerateContent?alt=sse"
+    assert call.headers["x-goog-api-key"] == "real"
+    assert answers[0].headers["content-type"] == "application/json"
+    parts = [part for one in answers[0].json() for part in one["candidates"][0]["content"]["parts"]]
+    assert "".join(part["text"] for part in parts) == "Well, well."
+    assert answers[1].json()["error"]["details"][0]["reason"] == "forbidden_call"
+
+
+@pytest.mark.parametrize("fault", [CutShort(0), CutShort(1), ResetMidStream(1)])
+async def test_an_array_that_breaks_off_ends_with_the_error(metered, upstream, fault: Reply) -> None:
+    upstream.says(fault)
+    async with metered() as agent:
+        url = f"{agent.trial.base_urls['gemini']}/v1beta/models/m:streamGenerateContent"
+        answer = await agent.client.post(url, json={"contents": []})
+        assert answer.json()[-1]["error"]["status"] == "INTERNAL"
+        with pytest.raises(MeasurementError):
             await agent.transcript()
 
 
