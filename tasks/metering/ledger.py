@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from passgate.tasks.errors import CostCapError, MeasurementError, UnknownPriceError
 from passgate.tasks.metering.cost_cap import Account, AdmissionQueue, CostCap, Reservation
 from passgate.tasks.metering.estimates import Estimate, Sizes
-from passgate.tasks.model.price import Price, price_remedy
+from passgate.tasks.model.price import NO_CHARGES, PRICES, Charges, Price, price_remedy
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.providers.exchange import ModelRequest
@@ -108,9 +108,9 @@ class Ledger:
             self._give_back(admitted)
             raise
 
-    def settle(self, admission: AdmittedCall, usage: Usage) -> Usage:
+    def settle(self, admission: AdmittedCall, usage: Usage, charges: Charges = NO_CHARGES) -> Usage:
         """Count a call that was answered; gives its usage with the cost."""
-        cost = admission.price.cost(usage) if admission.price else None
+        cost = admission.price.cost(usage, charges) if admission.price else None
         self.paid += self._cost_cap.settle(admission.reservation, cost)
         self._tokens.settle(admission.tokens, (usage.tokens_in or 0) + (usage.tokens_out or 0))
         self._dollars.settle(admission.dollars, cost or 0.0)
@@ -120,6 +120,10 @@ class Ledger:
             self._sizes = self._sizes.after(admission.request.characters, usage)
         if usage.tokens_in is None or usage.tokens_out is None:
             self._usage_missing()
+        elif admission.price and cost is None and self._needs_price is not None:
+            line = admission.price.missing(charges)
+            message = f"the provider charges for more than tokens and {self._needs_price}: add to {PRICES}: {line}"
+            self._give_up("price_unknown", UnknownPriceError(message, admission.request.model))
         self._queue.notify()
         return usage.model_copy(update={"cost_usd": cost})
 

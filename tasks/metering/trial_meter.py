@@ -211,7 +211,7 @@ class MeteredCall:
         if not self._trial.end(self):
             return
         self._trial.was_answered = True
-        usage = self._trial.ledger.settle(self.admission, reply.usage)
+        usage = self._trial.ledger.settle(self.admission, reply.usage, reply.charges)
         if self.admission.is_step:
             self._write_down(reply, usage)
         else:

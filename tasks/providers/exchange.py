@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from passgate.tasks.model.price import NO_CHARGES, Charges
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.refusals import Refusal
 
@@ -60,6 +61,7 @@ class ModelReply:
     calls: tuple[AskedCall, ...] = ()
     usage: Usage = NOTHING_KNOWN  # `None` where the reply does not say; the cost is never in it
     model: str = ""
+    charges: Charges = NO_CHARGES
 
 
 class ApiFormatError(Exception):

@@ -1,9 +1,10 @@
 """OpenAI's chat completions, and everything compatible with them."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from passgate.tasks.model.price import Charges
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import values
 from passgate.tasks.providers.apis.interface import (
@@ -74,6 +75,7 @@ class ChatCompletions(Api):
             calls=tuple(_calls_of(message)),
             usage=_usage(body.get("usage")),
             model=values.clean(values.text_or_empty(body.get("model"), "model")),
+            charges=Charges(tier=values.string_or_empty(body.get("service_tier")), tools=_searches(message)),
         )
 
     def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
@@ -106,6 +108,14 @@ def _wants_usage(body: Document) -> bool:
 
 def _usage(given: Any) -> Usage:
     return openai_usage(given, tokens_in="prompt_tokens", tokens_out="completion_tokens")
+
+
+def _searches(message: Document) -> dict[str, int]:
+    """Return the use of the web search that a message cites."""
+    notes = message.get("annotations")
+    listed = notes if isinstance(notes, list) else []
+    cited = any(isinstance(note, dict) and note.get("type") == "url_citation" for note in listed)
+    return {"web_search": 1} if cited else {}
 
 
 def _choice(body: Document) -> tuple[Document, Document]:
@@ -217,6 +227,8 @@ class _ChatStream(ReplyStream):
             self._envelope.update({key: event[key] for key in _ENVELOPE if key in event})
         if event.get("usage") is not None:
             self._usage = _usage(event["usage"])
+        if tier := values.string_or_empty(event.get("service_tier")):
+            self._charges = replace(self._charges, tier=tier)
         choices = values.sequence_or_empty(event.get("choices"), "choices")
         if not choices:
             return ()
@@ -231,6 +243,8 @@ class _ChatStream(ReplyStream):
     def _take_delta(self, delta: Document) -> Owners:
         self._say(values.reply_text(delta.get("content"), f"{_DELTA}.content"))
         self._say(values.text_or_empty(delta.get("refusal"), f"{_DELTA}.refusal"))
+        if searches := _searches(delta):
+            self._charges = replace(self._charges, tools=searches)
         for key in _REASONING:
             if isinstance(delta.get(key), str):
                 self._write(delta[key])

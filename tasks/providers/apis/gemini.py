@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
+from passgate.tasks.model.price import NO_CHARGES, Charges
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import values
 from passgate.tasks.providers.apis.interface import (
@@ -109,12 +110,14 @@ class Gemini(Api):
 
     def read_reply(self, body: Document) -> ModelReply:
         _raise_blocked(body)
-        parts = _parts(_candidate(body).get("content"), _CONTENT)
+        candidate = _candidate(body)
+        parts = _parts(candidate.get("content"), _CONTENT)
         return ModelReply(
             text=values.clean("".join(map(_shown, parts))),
             calls=tuple(call for call, _ in _owners(parts) if call),
             usage=_usage(body.get("usageMetadata")),
             model=values.clean(values.text_or_empty(body.get("modelVersion"), "modelVersion")),
+            charges=_charges(body, candidate, NO_CHARGES),
         )
 
     def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
@@ -268,6 +271,17 @@ def _usage(given: Any) -> Usage:
     return Usage(tokens_in=prompt + (used or 0), tokens_cached=cached or 0, tokens_out=(written or 0) + (thought or 0))
 
 
+def _charges(body: Document, candidate: Document, before: Charges) -> Charges:
+    """Return what is charged beside the tokens, in a reply or with one more of its chunks."""
+    usage = body.get("usageMetadata")
+    tier = values.string_or_empty(usage.get("serviceTier")).lower() if isinstance(usage, dict) else ""
+    grounds = candidate.get("groundingMetadata")
+    queries = grounds.get("webSearchQueries") if isinstance(grounds, dict) else None
+    count = len(queries) if isinstance(queries, list) else 0
+    known = before.tools.get("google_search", 0)
+    return Charges(tier or before.tier, tools={"google_search": max(known, count)})
+
+
 def _with_parts(body: Document, parts: list[Document]) -> Document:
     candidate = body["candidates"][0]
     content = {**candidate["content"], "parts": parts or [{"text": ""}]}
@@ -287,11 +301,10 @@ class _ContentStream(ReplyStream):
     def _take(self, event: Document) -> Owners:
         _raise_blocked(event)
         self._model = values.text_or_empty(event.get("modelVersion"), "modelVersion") or self._model
-        parts, reason = [], None
+        candidate: Document = {}
         if values.sequence_or_empty(event.get("candidates"), "candidates"):
             candidate = _candidate(event)
-            parts = _parts(candidate.get("content"), _CONTENT)
-            reason = candidate.get("finishReason")
+        parts = _parts(candidate.get("content"), _CONTENT)
         taken_out = []
         for position, part in enumerate(parts):
             call, owner = _call(part, self._seen)
@@ -305,7 +318,8 @@ class _ContentStream(ReplyStream):
                 self._write(values.text_or_empty(part.get("text"), "parts[].text"))
             else:
                 self._say(_shown(part))
-        self.ended = self.ended or reason is not None
+        self.ended = self.ended or candidate.get("finishReason") is not None
+        self._charges = _charges(event, candidate, self._charges)
         if event.get("usageMetadata") is not None:
             self._used = _usage(event["usageMetadata"])
         # What was written so far is no account of what will have been written.

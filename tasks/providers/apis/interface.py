@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
+from passgate.tasks.model.price import NO_CHARGES
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import values
 from passgate.tasks.providers.exchange import (
@@ -53,13 +54,15 @@ class ReplyStream(ABC):
         """The calls that have begun and are not decided on, by their index in the reply."""
         self._gaps: set[int] = set()  # The indices that are taken out
         self._usage = Usage()
+        self._charges = NO_CHARGES
         self._model = ""
 
     @property
     def reply(self) -> ModelReply:
         """What has come so far, withheld calls included."""
         self._pieces = ["".join(self._pieces)]
-        return ModelReply(values.clean(self._pieces[0]), tuple(self._calls), self._usage, values.clean(self._model))
+        text, model = values.clean(self._pieces[0]), values.clean(self._model)
+        return ModelReply(text, tuple(self._calls), self._usage, model, self._charges)
 
     def feed(self, chunk: bytes) -> bytes:
         """Return what the agent is sent for a piece of the provider's stream, however it was cut.
@@ -282,13 +285,22 @@ def raise_error(*places: Any, reason: Any = None) -> None:
 
 
 def openai_usage(given: Any, *, tokens_in: str, tokens_out: str) -> Usage:
-    """Return the usage of a reply of OpenAI's APIs; the two names are those of the API."""
+    """Return the usage of a reply of OpenAI's APIs; the two names are those of the API. Some servers count the tokens
+    of reasoning in `total_tokens` or in the details alone.
+    """
     fields = values.mapping_or_empty(given, "usage")
     name = f"{tokens_in}_details"
     details = values.mapping_or_empty(fields.get(name), f"usage.{name}")
+    read = values.count_or_none(fields.get(tokens_in), f"usage.{tokens_in}")
+    written = values.count_or_none(fields.get(tokens_out), f"usage.{tokens_out}")
+    if read is not None and written is not None:
+        out = fields.get(f"{tokens_out}_details")
+        thought = values.count_or_zero(out.get("reasoning_tokens") if isinstance(out, dict) else None)
+        rest = values.count_or_zero(fields.get("total_tokens")) - read
+        written = max(written, rest, written + thought if thought > written else 0)
     return Usage(
-        tokens_in=values.count_or_none(fields.get(tokens_in), f"usage.{tokens_in}"),
-        tokens_out=values.count_or_none(fields.get(tokens_out), f"usage.{tokens_out}"),
+        tokens_in=read,
+        tokens_out=written,
         tokens_cached=values.count_or_none(details.get("cached_tokens"), f"usage.{name}.cached_tokens"),
         tokens_cache_write=values.count_or_none(details.get("cache_write_tokens"), f"usage.{name}.cache_write_tokens"),
     )

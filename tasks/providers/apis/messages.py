@@ -8,6 +8,7 @@ message.
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from passgate.tasks.model.price import Charges
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import values
 from passgate.tasks.providers.apis.interface import (
@@ -84,6 +85,7 @@ class Messages(Api):
             calls=tuple(_asked_call(block, f"content[{n}]") for n, block in enumerate(blocks) if _is_call(block)),
             usage=_usage_of(body.get("usage")),
             model=values.clean(values.text_or_empty(body.get("model"), "model")),
+            charges=_charges_of(values.mapping_or_empty(body.get("usage"), "usage"), blocks),
         )
 
     def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
@@ -167,6 +169,19 @@ def _usage_of(given: Any) -> Usage:
     return Usage(tokens_in=whole, tokens_cached=cached, tokens_cache_write=written, tokens_out=out)
 
 
+def _charges_of(usage: Document, blocks: Iterable[Document]) -> Charges:
+    """Return what is charged beside the tokens. How often code ran only the blocks of the message say."""
+    created, used = usage.get("cache_creation"), usage.get("server_tool_use")
+    hour = created.get("ephemeral_1h_input_tokens") if isinstance(created, dict) else None
+    counts = used if isinstance(used, dict) else {}
+    tools = {name.removesuffix("_requests"): values.count_or_zero(count) for name, count in counts.items()}
+    code = sum(
+        block.get("type") == "server_tool_use" and str(block.get("name")).endswith("code_execution") for block in blocks
+    )
+    tier = "fast" if usage.get("speed") == "fast" else values.string_or_empty(usage.get("service_tier"))
+    return Charges(tier, values.count_or_zero(hour), {**tools, "code_execution": code})
+
+
 class _MessageStream(ReplyStream):
     """A message from its events. A call is whole when its block stops."""
 
@@ -181,6 +196,7 @@ class _MessageStream(ReplyStream):
         self._has_reason = False
         self._open: set[int] = set()  # The blocks under way that are no calls
         self._refused: set[str] = set()
+        self._called: list[Document] = []
         self._left: list[Document] = []  # The calls that the agent gets
 
     def _take(self, event: Document) -> Owners:
@@ -212,6 +228,7 @@ class _MessageStream(ReplyStream):
         self.started = True
         if _is_call(block):
             self._open_calls[index] = (block, [])
+            self._called.append(block)
         elif _call_id_of(block) in self._refused:
             self._gaps.add(index)
         else:
@@ -249,6 +266,7 @@ class _MessageStream(ReplyStream):
         self._used.update({key: value for key, value in usage.items() if value is not None})
         if usage:
             self._usage = _usage_of(self._used)
+            self._charges = _charges_of(self._used, self._called)
         if values.mapping_or_empty(event.get("delta"), "delta").get("stop_reason") is not None:
             self._has_reason = True
 

@@ -6,10 +6,12 @@ Output items whose type ends in `_call` are calls: those that the agent runs (`f
 and `mcp_approval_request`, whose `mcp_call` is not another one.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from passgate.tasks.model.price import Charges
 from passgate.tasks.providers.apis import values
 from passgate.tasks.providers.apis.interface import (
     Api,
@@ -32,6 +34,8 @@ _RESULTS = ("output", "result", "tools", "error")
 _TEXT_ANSWERS = frozenset({"function_call_output", "custom_tool_call_output", "computer_call_output"})
 _ANSWERS = ("_call_output", "tool_search_output", "program_output")
 
+_CHARGED = frozenset({"web_search_call", "file_search_call", "image_generation_call"})
+"""Of each use; of code that runs the container is charged."""
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _SPOKEN = frozenset({"response.output_text.delta", "response.refusal.delta"})
 
@@ -188,7 +192,16 @@ def _reply_of(response: Document) -> ModelReply:
         calls=tuple(_asked_call(item, position) for position, item in enumerate(items) if _is_call(item)),
         usage=openai_usage(response.get("usage"), tokens_in="input_tokens", tokens_out="output_tokens"),
         model=values.clean(values.text_or_empty(response.get("model"), "model")),
+        charges=Charges(tier=values.string_or_empty(response.get("service_tier")), tools=_tool_uses(items)),
     )
+
+
+def _tool_uses(items: list[Document]) -> Counter[str]:
+    """Count the uses of tools that the provider charges for."""
+    uses = Counter(values.kind_of(item).removesuffix(_CALL) for item in items if values.kind_of(item) in _CHARGED)
+    containers = {str(item.get("container_id")) for item in items if values.kind_of(item) == "code_interpreter_call"}
+    uses["code_interpreter"] += len(containers)
+    return uses
 
 
 Decision = tuple[AskedCall, bool]  # A call, and whether it is taken out
@@ -306,6 +319,7 @@ class _ResponseStream(ReplyStream):
             self._pieces = [final.text]
         self.started = self.started or bool(final.text or final.calls)
         self._usage = final.usage
+        self._charges = final.charges
         self._model = final.model or self._model
         self.ended = True
 

@@ -72,6 +72,16 @@ def count_or_none(value: Any, place: str) -> int | None:
     return None if value is None else count(value, place)
 
 
+def count_or_zero(value: Any) -> int:
+    """Return a whole number that is not negative; 0 for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS else 0
+
+
+def string_or_empty(value: Any) -> str:
+    """Return a text; empty for what is none."""
+    return value if isinstance(value, str) else ""
+
+
 def truth_or_false(value: Any, place: str) -> bool:
     if value is None or isinstance(value, bool):
         return bool(value)

@@ -8,7 +8,7 @@ import pytest
 from passgate.tasks.errors import MeasurementError, UnknownPriceError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import AdmittedCall, Ledger, RefusalError
-from passgate.tasks.model.price import Price, PriceTable
+from passgate.tasks.model.price import Charges, Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.exchange import ModelRequest
@@ -104,6 +104,16 @@ async def test_the_money_that_is_left_limits_the_reply() -> None:
     await spend(ledger, characters=100)
     # $0.02 are left; the ten tokens of the conversation cost at least $0.001.
     assert await most_out(ledger) == 9
+
+
+async def test_an_unknown_charge_matters_only_where_money_does() -> None:
+    used, charges = Usage(tokens_in=5, tokens_out=5), Charges(tools={"web_search": 1})
+    free, limited = a_ledger(), a_ledger(max_cost_usd=1.0)
+    for ledger in (free, limited):
+        assert ledger.settle(await ledger.admit(request(), "known"), used, charges).cost_usd is None
+    assert free.problem is None
+    assert isinstance(limited.problem, UnknownPriceError)
+    assert 'add to prices.yaml, beside gates.yaml: tools: {"web_search": DOLLARS}' in str(limited.problem)
 
 
 async def test_an_unknown_price_matters_only_where_money_does() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passgate.tasks.model.price import LongPrompt, Price, PriceTable
+from passgate.tasks.model.price import Charges, LongPrompt, Price, PriceTable
 from passgate.tasks.model.transcript import Usage
 
 PLAIN = Price(input=2, output=10)
@@ -26,6 +26,28 @@ LONG = Price(input=2, output=10, long_prompt=LongPrompt(above=100, input=4, cach
 )
 def test_tokens_cost_what_their_kind_costs(price: Price, usage: Usage, dollars: float) -> None:
     assert price.cost(usage) == pytest.approx(dollars)
+
+
+@pytest.mark.parametrize(
+    ("charges", "dollars"),
+    [
+        (Charges(hour_writes=1_000_000), 4),
+        (Charges(hour_writes=400_000), 3.1),
+        (Charges(hour_writes=9_000_000), 4),
+        (Charges(tools={"web_search": 3, "other": 0}), 2.53),
+        (Charges(tier="default"), 2.5),
+        (Charges("priority", 400_000, {"web_search": 1}), 6.21),
+        (Charges(tier="scale"), None),
+        (Charges(tools={"code_execution": 1}), None),
+    ],
+)
+def test_what_is_charged_beside_tokens_has_a_price_or_is_unknown(charges: Charges, dollars: float | None) -> None:
+    table = PriceTable(models={"m": CACHING.model_copy(update={"tiers": {"priority": 2}})}, tools={"web_search": 0.01})
+    price = table.over(PriceTable(tiers={"priority": 9, "flex": 0.5}, tools={"web_search": 9})).price("m")
+    assert price is not None
+    usage = Usage(tokens_in=1_000_000, tokens_cache_write=1_000_000, tokens_out=0)
+    assert price.cost(usage, charges) == (None if dollars is None else pytest.approx(dollars))
+    assert bool(price.missing(charges)) == (dollars is None)
 
 
 @pytest.mark.parametrize("usage", [Usage(), Usage(tokens_in=5), Usage(tokens_out=5)])

@@ -45,7 +45,7 @@ def test_prices_are_read_in_their_order(tmp_path: Path) -> None:
         ("models: {a: {input: 1}}", "1:13: models.a: the key 'output' is missing"),
         ("models: {a: {input: -1, output: 1}}", "1:21: models.a.input: must be at least 0, not -1"),
         ("models: {a: {input: .inf, output: 1}}", "1:21: models.a.input: not a finite number"),
-        ("models: {a: {input: 1, output: 1, b: 1}}", "1:35: models.a.b: unknown key; known: cache_write, cached_inp"),
+        ("models: {a: {input: 1, output: 1, b: 1}}", "1:35: models.a.b: unknown key; known: cache_write, cache_writ"),
         ("models: {a: 1}", "1:13: models.a: expected a mapping, not 1"),
         ("model: {}", "1:1: model: unknown key; did you mean 'models'?"),
         (
@@ -71,6 +71,12 @@ def test_a_pattern_that_others_may_only_resemble_is_no_problem(tmp_path: Path) -
     assert isinstance(read(tmp_path, text), PriceTable)
 
 
+def own_price(table: PriceTable, model: str) -> Price | None:
+    """The price of a model without what holds for all of them."""
+    price = table.price(model)
+    return price and price.model_copy(update={"tools": {}, "tiers": {}})
+
+
 def an_example_of(pattern: str) -> str:
     """A name that the pattern is there for."""
     return pattern.replace("[0-9]", "7").replace("-20*", "-2026-01-31").replace("*", "")
@@ -79,7 +85,7 @@ def an_example_of(pattern: str) -> str:
 def test_shipped_prices_are_plausible_and_every_pattern_can_be_reached(shipped: PriceTable) -> None:
     assert len(shipped.models) > 100
     for pattern, price in shipped.models.items():
-        assert shipped.price(an_example_of(pattern)) is price, pattern
+        assert own_price(shipped, an_example_of(pattern)) == price, pattern
         assert 0 < price.input <= price.output <= 1000, pattern
         assert price.cached_input is None or 0 < price.cached_input <= price.input, pattern
         assert price.cache_write is None or price.input <= price.cache_write <= 2 * price.input, pattern
@@ -105,7 +111,7 @@ UNKNOWN = ["", "gpt-5-ultra", "gpt-55", "claude", "claude-opus-6", "my-model", "
 def test_a_dated_release_costs_what_its_model_costs_and_no_other(
     shipped: PriceTable, model: str, like: str | None
 ) -> None:
-    assert shipped.price(model) == (shipped.models[like] if like else None)
+    assert own_price(shipped, model) == (shipped.models[like] if like else None)
 
 
 @pytest.mark.parametrize(
