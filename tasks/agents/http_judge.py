@@ -1,4 +1,4 @@
-"""The judge as a chat model behind an OpenAI-compatible endpoint."""
+"""The judge as a chat model behind an endpoint, whose API it speaks."""
 
 import json
 import re
@@ -9,11 +9,10 @@ from passgate.tasks.errors import MeasurementError, Quote
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.quotes import quote, raw
-from passgate.tasks.providers.apis.chat_completions import ChatCompletions
+from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.client import ProviderReply, Upstream
 from passgate.tasks.providers.exchange import ApiFormatError
 
-_CHAT: Final = ChatCompletions()
 _CLIENT_ERROR: Final = 400
 _NO_SUCH_PARAMETER: Final = frozenset({400, 404, 422})  # How endpoints answer that do not know a key of the request
 _SILENCES: Final = 5  # All attempts of one question may take so many times what the model may be silent
@@ -26,10 +25,11 @@ _CONTROL_TOKEN: Final = re.compile(
 
 
 class HttpJudge:
-    """A chat model at `POST {base_url}/chat/completions`."""
+    """A chat model."""
 
-    def __init__(self, upstream: Upstream, model: str, policy: JudgePolicy) -> None:
+    def __init__(self, upstream: Upstream, api: Api, model: str, policy: JudgePolicy) -> None:
         """Take over the upstream, which `close` closes. `policy` says how often and how the model is asked."""
+        self._api = api
         self._upstream = upstream
         self.name = model
         self.votes = policy.votes
@@ -43,9 +43,9 @@ class HttpJudge:
         """
         left_out = set(self._refused)
         answer = await self._ask(request, left_out)
-        while answer.status in _NO_SUCH_PARAMETER and (optional := self._optional(request).keys() - left_out):
+        while answer.status in _NO_SUCH_PARAMETER and (optional := [*self._optional(request, left_out)]):
             said = answer.body.decode("utf-8", "replace")
-            left_out.add(next((name for name in sorted(optional) if name in said), min(optional)))
+            left_out.add(next((name for name in optional if name in said), optional[0]))
             answer = await self._ask(request, left_out)
             if answer.status < _CLIENT_ERROR:
                 self._refused = frozenset(left_out)
@@ -53,29 +53,29 @@ class HttpJudge:
             what = f"the judge at {self._upstream.name} answered {answer.status}: "
             raise MeasurementError(raw(what, _excerpt(answer)))
         try:
-            reply = _CHAT.read_reply(answer.document)
+            reply = self._api.read_reply(answer.document)
         except ApiFormatError as error:
-            message = f"the judge at {self._upstream.name} did not answer with a chat completion: {error}"
+            message = f"the judge at {self._upstream.name} did not answer as {self._api.name} does: {error}"
             raise MeasurementError(raw(f"{message}. It answered ", _excerpt(answer))) from error
         return JudgeReply(text=reply.text, usage=reply.usage)
 
     async def close(self) -> None:
         await self._upstream.close()
 
-    def _optional(self, request: JudgeRequest) -> dict[str, Any]:
+    def _optional(self, request: JudgeRequest, left_out: Collection[str]) -> dict[str, Any]:
         """Return the keys of a request that an endpoint may not know, in the order in which they are left out."""
-        form = {"name": "reply", "strict": True, "schema": request.reply_schema}
-        keys = {
-            "response_format": request.reply_schema and {"type": "json_schema", "json_schema": form},
-            "temperature": self._temperature,
-        }
-        return {name: value for name, value in keys.items() if value is not None}
+        keys = {self._api.schema_key: request.reply_schema, "temperature": self._temperature}
+        return {name: value for name, value in keys.items() if value is not None and name not in left_out}
 
     async def _ask(self, request: JudgeRequest, left_out: Collection[str]) -> ProviderReply:
-        optional = {name: value for name, value in self._optional(request).items() if name not in left_out}
-        messages = [{"role": said.role, "content": disarm(said.content)} for said in request.messages]
-        body = {"model": self.name, **optional, "messages": messages}
-        return await self._upstream.send(_CHAT.target(), json.dumps(body).encode("ascii"), seconds=self._seconds)
+        optional = self._optional(request, left_out)
+        body = self._api.question(
+            self.name,
+            [(said.role, disarm(said.content)) for said in request.messages],
+            schema=optional.get(self._api.schema_key),
+            temperature=optional.get("temperature"),
+        )
+        return await self._upstream.send(self._api.target(), json.dumps(body).encode("ascii"), seconds=self._seconds)
 
 
 def disarm(text: str) -> str:

@@ -37,9 +37,16 @@ def make_llm_judge(policy: JudgePolicy, suites_folder: Path) -> LlmJudge | None:
         from passgate.tasks.agents.http_judge import HttpJudge
         from passgate.tasks.providers.client import Upstream
         from passgate.tasks.providers.endpoints import ResolvedEndpoint
+        from passgate.tasks.providers.registry import judging_apis
 
-        endpoint = ResolvedEndpoint(base_url, os.environ.get(policy.api_key_variable, ""), policy.api_key_variable)
-        return HttpJudge(Upstream(endpoint, timeout_seconds=policy.timeout_seconds), model, policy)
+        apis, variable = judging_apis(), policy.api_key_variable
+        named = os.environ.get("PASSGATE_JUDGE_API") or policy.api
+        if named not in apis:
+            raise UsageError(f"judge.api {named!r} is none of {', '.join(sorted(apis))}")
+        provider, api = apis[named]
+        endpoint = ResolvedEndpoint(base_url, os.environ.get(variable, ""), variable, provider.key_header)
+        upstream = Upstream(endpoint, timeout_seconds=policy.timeout_seconds)
+        return HttpJudge(upstream, api.for_model(model), model, policy)
     if policy.recorded:
         return RecordedJudge.from_folder(suites_folder / policy.recorded)
     return None

@@ -223,7 +223,7 @@ class Concurrency(Frozen):
 
 
 class JudgePolicy(Frozen):
-    """Who marks rubrics: recorded replies, or a model behind an OpenAI-compatible endpoint.
+    """Who marks rubrics: recorded replies, or a model behind an endpoint.
 
     PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL go before `base_url` and `model`.
     """
@@ -233,6 +233,8 @@ class JudgePolicy(Frozen):
     base_url: Text | None = None
     """As in `https://host/v1`."""
     model: Text | None = None
+    api: Text = "chat_completions"
+    """The API of the endpoint: `chat_completions`, `responses`, `messages` or `gemini`."""
     api_key_variable: Text = "PASSGATE_JUDGE_API_KEY"
     """The environment variable that holds the key."""
     timeout_seconds: Seconds = 60

@@ -60,6 +60,12 @@ class Provider:
         )
 
 
+def judging_apis() -> "dict[str, tuple[Provider, type[Api]]]":
+    """Return the APIs that answer conversations, each with its first provider, by their names."""
+    found = ((api.name, (provider, api)) for provider in PROVIDERS.values() for api in _api_classes(provider.name))
+    return {name: one for name, one in reversed([*found]) if one[1].schema_key}
+
+
 @cache
 def _api_classes(provider: str) -> "tuple[type[Api], ...]":
     named = [name.split(".") for name in PROVIDERS[provider].apis]

@@ -1,6 +1,6 @@
 """OpenAI's chat completions, and everything compatible with them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from passgate.tasks.providers.apis.interface import (
     ReplyStream,
     openai_usage,
     raise_error,
+    set_keys,
 )
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ModelReply, ToolAnswer
 from passgate.tasks.providers.sse import event_bytes
@@ -35,6 +36,7 @@ class ChatCompletions(Api):
     path_pattern = "chat/completions"
     limits: ClassVar[tuple[str, ...]] = ("max_completion_tokens", "max_tokens")
     texts: ClassVar[tuple[str, ...]] = ("messages", "tools", "functions", "response_format")
+    schema_key: ClassVar[str] = "response_format"
 
     def _context(self, body: Document) -> Context:
         if (values.count_or_none(body.get("n"), "n") or 1) > 1:
@@ -58,6 +60,13 @@ class ChatCompletions(Api):
                 case role:
                     raise ApiFormatError(f"{place}.role: {role!r} is none of the roles of chat completions")
         return tuple(said), tuple(answers)
+
+    def question(
+        self, model: str, messages: Sequence[tuple[str, str]], *, schema: Document | None, temperature: float | None
+    ) -> Document:
+        form = schema and {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": schema}}
+        said = [{"role": role, "content": text} for role, text in messages]
+        return {"model": model, **set_keys(response_format=form, temperature=temperature), "messages": said}
 
     def asking_for_usage(self, body: Document) -> Document:
         options = body.get("stream_options") or {}

@@ -7,9 +7,9 @@ of a request may be written in camel case or with underscores.
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, urlencode
 
 from passgate.tasks.model.price import NO_CHARGES, Charges
@@ -23,6 +23,7 @@ from passgate.tasks.providers.apis.interface import (
     Owners,
     ReplyStream,
     raise_error,
+    set_keys,
 )
 from passgate.tasks.providers.exchange import (
     ApiFormatError,
@@ -53,6 +54,7 @@ class Gemini(Api):
     name = "gemini"
     path_pattern = rf"v1(?:alpha|beta)?/(?:models|tunedModels)/(?P<model>{SEGMENT}):(?:g|streamG)enerateContent"
     limits = (_LIMIT,)
+    schema_key = "responseJsonSchema"
     texts = ("systemInstruction", "contents", "tools", _CONFIG)
 
     @property
@@ -79,6 +81,21 @@ class Gemini(Api):
         known = {key: _get(body, key) for key in self.texts}
         known[_LIMIT] = _get(config, _LIMIT)
         return replace(super().read_request(known), stream=self.is_streamed)
+
+    @classmethod
+    def for_model(cls, model: str) -> Self:
+        return cls(f"v1beta/models/{model}{_METHODS[0]}")
+
+    def question(
+        self, model: str, messages: Sequence[tuple[str, str]], *, schema: Document | None, temperature: float | None
+    ) -> Document:
+        system = "\n\n".join(text for role, text in messages if role == "system")
+        roles = {"user": "user", "assistant": "model"}
+        said = [{"role": roles[role], "parts": [{"text": text}]} for role, text in messages if role in roles]
+        kind = schema and "application/json"
+        config = set_keys(responseMimeType=kind, responseJsonSchema=schema, temperature=temperature)
+        instruction = {"parts": [{"text": system}]} if system else None
+        return {**set_keys(systemInstruction=instruction, generationConfig=config or None), "contents": said}
 
     def prepared(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
         """Return the request with a lower limit; the model stands in its path."""

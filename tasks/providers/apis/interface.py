@@ -2,8 +2,8 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, ClassVar, Self
 
 from passgate.tasks.model.price import NO_CHARGES
 from passgate.tasks.model.transcript import Usage
@@ -180,6 +180,8 @@ class Api(ABC):
     """The keys of a request that hold what the model reads."""
     earlier: ClassVar[tuple[str, ...]] = ()
     """The keys of a request that name a context which the provider holds."""
+    schema_key: ClassVar[str] = ""
+    """The key of a request that holds the JSON Schema of the reply; empty if it answers no conversation."""
     is_step: ClassVar[bool] = True  # Whether a call is a step, made with the model that the user names
 
     def __init__(self, path: str = "", query: str = "", model_at: tuple[int, int] | None = None) -> None:
@@ -205,6 +207,19 @@ class Api(ABC):
             begin, end = self._model_at
             path = path[:begin] + model + path[end:]
         return f"{path}?{self._query}" if self._query else path
+
+    @classmethod
+    def for_model(cls, model: str) -> Self:
+        """Speak it at its usual path, for requests of passgate's own."""
+        return cls()
+
+    @abstractmethod
+    def question(
+        self, model: str, messages: Sequence[tuple[str, str]], *, schema: Document | None, temperature: float | None
+    ) -> Document:
+        """Return a request of passgate's own, for a reply by the schema if any. Messages are a role and a text:
+        `system`, `user` or `assistant`.
+        """
 
     def read_request(self, body: Document) -> ModelRequest:
         """Return what is asked. Raises `ApiFormatError`."""
@@ -267,6 +282,11 @@ class Api(ABC):
     def _more_changes(self, body: Document, changes: Document) -> Document:
         """Return what has to be changed beside the model and the limits, which are in `changes`."""
         return {}
+
+
+def set_keys(**keys: Any) -> Document:
+    """Return the keys that have a value."""
+    return {key: value for key, value in keys.items() if value is not None}
 
 
 def raise_error(*places: Any, reason: Any = None) -> None:

@@ -5,7 +5,7 @@ itself (`server_tool_use`, `mcp_tool_use`), whose results, of a type that ends i
 message.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from passgate.tasks.model.price import Charges
@@ -19,11 +19,13 @@ from passgate.tasks.providers.apis.interface import (
     Owners,
     ReplyStream,
     raise_error,
+    set_keys,
 )
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ModelReply, ToolAnswer
 from passgate.tasks.providers.sse import event_bytes
 
 _LEAST_THINKING = 1024  # The provider refuses a smaller budget of tokens for thinking
+_LONGEST_JUDGEMENT = 8192  # Tokens; the API wants a limit
 _KINDS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -43,6 +45,7 @@ class Messages(Api):
     name = "messages"
     path_pattern = "v1/messages"
     limits = ("max_tokens",)
+    schema_key = "output_config"
     texts = ("system", "messages", "tools", "output_config")
 
     def _context(self, body: Document) -> Context:
@@ -65,6 +68,15 @@ class Messages(Api):
                 raise ApiFormatError(f"{place}.role: {role!r} is none of the roles of messages")
         system = values.content_text(body.get("system"), "system")
         return ((InputMessage("system", system), *said) if system else tuple(said)), tuple(answers)
+
+    def question(
+        self, model: str, messages: Sequence[tuple[str, str]], *, schema: Document | None, temperature: float | None
+    ) -> Document:
+        system = "\n\n".join(text for role, text in messages if role == "system")
+        said = [{"role": role, "content": text} for role, text in messages if role != "system"]
+        form = schema and {"format": {"type": "json_schema", "schema": schema}}
+        more = set_keys(system=system or None, output_config=form, temperature=temperature)
+        return {"model": model, "max_tokens": _LONGEST_JUDGEMENT, **more, "messages": said}
 
     def _more_changes(self, body: Document, changes: Document) -> Document:
         """Return a budget for thinking that does not fit below the lowered limit is lowered with it."""

@@ -15,6 +15,7 @@ class Compaction(Responses):
 
     name = "compaction"
     path_pattern = "responses/compact"
+    schema_key = ""
 
     def read_reply(self, body: Document) -> ModelReply:
         """Its output repeats what was said and called before: nothing of it is new but what it used."""
@@ -32,6 +33,7 @@ class Embeddings(ChatCompletions):
     path_pattern = "embeddings"
     limits = ()
     texts = ("input",)
+    schema_key = ""
     is_step = False
 
     def read_request(self, body: Document) -> ModelRequest:

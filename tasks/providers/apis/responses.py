@@ -7,7 +7,7 @@ and `mcp_approval_request`, whose `mcp_call` is not another one.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from passgate.tasks.providers.apis.interface import (
     ReplyStream,
     openai_usage,
     raise_error,
+    set_keys,
 )
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ModelReply, ToolAnswer
 from passgate.tasks.providers.sse import event_bytes
@@ -47,6 +48,7 @@ class Responses(Api):
     path_pattern = "responses"
     limits = ("max_output_tokens",)
     texts = ("instructions", "input", "tools", "text", "prompt")
+    schema_key = "text.format"
     earlier = ("previous_response_id", "conversation")
 
     def _context(self, body: Document) -> Context:
@@ -65,6 +67,13 @@ class Responses(Api):
             said.insert(0, InputMessage("system", instructions))
         answers = [_answer_of(item, place) for item, place in items if _is_answer(item)]
         return tuple(one for one in said if one is not None), tuple(answers)
+
+    def question(
+        self, model: str, messages: Sequence[tuple[str, str]], *, schema: Document | None, temperature: float | None
+    ) -> Document:
+        form = schema and {"format": {"type": "json_schema", "name": "reply", "strict": True, "schema": schema}}
+        said = [{"role": role, "content": text} for role, text in messages]
+        return {"model": model, "store": False, **set_keys(text=form, temperature=temperature), "input": said}
 
     def read_reply(self, body: Document) -> ModelReply:
         _raise_error(body)

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from passgate.tasks.model.quotes import UNMASKED
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
+from passgate.tasks.providers.registry import judging_apis
 from passgate.tasks.providers.retries import RetryPolicy
 
 REQUEST = JudgeRequest(
@@ -41,7 +43,7 @@ QUICK = RetryPolicy(first_pause=0.01, longest_pause=0.02)
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PASSGATE_JUDGE_BASE_URL", "PASSGATE_JUDGE_MODEL", "PASSGATE_JUDGE_API_KEY"):
+    for name in ("PASSGATE_JUDGE_BASE_URL", "PASSGATE_JUDGE_MODEL", "PASSGATE_JUDGE_API", "PASSGATE_JUDGE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -51,11 +53,20 @@ async def judge_at(upstream: ScriptedUpstream) -> AsyncIterator[Callable[..., Ht
     upstream.says(GOOD)
     async with AsyncExitStack() as stack:
 
-        def _judge_at(end: str = "", *, key: str = "", retry_policy: RetryPolicy = QUICK, **policy: Any) -> HttpJudge:
+        def _judge_at(
+            end: str = "",
+            *,
+            key: str = "",
+            api: str = "chat_completions",
+            retry_policy: RetryPolicy = QUICK,
+            **policy: Any,
+        ) -> HttpJudge:
             settings = JudgePolicy(**policy)
-            endpoint = ResolvedEndpoint(f"{upstream.openai_base_url}{end}", key)
+            provider, spoken = judging_apis()[api]
+            base_url = upstream.openai_base_url if provider.base_path else upstream.url
+            endpoint = ResolvedEndpoint(f"{base_url}{end}", key, "", provider.key_header)
             asked = Upstream(endpoint, timeout_seconds=settings.timeout_seconds, retry_policy=retry_policy)
-            judge = HttpJudge(asked, "gpt-judge", settings)
+            judge = HttpJudge(asked, spoken.for_model("gpt-judge"), "gpt-judge", settings)
             stack.push_async_callback(judge.close)
             return judge
 
@@ -78,6 +89,41 @@ async def test_the_question_and_the_answer(judge_at, upstream, end: str, key: st
         "model": "gpt-judge",
         "messages": [{"role": "system", "content": "Mark."}, {"role": "user", "content": "Größe?"}],
     }
+
+
+@pytest.mark.parametrize(
+    ("api", "path", "header", "schema", "temperature"),
+    [
+        ("chat_completions", "/v1/chat/completions", "authorization", ["response_format"], ["temperature"]),
+        ("responses", "/v1/responses", "authorization", ["text", "format"], ["temperature"]),
+        ("messages", "/v1/messages", "x-api-key", ["output_config", "format"], ["temperature"]),
+        (
+            "gemini",
+            "/v1beta/models/gpt-judge:generateContent",
+            "x-goog-api-key",
+            ["generationConfig", "responseJsonSchema"],
+            ["generationConfig", "temperature"],
+        ),
+    ],
+)
+async def test_every_api_is_spoken(
+    judge_at, upstream, api: str, path: str, header: str, schema: list[str], temperature: list[str]
+) -> None:
+    def held(body: Json, place: list[str]) -> bool:
+        return bool(reduce(lambda one, key: one.get(key, {}), place, body))
+
+    refusal = Status(400, body={"error": {"message": "temperature is not supported by this model"}})
+    upstream.script = lambda _, body: refusal if "temperature" in json.dumps(body) else GOOD
+    judge = judge_at(api=api, key="k-1", temperature=0.5)
+    reply = await judge.reply(WITH_SCHEMA)
+    assert (reply.text, reply.usage.tokens_in, reply.usage.tokens_out) == (GOOD.text, 100, 20)
+    first, second = upstream.requests
+    assert (first.path, "k-1" in first.headers[header]) == (path, True)
+    assert [held(one.body, schema) for one in (first, second)] == [True, True]
+    assert [held(one.body, temperature) for one in (first, second)] == [True, False]
+    assert all("Mark." in one.raw.decode() and "Gr" in one.raw.decode() for one in (first, second))
+    whole = judging_apis()[api][1].for_model("m").read_request(second.body)
+    assert [said.text for said in whole.said] == ["Mark.", "Größe?"]
 
 
 VOTES = [({}, 1, None), ({"votes": 3}, 3, None), ({"temperature": 0.5}, 1, 0.5), ({"votes": 3, "temperature": 0}, 3, 0)]
@@ -144,7 +190,7 @@ REFUSAL = b"no access with sk-123456789 " + b"x" * 1000
             (Status(status, body=REFUSAL), {}, rf"1:\d+ answered {status}: no access with \*\*\* xxx", False)
             for status in (400, 401, 404, 422)
         ),
-        *((Status(200, body=body), {}, "did not answer with a chat completion", False) for body in NO_COMPLETIONS),
+        *((Status(200, body=body), {}, "did not answer as chat_completions does", False) for body in NO_COMPLETIONS),
         *((reply, {}, r"\(5 attempts\)", True) for reply in (Status(500), Status(429), Down())),
         (Silent(600), IN_TIME, r"0\.25 s were over|which is too long to wait", True),
     ],
@@ -270,6 +316,11 @@ async def test_the_environment_goes_before_the_file(upstream: ScriptedUpstream, 
     (request,) = upstream.requests
     assert request.headers["authorization"] == "Bearer k-2"
     assert request.body["model"] == "environment-model"
+
+
+def test_an_api_that_nobody_speaks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"judge\.api 'chat' is none of chat_completions, gemini, messages, responses"):
+        make_llm_judge(JudgePolicy(api="chat", **MODEL), tmp_path)
 
 
 HALF = "needs both a base URL and a model"
