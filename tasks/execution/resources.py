@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent
@@ -15,9 +15,7 @@ from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.history.masking import masker_for
 from passgate.tasks.history.storage import STATE_FOLDER
-from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.meter import Meter, open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import LlmJudge
 from passgate.tasks.model.policy import Policy
@@ -28,6 +26,9 @@ from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.sandboxes.isolation import UNISOLATED
 from passgate.tasks.sandboxes.workbench import Workbench
+
+if TYPE_CHECKING:
+    from passgate.tasks.metering.meter import Meter
 
 _TICK_SECONDS: Final = 0.5
 _NOTICED_SECONDS: Final = 5.0  # A busy machine keeps a process waiting for less
@@ -84,7 +85,7 @@ class TrialResources:
 
     agent: Agent
     workbench: Workbench
-    meter: Meter | None  # `None` for agents that call no model
+    meter: "Meter | None"  # `None` for agents that call no model
     cost_cap: CostCap
     judge: LlmJudge | None
     suites_folder: Path
@@ -115,9 +116,11 @@ async def open_resources(
     async with AsyncExitStack() as stack:
         meter = None
         if spec.calls_models:
+            # Imported late: a run of the reference needs no meter, and the built-in agent no server.
+            from passgate.tasks.metering.meter import open_meter
+
             meter = await stack.enter_async_context(open_meter(spec, prices, cost_cap, needs_price=needs_price))
             if not spec.asks_in_process:
-                # Imported late: the built-in agent needs no server.
                 from passgate.tasks.metering.server import serving
 
                 await stack.enter_async_context(serving(meter, label))

@@ -4,6 +4,7 @@ import asyncio
 import time
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from passgate.tasks.agents.conversation import converse
 from passgate.tasks.errors import EXCERPT, CostCapError, MeasurementError, UnknownPriceError
@@ -12,14 +13,15 @@ from passgate.tasks.graders import TrialResult, add_grade_metrics, grade_trial, 
 from passgate.tasks.graders.evidence import Evidence
 from passgate.tasks.graders.tool_calls import forbidden_by
 from passgate.tasks.metering.access import ModelAccess, Unmetered
-from passgate.tasks.metering.charged_judge import ChargedLlmJudge
-from passgate.tasks.metering.meter import Meter
 from passgate.tasks.metering.usage import TrialRecord, trial_metrics
 from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.quotes import Masker, cut_middle
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
+
+if TYPE_CHECKING:
+    from passgate.tasks.metering.meter import Meter
 
 DEFAULT_SECONDS = 3600.0  # Of a trial whose task and suite set no `max_seconds`: no trial may run for ever
 _RETRY_PAUSE_SECONDS = 1.0
@@ -54,7 +56,12 @@ async def run_trial(
 
 async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> tuple[FinishedTrial, bool]:
     """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
-    known = TrialRecord(blank, ChargedLlmJudge(resources.judge) if resources.judge else None)
+    judge = None
+    if resources.judge:
+        from passgate.tasks.metering.charged_judge import ChargedLlmJudge
+
+        judge = ChargedLlmJudge(resources.judge)
+    known = TrialRecord(blank, judge)
     try:
         result = await _measured(task, known, resources)
         transient = result.status is TrialStatus.ERROR and any(grade.transient for grade in known.trial.grades)
@@ -126,7 +133,7 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
     return trial_result(task, transcript, metrics, grades)
 
 
-def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[ModelAccess]:
+def _access(task: EvalTask, meter: "Meter | None") -> AbstractContextManager[ModelAccess]:
     if meter is None:
         return nullcontext(Unmetered())
     return meter.trial(task.budgets, forbidden_by(task))

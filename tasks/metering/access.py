@@ -9,7 +9,6 @@ from typing import Final, Protocol
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.providers.endpoints import resolve_endpoints
 from passgate.tasks.providers.registry import PROVIDERS
 
 PLACEHOLDER_KEY: Final = "passgate"  # What an agent sends as its key; the meter puts the real one in its place
@@ -129,4 +128,6 @@ def model_variables(spec: AgentSpec, base_urls: Mapping[str, str], known: Collec
 
 def variables_before_trials(spec: AgentSpec) -> dict[str, str]:
     """Return the same variables while there is no trial: no model can be reached."""
+    from passgate.tasks.providers.endpoints import resolve_endpoints
+
     return model_variables(spec, meter_addresses(_NOWHERE), resolve_endpoints(spec.upstreams, os.environ))

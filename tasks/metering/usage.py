@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript
 from passgate.tasks.model.trial import Trial, TrialMetrics, joined_models
 from passgate.tasks.stats.estimators import percentile
+
+if TYPE_CHECKING:
+    from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 
 # Costs are sums of fractions of cents.
 _ROUNDING: Final = 1 + 1e-9
@@ -94,7 +96,7 @@ class TrialRecord:
     """One attempt: its trial so far, its transcript, and what it has cost."""
 
     trial: Trial
-    judge: ChargedLlmJudge | None
+    judge: "ChargedLlmJudge | None"
     transcript: Transcript = field(default_factory=Transcript)
     agent_paid: float = 0.0  # US dollars of the run's money
     is_late_error: bool = False  # Whether the agent could know how the trial goes before it became an error

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passgate.tasks.agents import check_agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
@@ -16,10 +16,11 @@ from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan
-from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolve_endpoint, resolve_endpoints
-from passgate.tasks.providers.probe import Unreachable, reach
 from passgate.tasks.providers.registry import PROVIDERS, Provider
 from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
+
+if TYPE_CHECKING:
+    from passgate.tasks.providers.endpoints import ResolvedEndpoint
 
 
 def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
@@ -48,6 +49,8 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
         check_agent(plan.agent, suites)
         make_llm_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
+        from passgate.tasks.providers.endpoints import resolve_endpoints
+
         resolve_endpoints(plan.agent.upstreams, os.environ)
         # Trials on other machines check it there.
         if plan.policy.isolation == "required" and plan.request.runner_address is None:
@@ -87,15 +90,22 @@ def refuse_unreachable(agent: AgentSpec) -> None:
     for an unavailable provider.
     """
     for name, endpoint in agent.own_endpoints:
+        # Imported late: most runs of the reference call no model.
+        from passgate.tasks.providers.endpoints import resolve_endpoint
+
         provider = PROVIDERS[name]
         target = resolve_endpoint(provider, endpoint, os.environ)
         _refuse_missing_key(agent, endpoint, target, provider)
-        _refuse_target(provider, target)
+        url, variable = f"{target.base_url}/{provider.models}", provider.base_url_variables[0]
+        remedy = f"check the base URL of {name} ({variable} or `upstreams`) and the network"
+        if _status(url, target.key_headers, target.base_url, remedy) == _UNAUTHORIZED:
+            state = "is not valid there" if target.key else "is not set"
+            raise UsageError(f"{url} answers 401 and {target.key_variable} {state}: set it to a valid key")
     if agent.kind is AgentKind.HTTP:
-        _refuse_service(agent.target)
+        _status(agent.target, {}, agent.target, "start the service, or correct the agent's URL")
 
 
-def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEndpoint, provider: Provider) -> None:
+def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: "ResolvedEndpoint", provider: Provider) -> None:
     if target.key:
         return
     if endpoint.api_key_variable is not None:
@@ -107,24 +117,11 @@ def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEn
         )
 
 
-def _refuse_target(provider: Provider, target: ResolvedEndpoint) -> None:
-    url = f"{target.base_url}/{provider.models}"
-    outcome = reach(url, target.key_headers)
+def _status(url: str, headers: Mapping[str, str], address: str, remedy: str) -> int | None:
+    """Return the status of the answer to a GET. Raise `MeasurementError` if there is no connection."""
+    from passgate.tasks.providers.probe import Unreachable, reach
+
+    outcome = reach(url, headers)
     if isinstance(outcome, Unreachable):
-        remedy = (
-            f"check the base URL of {provider.name} ({provider.base_url_variables[0]} or `upstreams`) and the network"
-        )
-        raise _unreachable(target.base_url, outcome, remedy)
-    if outcome.status == _UNAUTHORIZED:
-        state = "is not valid there" if target.key else "is not set"
-        raise UsageError(f"{url} answers 401 and {target.key_variable} {state}: set it to a valid key")
-
-
-def _refuse_service(address: str) -> None:
-    outcome = reach(address, {})
-    if isinstance(outcome, Unreachable):
-        raise _unreachable(address, outcome, "start the service, or correct the agent's URL")
-
-
-def _unreachable(address: str, outcome: Unreachable, remedy: str) -> MeasurementError:
-    return MeasurementError(f"{address} cannot be reached ({outcome.reason}), so no trial ran: {remedy}")
+        raise MeasurementError(f"{address} cannot be reached ({outcome.reason}), so no trial ran: {remedy}")
+    return outcome.status
