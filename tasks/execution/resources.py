@@ -140,6 +140,8 @@ async def open_resources(
         if judge is not None:
             stack.push_async_callback(judge.close)
         if judge is not None and model:
+            from passgate.tasks.metering.charged_judge import ChargedLlmJudge
+
             judge = ChargedLlmJudge(judge, prices.price(model), cost_cap)
         agent = make_agent(spec, suites_folder)
         stack.push_async_callback(asyncio.to_thread, agent.close)
