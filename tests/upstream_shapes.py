@@ -183,11 +183,15 @@ def _chat_chunk(answer: Answer, delta: Json, finish_reason: str | None = None) -
 
 
 def response_items(answer: Answer) -> list[Json]:
+    # Codex has the tools of an MCP server in a namespace.
+    spaces = [tool["name"] for tool in answer.request.get("tools") or () if tool.get("type") == "namespace"]
     items: list[Json] = []
     for number, (call_id, part) in enumerate(answer.parts):
         given = "".join(part.pieces)
         if isinstance(part, Call):
-            call = {"id": f"fc_{call_id}", "call_id": call_id, "name": part.tool, "arguments": given}
+            space = next((one for one in spaces if part.tool.startswith(f"{one}__")), "")
+            name = {"namespace": space, "name": part.tool.removeprefix(f"{space}__")} if space else {"name": part.tool}
+            call = {"id": f"fc_{call_id}", "call_id": call_id, **name, "arguments": given}
             items.append({"type": "function_call", **call, "status": "completed"})
         else:
             text = {"type": "output_text", "text": given, "annotations": []}

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 FIRST_RUNS: Final = 6
 """After 6 runs, the shipped policy has admitted every new task: with k = 3 it needs 17 passed trials."""
+_INDENT: Final = {"github": 10 * " ", "gitlab": 6 * " "}  # Of the commands that install the agent
 _UNPINNED: Final = "==0.0.0"
 _MAIN: Final = "branches: [main]"
 _INCLUDING: Final = Path(".gitlab-ci.yml")
@@ -60,11 +61,13 @@ def find_service(folder: Path) -> CiService:
     return CiService.GITLAB if (folder / _INCLUDING).exists() else CiService.GITHUB
 
 
-def ci_contents(service: CiService, scaffold: Path, named: str | None, version: str, branch: str) -> dict[Path, bytes]:
+def ci_contents(
+    service: CiService, scaffold: Path, named: str | None, version: str, branch: str, package: str
+) -> dict[Path, bytes]:
     """Return the contents of the CI files by their paths in the repository.
 
     The files install `passgate` followed by `version`, run for changes into `branch`, and run the agent `named`; `None`
-    leaves its place empty.
+    leaves its place empty. `package` of npm, if there is one, is the agent's program.
     """
     ci = CI_FILES[service]
     text = (scaffold / ci.scaffold).read_text(encoding="utf-8").replace(_UNPINNED, version)
@@ -72,6 +75,12 @@ def ci_contents(service: CiService, scaffold: Path, named: str | None, version: 
     if named is not None:
         # JSON is valid YAML, even if the agent's command contains quotes.
         text = text.replace(f'{ci.agent}: ""', f"{ci.agent}: {json.dumps(named)}", 1)
+    if package:
+        text = text.replace("passgate[graders", "passgate[graders,mcp")
+        text = text.replace(
+            "if [ -f requirements.txt ];",
+            f"npm install --global {package}\n{_INDENT[service]}if [ -f requirements.txt ];",
+        )
     contents = {ci.file: text.encode()}
     if service is CiService.GITLAB:
         contents[_INCLUDING] = f"include:\n  - local: {ci.file.as_posix()}\n".encode()

@@ -5,12 +5,16 @@ import os
 import shlex
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated, Final
+from textwrap import indent
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from passgate.flows.cli import options
 from passgate.flows.cli.ci_files import CiService, ci_contents, find_service, remaining_steps
+
+if TYPE_CHECKING:
+    from passgate.tasks.agents.presets import Preset
 
 _GATES: Final = Path("gates.yaml")
 _RUNS_TOOLS: Final = "openai"
@@ -45,7 +49,8 @@ def init(
         typer.Option(
             metavar="SPEC",
             help="Your agent, for the tasks, agents.yaml and the workflow: 'cli:COMMAND', python:MODULE:FUNCTION, "
-            "http:URL, openai:MODEL, a name in your agents.yaml, or the kind alone, as in http.",
+            "http:URL, openai:MODEL, a name in your agents.yaml, the kind alone, as in http, or claude-code, codex, "
+            "opencode, qwen-code, copilot.",
         ),
     ] = None,
     ci: Annotated[
@@ -65,15 +70,19 @@ def init(
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.own_version import own_version
     from passgate.flows.repository_name import default_branch, repository_name
+    from passgate.tasks.agents.presets import presets
     from passgate.tasks.errors import UsageError
+    from passgate.tasks.planning.named_agents import load_agents
 
-    kind = agent if agent is None or agent in _KINDS else _kind(agent, folder)
-    named = None if agent is None or agent in _KINDS else _name(agent, folder)
+    preset = None if agent in load_agents(folder / _AGENTS) else presets().get(agent or "")
+    is_new = preset is not None or agent is None or agent in _KINDS
+    kind = agent if is_new else _kind(str(agent), folder)
+    named = agent if preset is not None else None if is_new else _name(str(agent), folder)
     service = ci or find_service(folder)
     tasks = _WITH_TOOLS if kind == _RUNS_TOOLS else _PLAIN
     own, branch = own_version(__version__), default_branch(folder)
-    wanted, written = _contents(agent, named, tasks, _policy(service, branch)), set[Path]()
-    wanted |= _ci_files(service, named, own.suffix, branch)
+    wanted, written = _contents(agent, named, tasks, _policy(service, branch), preset), set[Path]()
+    wanted |= _ci_files(service, named, own.suffix, branch, preset)
     repository = repository_name(folder)
     wanted |= _deployments(repository.text, named) if prefect else {}
     try:
@@ -86,8 +95,12 @@ def init(
         raise UsageError(f"cannot write into {folder}: {error.strerror or error}") from error
     lines = [f"{'wrote' if name in written else 'kept '} {folder / name}" for name in wanted]
     lines.append("\nNext: passgate run ci_merge   # proves the graders with the reference solutions")
+    if preset is not None:
+        lines.append(f"      npm install --global {preset.package}, and set {preset.key}")
     if named is not None:
         lines.append(f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent")
+    if preset is not None and _AGENTS not in written:
+        lines.append(f"Then: add to the agents of {folder / _AGENTS}:\n{indent(preset.entry(str(named)), '  ')}")
     steps = remaining_steps(service, folder, written, branch, named=named is not None, knows_passgate=own.is_known)
     if _DEPLOYMENTS in written and not repository.is_of_remote:
         steps.append(_name_warning(repository.text))
@@ -120,12 +133,16 @@ def _name(agent: str, folder: Path) -> str:
     return agent if is_there or not looks_like_a_form(agent) else _NAME
 
 
-def _ci_files(service: CiService, named: str | None, version: str, branch: str) -> dict[Path, bytes]:
+def _ci_files(
+    service: CiService, named: str | None, version: str, branch: str, preset: "Preset | None"
+) -> dict[Path, bytes]:
     with as_file(files("passgate").joinpath("flows", "cli", "scaffold")) as scaffold:
-        return ci_contents(service, scaffold, named, version, branch)
+        return ci_contents(service, scaffold, named, version, branch, preset.package if preset else "")
 
 
-def _contents(agent: str | None, named: str | None, tasks: str, policy: str) -> dict[Path, bytes]:
+def _contents(
+    agent: str | None, named: str | None, tasks: str, policy: str, preset: "Preset | None"
+) -> dict[Path, bytes]:
     """Return the content of the files of the gate, by their paths. `tasks` is the scaffold's folder."""
     package = files("passgate")
     with as_file(package.joinpath("flows", "cli", "scaffold")) as scaffold:
@@ -134,7 +151,9 @@ def _contents(agent: str | None, named: str | None, tasks: str, policy: str) -> 
         contents = {path.relative_to(first.parent): path.read_bytes() for path in starters if path.suffix != ".pyc"}
         contents[_GATES] = policy.encode()
         schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
-    if named == _NAME:
+    if preset is not None:
+        contents[_AGENTS] = f"version: 1\nagents:\n{indent(preset.entry(str(named)), '  ')}".encode()
+    elif named == _NAME:
         contents[_AGENTS] = f"version: 1\nagents:\n  {_NAME}:\n    agent: {json.dumps(agent)}\n".encode()
     named_schemas = {path: _add_schema_comment(path, content) for path, content in contents.items()}
     return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}

@@ -1,6 +1,7 @@
 """The systems under test, and the judge that is asked about them."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -49,6 +50,8 @@ def parse_agent(text: str) -> AgentSpec:
 
 def make_agent(spec: AgentSpec, suites_folder: Path) -> Agent:
     """Return the agent, checked as far as possible without running it. Close it. Raises `UsageError`."""
+    if spec.names_mcp and find_spec("mcp") is None:
+        raise UsageError(f"the agent {spec} needs the tools over MCP: pip install 'passgate[mcp]'")
     return agent_class(spec.kind).from_spec(spec, suites_folder)
 
 

@@ -3,15 +3,18 @@
 import json
 import os
 import re
+import shlex
 import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
 from passgate.tasks.agents.commands import Command, Given, Places, read_command
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, model_environment, symptom
+from passgate.tasks.agents.presets import preset_of
 from passgate.tasks.agents.transcripts import (
     LONGEST_DETAIL,
     missing_key,
@@ -21,7 +24,7 @@ from passgate.tasks.agents.transcripts import (
 )
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.environment import inherited_variables, search_path
-from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.metering.access import SERVER, ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.quotes import end as last_part
@@ -40,7 +43,9 @@ _ANNOUNCED: Final = {
     "PASSGATE_INPUTS_FILE": "inputs_file",
     "PASSGATE_HISTORY": "history_file",
     "PASSGATE_TRANSCRIPT": "transcript_file",
+    "PASSGATE_MCP_CONFIG": "mcp_config",
 }  # Environment variables, each with the placeholder that says the same
+_MCP_STDIO: Final = Path(__file__).resolve().with_name("mcp_stdio.py")
 _PROGRAM: Final = re.compile(r"[A-Za-z0-9_.+-]+")  # What is plainly the name of a program
 _SAID: Final = {"role", "content", "tool_calls"}
 _EXCERPT: Final = 2000  # Characters in which interpreters say what is missing
@@ -77,8 +82,11 @@ class CliAgent(Agent):
 
     @classmethod
     def describe(cls, spec: AgentSpec) -> Symptom:
-        """Say what the first word of the command stands for: nobody has checked lines for a shell."""
-        first = spec.target.split(maxsplit=1)[0]
+        """Say what the first word of the command stands for, or the program of a preset: nobody has checked lines for
+        a shell.
+        """
+        preset = preset_of(spec.target)
+        first = preset.program if preset else spec.target.split(maxsplit=1)[0]
         if not _PROGRAM.fullmatch(first):
             return super().describe(spec)
         words = ["sh", "-c", 'command -v "$1"', "sh", first]
@@ -92,12 +100,15 @@ class CliAgent(Agent):
             place = ""
         found = f"{first} is {place}" if place else f"{first} is not on PATH"
         state, remedy = (State.OK, "") if place else (State.WARNING, "check the command, and PATH")
+        if preset is not None:
+            found = f"{found}, version {_version(place)}" if place else found
+            remedy = "" if place else f"npm install --global {preset.package}"
         return symptom(spec, spec.kind, state, found, remedy)
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        given = _given(attempt, sandbox, self.places.project)
+        given = _given(attempt, sandbox, self.places.project, access.mcp_url, task.mcp_servers)
         words = self.command.fill(given)
         longest = max(len(os.fsencode(word)) for word in words)
         if longest > LONGEST_WORD:
@@ -134,7 +145,17 @@ class CliAgent(Agent):
         return transcript.model_copy(update={"end": end, "detail": detail})
 
 
-def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
+def _version(program: str) -> str:
+    """Return what a program says of its version, on one line."""
+    try:
+        ran = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    lines = ran.stdout.strip().splitlines()
+    return lines[-1] if lines else "unknown"
+
+
+def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path, mcp_url: str, servers: Iterable[str]) -> Given:
     """Write what the agent gets to files, in a folder that no turn before had."""
     folder = Path(tempfile.mkdtemp(prefix="turn-", dir=sandbox.scratch))
     files = {
@@ -143,11 +164,16 @@ def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
         "history_file": folder / "history.json",
         "transcript_file": folder / "transcript.json",
         "output_file": folder / "output.json",
+        "mcp_config": folder / "mcp.json",
     }
     history = [message.model_dump(mode="json", include=_SAID) for message in attempt.history]
     files["prompt_file"].write_text(attempt.prompt, encoding="utf-8")
     files["inputs_file"].write_text(json.dumps(attempt.inputs, ensure_ascii=False, default=str), encoding="utf-8")
     files["history_file"].write_text(json.dumps(history, ensure_ascii=False), encoding="utf-8")
+    # A server of its own for each, as in the configuration that the agent has in production.
+    addresses = {SERVER: f"{mcp_url}/{SERVER}", **{name: f"{mcp_url}/{name}" for name in servers}} if mcp_url else {}
+    configuration = {"mcpServers": {name: {"type": "http", "url": url} for name, url in addresses.items()}}
+    files["mcp_config"].write_text(json.dumps(configuration), encoding="utf-8")
     values = {
         **{name: str(file) for name, file in files.items()},
         "prompt": attempt.prompt,
@@ -158,6 +184,8 @@ def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
         "trial": str(attempt.trial),
         "turn": str(attempt.turn),
         "session": attempt.session,
+        "mcp_url": mcp_url,
+        "mcp_command": shlex.join([sys.executable, "-I", "-S", str(_MCP_STDIO), mcp_url]),
     }
     # The files of `inputs.files` and those of the task's messages, without images.
     listed = attempt.inputs.get("files")

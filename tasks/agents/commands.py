@@ -29,6 +29,7 @@ from passgate.tasks.model.transcript import MOST, EndReason, Tokens, ToolCall, T
 PLACEHOLDERS: Final = (
     *("prompt", "prompt_file", "inputs_file", "history_file", "transcript_file"),
     *("workspace", "project", "task_id", "test_id", "trial", "turn", "session"),
+    *("mcp_url", "mcp_config", "mcp_command"),
 )
 AGENTV_PLACEHOLDERS: Final = {
     "PROMPT": "prompt",

@@ -20,10 +20,11 @@ PLACEHOLDERS: Final = (
     *("prompt", "messages", "inputs", "session", "task_id", "trial", "turn"),
     *_ADDRESSES,
     "api_key",
+    "mcp_url",
 )
 _INPUT: Final = "inputs."
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
-HEADER_PLACEHOLDERS: Final = ("session", "trial", "turn", *_ADDRESSES, "api_key")
+HEADER_PLACEHOLDERS: Final = ("session", "trial", "turn", *_ADDRESSES, "api_key", "mcp_url")
 """What is always fit for a header."""
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _IN_HEADER: Final = re.compile(r"(\$?)\{\{\s*([^{}]*?)\s*\}\}")
@@ -97,6 +98,7 @@ def placeholder_values(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
         "turn": attempt.turn,
         **{PROVIDERS[name].placeholder: url for name, url in access.base_urls.items()},
         "api_key": access.api_key,
+        "mcp_url": access.mcp_url,
     }
 
 

@@ -1,5 +1,8 @@
 """What every agent is, and what it is given."""
 
+import asyncio
+import json
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile
@@ -7,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self
 
 from passgate.tasks.files.proxies import exceptions_with_loopback
-from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.metering.access import MCP_VARIABLE, TOOL_VALUE, ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.messages import TaskMessage
@@ -32,6 +35,10 @@ class AgentSandbox(Sandbox, Protocol):
     @property
     def variables(self) -> Mapping[str, str]:
         """Environment variables that the task wants for the agent. Its commands have them; `run` sees to that."""
+
+
+class ToolError(Exception):
+    """A tool reported an error, or passgate refused the call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +67,40 @@ class Attempt:
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that lead to the models, `OPENAI_BASE_URL` among them; also set while the agent runs."""
 
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """The tools that passgate runs for the agent, each with `name`, `description` and `parameters`, a JSON Schema."""
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+        """Call one of `tools`. Return its result, any JSON value. Raise `ToolError` if the tool reports an error or
+        passgate refuses the call.
+        """
+        if MCP_VARIABLE not in self.variables:
+            remedy = "declare environment.tools in the task, and install the package: pip install 'passgate[mcp]'"
+            raise ToolError(f"this trial has no tools: {remedy}")
+        return await asyncio.to_thread(_call_tool, self.variables[MCP_VARIABLE], name, arguments or {})
+
     @property
     def history_since_messages(self) -> tuple[Message, ...]:
         """What was said between `messages` and this turn: the history from the agent's first answer on."""
         return tuple(dropwhile(lambda message: message.role != "assistant", self.history))
+
+
+def _call_tool(url: str, name: str, arguments: Mapping[str, Any]) -> Any:
+    """Call a tool of the trial's MCP server."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    request = urllib.request.Request(url, json.dumps(call).encode(), headers)  # noqa: S310 - passgate made the URL
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as response:
+            answer = json.load(response)
+    except OSError as error:
+        raise ToolError(f"the tool {name} cannot be called: {error}") from error
+    if "error" in answer:
+        raise ToolError(str(answer["error"].get("message")))
+    result = answer["result"]
+    if result.get("isError"):
+        raise ToolError("".join(part.get("text", "") for part in result["content"]))
+    return result["_meta"][TOOL_VALUE]
 
 
 def symptom(spec: AgentSpec, what: str, state: State, found: str, remedy: str = "") -> Symptom:

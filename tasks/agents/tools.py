@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -15,11 +14,12 @@ from referencing.exceptions import Unresolvable
 from passgate.tasks.agents.interface import AgentSandbox
 from passgate.tasks.agents.transcripts import read_json, read_transcript_file
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.trial_tools import ToolOutcome
 from passgate.tasks.model.json_values import schema_validator, strictly_equal
 from passgate.tasks.model.quotes import beginning, end
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Replay, Tool
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, is_same_tool
 
 AT_ONCE: Final = 8  # Calls of one trial that are run at the same time
 ARGUMENTS_VARIABLE: Final = "PASSGATE_TOOL_ARGUMENTS"
@@ -64,17 +64,10 @@ _MOST_ROWS: Final = 30
 _ROWS_BEFORE_DIFFERENCE: Final = 5
 
 
-@dataclass(frozen=True)
-class ToolOutcome:
-    """The result that the model is told, any JSON value."""
-
-    result: Any
-    is_error: bool = False
-
-
 class SandboxTools:
     """The tools that a task declares."""
 
+    answers_all = False
     mismatch = ""
     missing = ""
     """Nothing in particular has to be called."""
@@ -175,6 +168,8 @@ class RecordedTools:
     A call agrees with a recorded one of the same tool with the same arguments.
     """
 
+    answers_all = True
+
     def __init__(self, recording: Transcript, match: Match, before: Iterable[ToolCall] = ()) -> None:
         """`before` are the calls of earlier turns, which have their results already."""
         self._left = [call for call in recording.tool_calls if not call.refused]
@@ -196,7 +191,7 @@ class RecordedTools:
         actual = ToolCall(tool=tool, arguments=dict(arguments))
         candidates = [] if self._differs else self._left[: 1 if self._match == "strict" else None]
         for number, recorded in enumerate(candidates):
-            if recorded.tool == tool and strictly_equal(recorded.arguments, actual.arguments):
+            if is_same_tool(tool, recorded.tool) and strictly_equal(recorded.arguments, actual.arguments):
                 self._rows.append((recorded, actual, True))
                 return self._left.pop(number)
         # An unexpected call is shown beside the next recorded one, or beside one of the same tool.

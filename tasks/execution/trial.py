@@ -2,11 +2,13 @@
 
 import asyncio
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from passgate.tasks.agents.conversation import converse
+from passgate.tasks.agents.interface import AgentSandbox
+from passgate.tasks.agents.tools import make_toolbox
 from passgate.tasks.errors import EXCERPT, CostCapError, MeasurementError, UnknownPriceError
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.graders import TrialResult, add_grade_metrics, grade_trial, trial_result
@@ -19,9 +21,6 @@ from passgate.tasks.model.quotes import Masker, cut_middle
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
-
-if TYPE_CHECKING:
-    from passgate.tasks.metering.meter import Meter
 
 DEFAULT_SECONDS = 3600.0  # Of a trial whose task and suite set no `max_seconds`: no trial may run for ever
 _RETRY_PAUSE_SECONDS = 1.0
@@ -104,7 +103,7 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
     """Run and grade a trial. Raise `MeasurementError`; `known` then contains what was found out before."""
     async with resources.workbench.sandbox(task) as sandbox:
         seconds, started = task.budgets.max_seconds or DEFAULT_SECONDS, time.monotonic()
-        with _access(task, resources.meter) as access:
+        async with _access(task, resources, sandbox.for_the_agent) as access:
             said = await converse(
                 resources.agent, task, known.trial.trial, sandbox.for_the_agent, access, known.judge, seconds=seconds
             )
@@ -133,10 +132,26 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
     return trial_result(task, transcript, metrics, grades)
 
 
-def _access(task: EvalTask, meter: "Meter | None") -> AbstractContextManager[ModelAccess]:
+@asynccontextmanager
+async def _access(task: EvalTask, resources: TrialResources, sandbox: AgentSandbox) -> AsyncIterator[ModelAccess]:
+    """Open the trial's way to models and tools. Raise `MeasurementError` for an MCP server that does not start."""
+    meter = resources.meter
     if meter is None:
-        return nullcontext(Unmetered())
-    return meter.trial(task.budgets, forbidden_by(task))
+        yield Unmetered()
+        return
+    async with AsyncExitStack() as stack:
+        toolbox, servers = None, None
+        if meter.start_mcp is not None and (task.tools or task.replay or task.mcp_servers or meter.spec.names_mcp):
+            toolbox = make_toolbox(task, sandbox, resources.suites_folder)
+            await meter.start_mcp()
+        if toolbox is not None and task.mcp_servers:
+            # Imported late: it needs the package mcp.
+            from passgate.tasks.metering.mcp_servers import connected_servers
+
+            connecting = connected_servers(task.mcp_servers, sandbox, resources.suites_folder)
+            servers = await stack.enter_async_context(connecting)
+        with meter.trial(task.budgets, forbidden_by(task), task.tools, toolbox, servers) as access:
+            yield access
 
 
 def _finished(trial: Trial, result: TrialResult, transcript: Transcript, masker: Masker) -> FinishedTrial:

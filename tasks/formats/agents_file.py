@@ -13,7 +13,7 @@ from passgate.tasks.providers.registry import PROVIDERS
 
 AGENTS_FILE = "agents.yaml"
 # What the values of `variables` may hold in braces.
-PLACEHOLDERS = (*(provider.placeholder for provider in PROVIDERS.values()), "api_key", "model")
+PLACEHOLDERS = (*(provider.placeholder for provider in PROVIDERS.values()), "mcp_url", "api_key", "model")
 LONGEST_NAME = 100
 
 _OWN_NAMES = frozenset(kind for kind in AgentKind if KINDS[kind].stands_alone)

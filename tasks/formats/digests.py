@@ -13,7 +13,7 @@ from passgate.tasks.model.graders import Grader, all_graders
 from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES
-from passgate.tasks.model.task import AgentRules, EvalTask, Extension, TaskFile, Workspace
+from passgate.tasks.model.task import AgentRules, EvalTask, Extension, McpServer, TaskFile, Workspace
 
 # Bytes that Linux takes for a path and for a part of it: asking for a longer one raises.
 _LONGEST_NAME = 4096
@@ -149,7 +149,7 @@ class FileDigests:
         """
         # Without defaults, so that a new option does not make every task a new one.
         said = task.model_dump(mode="json", exclude={*_NOT_THE_TASK}, exclude_defaults=True)
-        hooks = hook_commands(task.environment.workspace)
+        hooks = [*hook_commands(task.environment.workspace), *server_commands(task.environment.mcp_servers)]
         scripts = {*self._command_files(hooks, words_of_command), *self._command_files(hooks, run_by_command)}
         names = {*task_files(task), *message_files(messages), *scripts}
         return json_digest([said, {name: self.of(name) for name in names}])
@@ -232,6 +232,11 @@ def hook_commands(workspace: Workspace | None) -> list[Command]:
     return [*((hook.cwd, hook.command) for hook in hooks if hook is not None), *((".", (name,)) for name in modules)]
 
 
+def server_commands(servers: Mapping[str, McpServer]) -> list[Command]:
+    """Return the commands of MCP servers."""
+    return [(".", (server.command,)) for server in servers.values() if server.command is not None]
+
+
 def _tree_digest(path: Path) -> str:
     if not path.is_dir():
         return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -250,7 +255,9 @@ def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:
     """
     graders = [grader for task in tasks for grader in task.graders]
     named = {name for command in {*grader_commands(graders)} for name in named_outside(command)}
-    hooks = {command for task in tasks for command in hook_commands(task.workspace)}
+    hooks = {
+        command for task in tasks for command in (*hook_commands(task.workspace), *server_commands(task.mcp_servers))
+    }
     run = {name for command in hooks for name in run_outside(command, suites_folder)}
     messages = {name for task in tasks for name in message_files((*task.messages, *task.expected_messages))}
     read = {path.name for grader in all_graders(graders) for path in grader.named_paths() if path.kind != "folder"}

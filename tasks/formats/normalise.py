@@ -18,7 +18,7 @@ _AS_IN_THE_FILE = (
     *("suite", "description", "tags", "inputs", "graders", "reference", "scoring", "criteria", "expected_output"),
     *("expected_messages", "note", "metadata", "target"),
 )
-_AS_IN_THE_ENVIRONMENT = ("sandbox", "network", "tools", "replay", "user", "workspace")
+_AS_IN_THE_ENVIRONMENT = ("sandbox", "network", "tools", "mcp_servers", "replay", "user", "workspace")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.task import Environment, Metric, Solution, TaskFile, TrackedMetrics, Workspace
-from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.transcript import Transcript, is_same_tool
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, metric_columns
 
 Messages = tuple[TaskMessage, ...]
@@ -238,7 +238,7 @@ def _recording(file: Path, tools: list[str]) -> Iterator[str]:
         return
     # What was refused then has no result that could be served now.
     for tool in dict.fromkeys(call.tool for call in recording.tool_calls if not call.refused):
-        if tools and tool not in tools:
+        if tools and not any(is_same_tool(name, tool) for name in tools):
             yield f"it calls {tool!r}, which `environment.tools` does not declare{nearest(tool, tools)}"
 
 

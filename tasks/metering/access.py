@@ -12,6 +12,10 @@ from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.providers.registry import PROVIDERS
 
 PLACEHOLDER_KEY: Final = "passgate"  # What an agent sends as its key; the meter puts the real one in its place
+MCP_VARIABLE: Final = "PASSGATE_MCP_URL"
+SERVER: Final = "passgate"  # The name of the MCP server in the configuration of clients, and so in their tools' names
+TOOL_VALUE: Final = "passgate/value"
+"""The key in the metadata of an MCP result that holds a tool's result as it is: the content is text only."""
 _NOWHERE: Final = "http://127.0.0.1:9/there-is-a-meter-once-a-trial-has-begun"
 
 
@@ -43,6 +47,7 @@ class ModelAccess(Protocol):
 
     base_urls: Mapping[str, str]
     """By provider, as in `http://127.0.0.1:PORT/TOKEN/openai/v1`; empty texts when there is no meter."""
+    mcp_url: str  # The MCP server with the task's tools, as in `http://127.0.0.1:PORT/TOKEN/mcp`; empty without one
     api_key: str  # What the agent gives as its key; the meter puts the real one in its place
     variables: Mapping[str, str]
     """The environment variables that tell an agent all of this: the usual ones and those of its spec."""
@@ -79,6 +84,7 @@ class Unmetered:
     """The access of an agent that calls no model."""
 
     base_urls: Mapping[str, str] = dict.fromkeys(PROVIDERS, "")
+    mcp_url = ""
     api_key = ""
     paid = 0.0
     seconds_waited = 0.0
@@ -105,11 +111,13 @@ def meter_addresses(root: str) -> dict[str, str]:
     return {name: f"{root}/{name}{provider.base_path}" for name, provider in PROVIDERS.items()}
 
 
-def model_variables(spec: AgentSpec, base_urls: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
-    """Return the environment variables that lead an agent to its models at these base URLs: the usual ones of the
+def model_variables(
+    spec: AgentSpec, base_urls: Mapping[str, str], known: Collection[str], mcp_url: str = ""
+) -> dict[str, str]:
+    """Return the environment variables that lead an agent to its models and tools at these URLs: the usual ones of the
     `known` providers and those of its spec. No real key is among them.
     """
-    variables: dict[str, str] = {}
+    variables = {MCP_VARIABLE: mcp_url} if mcp_url else {}
     for name, provider in PROVIDERS.items():
         own = spec.upstreams.get(name)
         if name in known:
@@ -118,7 +126,7 @@ def model_variables(spec: AgentSpec, base_urls: Mapping[str, str], known: Collec
         if own and own.api_key_variable:
             variables[own.api_key_variable] = PLACEHOLDER_KEY
     placeholders = {f"{{{PROVIDERS[name].placeholder}}}": url for name, url in base_urls.items()}
-    placeholders |= {"{api_key}": PLACEHOLDER_KEY, "{model}": spec.model or ""}
+    placeholders |= {"{api_key}": PLACEHOLDER_KEY, "{mcp_url}": mcp_url, "{model}": spec.model or ""}
     for name, value in spec.variables.items():
         for placeholder, text in placeholders.items():
             value = value.replace(placeholder, text)

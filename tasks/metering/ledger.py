@@ -96,6 +96,11 @@ class Ledger:
         """Count a call that the provider kept from being answered."""
         self._trouble = error
 
+    def give_up(self, code: str, error: MeasurementError) -> None:
+        """Mark the trial as one that cannot be measured any more, whatever its agent does."""
+        self._flaw = self._flaw or (code, error)
+        self._stop()
+
     async def admit(self, request: ModelRequest, model: str, *, is_step: bool = True) -> AdmittedCall:
         """Let a call pass, once there is room for it beside the calls in flight.
 
@@ -123,7 +128,7 @@ class Ledger:
         elif admission.price and cost is None and self._needs_price is not None:
             line = admission.price.missing(charges)
             message = f"the provider charges for more than tokens and {self._needs_price}: add to {PRICES}: {line}"
-            self._give_up("price_unknown", UnknownPriceError(message, admission.request.model))
+            self.give_up("price_unknown", UnknownPriceError(message, admission.request.model))
         self._queue.notify()
         return usage.model_copy(update={"cost_usd": cost})
 
@@ -147,7 +152,7 @@ class Ledger:
         if self._unanswered < MOST_UNANSWERED:
             return
         if isinstance(why, MeasurementError):
-            self._give_up("provider_unavailable", why)
+            self.give_up("provider_unavailable", why)
         else:
             count = f"{MOST_UNANSWERED} calls in a row got no reply"
             self.finish(EndReason.OVER_BUDGET, f"over budget: {count}, the last one: {why}")
@@ -213,7 +218,7 @@ class Ledger:
             self._wait_for_cap -= 1
         if reservation is None:
             error = CostCapError(f"the run's cost cap of ${self._cost_cap.cap:g} is spent")
-            self._give_up("cost_cap_reached", error)
+            self.give_up("cost_cap_reached", error)
             raise RefusalError("cost_cap_reached", str(error))
         return reservation
 
@@ -227,11 +232,6 @@ class Ledger:
         self.finish(EndReason.OVER_BUDGET, f"over budget: {what}")
         raise RefusalError(BUDGET, f"over budget: {what}")
 
-    def _give_up(self, code: str, error: MeasurementError) -> None:
-        """Mark the trial as one that cannot be measured any more, whatever its agent does."""
-        self._flaw = self._flaw or (code, error)
-        self._stop()
-
     def _stop(self) -> None:
         self._is_over = True
         if self._over is not None and not self._over.done():
@@ -242,7 +242,7 @@ class Ledger:
         price = self._price_of_model(model)
         if price is None and self._needs_price is not None:
             message = f"the price of the model {model!r} is unknown and {self._needs_price}: {price_remedy(model)}"
-            self._give_up("price_unknown", UnknownPriceError(message, model))
+            self.give_up("price_unknown", UnknownPriceError(message, model))
             raise RefusalError("price_unknown", message)
         return price
 
@@ -250,7 +250,7 @@ class Ledger:
         if self._budgets.max_tokens is not None or self._needs_price is not None:
             needing = "max_tokens" if self._budgets.max_tokens is not None else "its cost"
             message = f"the provider does not report what a call used, so passgate cannot enforce {needing}"
-            self._give_up("usage_unknown", MeasurementError(message))
+            self.give_up("usage_unknown", MeasurementError(message))
 
     def _longest_reply(self, price: Price | None, estimate: Estimate) -> int | None:
         """How many tokens of output the budgets have room for beside the input that is known to come."""

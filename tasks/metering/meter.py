@@ -7,25 +7,29 @@ itself: `http://127.0.0.1:PORT/TOKEN/openai/v1` and `.../TOKEN/anthropic`.
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passgate.tasks.metering.access import PLACEHOLDER_KEY, ModelAnswer, Unmetered, meter_addresses, model_variables
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Ledger, PriceOf
 from passgate.tasks.metering.model_call import Route, complete
-from passgate.tasks.metering.trial_meter import Forbidden, TrialMeter
+from passgate.tasks.metering.trial_meter import TrialMeter
+from passgate.tasks.metering.trial_tools import Forbidden, Toolbox, TrialTools
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.sandbox import Bridge
-from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.task import Budgets, Tool
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import resolve_endpoints
 from passgate.tasks.providers.retries import RETRY_POLICY, RetryPolicy
+
+if TYPE_CHECKING:
+    from passgate.tasks.metering.mcp_servers import ConnectedServer
 
 _MODELS_KNOWN: Final = 1024
 _IN_PROCESS_HEADERS: Final = {
@@ -47,13 +51,24 @@ class Meter:
     _cost_cap: CostCap
     _needs_price: str | None
     bridge: Bridge | None = None  # Where its server listens; `None` without one
+    start_mcp: Callable[[], Awaitable[object]] | None = None  # Starts its MCP server; `None` without the package `mcp`
     trials: dict[str, TrialMeter] = field(default_factory=dict)  # Those that go on and have addresses, by their tokens
     ending: set[asyncio.Task[Any]] = field(default_factory=set)
     """What trials that are over had under way: each has a connection to give back."""
 
     @contextmanager
-    def trial(self, budgets: Budgets, forbidden: Forbidden) -> Iterator[TrialMeter]:
-        """Open the meter of one trial. Its addresses end with the context."""
+    def trial(
+        self,
+        budgets: Budgets,
+        forbidden: Forbidden,
+        offered: Sequence[Tool] = (),
+        toolbox: Toolbox | None = None,
+        servers: "Mapping[str, ConnectedServer] | None" = None,
+    ) -> Iterator[TrialMeter]:
+        """Open the meter of one trial. Its addresses end with the context.
+
+        An agent that asks the server gets the `offered` tools, which `toolbox` runs, and what `servers` offer.
+        """
         ledger = Ledger(budgets, self._price_of, self._cost_cap, needs_price=self._needs_price)
         token = ""
         if self.bridge is None:
@@ -61,9 +76,16 @@ class Meter:
         else:
             # An agent that can guess the token of another trial could spend its budget.
             token = secrets.token_urlsafe(24)
-            addresses = meter_addresses(f"http://127.0.0.1:{self.bridge.port}/{token}")
-            variables = model_variables(self.spec, addresses, self.upstreams)
+            root = f"http://127.0.0.1:{self.bridge.port}/{token}"
+            addresses = meter_addresses(root)
+            mcp_url = f"{root}/mcp" if self.start_mcp is not None and toolbox is not None else ""
+            variables = model_variables(self.spec, addresses, self.upstreams, mcp_url)
             trial = TrialMeter(addresses, PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
+            if mcp_url and toolbox is not None:
+                trial.mcp_url = mcp_url
+                trial.tools = TrialTools(
+                    offered, toolbox, ledger, forbidden, trial.recorder, servers or {}, self.spec.names_mcp
+                )
             self.trials[token] = trial
         try:
             yield trial

@@ -9,19 +9,27 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
+from passgate.tasks.metering.access import SERVER
 from passgate.tasks.metering.meter import Meter
 from passgate.tasks.metering.model_call import Route
 from passgate.tasks.metering.relay import no_upstream, pass_on, relay
 from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.providers.registry import PROVIDERS, Provider
+
+if TYPE_CHECKING:
+    from passgate.tasks.metering.mcp_server import McpServer
 
 _LONGEST_SOCKET = 107  # Bytes that the path of a Unix socket may have
 _SECONDS_TO_END = 1.0  # For requests whose connection is closed
@@ -43,25 +51,63 @@ async def serving(meter: Meter, label: str = "meter") -> AsyncIterator[None]:
             _listening(socket.AF_UNIX, str(folder / "socket")),
         ]
         meter.bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
-        async with _answering(_Application(meter), sockets):
-            yield
+        application = _Application(meter)
+        if find_spec("mcp") is not None:
+            meter.start_mcp = application.start_mcp
+        async with _answering(application, sockets):
+            try:
+                yield
+            finally:
+                await application.end_mcp()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class _Application:
     """The server's application."""
 
     meter: Meter
+    _mcp: "asyncio.Future[McpServer] | None" = None
+    _mcp_task: asyncio.Task[None] | None = None
+
+    async def start_mcp(self) -> None:
+        """Start the MCP server, once. Return when it answers: agents do not wait for the tools of a slow server."""
+        if self._mcp is None:
+            self._mcp = asyncio.get_running_loop().create_future()
+            self._mcp_task = asyncio.create_task(self._serve_mcp(self._mcp))
+        await asyncio.shield(self._mcp)
+
+    async def end_mcp(self) -> None:
+        if self._mcp_task is not None:
+            self._mcp_task.cancel()
+            await asyncio.wait({self._mcp_task})
+
+    async def _serve_mcp(self, started: "asyncio.Future[McpServer]") -> None:
+        # In a thread: the import takes a second, in which the loop must answer other agents.
+        try:
+            module = await asyncio.to_thread(import_module, "passgate.tasks.metering.mcp_server")
+        except ImportError as error:
+            started.set_exception(MeasurementError(f"the package mcp does not work: {error}"))
+            return
+        server: McpServer = module.McpServer()
+        async with server.running():
+            started.set_result(server)
+            await asyncio.Event().wait()  # Until `end_mcp` cancels this task
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(ClientDisconnect):
-            response = await self._answer(Request(scope, receive))
-            await response(scope, receive, send)
+            answer = await self._answer(Request(scope, receive))
+            await answer(scope, receive, send)
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request) -> ASGIApp:
         # Not `request.url`, which is put together with the Host header that the agent sends.
         _, token, name, path = (*request.scope["path"].split("/", 3), "", "", "")[:4]
         trial, provider = self.meter.trials.get(token), PROVIDERS.get(name)
+        if trial is not None and name == "mcp" and trial.tools is not None and self._mcp is not None:
+            if path not in {"", SERVER, *trial.tools.servers}:
+                return Response("no such server\n", 404)
+            if request.method != "POST":
+                return Response("send a POST\n", 405, {"allow": "POST"})
+            return self._mcp.result().application(trial, trial.tools, path)
         if trial is None or provider is None:
             return Response("no such trial\n", 404)
         if request.headers.get("upgrade", "").lower() == "websocket":

@@ -17,6 +17,7 @@ class _RecordedCall:
     answered_at: float
     alone: bool
     has_result: bool = False
+    is_made: bool = False  # Whether `call` is what passgate ran itself
 
     def returned(self, answer: ToolAnswer, at: float) -> None:
         # Of calls that ran side by side only their common end is known.
@@ -39,6 +40,8 @@ class TranscriptRecorder:
         self._said: Counter[tuple[str, str]] = Counter()
         self._calls: defaultdict[str, list[_RecordedCall]] = defaultdict(list)
         self._beside: list[Usage] = []
+        self._made: list[tuple[str, ToolCall]] = []
+        """Calls that passgate ran, by the ids that the model gave them, until the reply is taken down."""
 
     def ask(self, request: ModelRequest, at: float) -> None:
         """Take down what a request brings that is new; `at` is its time in seconds, of any clock."""
@@ -95,8 +98,34 @@ class TranscriptRecorder:
         """Take down what a call used that is no step, such as one for embeddings."""
         self._beside.append(usage)
 
+    def record_call(self, call: ToolCall, call_id: str | None) -> None:
+        """Record a call that passgate ran, with its result. The model asked for it by this id; by `None`, no model did.
+
+        A call that no model asked for belongs to the step before it.
+        """
+        if call_id is not None:
+            self._made.append((call_id, call))
+            return
+        if not any(message.role == "assistant" for message, _ in self._entries):
+            self._entries.append((Message(role="assistant", content=""), []))
+        calls = next(calls for message, calls in reversed(self._entries) if message.role == "assistant")
+        calls.append(_RecordedCall(call, 0.0, alone=False, has_result=True, is_made=True))
+
+    def _settle_calls(self) -> None:
+        """Put the calls that passgate ran in the place of those that the model asked for."""
+        made, self._made = self._made, []
+        for call_id, call in made:
+            recorded = next((one for one in self._calls[call_id] if not one.is_made), None)
+            if recorded is None:
+                self.record_call(call, None)
+            else:
+                # The model's name for the tool stays: clients put a server before it.
+                recorded.call = call.model_copy(update={"tool": recorded.call.tool})
+                recorded.has_result = recorded.is_made = True
+
     def transcript(self) -> Transcript:
         """Everything so far. Its output is what the model said last."""
+        self._settle_calls()
         messages = tuple(
             message.model_copy(update={"tool_calls": tuple(recorded.call for recorded in calls)})
             for message, calls in self._entries

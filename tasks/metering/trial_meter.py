@@ -3,20 +3,20 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.access import ModelAnswer, TrialTranscript
 from passgate.tasks.metering.ledger import AdmittedCall, Ledger
 from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed
+from passgate.tasks.metering.trial_tools import Forbidden, TrialTools
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript, Usage
 from passgate.tasks.providers.calls import CallProgress
 from passgate.tasks.providers.client import UpstreamError
 from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest
 
 Found = TypeVar("Found")
-Forbidden = Callable[[ToolCall], bool]
 Complete = Callable[["TrialMeter", bytes], Awaitable[ModelAnswer]]
 """Asks a model for a trial, by the body of a chat completion."""
 Span = tuple[float, float]  # Two moments of `time.monotonic()`
@@ -38,6 +38,8 @@ class TrialMeter:
     recorder: TranscriptRecorder = field(default_factory=TranscriptRecorder)
     was_asked: bool = False  # Whether the agent has sent a model call, answered or not
     was_answered: bool = False
+    tools: TrialTools | None = None  # Where passgate runs the agent's tools
+    mcp_url: str = ""
     _open: dict["MeteredCall", asyncio.Task[None] | None] = field(default_factory=dict)
     """The calls under way, and the tasks that bring them to their end."""
     _answering: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -92,6 +94,9 @@ class TrialMeter:
             reported = reported.model_copy(update={"messages": tuple(messages)})
         knows_steps = seen.steps or (self.was_asked and not reported.complete)
         transcript = completed(seen, reported) if knows_steps else reported
+        tools = self.tools
+        if tools is not None and tools.is_reached and transcript.end is EndReason.COMPLETED and tools.toolbox.missing:
+            self.ledger.finish(EndReason.REPLAY_MISMATCH, tools.toolbox.missing)
         if self.ledger.end is None:
             return TrialTranscript(transcript, self.ledger.problem)
         end, detail = self.ledger.end
@@ -172,11 +177,16 @@ class TrialMeter:
 
     def withhold(self, call: AskedCall) -> bool:
         """Return whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
+        call = call if self.tools is None else self.tools.with_usual_name(call)
         asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
         if self.forbidden(asked):
             self.ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {call.tool}")
             return True
-        return not self.ledger.take_tool_call()
+        if not self.ledger.take_tool_call():
+            return True
+        if self.tools is not None:
+            self.tools.expect(call)
+        return False
 
 
 class MeteredCall:
@@ -246,6 +256,8 @@ class MeteredCall:
 
     def _write_down(self, reply: ModelReply, usage: Usage) -> None:
         refused = frozenset(n for n, call in enumerate(reply.calls) if call.call_id in self._refused)
+        if self._trial.tools is not None:
+            reply = replace(reply, calls=tuple(map(self._trial.tools.with_usual_name, reply.calls)))
         self._trial.recorder.answer(
             reply,
             usage,

@@ -138,6 +138,12 @@ class AgentSpec(AgentSettings):
         return self.kind is AgentKind.OPENAI
 
     @property
+    def names_mcp(self) -> bool:
+        """Whether its command, request or variables contain the address of the trial's MCP server."""
+        texts = f"{self.target} {self.http.request} {' '.join(self.variables.values())}".replace("{ ", "{")
+        return "{mcp_" in texts or "PASSGATE_MCP_URL" in texts
+
+    @property
     def fixed_model(self) -> str | None:
         """The model of every call, where that is known before the agent runs."""
         return self.model or (self.target if self.kind is AgentKind.OPENAI else None)

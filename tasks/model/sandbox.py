@@ -87,9 +87,11 @@ class Sandbox(Protocol):
         seconds: float,
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
+        pipes: tuple[int, int] | None = None,
     ) -> ProcessResult:
         """Run a command of the suites' authors, a grader's or a hook's, in a folder of theirs.
 
         Unlike an agent's command it sees the suites and their repository, which it cannot write to, and has the
-        network; otherwise as `run`. Raises `MeasurementError` when the command cannot be started.
+        network; otherwise as `run`. `pipes` are file descriptors that become its standard input and output.
+        Raises `MeasurementError` when the command cannot be started.
         """

@@ -147,9 +147,11 @@ class Reset(Frozen):
     """Commands for `sh -c`, run in the workspace of every trial before the agent."""
 
 
+ServerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,32}$")]
+
+
 class Tool(Frozen):
-    """A tool that the task gives to an agent which lets passgate run its tools (`openai:MODEL`). Give `command` or
-    `function`."""
+    """A tool that the task gives to the agent, and that passgate runs. Give `command` or `function`."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
     description: Text
@@ -165,6 +167,28 @@ class Tool(Frozen):
     def _one_way(self) -> Self:
         if (self.command is None) == (self.function is None):
             raise ValueError("give either `command` or `function`")
+        return self
+
+
+class McpServer(Frozen):
+    """An MCP server that the task gives to the agent: passgate stands between the two. Give `command` or `url`."""
+
+    command: Text | None = None
+    """For `sh -c` in the suites folder, once for each trial. It speaks MCP on its standard streams.
+    PASSGATE_WORKSPACE names the agent's workspace."""
+    url: Text | None = None
+    """The address of a server that speaks streamable HTTP."""
+    headers: dict[str, str] = {}
+    """For `url`. Values may contain `${{ NAME }}`: the value of an environment variable."""
+    variables: dict[str, str] = {}
+    """Environment variables for `command`."""
+    timeout_seconds: Seconds = 60
+    """The longest that a call may take."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("give either `command` or `url`")
         return self
 
 
@@ -205,7 +229,9 @@ class Environment(Frozen):
     network: bool = False
     """Whether the agent may reach the network from an isolated sandbox."""
     tools: tuple[Tool, ...] = ()
-    """Tools for an agent that lets passgate run its tools."""
+    """Tools that passgate runs: for `openai:MODEL`, and over MCP for agents of other kinds."""
+    mcp_servers: dict[ServerName, McpServer] = {}
+    """MCP servers whose tools, resources and prompts the agent gets, by their names."""
     replay: Replay | None = None
     """A recording that answers the calls of `tools`."""
     user: SimulatedUser | None = None
@@ -324,6 +350,7 @@ class EvalTask(Frozen):
     reset: tuple[str, ...] = ()
     network: bool = False
     tools: tuple[Tool, ...] = ()
+    mcp_servers: dict[str, McpServer] = {}
     replay: Replay | None = None
     user: SimulatedUser | None = None
     budgets: Budgets

@@ -26,6 +26,14 @@ class ToolCall(Frozen):
     """Taken out of the model's reply because it is forbidden: the agent never saw it."""
 
 
+def is_same_tool(tool: str, called: str) -> bool:
+    """Return whether a call means a tool: by its own name, or with its server before it, as in `mcp__shop__refund`,
+    `shop__refund`, `shop.refund` and `shop/refund`.
+    """
+    own, name = tool.casefold(), called.casefold()
+    return name == own or (name.endswith(own) and name.removesuffix(own).endswith(("__", ".", ":", "/")))
+
+
 class Usage(Frozen):
     """What model calls used; `None` is not known, which is not 0."""
 

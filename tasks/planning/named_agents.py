@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passgate.tasks.agents import FORMS, parse_agent
+from passgate.tasks.agents.presets import presets
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form, read_agents
 from passgate.tasks.formats.four_suite import shown_path
@@ -40,7 +41,7 @@ class NamedAgents:
 
 
 def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
-    """Return the agent of `--agent`: one of agents.yaml, a target of AgentV, or a form such as `cli:COMMAND`.
+    """Return the agent of `--agent`: one of agents.yaml, a target of AgentV, a preset, or a form such as `cli:COMMAND`.
 
     Raise `UsageError` with the known names and forms, `InputError` for invalid files.
     """
@@ -50,6 +51,8 @@ def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
     agent = named.find(text)
     if agent is not None:
         return agent
+    if preset := presets().get(text):
+        return preset.spec(text)
     raise UsageError(_unknown(text, (*named.agents, *named.target_names)))
 
 

@@ -34,16 +34,20 @@ async def run_process(
     seconds: float,
     stdin: bytes = b"",
     options: Sequence[str] = (),
+    pipes: tuple[int, int] | None = None,
 ) -> ProcessResult:
     """Run a command to its end, its time limit or its output limit, whichever comes first. `mark` is a unique text:
     every process with it in its environment is killed at the end, even one that has left its session. Give none if the
     command's processes end with the first one; then some may go on for a few milliseconds. `options` are further words
-    that the program reads with `--args`, unlike its arguments seen by nobody else. Raises `MeasurementError` if the
-    command cannot be started.
+    that the program reads with `--args`, unlike its arguments seen by nobody else. `pipes` are
+    its standard input and output, if the caller has its own. Raises `MeasurementError` if the command cannot be
+    started.
     """
     started = time.monotonic()
     variables = {**environment, _MARK: mark} if mark else dict(environment)
-    starting = asyncio.ensure_future(_start(command, working_folder, variables, options, piped=bool(stdin)))
+    starting = asyncio.ensure_future(
+        _start(command, working_folder, variables, options, pipes or (PIPE if stdin else DEVNULL, PIPE))
+    )
     try:
         process = await finish(starting)
     except asyncio.CancelledError:
@@ -73,10 +77,14 @@ async def run_process(
 
 
 async def _start(
-    command: Sequence[str], working_folder: Path, environment: dict[str, str], options: Sequence[str], *, piped: bool
+    command: Sequence[str],
+    working_folder: Path,
+    environment: dict[str, str],
+    options: Sequence[str],
+    pipes: tuple[int, int],
 ) -> asyncio.subprocess.Process:
     start = partial(asyncio.create_subprocess_exec, cwd=working_folder, env=environment, start_new_session=True)
-    start = partial(start, stdin=PIPE if piped else DEVNULL, stdout=PIPE, stderr=PIPE)
+    start = partial(start, stdin=pipes[0], stdout=pipes[1], stderr=PIPE)
     try:
         if not options:
             return await start(*command)

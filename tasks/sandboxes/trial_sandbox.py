@@ -135,10 +135,11 @@ class TrialSandbox:
         seconds: float,
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
+        pipes: tuple[int, int] | None = None,
     ) -> ProcessResult:
         """Run a command as `passgate.tasks.model.sandbox.Sandbox.run_for_authors` says."""
         place, isolation = _existing(folder, command), self._around.of_authors
-        return await self._run(command, isolation, place, environment or {}, (True, None), seconds, stdin)
+        return await self._run(command, isolation, place, environment or {}, (True, None), seconds, stdin, pipes)
 
     async def _run(
         self,
@@ -149,6 +150,7 @@ class TrialSandbox:
         reach: tuple[bool, Bridge | None],
         seconds: float,
         stdin: bytes,
+        pipes: tuple[int, int] | None = None,
     ) -> ProcessResult:
         """Run a command in a folder with the variables that it is given. `reach` is whether it has the network, and a
         bridge.
@@ -173,7 +175,7 @@ class TrialSandbox:
         # is graded, so these are looked for by a mark as well.
         ends_by_itself = self._around.isolation.bubblewrap and not self._is_agents
         mark = None if ends_by_itself else secrets.token_hex(16)
-        run = partial(run_process, **launch._asdict(), mark=mark, seconds=seconds)
+        run = partial(run_process, **launch._asdict(), mark=mark, seconds=seconds, pipes=pipes)
         async with self._around.processes:
             # Bubblewrap fails if a file of /tmp goes away while it mounts that one. Without the mark nothing was run.
             for _ in range(_MOST_STARTS):

@@ -1,12 +1,7 @@
 """Real coding agents from npm, as their owners run them, with a scripted provider behind the meter."""
 
-import fcntl
-import hashlib
 import os
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +13,11 @@ from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import a_task
+from tests.flows.coding_agents import installed_commands
 from tests.flows.trials import trial_of
 from tests.processes import marked_processes
-from tests.project import REPOSITORY
 from tests.upstream import Says, ScriptedUpstream
 
-PACKAGES = REPOSITORY / "tests" / "npm"
 PRICES = PriceTable(models={"scripted-model": Price(input=1.0, output=10.0)})
 MARK = f"coding-agent-of-{os.getpid()}"
 CODEX = """
@@ -78,24 +72,8 @@ def _folder_of_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture(scope="session")
 def commands() -> Path:
-    """The folder of the installed clients' commands; installed once per lock file."""
-    digest = hashlib.sha256((PACKAGES / "package-lock.json").read_bytes()).hexdigest()[:16]
-    installed = Path(sys.prefix, "cache", f"npm-{digest}")
-    installed.parent.mkdir(exist_ok=True)
-    with Path(installed.parent, "npm.lock").open("w") as lock:
-        # Every worker of the test run comes by here.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not installed.is_dir():
-            _install(installed)
-    return installed / "node_modules" / ".bin"
-
-
-def _install(folder: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-        packages = shutil.copytree(PACKAGES, Path(unfinished, "packages"))
-        npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        subprocess.run(npm, cwd=packages, check=True, capture_output=True, timeout=280)
-        packages.rename(folder)
+    """The folder of the installed clients' commands."""
+    return installed_commands()
 
 
 async def tried(client: CodingAgent, task: EvalTask, upstream: ScriptedUpstream, commands: Path, folder: Path):

@@ -143,9 +143,12 @@ def _asked_call(item: Document, position: int) -> AskedCall:
     place = f"output[{position}]"
     kind = values.kind_of(item)
     name = values.text_or_empty(item.get("name"), f"{place}.name")
+    namespace = values.text_or_empty(item.get("namespace"), f"{place}.namespace")
     return AskedCall(
         call_id=_call_id_of(item, position),
-        tool=values.clean(name or _OTHER_CALLS.get(kind) or kind.removesuffix(_CALL)),
+        tool=values.clean(
+            f"{namespace}__{name}" if namespace and name else name or _OTHER_CALLS.get(kind) or kind.removesuffix(_CALL)
+        ),
         arguments=_arguments(item, place),
     )
 

@@ -1,7 +1,7 @@
 """A meter before a scripted provider."""
 
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +11,10 @@ import pytest
 
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.trial_meter import TrialMeter
+from passgate.tasks.metering.trial_tools import Toolbox
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import Price, PriceTable
-from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.task import Budgets, Tool
 from passgate.tasks.model.transcript import ToolCall, Transcript
 from passgate.tasks.providers.calls import Stage
 from passgate.tasks.providers.retries import RetryPolicy
@@ -96,6 +97,10 @@ def metered(upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch) -> Open
         model: str | None = None,
         environment: dict[str, str] | None = None,
         openai_base_url: str = "",
+        toolbox: Toolbox | None = None,
+        offered: Sequence[Tool] = (),
+        servers: Any = None,
+        target: str = "agent",
         **budgets: Any,
     ) -> AsyncIterator[Metered]:
         endpoints = {
@@ -103,7 +108,7 @@ def metered(upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch) -> Open
             "anthropic": Endpoint(base_url=upstream.anthropic_base_url),
             "gemini": Endpoint(base_url=upstream.url),
         }
-        spec = AgentSpec(kind=AgentKind.CLI, target="agent", upstreams=endpoints, model=model, timeout_seconds=silence)
+        spec = AgentSpec(kind=AgentKind.CLI, target=target, upstreams=endpoints, model=model, timeout_seconds=silence)
         async with (
             open_served_meter(
                 spec,
@@ -115,7 +120,9 @@ def metered(upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch) -> Open
             ) as meter,
             httpx.AsyncClient(timeout=None, trust_env=False) as client,
         ):
-            with meter.trial(Budgets(**budgets), forbidden) as trial:
+            if toolbox is not None and meter.start_mcp is not None:
+                await meter.start_mcp()
+            with meter.trial(Budgets(**budgets), forbidden, offered, toolbox, servers) as trial:
                 yield Metered(trial, client)
 
     return _metered

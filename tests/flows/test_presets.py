@@ -1,0 +1,137 @@
+"""The presets of agents, from npm as their owners run them, with a scripted provider and the tools of a task."""
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passgate.tasks.agents.presets import presets
+from passgate.tasks.formats.loading import load_paths
+from passgate.tasks.model.agent import AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.task import Budgets, EvalTask
+from passgate.tasks.model.transcript import EndReason
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from tests.builders import SHIPPED, a_task
+from tests.flows.coding_agents import installed_commands
+from tests.flows.trials import trial_of
+from tests.project import REPOSITORY
+from tests.upstream import Says, ScriptedUpstream
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")]
+
+SUITES = REPOSITORY / "suites"
+PREFIXES = {"claude-code": "mcp__passgate__", "codex": "mcp__passgate__", "opencode": "passgate_"}
+"""What each puts before the name of a tool."""
+TOOL = {
+    "name": "book",
+    "description": "Books a room.",
+    "parameters": {"type": "object", "properties": {"room": {"type": "integer"}}, "required": ["room"]},
+    "command": 'echo "$PASSGATE_TOOL_ARGUMENTS" >> booked.txt; echo done',
+}
+BOOKED = {"type": "state_check", "expect": [{"file": "booked.txt", "contains": ['{"room": 7}']}]}
+each_preset = pytest.mark.parametrize("name", PREFIXES)
+
+
+@pytest.fixture(autouse=True)
+def _commands_are_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", f"{installed_commands()}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+
+
+def asks(name: str, tool: str, **arguments: Any) -> Says:
+    return Says(calls=[(f"{PREFIXES[name]}{tool}", arguments)])
+
+
+def try_preset(name: str, task: EvalTask, upstream: ScriptedUpstream, suites: Path) -> FinishedTrial:
+    """One trial. Codex has another way to call tools with the models that it does not know by their names."""
+    preset = presets()[name].spec(name)
+    spec: AgentSpec = preset.model_copy(
+        update={
+            "target": preset.target.replace("codex exec ", "codex exec --model gpt-5 "),
+            "upstreams": Upstreams(
+                openai=Endpoint(base_url=upstream.openai_base_url),
+                anthropic=Endpoint(base_url=upstream.anthropic_base_url),
+            ),
+        }
+    )
+    return asyncio.run(trial_of(spec, task, suites))
+
+
+def incident() -> EvalTask:
+    (task,) = load_paths([SUITES / "failure_replays" / "incident-2026-05-06_second-refund_1.yaml"], SHIPPED).tasks
+    return task.model_copy(update={"budgets": Budgets(max_steps=6, max_seconds=200)})
+
+
+@each_preset
+def test_an_incident_is_replayed_to_the_agent_that_has_learnt(name: str, upstream: ScriptedUpstream) -> None:
+    answer = "Your bank has had it since 4 May, under the number R-2207.\n\nREFUND: paid before"
+    upstream.says(
+        asks(name, "get_order", order=8841), asks(name, "get_refund", refund="R-2207"), Says(answer), Says(answer)
+    )
+    finished = try_preset(name, incident(), upstream, SUITES)
+    assert (finished.trial.status, finished.trial.reason) == (TrialStatus.PASSED, "")
+    tools = [(call.tool.rpartition("__")[2], call.result) for call in finished.transcript.tool_calls]
+    assert tools[1] == ("get_refund", {"refund": "R-2207", "order": 8841, "euros": 64.0, "sent": "4 May"})
+    assert len(tools) == 2
+
+
+@each_preset
+def test_an_agent_that_repeats_the_incident_fails_before_it_pays(name: str, upstream: ScriptedUpstream) -> None:
+    upstream.says(asks(name, "get_order", order=8841), asks(name, "refund_order", order=8841), Says("REFUND: paid now"))
+    finished = try_preset(name, incident(), upstream, SUITES)
+    assert finished.trial.status is TrialStatus.FAILED
+    assert finished.transcript.end is EndReason.FORBIDDEN_CALL
+    assert [call.refused for call in finished.transcript.tool_calls] == [False, True]
+
+
+@each_preset
+def test_a_call_that_was_not_recorded_fails(name: str, upstream: ScriptedUpstream) -> None:
+    upstream.says(asks(name, "get_order", order=8842), Says("REFUND: paid before"))
+    finished = try_preset(name, incident(), upstream, SUITES)
+    assert finished.trial.status is TrialStatus.FAILED
+    assert finished.transcript.end is EndReason.REPLAY_MISMATCH
+    assert "call 1 differs (strict)" in finished.trial.reason
+
+
+@each_preset
+def test_budgets_hold_exactly(name: str, upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    upstream.says(asks(name, "book", room=7))
+    task = a_task(tools=[TOOL], graders=[BOOKED], budgets=Budgets(max_tool_calls=2, max_steps=9, max_seconds=200))
+    finished = try_preset(name, task, upstream, tmp_path)
+    assert "over budget: max_tool_calls is 2" in finished.trial.reason
+    assert [call.refused for call in finished.transcript.tool_calls] == [False, False, True]
+    assert upstream.count == 3
+    upstream.says(asks(name, "book", room=7))
+    before = upstream.count
+    task = a_task(tools=[TOOL], graders=[BOOKED], budgets=Budgets(max_steps=3, max_seconds=200))
+    finished = try_preset(name, task, upstream, tmp_path)
+    assert "over budget: max_steps is 3" in finished.trial.reason
+    assert upstream.count - before == 3
+
+
+@each_preset
+def test_a_forbidden_tool_is_never_run(name: str, upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    upstream.says(asks(name, "book", room=7), asks(name, "book", room=13), Says("Done."))
+    forbidden = {"type": "tool_calls", "forbidden": [{"tool": "book", "params": {"room": 13}}]}
+    never = {"type": "state_check", "expect": [{"file": "booked.txt", "equals": '{"room": 7}\n'}]}
+    task = a_task(tools=[TOOL], graders=[forbidden, never], budgets=Budgets(max_steps=9, max_seconds=200))
+    finished = try_preset(name, task, upstream, tmp_path)
+    assert [grade.passed for grade in finished.trial.grades] == [False, True]
+    assert [call.refused for call in finished.transcript.tool_calls] == [False, True]
+
+
+@each_preset
+def test_a_task_without_tools_runs_too(name: str, upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    upstream.says(Says("yes"))
+    prompt = '- Say yes; it\'s "urgent" $HOME\n--help'
+    task = a_task(inputs={"prompt": prompt}, budgets=Budgets(max_steps=3, max_seconds=200))
+    finished = try_preset(name, task, upstream, tmp_path)
+    assert (finished.trial.status, finished.trial.reason) == (TrialStatus.PASSED, "")
+    assert upstream.count == 1
+    assert any(
+        'Say yes; it\'s "urgent" $HOME' in message.content.replace('\\"', '"')
+        for message in finished.transcript.messages
+    )

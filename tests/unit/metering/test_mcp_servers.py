@@ -1,0 +1,243 @@
+"""MCP servers of a task behind a trial's own server: real servers, as commands in a sandbox and over HTTP."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from passgate.tasks.agents.tools import RecordedTools, SandboxTools
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.mcp_servers import connected_servers
+from passgate.tasks.model.task import McpServer, Tool
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
+from tests.builders import a_task
+from tests.processes import marked_processes
+from tests.unit.conftest import OpenSandbox
+from tests.unit.metering.conftest import Metered
+from tests.upstream_shapes import Says
+from tests.waiting import until
+
+CRM = '''
+import os, pathlib, sys, time
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("crm")
+workspace = pathlib.Path(os.environ["PASSGATE_WORKSPACE"])
+
+@server.tool()
+def find(customer: str) -> dict:
+    """Find a customer."""
+    with (workspace / "calls.txt").open("a") as file:
+        file.write(customer + "\\n")
+    return {"customer": customer, "orders": [1, 2]}
+
+@server.tool()
+def book(room: int) -> str:
+    """Another tool of this name."""
+    return f"by crm: {room}"
+
+@server.tool()
+def fail() -> str:
+    raise ValueError("no such customer")
+
+@server.tool()
+def die() -> str:
+    os._exit(3)
+
+@server.resource("crm://customers")
+def customers() -> str:
+    return "Ada, Bo"
+
+@server.prompt()
+def greet(name: str) -> str:
+    return f"Greet {name}."
+
+server.run()
+'''
+BOOK = Tool(name="book", description="Books a room.", command="echo by the task")
+OpenTrial = Callable[..., AbstractAsyncContextManager[tuple[Metered, Client]]]
+
+
+@pytest.fixture
+def crm(suites: Path) -> dict[str, McpServer]:
+    (suites / "crm.py").write_text(CRM, encoding="utf-8")
+    return {"crm": McpServer(command=f"exec {sys.executable} crm.py")}
+
+
+@pytest.fixture
+def trial(metered: Any, sandbox_of: OpenSandbox, suites: Path) -> OpenTrial:
+    """A trial's meter with these servers, and a client of it."""
+
+    @asynccontextmanager
+    async def _trial(
+        servers: Mapping[str, McpServer], path: str = "", **options: Any
+    ) -> AsyncIterator[tuple[Metered, Client]]:
+        task = a_task(tools=[BOOK])
+        async with sandbox_of(task) as sandbox:
+            toolbox = options.pop("toolbox", SandboxTools(task.tools, sandbox, suites))
+            async with (
+                connected_servers(servers, sandbox.for_the_agent, suites) as connected,
+                metered(toolbox=toolbox, offered=task.tools, servers=connected, **options) as agent,
+                Client(f"{agent.trial.mcp_url}{path}") as client,
+            ):
+                yield agent, client
+
+    return _trial
+
+
+async def test_the_agent_gets_all_that_a_server_offers(trial: OpenTrial, crm: dict[str, McpServer]) -> None:
+    async with trial(crm) as (agent, client):
+        tools = {tool.name: tool.description for tool in (await client.list_tools()).tools}
+        assert tools == {
+            "book": "Books a room.",
+            "find": "Find a customer.",
+            "crm__book": "Another tool of this name.",
+            "fail": "",
+            "die": "",
+        }
+        found = await client.call_tool("find", {"customer": "Ada"})
+        assert json.loads(found.content[0].text) == {"customer": "Ada", "orders": [1, 2]}
+        assert (await client.call_tool("book", {})).content[0].text == "by the task\n"
+        assert (await client.call_tool("crm__book", {"room": 7})).content[0].text == "by crm: 7"
+        assert "Error executing tool fail" in (await client.call_tool("fail", {})).content[0].text
+        assert [str(one.uri) for one in (await client.list_resources()).resources] == ["crm://customers"]
+        assert (await client.read_resource("crm://customers")).contents[0].text == "Ada, Bo"
+        assert [one.name for one in (await client.list_prompts()).prompts] == ["greet"]
+        assert (await client.get_prompt("greet", {"name": "Bo"})).messages[0].content.text == "Greet Bo."
+        for asked in (client.read_resource("crm://others"), client.get_prompt("others")):
+            with pytest.raises(MCPError, match=r"there is no|Unknown"):
+                await asked
+        calls = [(call.tool, call.is_error) for call in (await agent.transcript()).tool_calls]
+        names = ["mcp__crm__find", "book", "mcp__crm__book", "mcp__crm__fail"]
+        assert calls == [*zip(names, [False, False, False, True], strict=True)]
+
+
+async def test_a_server_has_an_address_of_its_own(trial: OpenTrial, crm: dict[str, McpServer]) -> None:
+    async with trial(crm, "/crm") as (agent, client):
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["find", "book", "fail", "die"]
+        assert (await client.call_tool("book", {"room": 7})).content[0].text == "by crm: 7"
+        assert (await agent.client.post(f"{agent.trial.mcp_url}/others", json={})).status_code == 404
+        async with Client(f"{agent.trial.mcp_url}/passgate") as own:
+            assert [tool.name for tool in (await own.list_tools()).tools] == ["book"]
+
+
+@pytest.mark.parametrize("name", ["mcp__crm__find", "crm_find", "find"])
+async def test_the_call_of_a_model_and_that_of_its_agent_are_one(
+    trial: OpenTrial, crm: dict[str, McpServer], upstream: Any, name: str
+) -> None:
+    upstream.says(Says(calls=[(name, {"customer": "Ada"})]))
+    async with trial(crm, max_tool_calls=1) as (agent, client):
+        await agent.chat()
+        await client.call_tool("find", {"customer": "Ada"})
+        (call,) = (await agent.transcript()).tool_calls
+    assert (call.tool, call.result) == (
+        name if name == "find" else "mcp__crm__find",
+        {"customer": "Ada", "orders": [1, 2]},
+    )
+
+
+@pytest.mark.parametrize("pattern", ["crm.find", "find"])
+async def test_a_forbidden_call_does_not_reach_the_server(
+    trial: OpenTrial, crm: dict[str, McpServer], suites: Path, pattern: str
+) -> None:
+    from passgate.tasks.graders.tool_calls import is_forbidden
+
+    async with trial(crm, forbidden=lambda call: is_forbidden(call, pattern)) as (agent, client):
+        assert (await client.call_tool("find", {"customer": "Ada"})).is_error
+        found = await agent.transcript()
+    assert (found.end, [call.refused for call in found.tool_calls]) == (EndReason.FORBIDDEN_CALL, [True])
+    assert not list(suites.parent.rglob("calls.txt"))
+
+
+async def test_a_recording_answers_in_place_of_a_server(trial: OpenTrial, crm: dict[str, McpServer]) -> None:
+    call = ToolCall(tool="mcp__crm__find", arguments={"customer": "Ada"}, result="of the recording")
+    recording = Transcript(messages=(Message(role="assistant", tool_calls=(call,)),))
+    async with trial(crm, toolbox=RecordedTools(recording, "strict")) as (agent, client):
+        assert (await client.call_tool("find", {"customer": "Ada"})).content[0].text == "of the recording"
+        assert (await agent.transcript()).end is EndReason.COMPLETED
+
+
+async def test_a_server_that_dies_is_no_failure_of_the_agent(trial: OpenTrial, crm: dict[str, McpServer]) -> None:
+    async with trial(crm) as (agent, client):
+        assert (await client.call_tool("die", {})).is_error
+        with pytest.raises(MeasurementError, match="the MCP server crm: "):
+            await agent.transcript()
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("echo no license >&2; exit 3", "it ended with exit code 3: no license"),
+        ("exec cat", "MCPError: "),
+        ("echo hello; sleep 100", "no answer within 1 s"),
+        ("exec no-such-program", "it ended with exit code 127: "),
+    ],
+)
+async def test_a_server_that_does_not_start_is_named(
+    sandbox_of: OpenSandbox, suites: Path, monkeypatch: pytest.MonkeyPatch, command: str, why: str
+) -> None:
+    monkeypatch.setattr("passgate.tasks.metering.mcp_servers.START_SECONDS", 1.0)
+    async with sandbox_of() as sandbox:
+        with pytest.raises(MeasurementError) as failure:
+            async with connected_servers({"crm": McpServer(command=command)}, sandbox, suites):
+                pass
+        assert str(failure.value).startswith(f"the MCP server crm did not start: {why}")
+
+
+async def test_nothing_of_a_server_is_left_after_the_trial(
+    trial: OpenTrial, crm: dict[str, McpServer], suites: Path
+) -> None:
+    mark = f"server-of-{os.getpid()}"
+    server = McpServer(
+        command=f"(setsid sleep 4242 {mark} < /dev/null > /dev/null 2>&1 &) ; exec {sys.executable} crm.py"
+    )
+    async with trial({"crm": server}) as (_, client):
+        await client.call_tool("find", {"customer": "Ada"})
+        assert marked_processes(mark) != []
+    await until(lambda: marked_processes(mark) == [])
+
+
+async def test_a_server_at_a_url_gets_its_headers(
+    trial: OpenTrial, monkeypatch: pytest.MonkeyPatch, sandbox_of: OpenSandbox, suites: Path
+) -> None:
+    import uvicorn
+    from mcp.server.mcpserver import MCPServer
+
+    remote, seen = MCPServer("remote"), []
+
+    @remote.tool()
+    def hello() -> str:
+        return "hello"
+
+    application = remote.streamable_http_app()
+
+    async def noting(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(dict(scope.get("headers") or ()).get(b"authorization"))
+        await application(scope, receive, send)
+
+    monkeypatch.setenv("CRM_TOKEN", "secret-7")
+    web = uvicorn.Server(uvicorn.Config(noting, port=0, log_config=None))
+    serving = asyncio.create_task(web.serve())
+    await until(lambda: web.started)
+    url = f"http://127.0.0.1:{web.servers[0].sockets[0].getsockname()[1]}/mcp"
+    try:
+        server = McpServer(url=url, headers={"Authorization": "Bearer ${{ CRM_TOKEN }}"})
+        async with trial({"remote": server}) as (_, client):
+            assert (await client.call_tool("hello", {})).content[0].text == "hello"
+        assert b"Bearer secret-7" in seen
+        monkeypatch.delenv("CRM_TOKEN")
+        async with sandbox_of() as sandbox:
+            with pytest.raises(MeasurementError, match="the environment variable CRM_TOKEN is not set"):
+                async with connected_servers({"remote": server}, sandbox, suites):
+                    pass
+    finally:
+        web.should_exit = True
+        await serving
