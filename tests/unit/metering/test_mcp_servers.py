@@ -15,7 +15,9 @@ from mcp.shared.exceptions import MCPError
 
 from passgate.tasks.agents.tools import RecordedTools, SandboxTools
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.tool_calls import is_forbidden
 from passgate.tasks.metering.mcp_servers import connected_servers
+from passgate.tasks.model.graders import ToolPattern
 from passgate.tasks.model.task import McpServer, Tool
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from tests.builders import a_task
@@ -148,9 +150,7 @@ async def test_the_call_of_a_model_and_that_of_its_agent_are_one(
 async def test_a_forbidden_call_does_not_reach_the_server(
     trial: OpenTrial, crm: dict[str, McpServer], suites: Path, pattern: str
 ) -> None:
-    from passgate.tasks.graders.tool_calls import is_forbidden
-
-    async with trial(crm, forbidden=lambda call: is_forbidden(call, pattern)) as (agent, client):
+    async with trial(crm, forbidden=lambda call: is_forbidden(call, ToolPattern(tool=pattern))) as (agent, client):
         assert (await client.call_tool("find", {"customer": "Ada"})).is_error
         found = await agent.transcript()
     assert (found.end, [call.refused for call in found.tool_calls]) == (EndReason.FORBIDDEN_CALL, [True])

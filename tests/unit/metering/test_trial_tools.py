@@ -218,7 +218,7 @@ async def test_the_server_of_a_trial_is_its_own_and_ends_with_it(metered) -> Non
         url = agent.trial.mcp_url
         assert (await agent.client.get(url)).status_code == 405
         assert other.trial.mcp_url == ""
-        bare = other.trial.openai_base_url.replace("/openai/v1", "/mcp")
+        bare = other.trial.base_urls["openai"].replace("/openai/v1", "/mcp")
         assert (await agent.client.post(bare, json={})).status_code == 404
         too_large = await agent.client.post(url, content=b" " * (5 * 2**20))
         assert too_large.status_code == 413
