@@ -58,20 +58,48 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line] for line in lines]
 
 
-def cells(text: str, column: int = 0) -> list[str]:
-    """What the cells of a column of the tables hold, where they hold one piece of code and nothing else."""
-    return [row[column].strip("`") for row in rows(text) if re.fullmatch(r"`[^`]+`", row[column])]
+class Entry(NamedTuple):
+    """What a table or a list says of one name, such as a key."""
+
+    name: str
+    note: str
+    """What is in parentheses after the name, in lists of keys the default; in a row the cells between."""
+    meaning: str
 
 
-def tables(text: str) -> list[str]:
-    """The tables of a text, one by one."""
-    parts = (part.strip() for part in re.split(r"\n(?!\|)", text))
-    return [part for part in parts if part.startswith("|")]
+def entries(text: str) -> list[Entry]:
+    """Every name that is explained: a row of a table that begins with code alone, or an item such as `- `a` (1): b`."""
+    found = [(row[0], " | ".join(row[1:-1]), row[-1]) for row in rows(text)]
+    for item in re.split(r"\n(?= *- )|\n *\n", text):
+        if match := re.fullmatch(r"- ((?:`[^`]+`, )*`[^`]+`)(?: \(([^)]*)\))?:(?: (.*))?", " ".join(item.split())):
+            found.append((match[1], match[2] or "", match[3] or ""))
+    return [
+        Entry(name, note, meaning)
+        for codes, note, meaning in found
+        if re.fullmatch(r"(`[^`]+`(, )?)+", codes)
+        for name in re.findall(r"`([^`]+)`", codes)
+    ]
+
+
+def terms(text: str) -> list[str]:
+    """The names that the tables and lists of a text explain."""
+    return [entry.name for entry in entries(text)]
+
+
+def listings(text: str) -> list[str]:
+    """The tables and lists of a text, one by one."""
+    parts = (part.strip("\n") for part in re.split(r"\n *\n", text))
+    return [part for part in parts if part.startswith(("|", "- "))]
+
+
+def listing(text: str, begin: str = "") -> str:
+    """The first table or list of a text, or the first after these words."""
+    return listings(text[text.index(begin) :])[0]
 
 
 def table(text: str, head: str) -> str:
     """The first table of a text whose first column has this head."""
-    return next(one for one in tables(text) if one.startswith(f"| {head} |"))
+    return next(one for one in listings(text) if one.startswith(f"| {head} |"))
 
 
 def code_in(text: str) -> set[str]:

@@ -16,7 +16,7 @@ from passgate.tasks.planning.diagnosis import diagnose
 from passgate.tasks.providers.retries import TRY_AGAIN
 from passgate.tasks.reports.checks import doctor_report
 from tests.answering import answering
-from tests.docs.pages import PAGES, cells, code_in, rows, section, table
+from tests.docs.pages import PAGES, code_in, entries, listing, rows, section, table, terms
 from tests.project import REPOSITORY
 
 PAGE = "docs/agents.md"
@@ -28,14 +28,13 @@ def test_every_kind() -> None:
 
 
 def test_the_placeholders_of_a_command_and_their_variables() -> None:
-    placeholders = rows(table(section(PAGE, "cli"), "placeholder"))[2:]
-    of_cells = {row[2].strip("`"): row[0].strip("`{}") for row in placeholders if row[2]}
-    assert of_cells == _ANNOUNCED
+    placeholders = entries(listing(section(PAGE, "cli"), "replaces each placeholder"))
+    assert {entry.note.strip("`"): entry.name.strip("{}") for entry in placeholders if entry.note} == _ANNOUNCED
 
 
 def test_the_placeholders_and_the_output_of_agentv() -> None:
     text = section(PAGE, "AgentV's commands")
-    placeholders = {row[0].strip("`{}"): row[1] for row in rows(table(text, "placeholder"))[2:]}
+    placeholders = {entry.name.strip("{}"): entry.meaning for entry in entries(listing(text))}
     assert list(placeholders) == list(AGENTV_PLACEHOLDERS)
     for name, ours in AGENTV_PLACEHOLDERS.items():
         assert ours not in PLACEHOLDERS or placeholders[name] == f"as `{{{ours}}}`"
@@ -49,7 +48,7 @@ def test_the_placeholders_and_the_output_of_agentv() -> None:
         "cost_usd": 0.5,
         "error": "no",
     }
-    assert cells(table(text, "key")) == list(examples)
+    assert terms(listing(text, "AgentV's JSON")) == list(examples)
     for left_out in ("output", "output_messages"):
         document = {key: value for key, value in examples.items() if key not in {left_out, "text"}}
         transcript = agentv_transcript(json.dumps(document))
@@ -59,8 +58,8 @@ def test_the_placeholders_and_the_output_of_agentv() -> None:
 
 
 def test_the_placeholders_of_requests_and_headers() -> None:
-    placeholders = table(section(PAGE, "http"), "placeholder")
-    in_headers = {row[0].strip("`{} ") for row in rows(placeholders)[2:] if row[1] == "yes"}
+    placeholders = entries(listing(section(PAGE, "http"), "A placeholder"))
+    in_headers = {entry.name.strip("{} ") for entry in placeholders if entry.note == "in headers too"}
     assert in_headers == set(http_templates.HEADER_PLACEHOLDERS)
 
 
@@ -72,7 +71,7 @@ def test_whose_fault_an_answer_is() -> None:
 
 
 def test_what_passgate_says_itself_in_a_request() -> None:
-    parameters = section(PAGE, "openai").partition("**Parameters**")[2].partition("are passgate's to say")[0]
+    parameters = section(PAGE, "openai").partition("**Parameters**")[2].partition("itself")[0]
     assert code_in(parameters) - {"completion.parameters"} == set(openai.OWN_KEYS)
 
 
@@ -88,7 +87,7 @@ def test_a_call_that_did_not_come_is_shown_as_it_says() -> None:
 def test_which_agents_have_conversations() -> None:
     text = section(PAGE, "Conversations")
     alone = {kind for kind in AgentKind if not agent_class(kind).has_conversations}
-    assert set(cells(text)) == set(AgentKind) - alone
+    assert set(terms(text)) == set(AgentKind) - alone
     assert alone <= code_in(text)
 
 

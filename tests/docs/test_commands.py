@@ -6,7 +6,7 @@ import yaml
 
 from passgate.tasks.errors import ExitCode
 from tests.docs.commands import COMMANDS, GROUPS, command_of
-from tests.docs.pages import PAGES, cells, section
+from tests.docs.pages import PAGES, section, terms
 from tests.project import REPOSITORY
 
 INTERNAL_VARIABLES = {"PASSGATE_PROCESS", "PASSGATE_COMPLETE"}
@@ -18,7 +18,7 @@ def test_the_usage_of_every_command() -> None:
     lines = re.findall(r"`passgate ([^`]+)`", section("docs/commands.md", "Usage"))
     usages = {command_of(line.split())[0]: line for line in lines}
     assert set(usages) == set(COMMANDS)
-    assert cells(section("docs/commands.md", "Commands")) == list(usages)
+    assert terms(section("docs/commands.md", "Commands")) == list(usages)
     for name, command in COMMANDS.items():
         given = {
             flag
@@ -52,10 +52,10 @@ def test_every_option_in_the_text_is_one() -> None:
 
 def test_make_targets_are_documented_and_there() -> None:
     targets = set(re.findall(r"^\.PHONY: (.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)[0].split())
-    assert {cell.removeprefix("make ") for cell in cells(section("CONTRIBUTING.md", "Set-up"))} == targets
+    assert {cell.removeprefix("make ") for cell in terms(section("CONTRIBUTING.md", "Set-up"))} == targets
     for page, text in PAGES.items():
         assert set(re.findall(r"`make ([a-z-]+)`", text)) <= targets, page
-    assert {"make gate", "make test"} == set(cells(section("README.md", "Two commands")))
+    assert {"make gate", "make test"} == set(terms(section("README.md", "Two commands")))
 
 
 def test_exit_codes() -> None:
@@ -66,7 +66,7 @@ def test_exit_codes() -> None:
 def test_prefect_states_and_deployments() -> None:
     source = (REPOSITORY / "flows" / "display" / "states.py").read_text()
     states = set(re.findall(r'(?:Completed|Failed|Crashed)\(name="(\w+)"', source))
-    assert set(cells(section("docs/prefect.md", "States"))) == states | {"Cancelled"}
+    assert set(terms(section("docs/prefect.md", "States"))) == states | {"Cancelled"}
     deployments = yaml.safe_load((REPOSITORY / "prefect.yaml").read_text())["deployments"]
     for deployment in deployments:
         gate = deployment["entrypoint"].rpartition(".")[2]

@@ -14,7 +14,7 @@ from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import GRADER_TYPES
 from tests.docs.keys import defaults, own_names
-from tests.docs.pages import PAGES, cells, code_in, rows, section, table
+from tests.docs.pages import PAGES, code_in, entries, listing, listings, rows, section, table, terms
 from tests.docs.test_input_files import MODELS as OF_PASSGATE
 
 PAGE = "docs/eval-graders.md"
@@ -28,8 +28,8 @@ CANNOT_RUN = "unavailable"
 def test_every_type_has_a_section_and_no_other() -> None:
     text = section(PAGE, "Graders of eval files")
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == set(HEADINGS)
-    assert {kind for types in TYPES.values() for kind in types} == {*GRADER_TYPES} - {*OF_PASSGATE} | {CANNOT_RUN}
-    assert set(cells(section(PAGE, "What all have"))) == COMMON
+    assert {kind for types in TYPES.values() for kind in types} == {*GRADERS} - {*OF_PASSGATE} | {CANNOT_RUN}
+    assert set(terms(section(PAGE, "What all have"))) == COMMON
 
 
 def test_the_names_in_eval_files_are_read_as_these_graders() -> None:
@@ -43,20 +43,20 @@ def test_the_names_in_eval_files_are_read_as_these_graders() -> None:
 @pytest.mark.parametrize("kind", HEADINGS)
 def test_options_and_their_defaults(kind: str) -> None:
     text = section(PAGE, kind)
-    options = table(text, "option")
-    assert set(cells(options)) == own_names(HEADINGS[kind], without=COMMON)
-    said = [(row[0].strip("`"), row[1]) for row in rows(options)[2:]]
+    options = listings(text)[0]
+    assert set(terms(options)) == own_names(HEADINGS[kind], without=COMMON)
+    documented = [(entry.name, entry.note) for entry in entries(options)]
     for path, default in defaults(HEADINGS[kind]):
         if path not in COMMON:
-            assert (path.rpartition(".")[2], default) in said, path
+            assert (path.rpartition(".")[2], default) in documented, path
     assert ("- Failed:" in text) == ("- Error:" in text), "both, or as all graders"
     assert all(f"`{one}`" in text or one == kind for one in TYPES[HEADINGS[kind]])
     assert kind == CANNOT_RUN or f"type: {kind}\n" in PAGES[PAGE] or f"type: {kind}," in PAGES[PAGE], "an example"
 
 
 def test_every_mode_is_documented() -> None:
-    modes = {mode for row in rows(table(section(PAGE, "tool_trajectory"), "mode"))[2:] for mode in code_in(row[0])}
-    assert modes == set(get_args(ToolTrajectory.model_fields["mode"].annotation))
+    modes = terms(listing(section(PAGE, "tool_trajectory"), "by the mode:"))
+    assert set(modes) == set(get_args(ToolTrajectory.model_fields["mode"].annotation))
 
 
 def test_the_variables_of_prompts() -> None:
@@ -69,8 +69,8 @@ def test_the_variables_of_prompts() -> None:
 
 
 def test_the_tools_that_only_look() -> None:
-    row = next(row for row in rows(section(PAGE, "execution_metrics")) if row[0] == "`target_exploration_ratio`")
-    assert code_in(row[2]) == EXPLORING_TOOLS
+    options = {entry.name: entry.meaning for entry in entries(section(PAGE, "execution_metrics"))}
+    assert code_in(options["target_exploration_ratio"]) == EXPLORING_TOOLS
 
 
 def test_the_forms_of_a_reply() -> None:

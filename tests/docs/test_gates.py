@@ -22,7 +22,7 @@ from passgate.tasks.planning.plan import PlanFiles, make_plan
 from passgate.tasks.planning.preflight import problems_of
 from passgate.tasks.reports.forecast import forecast_text
 from tests.builders import SHIPPED, task_document
-from tests.docs.pages import PAGES, blocks, code_in, rows, section, table
+from tests.docs.pages import PAGES, blocks, code_in, entries, rows, section, table
 from tests.project import REPOSITORY
 
 
@@ -31,8 +31,8 @@ def test_the_states_and_findings_of_failed_tasks() -> None:
     does = rows(table(section("docs/baseline.md", "Evidence"), "state"))[2:]
     assert [state for row in does for state in re.findall(r"`([^`]+)`", row[0])] == states
     assert set(map(str, Finding)) <= code_in(section("docs/baseline.md", "Evidence"))
-    confirmations = next(row for row in rows(section("docs/gates.md", "verdict.json")) if row[0] == "`confirmations`")
-    assert set(map(str, Finding)) <= code_in(confirmations[1])
+    keys = {entry.name: entry.meaning for entry in entries(section("docs/gates.md", "verdict.json"))}
+    assert set(map(str, Finding)) <= code_in(keys["confirmations"])
 
 
 def test_where_the_branches_are_read_from() -> None:

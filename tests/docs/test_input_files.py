@@ -20,8 +20,8 @@ from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
 from passgate.tasks.model.baseline import BaselineState, Pins
 from passgate.tasks.model.checks import Fault
 from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
-from passgate.tasks.model.graders import GRADER_TYPES, Aggregator
-from passgate.tasks.model.policy import JudgePolicy, Policy, QuarantineFile, Rule
+from passgate.tasks.model.graders import Aggregator
+from passgate.tasks.model.policy import Policy, QuarantineFile, Rule
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.sandbox import SandboxFile
@@ -29,7 +29,7 @@ from passgate.tasks.model.task import Budgets, GateName, SimulatedUser, TaskFile
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.verdict import Verdict
 from tests.docs.keys import defaults, own_names, paths
-from tests.docs.pages import PAGES, blocks, cells, code_in, rows, section, table
+from tests.docs.pages import PAGES, blocks, code_in, entries, listing, rows, section, table, terms
 from tests.project import REPOSITORY
 
 MODELS: dict[str, type[BaseModel]] = {
@@ -77,29 +77,28 @@ def as_written(path: str) -> str:
     ],
 )
 def test_a_table_has_every_name_and_no_other(page: str, heading: str, names: Iterable[str]) -> None:
-    assert set(cells(section(page, heading))) == set(map(str, names))
+    assert set(terms(section(page, heading))) == set(map(str, names))
 
 
 @pytest.mark.parametrize(
-    ("page", "heading", "head", "names"),
+    ("page", "heading", "begin", "names"),
     [
-        ("docs/agents.md", "Agents", "kind", AgentKind),
-        ("docs/agents.md", "cli", "placeholder", [f"{{{name}}}" for name in PLACEHOLDERS]),
-        ("docs/agents.md", "http", "placeholder", [f"{{{{ {name} }}}}" for name in http_templates.PLACEHOLDERS]),
-        ("docs/agents.md", "replay", "file", [one.format(task_id="TASK_ID", trial="TRIAL") for one in RECORDINGS]),
-        ("docs/agents.md", "Targets of AgentV", "provider", targets_file.SUPPORTED),
-        ("docs/baseline.md", "States", "state", BaselineState),
-        ("docs/eval-graders.md", "composite", "aggregator", get_args(Aggregator.model_fields["type"].annotation)),
-        ("docs/grader-checks.md", "What is tried", "mutant", MUTANTS),
+        ("docs/agents.md", "Agents", "", AgentKind),
+        ("docs/agents.md", "cli", "replaces each placeholder", [f"{{{name}}}" for name in PLACEHOLDERS]),
+        ("docs/agents.md", "http", "A placeholder", [f"{{{{ {name} }}}}" for name in http_templates.PLACEHOLDERS]),
+        ("docs/agents.md", "replay", "", [one.format(task_id="TASK_ID", trial="TRIAL") for one in RECORDINGS]),
+        ("docs/agents.md", "Targets of AgentV", "", targets_file.SUPPORTED),
+        ("docs/baseline.md", "States", "", BaselineState),
+        ("docs/eval-graders.md", "composite", "by the type", get_args(Aggregator.model_fields["type"].annotation)),
+        ("docs/grader-checks.md", "What is tried", "The mutants", MUTANTS),
     ],
 )
-def test_a_table_has_the_names_in_their_order(page: str, heading: str, head: str, names: Iterable[str]) -> None:
-    assert cells(table(section(page, heading), head)) == list(map(str, names))
+def test_a_list_has_the_names_in_their_order(page: str, heading: str, begin: str, names: Iterable[str]) -> None:
+    assert terms(listing(section(page, heading), begin)) == list(map(str, names))
 
 
 def test_the_keys_that_every_task_must_have() -> None:
-    text = section("docs/tasks.md", "Every key")
-    assert set(re.findall(r"^\| `(\w+)` \| yes \|", text, re.MULTILINE)) == _needed()
+    assert set(terms(listing(section("docs/tasks.md", "Every key"), "Required keys:"))) == _needed()
 
 
 def _needed() -> set[str]:
@@ -108,9 +107,9 @@ def _needed() -> set[str]:
 
 
 def test_the_everyday_keys_are_five_and_the_example_has_them() -> None:
-    everyday = cells(section("docs/tasks.md", "The keys you write every day"))
+    everyday = terms(section("docs/tasks.md", "The keys you write every day"))
     assert len(everyday) == 5
-    of_inputs = {f"inputs.{name}" for name in cells(section("docs/tasks.md", "Inputs"))}
+    of_inputs = {f"inputs.{name}" for name in terms(section("docs/tasks.md", "Inputs"))}
     assert set(everyday) <= set(paths(TaskFile)) | of_inputs
     minimal, example = (block.values[0] for block in blocks("yaml", page="docs/tasks.md")[:2])
     assert set(yaml.safe_load(minimal.text)) == _needed()
@@ -124,33 +123,28 @@ def test_the_everyday_keys_are_five_and_the_example_has_them() -> None:
 
 def test_inputs_that_passgate_reads() -> None:
     sources = "".join(file.read_text() for file in (REPOSITORY / "tasks").rglob("*.py"))
-    assert set(cells(section("docs/tasks.md", "Inputs"))) == set(re.findall(r'inputs\.get\("(\w+)"', sources))
-
-
-def test_judge_keys() -> None:
-    documented = {cell for cell in cells(section("docs/graders.md", "The judge")) if cell.startswith("judge.")}
-    assert documented == {f"judge.{name}" for name in JudgePolicy.model_fields}
+    assert set(terms(section("docs/tasks.md", "Inputs"))) == set(re.findall(r'inputs\.get\("(\w+)"', sources))
 
 
 def test_which_agents_the_keys_are_for() -> None:
-    for row in rows(section("docs/agents.md", "agents.yaml"))[2:]:
-        key = row[0].strip("`").removeprefix("agents.NAME.")
-        kinds = {kind for kind in AgentKind if key in KINDS[kind].settings}
-        assert code_in(row[2]) == set(map(str, kinds)), row[0]
+    for kinds, keys in re.findall(
+        r"^For (.*) agents:\n\n((?:.+\n)+)", section("docs/agents.md", "agents.yaml"), re.MULTILINE
+    ):
+        for setting in {key.removeprefix("agents.NAME.").partition(".")[0] for key in terms(keys)}:
+            assert code_in(kinds) == {str(kind) for kind in AgentKind if setting in KINDS[kind].settings}, setting
 
 
 def test_placeholders_of_an_agents_variables() -> None:
-    row = next(row for row in rows(section("docs/agents.md", "agents.yaml")) if row[0] == "`agents.NAME.variables`")
-    assert code_in(row[3]) == {f"{{{name}}}" for name in agents_file.PLACEHOLDERS}
+    keys = {entry.name: entry.meaning for entry in entries(section("docs/agents.md", "agents.yaml"))}
+    assert code_in(keys["agents.NAME.variables"]) == {f"{{{name}}}" for name in agents_file.PLACEHOLDERS}
 
 
 def test_targets_of_agentv() -> None:
     text = section("docs/agents.md", "Targets of AgentV")
-    keys = {row[0].strip("`"): row[1] for row in rows(table(text, "key"))[2:]}
-    assert {key for key, of in keys.items() if of == "`cli`"} == set(targets_file._CLI_KEYS)
-    assert {key for key, of in keys.items() if of == "the others"} == set(targets_file._CHAT_KEYS)
     common = {*targets_file._COMMON, "use_target"} - set(targets_file._READ_OVER)
-    assert {key for key, of in keys.items() if of == "all"} == common
+    assert set(terms(listing(text, "Keys of all targets"))) == common
+    assert set(terms(listing(text, "Keys of `cli` targets"))) == set(targets_file._CLI_KEYS)
+    assert set(terms(listing(text, "Keys of the others"))) == set(targets_file._CHAT_KEYS)
     ignored = text.partition("These keys are ignored")[2].partition(": ")[2].partition(". ")[0]
     assert code_in(ignored) == set(targets_file._READ_OVER)
 
@@ -163,14 +157,14 @@ def test_addresses_and_keys_of_the_providers_of_agentv() -> None:
 
 
 def test_grader_types() -> None:
-    assert set(MODELS) <= set(GRADER_TYPES)
-    assert set(re.findall(r"^\| \[`(\w+)`\]", section("docs/graders.md", "Graders"), re.MULTILINE)) == set(MODELS)
+    assert set(MODELS) <= set(GRADERS)
+    assert set(re.findall(r"^- \[`(\w+)`\]", section("docs/graders.md", "Graders"), re.MULTILINE)) == set(MODELS)
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_grader_options(kind: str) -> None:
     text = section("docs/graders.md", kind)
-    assert set(cells(text)) == own_names(MODELS[kind], without=COMMON)
+    assert set(terms(text)) == own_names(MODELS[kind], without=COMMON)
     assert "- Failed:" in text
     assert "- Error:" in text
     assert f"type: {kind}\n" in PAGES["docs/graders.md"], "an example"
@@ -189,9 +183,9 @@ def test_grader_options(kind: str) -> None:
     ],
 )
 def test_defaults_stand_with_their_keys(page: str, heading: str, model: type[BaseModel]) -> None:
-    lines = {row[0].strip("`"): " | ".join(row[1:]) for row in rows(section(page, heading))}
+    notes = {entry.name: entry.note for entry in entries(section(page, heading))}
     for path, default in defaults(model):
-        assert re.search(rf"(?<![\w.]){re.escape(default)}(?![\w.])", lines[as_written(path)]), f"{path}: {default}"
+        assert default in re.split(r"[ ;]+", notes[as_written(path)]), f"{path}: {default}"
 
 
 def test_what_is_wrong_is_noticed() -> None:

@@ -10,7 +10,7 @@ from passgate import __version__
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.model.task import GateName
 from tests.builders import SHIPPED
-from tests.docs.pages import PAGES, README, cells, dead_links, section
+from tests.docs.pages import PAGES, README, dead_links, section, terms
 from tests.project import REPOSITORY
 
 HOSTS = {
@@ -84,4 +84,4 @@ def test_what_is_wrong_is_noticed() -> None:
         "nowhere.md",
         "docs/tasks.md#nowhere",
     ]
-    assert cells("| `a` | b |\n| `c`, `d` | `e` |\n") == ["a"]
+    assert terms("| `a` | b |\n| `c` and `d` | `e` |\n\n- `f`, `g` (1): h\n  i\n  - `j`: k") == ["a", "f", "g", "j"]

@@ -20,7 +20,8 @@ from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs
 from passgate.tasks.planning.snapshot import FILES
 from passgate.tasks.report import RUN_FILES
-from tests.docs.pages import cells, code_in, rows, section, tables
+from passgate.tasks.reports.page.build import BESIDE, PAGE
+from tests.docs.pages import code_in, entries, listings, section, terms
 from tests.project import REPOSITORY
 
 COLUMNS = json.loads((REPOSITORY / "schema" / "trial.schema.json").read_text())["properties"]
@@ -28,39 +29,38 @@ SUMMARY_COLUMNS = json.loads((REPOSITORY / "schema" / "summary.schema.json").rea
 
 
 def meanings(page: str, heading: str) -> dict[str, str]:
-    """What the last column of a section's tables says of each entry of the first."""
-    return {row[0].strip("`"): row[-1] for row in rows(section(page, heading))}
+    """What a section says of each name."""
+    return {entry.name: entry.meaning for entry in entries(section(page, heading))}
 
 
 def test_metrics_and_their_groups() -> None:
-    text = section("docs/tasks.md", "Metrics")
-    assert set(cells(text, 1)) == set(TrialMetrics.model_fields)
-    expected = [(group, metric) for group, metrics in METRIC_GROUPS.items() for metric in metrics]
-    assert list(zip(cells(text), cells(text, 1), strict=True)) == expected
+    expected = [name for group, metrics in METRIC_GROUPS.items() for name in (group, *metrics)]
+    assert terms(section("docs/tasks.md", "Metrics")) == expected
+    assert {metric for metrics in METRIC_GROUPS.values() for metric in metrics} == set(TrialMetrics.model_fields)
 
 
 def test_the_keys_of_a_transcript() -> None:
-    whole, ends, *parts = map(cells, tables(section("docs/agents.md", "The transcript")))
+    whole, ends, *parts = map(terms, listings(section("docs/agents.md", "The transcript")))
     assert (whole, ends) == (list(Transcript.model_fields), list(map(str, EndReason)))
     assert parts == [list(part.model_fields) for part in (Message, ToolCall, Usage)]
-    changed = [*map(cells, tables(section("docs/agents.md", "Changed files")))]
+    changed = [*map(terms, listings(section("docs/agents.md", "Changed files")))]
     assert changed == [list(part.model_fields) for part in (FileChanges, ChangedFile)]
     assert code_in(meanings("docs/agents.md", "Changed files")["change"]) == set(ChangeKind)
 
 
 def test_the_columns_of_the_history_and_their_types() -> None:
-    assert cells(section("docs/history.md", "The columns")) == list(COLUMNS)
+    assert terms(section("docs/history.md", "The columns")) == list(COLUMNS)
     said = meanings("docs/history.md", "The columns")
     assert said["schema_version"].startswith(f"{SCHEMA_VERSION};")
     assert set(COLUMNS["grades"]["items"]["properties"]) == code_in(said["grades"]) - {"null"}
     assert set(map(str, TrialStatus)) <= code_in(said["status"].replace("[", "").replace("]", " "))
     words = {"integer": "integer", "number": "number", "boolean": "boolean", "string": "text"}
-    for name, kind, _ in rows(section("docs/history.md", "The columns"))[2:]:
-        column = COLUMNS[name.strip("`")]
+    for name, kind, _ in entries(section("docs/history.md", "The columns")):
+        column = COLUMNS[name]
         types = column["type"] if isinstance(column["type"], list) else [column["type"]]
         if column.get("format") != "date-time" and types[0] != "array":
             assert kind == words[types[0]], name
-    assert cells(section("docs/history.md", "The summaries")) == list(SUMMARY_COLUMNS)
+    assert terms(section("docs/history.md", "The summaries")) == list(SUMMARY_COLUMNS)
     said = meanings("docs/history.md", "The summaries")
     assert said["summary_version"].startswith(f"{SUMMARY_VERSION};")
 
@@ -68,9 +68,9 @@ def test_the_columns_of_the_history_and_their_types() -> None:
 def test_the_files_of_a_run() -> None:
     folder = RunStore.of("a")
     written = (folder.plan, folder.journal, folder.verdict)
-    files = {*(file.name for file in written), *RUN_FILES, f"{who_judges._CHECKOUT}/", f"{folder.change.here.name}/"}
-    files |= {mirror.LOCATION, mirror._HOLDER, run_store.COORDINATOR, "snapshot/", f"{FILES}/"}
-    assert set(cells(section("docs/history.md", "The run's folder"))) == files
+    files = {*(file.name for file in written), *RUN_FILES, f"{who_judges._CHECKOUT}/", f"{folder.change.path.name}/"}
+    files |= {mirror.LOCATION, mirror._HOLDER, run_store.COORDINATOR, "snapshot/", f"{FILES}/", PAGE, f"{BESIDE}/"}
+    assert set(terms(section("docs/history.md", "The run's folder"))) == files
 
 
 def test_the_inputs_of_a_verdict() -> None:
