@@ -15,10 +15,9 @@ OF_ALL = {"--json", "--quiet"}
 
 
 def test_the_usage_of_every_command() -> None:
-    lines = re.findall(r"`passgate ([^`]+)`", section("docs/commands.md", "Usage"))
+    lines = re.findall(r"^- `passgate ([^`]+)` \S", section("docs/commands.md", "Commands"), re.MULTILINE)
     usages = {command_of(line.split())[0]: line for line in lines}
     assert set(usages) == set(COMMANDS)
-    assert terms(section("docs/commands.md", "Commands")) == list(usages)
     for name, command in COMMANDS.items():
         given = {
             flag
