@@ -22,14 +22,13 @@ from passgate.tasks.planning.plan import PlanFiles, make_plan
 from passgate.tasks.planning.preflight import problems_of
 from passgate.tasks.reports.forecast import forecast_text
 from tests.builders import SHIPPED, task_document
-from tests.docs.pages import PAGES, blocks, code_in, entries, rows, section, table
+from tests.docs.pages import PAGES, blocks, code_in, entries, listing, rows, section, table, terms
 from tests.project import REPOSITORY
 
 
 def test_the_states_and_findings_of_failed_tasks() -> None:
     states = list(map(str, BaselineState))
-    does = rows(table(section("docs/baseline.md", "Evidence"), "state"))[2:]
-    assert [state for row in does for state in re.findall(r"`([^`]+)`", row[0])] == states
+    assert terms(listing(section("docs/baseline.md", "Evidence"))) == states
     assert set(map(str, Finding)) <= code_in(section("docs/baseline.md", "Evidence"))
     keys = {entry.name: entry.meaning for entry in entries(section("docs/gates.md", "verdict.json"))}
     assert set(map(str, Finding)) <= code_in(keys["confirmations"])
