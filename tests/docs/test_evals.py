@@ -11,7 +11,7 @@ from passgate.tasks.formats.evals.words import names_by_spelling
 from passgate.tasks.formats.folder import TESTS_KEYS
 from passgate.tasks.model.task import TaskFile
 from tests.docs.keys import paths
-from tests.docs.pages import PAGES, code_in, rows, section, table
+from tests.docs.pages import PAGES, code_in, entries, listing, rows, section, terms
 from tests.project import REPOSITORY
 
 PAGE = "docs/evals.md"
@@ -25,14 +25,13 @@ def test_the_names_of_the_tests_and_of_what_stands_beside_prompts() -> None:
 
 
 def test_where_the_keys_of_a_task_come_from() -> None:
-    table_of_keys = table(section(PAGE, "From a test to a task"), "of a task")
-    assert {key for row in rows(table_of_keys)[2:] for key in code_in(row[0])} <= {*paths(TaskFile)}
+    assert {*terms(listing(section(PAGE, "From a test to a task")))} <= {*paths(TaskFile)}
 
 
 def test_strategies_and_their_metrics() -> None:
-    said = rows(table(section(PAGE, "From a test to a task"), "strategy"))[2:]
-    metrics = {name: row[1].strip("`") for row in said for name in code_in(row[0])}
-    assert metrics == {name: str(metric) for name, metric in STRATEGIES.items()}
+    documented = entries(listing(section(PAGE, "From a test to a task"), "The metrics"))
+    metrics = {name: str(metric) for name, metric in STRATEGIES.items()}
+    assert {entry.name: entry.note.strip("`") for entry in documented} == metrics
 
 
 def test_where_a_file_says_how_it_is_run_and_what_it_asks_for_in_vain() -> None:

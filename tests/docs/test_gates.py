@@ -22,7 +22,7 @@ from passgate.tasks.planning.plan import PlanFiles, make_plan
 from passgate.tasks.planning.preflight import problems_of
 from passgate.tasks.reports.forecast import forecast_text
 from tests.builders import SHIPPED, task_document
-from tests.docs.pages import PAGES, blocks, code_in, entries, listing, rows, section, table, terms
+from tests.docs.pages import PAGES, blocks, code_in, entries, listing, section, terms
 from tests.project import REPOSITORY
 
 
@@ -40,8 +40,8 @@ def test_where_the_branches_are_read_from() -> None:
 
 
 def test_what_an_edit_is() -> None:
-    edits = rows(table(section("docs/integrity.md", "What is an edit"), "what"))[2:]
-    assert [row[0] for row in edits] == list(get_args(What))
+    edits = listing(section("docs/integrity.md", "What is an edit"))
+    assert re.findall(r"^- ([\w ]+):", edits, re.MULTILINE) == list(get_args(What))
     assert code_in(section("docs/integrity.md", "What is an edit")) >= digests._COPYING
 
 
