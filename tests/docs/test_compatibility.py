@@ -43,5 +43,4 @@ def test_the_differences_and_words_are_those_of_the_conformance_run() -> None:
 
 @pytest.mark.parametrize("named", DIFFERENCES.values())
 def test_what_passgate_does_instead_is_tested(named: str) -> None:
-    file, _, name = named.partition("::")
-    assert name in named_in(REPOSITORY / file)
+    assert any(named in named_in(file) for file in (REPOSITORY / "tests").rglob("test_*.py"))

@@ -31,11 +31,18 @@ def test_the_map_names_every_room_and_the_verbs() -> None:
 
 def test_the_way_of_a_trial_leads_through_these_functions_and_is_short() -> None:
     section = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## Follow one trial")[2].partition("\n## ")[0]
-    steps = re.findall(r"^\| `([\w/]+\.py)` \| `(\w+)` \|", section, re.MULTILINE)
-    assert 0 < len(steps) <= 12
-    for file, function in steps:
-        text = (REPOSITORY / file).read_text()
-        assert re.search(rf"^(async )?def {function}\(", text, re.MULTILINE), (file, function)
+    steps = re.findall(r"^\d+\. `([\w/.]+)`, `(\w+)`: ", section, re.MULTILINE)
+    assert len(steps) == len(re.findall(r"^\d+\. ", section, re.MULTILINE)) <= 12
+    for place, function in steps:
+        files = [REPOSITORY / place] if place.endswith(".py") else sorted((REPOSITORY / place).rglob("*.py"))
+        definition = re.compile(rf"^(async )?def {function}\(", re.MULTILINE)
+        assert any(definition.search(file.read_text()) for file in files), (place, function)
+
+
+def test_contributing_names_rooms_and_files_that_exist() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`((?:flows|tasks|tests|bench|schema|suites)/[\w/.]+)`", text)
+    assert [name for name in named if not re.search("[A-Z]", name) and not (REPOSITORY / name).exists()] == []
 
 
 def test_no_class_name_stands_twice() -> None:
