@@ -86,6 +86,11 @@ def terms(text: str) -> list[str]:
     return [entry.name for entry in entries(text)]
 
 
+def meanings(page: str, heading: str) -> dict[str, str]:
+    """What a section says of each name."""
+    return {entry.name: entry.meaning for entry in entries(section(page, heading))}
+
+
 def listings(text: str) -> list[str]:
     """The tables and lists of a text, one by one."""
     parts = (part.strip("\n") for part in re.split(r"\n *\n", text))

@@ -14,7 +14,7 @@ from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import GRADER_TYPES
 from tests.docs.keys import defaults, own_names
-from tests.docs.pages import PAGES, code_in, entries, listing, listings, rows, section, table, terms
+from tests.docs.pages import PAGES, code_in, entries, listing, listings, meanings, rows, section, table, terms
 from tests.docs.test_input_files import MODELS as OF_PASSGATE
 
 PAGE = "docs/eval-graders.md"
@@ -69,8 +69,7 @@ def test_the_variables_of_prompts() -> None:
 
 
 def test_the_tools_that_only_look() -> None:
-    options = {entry.name: entry.meaning for entry in entries(section(PAGE, "execution_metrics"))}
-    assert code_in(options["target_exploration_ratio"]) == EXPLORING_TOOLS
+    assert code_in(meanings(PAGE, "execution_metrics")["target_exploration_ratio"]) == EXPLORING_TOOLS
 
 
 def test_the_forms_of_a_reply() -> None:

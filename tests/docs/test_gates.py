@@ -22,7 +22,7 @@ from passgate.tasks.planning.plan import PlanFiles, make_plan
 from passgate.tasks.planning.preflight import problems_of
 from passgate.tasks.reports.forecast import forecast_text
 from tests.builders import SHIPPED, task_document
-from tests.docs.pages import PAGES, blocks, code_in, entries, listing, section, terms
+from tests.docs.pages import PAGES, blocks, code_in, listing, meanings, section, terms
 from tests.project import REPOSITORY
 
 
@@ -30,8 +30,7 @@ def test_the_states_and_findings_of_failed_tasks() -> None:
     states = list(map(str, BaselineState))
     assert terms(listing(section("docs/baseline.md", "Evidence"))) == states
     assert set(map(str, Finding)) <= code_in(section("docs/baseline.md", "Evidence"))
-    keys = {entry.name: entry.meaning for entry in entries(section("docs/gates.md", "verdict.json"))}
-    assert set(map(str, Finding)) <= code_in(keys["confirmations"])
+    assert set(map(str, Finding)) <= code_in(meanings("docs/gates.md", "verdict.json")["confirmations"])
 
 
 def test_where_the_branches_are_read_from() -> None:

@@ -29,7 +29,7 @@ from passgate.tasks.model.task import Budgets, GateName, SimulatedUser, TaskFile
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.verdict import Verdict
 from tests.docs.keys import defaults, own_names, paths
-from tests.docs.pages import PAGES, blocks, code_in, entries, listing, rows, section, table, terms
+from tests.docs.pages import PAGES, blocks, code_in, entries, listing, meanings, rows, section, table, terms
 from tests.project import REPOSITORY
 
 MODELS: dict[str, type[BaseModel]] = {
@@ -135,8 +135,8 @@ def test_which_agents_the_keys_are_for() -> None:
 
 
 def test_placeholders_of_an_agents_variables() -> None:
-    keys = {entry.name: entry.meaning for entry in entries(section("docs/agents.md", "agents.yaml"))}
-    assert code_in(keys["agents.NAME.variables"]) == {f"{{{name}}}" for name in agents_file.PLACEHOLDERS}
+    said = meanings("docs/agents.md", "agents.yaml")["agents.NAME.variables"]
+    assert code_in(said) == {f"{{{name}}}" for name in agents_file.PLACEHOLDERS}
 
 
 def test_targets_of_agentv() -> None:

@@ -21,16 +21,11 @@ from passgate.tasks.model.verdict import Inputs
 from passgate.tasks.planning.snapshot import FILES
 from passgate.tasks.report import RUN_FILES
 from passgate.tasks.reports.page.build import BESIDE, PAGE
-from tests.docs.pages import code_in, entries, listings, section, terms
+from tests.docs.pages import code_in, entries, listings, meanings, section, terms
 from tests.project import REPOSITORY
 
 COLUMNS = json.loads((REPOSITORY / "schema" / "trial.schema.json").read_text())["properties"]
 SUMMARY_COLUMNS = json.loads((REPOSITORY / "schema" / "summary.schema.json").read_text())["properties"]
-
-
-def meanings(page: str, heading: str) -> dict[str, str]:
-    """What a section says of each name."""
-    return {entry.name: entry.meaning for entry in entries(section(page, heading))}
 
 
 def test_metrics_and_their_groups() -> None:
