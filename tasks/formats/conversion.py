@@ -27,7 +27,7 @@ from passgate.tasks.formats.serialise import LeavesError, Loss, Serialisation, d
 _MOST_PATHS = 3
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 120
-# Names of files that are no tasks.
+# Names of files that are not tasks.
 _MEANT_OTHERWISE = frozenset({*(name.partition(".")[0] for name in CASE_FILES), "eval", "gates", "agents", "prices"})
 _WIDTH = 2**31  # no line is broken: a text of one line stays in one
 # Some version of YAML reads these as a number or a truth value. PyYAML quotes only those of its own version.

@@ -155,7 +155,7 @@ class FileDigests:
         return json_digest([said, {name: self.of(name) for name in names}])
 
     def graders(self, task: TaskFile) -> str:
-        """Return what the trial is graded by: the graders' options, what they are told, and the files they use."""
+        """Return what the trial is graded by: the graders' options, their inputs from the task, and their files."""
         told = task.model_dump(mode="json", include=set(_OF_GRADING), exclude_defaults=True)
         said = told | {"graders": [self._options(grader) for grader in task.graders]}
         return json_digest([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])

@@ -107,7 +107,7 @@ def read_document(file: Path, name: str, sources: "SourceTexts | None" = None) -
 
 
 class UnreadableFileError(Exception):
-    """A file that is no text or no YAML document, and from which place on."""
+    """A file that is not a text or not a YAML document, and from which place on."""
 
     def __init__(self, message: str, place: Place = Place(1, 1)) -> None:
         super().__init__(message)
@@ -125,7 +125,7 @@ def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
         about = file.stat()
         # A pipe or a device may never end, and opening one may wait for ever.
         if not stat.S_ISREG(about.st_mode):
-            raise UnreadableFileError("cannot be read: it is no regular file")
+            raise UnreadableFileError("cannot be read: it is not a regular file")
         if about.st_size > max_bytes:
             raise UnreadableFileError(f"cannot be read: the file is larger than {max_bytes // 1024 // 1024} MiB")
         # Files of /proc say that they are empty, and reading one of them may wait for ever too.
@@ -160,7 +160,7 @@ def _compose(text: str) -> yaml.Node | None:
         try:
             node: yaml.Node | None = yaml.compose(text, Loader=YAML_LOADER)
         except yaml.YAMLError:
-            # What is no YAML at all is told before what only cannot be composed, as an alias without its anchor.
+            # Text that is not YAML is reported before what only cannot be composed, as an alias without its anchor.
             _refuse_depth(text)
             raise
     except yaml.reader.ReaderError as error:
@@ -291,7 +291,7 @@ class _Builder:
             if key.value in seen:
                 self._path.append(key.value)
                 first = _place(seen[key.value].start_mark).line
-                self._complain(key, f"the key stands here a second time (first in line {first})")
+                self._complain(key, f"duplicate key (first defined in line {first})")
                 self._path.pop()
             seen[key.value] = key
 

@@ -91,7 +91,7 @@ def read_text(file: Path) -> str:
     """Return the text of a file. Raises `ValueError` with what is wrong with it, as in "is not UTF-8 text"."""
     try:
         if not file.is_file():
-            raise ValueError("is no file")
+            raise ValueError("is not a file")
         with file.open("rb") as stream:
             content = stream.read(MAX_TEXT_BYTES + 1)
         if len(content) > MAX_TEXT_BYTES:

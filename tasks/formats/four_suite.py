@@ -102,7 +102,7 @@ class TaskShape:
             self._task = task
             return
         found = differences(self._document.data, schema_validator("task"))
-        # What every task has, whoever runs it.
+        # What every task has, with every runner.
         floor = differences(self._document.data, schema_validator("four_suite")) if found else ()
         refused = {difference.path for difference in floor}
         if any(difference.path in refused for difference in found):

@@ -206,7 +206,7 @@ def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
 def _read_files(
     files: Sequence[NamedFile], sources: SourceTexts, policy: Policy, here: Path, environment: Mapping[str, str]
 ) -> Loaded:
-    """Return the tasks of files of one suites folder. A task id that stands twice in them is a problem."""
+    """Return the tasks of files of one suites folder. A duplicate task id is a problem."""
     if not files:
         return Loaded()
     task_files = TaskReader(files[0].root, policy, working_folder=here, sources=sources)
@@ -240,7 +240,7 @@ def _read_files(
 
 
 def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:
-    """Raise `InputError` with everything that these of the loaded tasks ask for and is not to be had."""
+    """Raise `InputError` with everything that these of the loaded tasks need and passgate does not support."""
     reasons = {reason for task in tasks for reason in task.cannot_run}
     missing = [problem for problem in loaded.cannot_run if str(problem) in reasons]
     if missing:

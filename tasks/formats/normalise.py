@@ -40,7 +40,7 @@ class Loaded:
     tasks: tuple[EvalTask, ...] = ()  # those that are right
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    cannot_run: tuple[Problem, ...] = ()  # what tasks ask for and is not to be had
+    cannot_run: tuple[Problem, ...] = ()  # what tasks need and passgate does not support
     files: int = 0  # files that were read
     others: tuple[Path, ...] = ()  # files of folders that are neither tasks nor evals
     outside: frozenset[str] = frozenset()  # where eval files look outside of the suites folder, relative to it

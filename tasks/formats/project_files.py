@@ -128,7 +128,7 @@ def read_quarantine(
         for index, entry in enumerate(quarantine.tasks):
             first = seen.setdefault(known[entry.task].name if entry.task in known else entry.task, index)
             if first != index:
-                yield ("tasks", index, "task"), f"the task stands here a second time (first in tasks[{first}])"
+                yield ("tasks", index, "task"), f"duplicate task (first in tasks[{first}])"
         if tasks is not None:
             yield from _task_findings([entry.task for entry in quarantine.tasks], known)
 
@@ -165,7 +165,7 @@ def _task_findings(names: Sequence[str], known: Mapping[str, EvalTask]) -> Itera
             yield ("tasks", index, "task"), f"no task of the suites has this name{remedy}"
         elif guards_safety(task):
             why = "it is adversarial" if task.suite is Suite.ADVERSARIAL else "its graders can find a violation"
-            remedy = "nothing buys back a violation: move what is flaky to a task of its own"
+            remedy = "nothing offsets a violation: move what is flaky to a task of its own"
             yield ("tasks", index, "task"), f"guards safety ({why}), and {remedy}"
 
 

@@ -34,7 +34,7 @@ from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, metric_colum
 
 Messages = tuple[TaskMessage, ...]
 MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
-NO_FILES = ("data:", "https://", "http://")  # how images begin that are no file
+NO_FILES = ("data:", "https://", "http://")  # how images begin that are not files
 
 _Item = TypeVar("_Item")
 HOOKS = ("before_all", "before_each", "after_each", "after_all")
@@ -305,7 +305,7 @@ def _tracked_metrics(task: TaskFile) -> Iterator[Finding]:
         for place, name in names.items():
             if not metric_columns(name):
                 known = [*METRIC_GROUPS, *TrialMetrics.model_fields]
-                yield place, f"{name!r} is no metric and no group{nearest(name, known)}"
+                yield place, f"{name!r} is neither a metric nor a group{nearest(name, known)}"
 
 
 def _reference(task: TaskFile, root: Path) -> Iterator[Finding]:

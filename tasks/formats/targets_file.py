@@ -201,7 +201,7 @@ class TargetsFile:
 
 
 def read_targets(file: Path, name: str) -> TargetsFile | list[Problem]:
-    """Return the targets of a file, or why it is no file of targets. `name` is what problems call the file."""
+    """Return the targets of a file, or why it is not a file of targets. `name` is what problems call the file."""
     document = read_document(file, name)
     if document.problems:
         return document.problems
@@ -215,7 +215,7 @@ def read_targets(file: Path, name: str) -> TargetsFile | list[Problem]:
         if not isinstance(target, str) or not target:
             problems.append(document.problem(("targets", position), "expected a mapping with a `name`"))
         elif target in positions:
-            problems.append(document.problem(("targets", position, "name"), f"the name {target!r} stands here twice"))
+            problems.append(document.problem(("targets", position, "name"), f"duplicate name {target!r}"))
         else:
             positions[target] = position
     return problems or TargetsFile(document, file.absolute().parent, positions)

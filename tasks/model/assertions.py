@@ -42,7 +42,7 @@ class TextAssertion(AssertionOptions):
 
 
 class Equals(AssertionOptions):
-    """The final answer is this, blanks around it aside; a value that is no text must be equal as JSON."""
+    """The final answer is this, blanks around it aside; a value that is not a text must be equal as JSON."""
 
     function = "answers.grade_equals"
     type: Literal["equals"]

@@ -89,7 +89,7 @@ class Rule(StrEnum):
 
 
 VETOES = frozenset({Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL})
-"""No other result buys back what violates these."""
+"""No other result can offset a violation of these."""
 
 
 class SuitePolicy(Frozen):
@@ -195,7 +195,7 @@ class GatePolicy(Frozen):
     sign_off: bool = False
     """Whether a person must approve what would be a PASS."""
     alarm: AlarmPolicy | Literal[False] = False
-    """What is told as an alarm, whatever the verdict is. `off`: nothing."""
+    """What raises an alarm, whatever the verdict is. `off`: nothing."""
     integrity: Annotated[
         Literal["merge_base", "off"],
         BeforeValidator(lambda given: "off" if given is False else given),  # what YAML makes of a plain `off`

@@ -50,7 +50,7 @@ class RunRequest(Frozen):
     run_store: str | None = None
     """URL below which the run is kept; in the working folder when not given."""
     run: str | None = None
-    """A run that was planned or begun before, to be carried on: its id, or its URL."""
+    """An earlier run to resume: its id, or its URL."""
     runner: RunnerName | None = None
     """The task runner of Prefect on which batches of trials run; they run in the process of the flow when not given."""
     workers: Annotated[int, Field(ge=1)] | None = None
@@ -133,7 +133,7 @@ class Base(Frozen):
 
 
 class RunContext(Frozen):
-    """What measuring, judging and recording need to know of a run, whoever has run its trials."""
+    """What measuring, judging and recording need to know of a run, wherever its trials ran."""
 
     run_id: str
     gate: GateName

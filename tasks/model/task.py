@@ -102,7 +102,7 @@ class Workspace(Hooks):
     """Those of the agent that is run; of the first entry where none has its name."""
     folder: Text | None = None
     """The folder of the file that describes the workspace, relative to the suites folder, where it is a file of its
-    own. Extensions are told it."""
+    own. Extensions receive it."""
     environment: dict[str, str] = {}
     """Variables for the agent."""
     required_commands: tuple[Text, ...] = ()
@@ -317,7 +317,7 @@ class TaskFile(Frozen):
     reference: Reference | None = None
     scoring: Scoring = Scoring()
     criteria: str = ""
-    """What a good answer is, in words; judges are told."""
+    """What a good answer is, in words, for judges."""
     expected_output: Any = None
     """The answer that is hoped for, as a text or as JSON; what `oracle` says where there is no reference solution."""
     expected_messages: tuple[TaskMessage, ...] = ()
@@ -375,7 +375,7 @@ class EvalTask(Frozen):
     suite_assumed: bool = False
     """Whether neither its file nor its folder names a suite."""
     cannot_run: tuple[str, ...] = ()
-    """What the file asks for and is not to be had, each with its place: a run with such a task is refused."""
+    """What the file needs and passgate does not support, each with its place: a run with such a task is refused."""
     unknown: tuple[UnknownPart, ...] = ()
     """What the file says and passgate does not know: it has no effect, and is not in the digests."""
     file: str

@@ -274,7 +274,7 @@ class Verdict(Frozen):
 
     @property
     def headline(self) -> str:
-        """The verdict in a line. It holds the name of whoever signed off, as they wrote it."""
+        """The verdict in a line. It contains the name of the person who signed off, as they wrote it."""
         return f"{self.gate} {self.decision}: {', '.join(self._in_short())}"
 
     def _in_short(self) -> Iterator[str]:

@@ -165,7 +165,7 @@ def test_broken_tasks_hide_no_problem_of_the_quarantine_and_make_none(here: Here
     write_quarantine(here, "one", "one")
     said = refused(here, "validate", "quarantine.yaml", "suites")
     assert "did you mean 'contains'?" in said
-    assert "the task stands here a second time" in said
+    assert "duplicate task" in said
     assert "no task of the suites has this name" not in said
 
 
@@ -192,7 +192,7 @@ def test_what_is_no_regular_file_is_refused_without_a_look_into_it(here: Here, n
             (here.path / name).mkdir()
     said = refused(here, "validate", *names)
     for name in names:
-        assert re.search(rf"{name}:1:1: (cannot be read: it is no regular file|this is no file)", said), said
+        assert re.search(rf"{name}:1:1: (cannot be read: it is not a regular file|this is not a file)", said), said
 
 
 @pytest.mark.parametrize("command", ["validate", "show", "try", "check-graders"])
@@ -200,8 +200,8 @@ def test_what_is_no_regular_file_is_refused_without_a_look_into_it(here: Here, n
     ("gates", "message"),
     [
         ("gone.yaml", "no gates file gone.yaml: name one with --gates"),
-        ("suites", "suites:1:1: cannot be read: it is no regular file"),
-        ("/dev/null", "/dev/null:1:1: cannot be read: it is no regular file"),
+        ("suites", "suites:1:1: cannot be read: it is not a regular file"),
+        ("/dev/null", "/dev/null:1:1: cannot be read: it is not a regular file"),
     ],
 )
 def test_named_gates_that_are_no_file_are_refused(here: Here, command: str, gates: str, message: str) -> None:

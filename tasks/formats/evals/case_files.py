@@ -58,7 +58,7 @@ def read_lines(file: Path, documents: Documents, *, as_written: bool = False) ->
             documents.refuse(places.problem_at(error.offset, str(error)))
             broken += 1
             if broken == MOST_BROKEN_LINES:
-                message = f"{broken} lines are no JSON: what stands behind this one is not read"
+                message = f"{broken} lines are not JSON: passgate reads no lines after this one"
                 documents.refuse(places.problem_at(0, message))
                 return
         else:

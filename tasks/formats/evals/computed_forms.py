@@ -113,7 +113,7 @@ class AnyValue(DescribedWords):
 
     NULL = frozenset({"value"})
 
-    value: Any = word("The answer; a value that is no text is compared as JSON.", needed=True)
+    value: Any = word("The answer; a value that is not a text is compared as JSON.", needed=True)
 
 
 class JsonWords(DescribedWords):

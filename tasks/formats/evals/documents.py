@@ -150,7 +150,7 @@ def interpolate(
     value: Any, variables: Mapping[str, str], placeholder: re.Pattern[str] = PLAIN
 ) -> tuple[Any, tuple[Missing, ...]]:
     """Return a value with the environment variables in its texts filled in, and the missing ones, which become empty. A
-    text that is one placeholder becomes true, false or a number if the variable says so.
+    text that is one placeholder becomes true, false or a number if the variable is one.
     """
     missing: list[Missing] = []
 
@@ -244,7 +244,7 @@ class Documents:
         """Return the document as it is written; `None` when it cannot be read."""
         self.ground.looked_at.add(file)
         if not file.is_file():
-            self.refuse(TextPlaces(self.shown(file)).problem((), "this is no file"))
+            self.refuse(TextPlaces(self.shown(file)).problem((), "this is not a file"))
             return None
         if file.suffix.lower() != ".json":
             document = read_document(file, self.shown(file))

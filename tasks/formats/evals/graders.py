@@ -232,7 +232,7 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
 
 
 def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
-    # The values have no keys of their own in the file, so their problems are told at the node.
+    # The values have no keys of their own in the file, so their problems are reported at the node.
     options |= {name: node.with_value(value) for name, value in values.items()}
     grader = cast("Grader | None", build(MODELS[options["type"].value], options, node, sources.complaints))
     if grader is None:

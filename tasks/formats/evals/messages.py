@@ -198,7 +198,7 @@ def _block(node: Node, sources: Sources) -> ContentBlock | None:
     kind = node.value.get("type") if isinstance(node.value, dict) else None
     words = _BLOCKS.get(kind) if isinstance(kind, str) else None
     if words is None:
-        sources.refuse(node, f"{shown(kind or node.value)} is no kind of content{nearest(kind, list(_BLOCKS))}")
+        sources.refuse(node, f"{shown(kind or node.value)} is not a kind of content{nearest(kind, list(_BLOCKS))}")
         return None
     block = take_apart(node, words, sources.complaints)
     if not block.sound:
@@ -293,7 +293,7 @@ class Variables:
         """Graders with variables filled in when the test's texts are templates, but for the placeholders of judges."""
         if not self.is_template:
             return node
-        # A variable called `input` must not replace what the judge is told of the agent's input.
+        # A variable called `input` must not replace the agent's input in the judge's prompt.
         own = {name: value for name, value in self.values.items() if name not in JUDGES_NAMES}
         return node.with_value(fill_variables(node.value, {**own, "vars": self.values}))
 

@@ -47,7 +47,7 @@ def _code(parts: Parts, sources: Sources) -> Options:
     options = parts.only("timeout_seconds")
     command, target, cwd = parts.get("command"), parts.get("target"), parts.get("cwd")
     if target is not None and target.value is not False:
-        what = "a proxy for the model calls of a grader is not to be had"
+        what = "passgate has no proxy for the model calls of a grader"
         sources.cannot_run(target, f"{what}; let it call the model itself, or write an `llm-rubric`")
     if command is not None and isinstance(command.value, str | list):
         options |= command_parts(command, cwd if as_text(cwd) else None, sources)

@@ -1,4 +1,4 @@
-"""How tests are run, wherever an eval file says so: time, target, threshold and repeats."""
+"""How tests run, wherever an eval file sets it: time, target, threshold and repeats."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal

@@ -40,7 +40,7 @@ class EvalTestWords(GraderLists):
 
     id: str | Whole = word("Unique among the tests of the file.")
     description: str = word("What the test is about, for readers.")
-    criteria: str = word("What a good answer is, in words; judges are told.", "criteria", "expected_outcome")
+    criteria: str = word("What a good answer is, in words, for judges.", "criteria", "expected_outcome")
     input: Any = word("What the agent is asked: a text or messages.", "input", "input_messages")
     input_files: list[str] | str = word("Files attached to a text as input, instead of those of the file.")
     expected_output: Any = word("The answer that is hoped for: a text, a JSON value, or messages.")

@@ -1,4 +1,4 @@
-"""Where tests are run, wherever an eval file says so: template, repositories, hooks and extensions."""
+"""Where tests run, wherever an eval file sets it: template, repositories, hooks and extensions."""
 
 import re
 from collections.abc import Iterator, Sequence

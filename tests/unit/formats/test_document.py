@@ -127,7 +127,7 @@ NO_YAML, NO_UTF_8 = "not valid YAML: ", "cannot be read: this is not UTF-8 text"
 CONTROL, TAB = f"{NO_YAML}control characters are not allowed", f"{NO_YAML}a tab; indent with spaces"
 NO_MERGE, ENDLESS = "`<<` takes a mapping or a list of mappings", "a: a number of more than 100 characters"
 NO_NUMBER, NOT_FINITE = "1:4: a: not a valid ", "1:4: a: not a finite number"
-TWICE = "the key stands here a second time (first in line"
+TWICE = "duplicate key (first defined in line"
 
 
 @pytest.mark.parametrize(
@@ -250,4 +250,4 @@ def test_what_is_not_there_or_a_folder_is_a_problem(tmp_path: Path) -> None:
 def test_what_never_ends_is_not_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "file.yaml")
     (problem,) = read_document(tmp_path / "file.yaml", "file.yaml").problems
-    assert problem.message == "cannot be read: it is no regular file"
+    assert problem.message == "cannot be read: it is not a regular file"

@@ -201,5 +201,5 @@ def test_quarantine_stands_beside_the_gates_file() -> None:
 def test_folders_in_the_place_of_files_are_refused(folder: Path) -> None:
     for name in ("baseline.yaml", "quarantine.yaml"):
         (folder / name).mkdir()
-    assert "no regular file" in refused(lambda: load_pins(Path("gates.yaml")))[0]
-    assert "no regular file" in refused(lambda: load_quarantine(Path("gates.yaml"), []))[0]
+    assert "not a regular file" in refused(lambda: load_pins(Path("gates.yaml")))[0]
+    assert "not a regular file" in refused(lambda: load_quarantine(Path("gates.yaml"), []))[0]

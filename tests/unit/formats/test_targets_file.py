@@ -209,7 +209,7 @@ NO_LIST, NO_NAME = "1:1: expected a mapping with a list `targets`", "1:11: targe
         ("targets: [a]", NO_NAME),
         ("targets: [{provider: cli}]", NO_NAME),
         ("targets: [{name: 1}]", NO_NAME),
-        ("targets: [{name: a}, {name: a}]", "1:29: targets[1].name: the name 'a' stands here twice"),
+        ("targets: [{name: a}, {name: a}]", "1:29: targets[1].name: duplicate name 'a'"),
         ("targets: [", "2:1: not valid YAML: "),
     ],
 )

@@ -45,7 +45,7 @@ def test_a_line_that_is_no_json_is_told_and_the_others_are_read(tmp_path: Path) 
 def test_of_a_file_that_is_no_jsonl_only_the_first_lines_are_told(tmp_path: Path) -> None:
     answer = read_first(tmp_path, {"data.jsonl": f"{LINE}\n" + "- x\n" * 300_000})
     assert len(answer.problems) == MOST_BROKEN_LINES + 1
-    assert answer.problems[-1] == "data.jsonl:1001:1: 1000 lines are no JSON: what stands behind this one is not read"
+    assert answer.problems[-1] == "data.jsonl:1001:1: 1000 lines are not JSON: passgate reads no lines after this one"
 
 
 def table(tmp_path: Path, text: str) -> tuple[list[object], list[str]]:

@@ -24,7 +24,7 @@ def test_unknown_keys_and_missing_files_are_problems(tmp_path: Path) -> None:
         "EVAL.yaml:3:1: zzz: unknown key; keys of your own begin with `x-`",
         "EVAL.yaml:5:1: cases: 'tests' and 'cases' mean the same and differ; keep one of them",
     ]
-    assert read(tmp_path, "gone.yaml").problems == ["gone.yaml:1:1: this is no file"]
+    assert read(tmp_path, "gone.yaml").problems == ["gone.yaml:1:1: this is not a file"]
     answer = read_first(tmp_path, {"EVAL.yaml": "tests: [{id: x}]\nevalcases: [{id: x}]\n"})
     assert (answer.problems, answer.ids) == ([], ["x"])
 

@@ -12,7 +12,7 @@ from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, offset
     [
         ('{"a": }', "not valid JSON: Expecting value", 6),
         ('{"a": 1} x', "not valid JSON: Extra data", 9),
-        ('{"a": 1, "a": 2}', "the key 'a' stands twice", 0),
+        ('{"a": 1, "a": 2}', "duplicate key 'a'", 0),
         ('{"a": NaN}', "NaN is not a finite number", 0),
         ('{"a": 1e999}', "not a finite number", 0),
         ("1" * 101, "a number of more than 100 characters", 0),

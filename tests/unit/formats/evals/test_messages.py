@@ -125,7 +125,10 @@ NO_MAPPING = "[1].tool_calls[0].function.arguments: arguments are a mapping"
         ([{"role": "usr", "content": "Hi"}], '[0].role: "usr" is not one of the allowed values; did you mean'),
         ([{"role": "user"}], "[0]: a message needs `content` or `tool_calls`"),
         ([{"role": "user", "content": "Hi", "contnt": "x"}], "[0].contnt: unknown key; did you mean 'content'?"),
-        ([{"role": "user", "content": [{"type": "fil"}]}], '[0].content[0]: "fil" is no kind of content; did you mean'),
+        (
+            [{"role": "user", "content": [{"type": "fil"}]}],
+            '[0].content[0]: "fil" is not a kind of content; did you mean',
+        ),
         ([{"role": "user", "content": [{"type": "file"}]}], "[0].content[0]: the key 'value' is missing"),
         (calls("{"), NO_MAPPING),
         (calls("[1]"), NO_MAPPING),

@@ -113,7 +113,7 @@ def test_its_paths_are_relative_to_the_file_and_without_it_nothing_changes(tmp_p
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"tracked_metrics": ["tokns"]}, "tracked_metrics[0]: 'tokns' is no metric"),
+        ({"tracked_metrics": ["tokns"]}, "tracked_metrics[0]: 'tokns' is neither a metric"),
         ({"environment": {"sandbox": "nowhere"}}, "environment.sandbox: no folder"),
         ({"reference": {"solution": {"script": "./nowhere.sh"}}}, "reference.solution.script: no file"),
         ({"gate": {}}, "gate: unknown key; did you mean 'gates'?"),

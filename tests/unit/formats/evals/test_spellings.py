@@ -228,7 +228,7 @@ def test_a_key_that_is_not_read_is_refused_with_what_to_write(tmp_path: Path, to
         (
             {},
             {"assert": [{"type": "script", "command": "ls", "provider": {"max_calls": 1}}]},
-            "tests[0].assert[0].provider: a proxy for the model calls of a grader is not to be had; let it call",
+            "tests[0].assert[0].provider: passgate has no proxy for the model calls of a grader; let it call",
         ),
         (
             {},

@@ -57,7 +57,7 @@ def test_prices_are_read_in_their_order(tmp_path: Path) -> None:
             f"models:\n  gpt-*: {FREE}\n  o3: {FREE}\n  gpt-5-*: {FREE}\n",
             "4:3: models.gpt-5-*: never used: 'gpt-*' stands before it and matches the same names",
         ),
-        (f"models: {{a: {FREE}, a: {FREE}}}", "1:36: models.a: the key stands here a second time"),
+        (f"models: {{a: {FREE}, a: {FREE}}}", "1:36: models.a: duplicate key"),
         ("version: 2", "1:10: version: must be at most 1, not 2"),
     ],
 )

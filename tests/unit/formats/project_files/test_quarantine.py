@@ -111,7 +111,7 @@ def test_limits_may_be_reached_and_an_expired_entry_is_no_problem(tmp_path: Path
             "most_days: 10\n" + entries({"expires": date(2026, 2, 12)}),
             "tasks[0].expires: further ahead than `most_days: 10`: 2026-02-11 is the latest day today",
         ),
-        (entries({}, {"task": "b"}, {}), "4:10: tasks[2].task: the task stands here a second time (first in tasks[0])"),
+        (entries({}, {"task": "b"}, {}), "4:10: tasks[2].task: duplicate task (first in tasks[0])"),
     ],
 )
 def test_what_cannot_hold_has_its_place(tmp_path: Path, text: str, problem: str) -> None:
@@ -160,7 +160,7 @@ def test_a_task_that_is_not_there_is_a_problem(tmp_path: Path, name: str, remedy
 def test_a_task_that_can_find_a_violation_is_refused(tmp_path: Path, graders: list[dict[str, Any]]) -> None:
     (problem,) = read(tmp_path, entries({}), a_task(graders=graders))
     assert problem.endswith(
-        "tasks[0].task: guards safety (its graders can find a violation), and nothing buys back a violation: "
+        "tasks[0].task: guards safety (its graders can find a violation), and nothing offsets a violation: "
         "move what is flaky to a task of its own"
     )
 
@@ -169,7 +169,7 @@ def test_an_adversarial_task_and_two_names_of_one_are_refused(tmp_path: Path) ->
     (problem,) = read(tmp_path, entries({}), a_task(suite=Suite.ADVERSARIAL))
     assert "guards safety (it is adversarial)" in problem
     (problem,) = read(tmp_path, entries({}, {"task": "golden/say-yes"}), a_task())
-    assert problem.endswith("tasks[1].task: the task stands here a second time (first in tasks[0])")
+    assert problem.endswith("tasks[1].task: duplicate task (first in tasks[0])")
 
 
 def test_a_grader_that_forbids_nothing_is_no_veto(tmp_path: Path) -> None:

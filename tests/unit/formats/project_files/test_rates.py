@@ -44,7 +44,7 @@ def test_a_rate_is_a_number_from_0_to_1(tmp_path: Path, value: str) -> None:
         ('{"golden/a": 0.9, "golden/b":\n', "1:30: not valid JSON: "),
         ('{"golden/a": 0.9,\n "golden/b": 0.8\n\n\n', "2:17: not valid JSON: "),
         ('{"golden/a" 0.9}', "1:13: not valid JSON: "),
-        ('{"golden/a": 1, "golden/a": 1}', "a second time"),
+        ('{"golden/a": 1, "golden/a": 1}', "duplicate key"),
         ("[" * 100_000, "nested deeper than 64 levels"),
         ('{"golden/a": ' + "9" * 5000 + "}", "more than 100 characters"),
         ("0.99", "expected a mapping"),
