@@ -65,7 +65,7 @@ async def _usage(limit: "_GlobalLimit") -> SlotUsage:
 
 
 class _GlobalLimit:
-    """As of `SlotLimit`, at the server of a client."""
+    """A `SlotLimit` at the server of a client."""
 
     def __init__(self, client: "PrefectClient", name: str) -> None:
         self._client, self.name = client, name

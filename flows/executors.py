@@ -168,7 +168,7 @@ class _Runner:
             raise WorkerLostError(f"{type(error).__name__}: {error}") from error
 
     async def _result(self, future: Any) -> Any:
-        """Return the result of a task run. Whoever is cancelled here leaves it for `close` to wait for."""
+        """Return the result of a task run. If it is cancelled here, `close` waits for it."""
         result = asyncio.ensure_future(_in_thread(future.result))
         self._results.add(result)
         result.add_done_callback(self._forget)
@@ -225,7 +225,7 @@ def _session_of(runner: Any) -> Path | None:
     """Return the folder of the sockets and logs of a Ray cluster that a task runner started."""
     if type(runner).__name__ != "RayTaskRunner" or runner.address != _NEW_CLUSTER:
         return None
-    return Path(runner._ray_context.address_info["session_dir"])  # noqa: SLF001 - it is told nowhere else
+    return Path(runner._ray_context.address_info["session_dir"])  # noqa: SLF001 - no public attribute has it
 
 
 def _remove_session(folder: Path) -> None:

@@ -151,7 +151,7 @@ async def evaluate_in_flow(gate: GateName, request: RunRequest, settle: Settle |
     """Run a gate inside of a flow run; gives the state that the flow run ends in, by the verdict or by what `settle`
     makes of it.
 
-    Every attempt at the flow run carries on the same run. Where another attempt can change nothing there is none.
+    Every attempt at the flow run continues the same run. Where another attempt can change nothing there is none.
     """
     while True:
         state = await _attempt(gate, request, settle)
@@ -196,7 +196,7 @@ async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -
             raise
         current.uncancel()
         return cancelled_state(gate, run_id, way_on, in_prefect=cancellation.is_wanted)
-    except Exception as error:  # noqa: BLE001 - whoever called gets the exception with the state
+    except Exception as error:  # noqa: BLE001 - the caller gets the exception with the state
         return error_state(error)
     if settled != verdict:
         await engine.publish(settled)

@@ -153,7 +153,7 @@ class SlotPool:
                 await self._take()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), _TICK_SECONDS)
-        except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it
+        except Exception as error:  # noqa: BLE001 - those that wait must receive it
             self._failure = error
             while turn := self._next():
                 turn.set_exception(error)

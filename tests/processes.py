@@ -68,4 +68,4 @@ def parent_of(process_id: int) -> int | None:
 def how_to_resume(folder: Path) -> str:
     """What an interrupted command says at its end, of the only ci_merge run in a folder."""
     (run,) = (folder / ".passgate" / "runs").iterdir()
-    return f"carry the run on with `passgate run ci_merge --resume {run.name}`"
+    return f"resume the run with `passgate run ci_merge --resume {run.name}`"

@@ -72,7 +72,7 @@ def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseExceptio
 def _no_text(arguments: Sequence[str]) -> UsageError | None:
     """Return an error for text that is not UTF-8, which passgate could neither record nor report."""
     texts = [("the argument", argument) for argument in arguments]
-    with suppress(OSError):  # without a working folder; whatever needs one says so
+    with suppress(OSError):  # without a working folder, whose users report that
         texts.append(("the name of the working folder", str(Path.cwd())))
     for what, text in texts:
         try:

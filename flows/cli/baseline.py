@@ -82,7 +82,7 @@ def pin(
     if (commit is None) is (not runs):
         raise UsageError("give --commit or --run, and not both")
     if not reason.strip():
-        raise UsageError("--reason must not be blank: whoever finds the pin wants to know why it is there")
+        raise UsageError("--reason must not be blank: others need to know why the pin exists")
     location = history or policy_or_default(Path(gates)).history
     pins = Pins(
         commit=None if commit is None else pinned_commit(Path.cwd(), commit),

@@ -24,7 +24,7 @@ _TASK_ID = re.compile(rb"^task_id:[ \t]*[\"']?([\w./-]+)", re.MULTILINE)
 def complete() -> int:
     """Answer a shell that asks what could come next, or show or install what makes it ask. Give the exit code.
 
-    Never a traceback: whoever presses the tab key would find it in the midst of the line.
+    Never a traceback: it would appear in the middle of the user's line.
     """
     from passgate.flows.cli.app import app
     from passgate.tasks.reports.messages import warn

@@ -81,7 +81,7 @@ def _refuse_without_prefect(plan: Plan, failure: EngineError) -> None:
     """Raise `EngineError` if trials of the run need a concurrency limit of Prefect, which has failed."""
     limit = plan.agent.concurrency_limit
     if limit is not None:
-        remedy = f"carry the run on with `passgate run {plan.gate} --resume {plan.run_id}`"
+        remedy = f"resume the run with `passgate run {plan.gate} --resume {plan.run_id}`"
         raise EngineError(f"{failure}; the concurrency limit {limit} needs Prefect; {remedy}")
 
 

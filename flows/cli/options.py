@@ -37,7 +37,7 @@ def named_gate(text: str) -> GateName:
     try:
         return GateName(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no gate{nearest(text, [str(gate) for gate in GateName])}") from error
+        raise typer.BadParameter(f"{text!r} is not a gate{nearest(text, [str(gate) for gate in GateName])}") from error
 
 
 def named_day(text: str) -> str:
@@ -45,7 +45,7 @@ def named_day(text: str) -> str:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date().isoformat()
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no day: write it as 2026-01-31") from error
+        raise typer.BadParameter(f"{text!r} is not a day: write it as 2026-01-31") from error
 
 
 GateArgument = Annotated[

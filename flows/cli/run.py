@@ -145,7 +145,7 @@ def _judged(
             raise
         stands = begun[0].read_verdict()
         if stands is None:
-            message = f"interrupted; carry the run on with `passgate run {gate} --resume {begun[0].name}`"
+            message = f"interrupted; resume the run with `passgate run {gate} --resume {begun[0].name}`"
             raise InterruptionError(message) from error
         verdict = stands
     return _Judged(verdict, begun[0], requested[0])
@@ -182,7 +182,7 @@ async def _run(
             failure = error
     verdict = store.read_verdict()
     if verdict is None and isinstance(known := first_known(failure) if failure else None, StorageError):
-        raise StorageError(f"{known}; carry the run on with `passgate run {gate} --resume {store.name}`") from failure
+        raise StorageError(f"{known}; resume the run with `passgate run {gate} --resume {store.name}`") from failure
     if verdict is None:
         raise failure or EngineError("the run has ended without a verdict")
     if failure is not None:

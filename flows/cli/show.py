@@ -101,7 +101,7 @@ def _refuse_run(name: str) -> None:
         run = find_run(name)
     except PassgateError:
         return
-    raise UsageError(f"{name} is no file, but the run {run}: name a task of it with --task")
+    raise UsageError(f"{name} is not a file, but the run {run}: name a task of it with --task")
 
 
 def _trial(named: list[str], task: str | None, trial: int | None, *, as_json: bool) -> str:

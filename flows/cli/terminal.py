@@ -36,7 +36,7 @@ class StandardStream(io.FileIO):
             except OSError as error:
                 self.failure = error
             except KeyboardInterrupt:
-                # Nobody knows how much is written. Whoever flushes again would write it twice.
+                # Nobody knows how much is written. Another flush would write it twice.
                 self._interrupted = True
                 raise
         return memoryview(data).nbytes
@@ -97,7 +97,7 @@ def color() -> bool:
 
 
 def open_in_browser(url: str) -> None:
-    """Open a page in the user's browser. Say so where there is none."""
+    """Open a page in the user's browser. Print a line if there is none."""
     import typer
 
     if typer.launch(url) != 0:

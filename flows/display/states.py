@@ -52,14 +52,14 @@ def error_state(error: Exception) -> State[Any]:
 
 def cancelled_state(gate: GateName, run_id: str, message: str, *, in_prefect: bool) -> State[Any]:
     """Return the state of a flow that was cancelled in Prefect or by a signal to its command."""
-    by_signal = f"interrupted; carry the run on with `passgate run {gate} --resume {run_id}`"
+    by_signal = f"interrupted; resume the run with `passgate run {gate} --resume {run_id}`"
     text = f"cancelled in Prefect; {message}" if in_prefect else by_signal
     return Cancelled(message=message, data=InterruptionError(text))
 
 
 def how_to_resume(gate: GateName, run_id: str) -> str:
     """Return how to resume a run, in a shell and in Prefect."""
-    return f"carry it on with `passgate run {gate} --resume {run_id}`, or with the parameter run={run_id}"
+    return f"resume it with `passgate run {gate} --resume {run_id}`, or with the parameter run={run_id}"
 
 
 def step_state(fault: StepFault | None, masker: Masker) -> State[Any]:

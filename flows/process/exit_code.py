@@ -78,7 +78,7 @@ def command_result(reported: Reported, status: int, *, interrupted: bool) -> Com
     needs_verdict = run is not None and reported.exit_code in {ExitCode.PASS, ExitCode.FAIL}
     if reported.exit_code is not None and not needs_verdict:
         return CommandResult(reported.exit_code)
-    remedy = "" if run is None else f"; carry the run on with `passgate run {run.gate} --resume {run.run_id}`"
+    remedy = "" if run is None else f"; resume the run with `passgate run {run.gate} --resume {run.run_id}`"
     if interrupted:
         return CommandResult(ExitCode.INTERRUPTED, (f"interrupted{remedy}",))
     what = "an answer" if run is None else "a verdict"

@@ -50,7 +50,7 @@ def test_help_names_every_command_and_the_exit_codes(here: Here) -> None:
     ("arguments", "message"),
     [
         (("run",), "Missing argument 'GATE"),
-        (("run", "no_such_gate"), "'no_such_gate' is no gate"),
+        (("run", "no_such_gate"), "'no_such_gate' is not a gate"),
         (("run", "ci_merge", "--k", "0"), "Invalid value for '--k'"),
         (("run", "ci_merge", "--agent", "orakel"), "unknown agent 'orakel'; did you mean 'oracle'?"),
         (("run", "ci_merge", "--resume", "last"), "no run 'last'"),
@@ -59,7 +59,7 @@ def test_help_names_every_command_and_the_exit_codes(here: Here) -> None:
         (("run", "ci_merge", "--runner", "proces"), "'--runner': 'proces' is not one of 'process', 'dask', 'ray'."),
         (("run", "ci_merge", "--engine", "dagster"), "'dagster' is not one of 'prefect', 'none'"),
         *(
-            ((command, "ci-merge"), "'ci-merge' is no gate; did you mean 'ci_merge'?")
+            ((command, "ci-merge"), "'ci-merge' is not a gate; did you mean 'ci_merge'?")
             for command in ("run", "forecast", "burn-in")
         ),
         *(

@@ -88,7 +88,7 @@ def test_programs_get_a_trial_whole(red: Scenario) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("last",), "last is no file, but the run {run}: name a task of it with --task"),
+        (("last",), "last is not a file, but the run {run}: name a task of it with --task"),
         (("last", "--trial", "1"), "--trial needs the task: passgate show RUN --task TASK --trial N"),
         (("last", "last", "--task", "first"), "--task needs one run and not 2 names"),
         (("last", "--task", "frst"), "has no task 'frst'; did you mean 'first'?"),

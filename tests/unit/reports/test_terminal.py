@@ -350,7 +350,7 @@ def test_no_number_and_no_command_is_broken(width: int) -> None:
         suite=Suite.FAILURE_REPLAYS, tasks=300, tasks_passed=299, trials_passed=1499, trials_measured=1500,
         trials_error=12, trials_not_run=120, interval=Interval(low=0.996, high=0.9999), cost=123.45,
     )  # fmt: skip
-    notes = ("interrupted: carry it on with `passgate run ci_merge --resume last` here", f"or {command} there")
+    notes = ("interrupted: resume it with `passgate run ci_merge --resume last` here", f"or {command} there")
     verdict = a_verdict(Decision.PASS, (), suites=(suite,), comparisons=FAILING.comparisons, notes=notes)
     lines = lines_of(verdict, width)
     for text in ("299/300", "1499/1500", "$123.45", "[99.6 %,", "> 99.9 %]", "7m23s", "$0.4100", "1.24 x", "15.6 s"):
