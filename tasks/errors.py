@@ -35,7 +35,7 @@ class Quote:
     is no longer found, and neither is one with escapes.
     """
 
-    value: Any  # A text, or with `json` any JSON value; a `RawText` where messages of others are told
+    value: Any  # A text, or with `json` any JSON value; a `RawText` for messages of others
     limit: int = EXCERPT  # Characters
     form: Literal["text", "repr", "json"] = "text"
     keep: Literal["beginning", "end", "both"] = "beginning"

@@ -119,7 +119,7 @@ class SandboxTools:
 
 
 def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    # `AskedCall` has this key in place of arguments that are no JSON object.
+    # `AskedCall` has this key in place of arguments that are not a JSON object.
     if set(arguments) == {"unparsed"} != set(tool.parameters.get("properties", {})):
         return [f"they are not a JSON object: {_excerpt(str(arguments['unparsed']))}"]
     # With a registry of its own the validator fetches nothing from the network.

@@ -69,7 +69,7 @@ def run_named(run_ids: Sequence[str], name: str) -> str:
 
 @refuse_foreign_rows()
 def run_details(history: History, name: str) -> RecordedRunDetails:
-    """Return a run, by its name as of `run_named`, with its tasks. Raises `UsageError`, `StorageError`."""
+    """Return a run, by a name that `run_named` accepts, with its tasks. Raises `UsageError`, `StorageError`."""
     summaries = _read_runs(history, run_named(history.run_ids(), name))
     rows = summaries.sort_by([("suite", "ascending"), ("task_id", "ascending")]).to_pylist()
     order = {suite: number for number, suite in enumerate(Suite)}

@@ -78,7 +78,7 @@ class RemoteExecutor:
         self._sizes = BatchSizes()
 
     async def run(self, current: Round) -> None:
-        """As of `Executor`. Raises what a batch raises, and `EngineError` if a batch loses its worker too often."""
+        """Run a round. Raises what a batch raises, and `EngineError` if a batch loses its worker too often."""
         wanted = current.order or [key for batch in current.batches for key in batch.trials]
         workers, step = self._workers, current.batches[0].step
         while wanted:

@@ -14,8 +14,8 @@ class Scheduler:
     """Lets so many trials run at once.
 
     With an order they begin in it, also where a later one asks before an earlier one does. An earlier one that has not
-    asked is waited for, with slots free, no longer than `wait_seconds`: whoever starts the trials may hold some of
-    them back until others have finished. From then on those begin that have asked, in the order among them.
+    asked is waited for, with slots free, no longer than `wait_seconds`: the caller may hold some of them
+    back until others have finished. From then on those begin that have asked, in the order among them.
     """
 
     def __init__(self, at_once: int, order: Iterable[TrialKey] = (), *, wait_seconds: float = WAIT_SECONDS) -> None:
@@ -46,7 +46,7 @@ class Scheduler:
             self._begin()
 
     def _leave(self, key: TrialKey, turn: asyncio.Future[None]) -> None:
-        """Whoever is cancelled while it waits is expected no longer, and gives back a slot that it has just got."""
+        """Expect a cancelled trial no longer, and take back a slot that it has just got."""
         if self._waiting.pop(key, None) is None and not turn.cancelled():
             self._free += 1
         if key in self._expected:
@@ -60,7 +60,7 @@ class Scheduler:
                 return
             key = self._expected.popleft() if self._expected else next(iter(self._waiting))
             turn = self._waiting.pop(key)
-            # Whoever is cancelled is still here until its own code has run.
+            # A cancelled trial is still here until its own code has run.
             if not turn.cancelled():
                 turn.set_result(None)
                 self._free -= 1

@@ -1,1 +1,1 @@
-"""The disk: what has to hold for files whoever writes or leaves them."""
+"""Files on disk: atomic writes, locks, removal and temporary folders."""

@@ -11,7 +11,7 @@ _PACKAGES: Final = Path("lib", _VERSION, "site-packages")
 SET_FOR_PREFECT: Final = "PREFECT_SETS"
 """The variable that lists, with commas between them, further variables that passgate has set for Prefect."""
 _NOT_FOR_AGENTS: Final = ("PASSGATE_JUDGE_", "PREFECT_")
-# Git sets them for its hooks, and whoever has them finds that repository from everywhere. Those for its settings stay.
+# Git sets them for its hooks, and with them every process finds that repository. Those for its settings stay.
 _OF_A_REPOSITORY: Final = frozenset(
     {
         *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"),

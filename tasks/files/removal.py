@@ -97,7 +97,7 @@ class _Removal:
         self._levels.append(_Level(name, _identity(inner), self._remove_files()))
 
     def _remove_files(self) -> list[str]:
-        """Remove what is no folder from the open folder; the names of its folders."""
+        """Remove everything but folders from the open folder. Return the names of its folders."""
         removed = True
         subfolders: list[str] = []
         while removed:  # an entry may be passed over while others are removed

@@ -1,6 +1,6 @@
 """Temporary folders: all in one private folder of the user, each held by its process for as long as that lives.
 
-Whether a process lives is told by a lock on its folder: the kernel gives it back however the process ends, also in
+A lock on its folder shows whether a process lives: the kernel gives it back however the process ends, also in
 another container, where process ids mean nothing.
 """
 
@@ -125,7 +125,7 @@ def _private_root(place: Path) -> Path:
         found = root.lstat()
         # In a folder that all may write to somebody else may have made one of this name, or a link.
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            raise UsageError(f"{root} is no folder of yours: {_REMEDY}")
+            raise UsageError(f"{root} is not a folder of yours: {_REMEDY}")
         if stat.S_IMODE(found.st_mode) != stat.S_IRWXU:
             root.chmod(stat.S_IRWXU)
     except OSError as error:

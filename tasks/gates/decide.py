@@ -137,7 +137,7 @@ def _blocks(reason: Reason, policy: GatePolicy, exempt: Collection[str]) -> bool
 
 
 def _vetoes(measurement: Measurement) -> Iterator[Reason]:
-    """Yield each violated rule of each task: no other result buys it back."""
+    """Yield each violated rule of each task: no other result can offset it."""
     for task in measurement.tasks:
         for rule in dict.fromkeys(violation.rule for violation in task.violations):
             hits = [violation for violation in task.violations if violation.rule == rule]

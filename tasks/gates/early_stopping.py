@@ -40,7 +40,7 @@ def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str |
        all trials.
 
     A task that is not decided is never stopped, nor is one that goes by its scores. Nor does the first blocking reason
-    stop the gate: the other tasks go on, for whoever has to repair them.
+    stop the gate: the other tasks continue, for the people who repair them.
 
     What is kept is the decision under the plan's own policy. The figures are those of the trials that were run, and
     another policy may want trials that are not there. With a cost cap, more money is left for the other trials.

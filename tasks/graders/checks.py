@@ -96,7 +96,7 @@ async def gather_checks(checks: Iterable[Awaitable[RawCheck]]) -> list[RawCheck]
     """Return the checks, one after the other.
 
     Raises the first `MeasurementError` among them, unless a check failed: that fail is certain, and what could
-    not be measured beside it becomes a failed check that says so.
+    not be measured beside it becomes a failed check that states this.
     """
     results: list[RawCheck] = []
     errors: list[MeasurementError] = []

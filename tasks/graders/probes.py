@@ -265,7 +265,7 @@ def refusals(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Itera
     meant: list[str] = []
     for pattern in (name for grader in all_graders(task.graders) for name in _forbidden_names(grader)):
         if set(pattern) <= {"*"}:
-            continue  # whoever forbids every tool names none
+            continue  # a grader that forbids every tool names none
         tools = [name for name in known if fnmatchcase(name, pattern)]
         letters = " ".join(pattern.translate(_BLANK).split())
         meant += tools or ([letters] if len(letters) >= _SHORTEST else [])

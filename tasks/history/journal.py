@@ -45,7 +45,7 @@ def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
 def parse_part(content: bytes, name: str) -> tuple[list[FinishedTrial], int]:
     """Return the finished trials of one part of a journal, and the length in bytes of its whole lines.
 
-    A torn last line, as a killed run leaves it, is left out of both. Of a trial that stands twice the later line
+    A torn last line, as a killed run leaves it, is left out of both. Of two lines of one trial the later one
     counts. Raises `StorageError` for a broken line in the middle, which nothing of ours leaves behind.
     """
     trials: dict[tuple[str, int], FinishedTrial] = {}
@@ -139,7 +139,7 @@ class FileJournal:
         return torn
 
     async def append(self, finished: FinishedTrial) -> None:
-        """As of `TrialWriter`; what it keeps is on disk."""
+        """Write a trial as every `TrialWriter` does; what it keeps is on disk."""
         try:
             self._write(line_of(finished).encode("utf-8", "surrogatepass"))
             await self._synced()

@@ -57,8 +57,8 @@ def find_base(
 
     The change itself must not name the branch. The CI system names it in the environment. Without one, the files at the
     tip of the remote's default branch name it: `branch_at` returns that name, or `None` for a commit with nothing to
-    judge with. In that case, and without a default branch, use `branch`, which the change's own files name, and say so
-    in the note.
+    judge with. In that case, and without a default branch, use `branch`, which the change's own files name, with a
+    note.
 
     Outside of a repository the base is empty. If the base is unknown, `note` says why and what to do. If the change
     could have chosen who judges it, or git fails, `doubt` says why. Raise `UsageError` for an unknown `given` commit.
@@ -182,8 +182,8 @@ def pinned_ancestors(pins: Pins | None, folder: Path) -> tuple[str, ...]:
 def pinned_base(base: Base, pins: Pins | None, folder: Path) -> Base:
     """Return the base with the ancestors of the pinned commit, if one is pinned. The judging commit stays the same.
 
-    If the repository around `folder` does not know the pinned commit, the note says so, and only runs of that commit
-    are the baseline.
+    If the repository around `folder` does not know the pinned commit, the note states it, and only runs of that
+    commit are the baseline.
     """
     if pins is None or pins.commit is None:
         return base

@@ -1,6 +1,6 @@
 """Where a history and runs may lie: in no folder that git tracks.
 
-Whoever makes a change could bring the files of a folder that only passgate writes, if git tracks it.
+If git tracks a folder that only passgate writes, a change could bring its files.
 """
 
 import os

@@ -23,7 +23,7 @@ MOST_UNANSWERED: Final = 20
 
 
 class RefusalError(Exception):
-    """A call that is not sent; `code` and the text are what the agent is told."""
+    """A call that is not sent; the agent receives `code` and the text."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code
@@ -65,7 +65,7 @@ class Ledger:
         self._over: asyncio.Future[None] | None = None
         self._is_over = False
         self._flaw: tuple[str, MeasurementError] | None = None
-        """Why the trial cannot be measured any more, with the code that the agent is told."""
+        """Why the trial cannot be measured any more, with the code that the agent receives."""
         self._trouble: MeasurementError | None = None
         self.end: tuple[EndReason, str] | None = None  # Why nothing more is sent, where that is the agent's doing
 

@@ -185,7 +185,7 @@ def _content(file: Path) -> list[str | bool]:
 
 
 def new_plan(gate: GateName, request: RunRequest, checkout: Checkout, run_id: str = "") -> Plan:
-    """Load the plan of a new run from the files of the working tree, whoever will judge. Write nothing.
+    """Load the plan of a new run from the files of the working tree. Write nothing.
 
     Raise `InputError` or `UsageError`.
     """

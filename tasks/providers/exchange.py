@@ -34,7 +34,7 @@ class AskedCall:
 
     call_id: str
     tool: str
-    arguments: Mapping[str, Any]  # Arguments that are no JSON object are `{"unparsed": TEXT}`
+    arguments: Mapping[str, Any]  # Arguments that are not a JSON object are `{"unparsed": TEXT}`
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def printable(text: str, limit: int) -> str:
 def printable_lines(text: str, *, lines: int, limit: int) -> tuple[str, ...]:
     """Return the text's lines with their indent, as `printable` makes each, at most `limit` characters long.
 
-    Of more than `lines` lines the middle is left out, and a line says so.
+    Of more than `lines` lines one line replaces the middle.
     """
     shown = _LINE_END.split(_ANSI_SEQUENCE.sub("", text).strip("\r\n").rstrip())
     if len(shown) > lines:

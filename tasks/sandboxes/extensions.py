@@ -64,7 +64,7 @@ _CALLED: Final = {dict: "an object", str: "a text"}
 
 @dataclass(frozen=True)
 class ExtensionState:
-    """What the extensions of a trial have returned so far. Each one is told what those before it returned."""
+    """What the extensions of a trial have returned so far. Each one receives what those before it returned."""
 
     provider_context: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -180,7 +180,7 @@ class TrialSandbox:
             # Bubblewrap fails if a file of /tmp goes away while it mounts that one. Without the mark nothing was run.
             for _ in range(_MOST_STARTS):
                 result = await run(stdin=stdin)
-                # Not always first: a dynamic linker or a shell that misses something says so before.
+                # Not always first: a dynamic linker or a shell that misses something reports it before.
                 if STARTED in result.stderr or result.timed_out:
                     break
             else:

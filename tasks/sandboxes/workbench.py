@@ -159,7 +159,7 @@ def copy_inputs(messages: Sequence[TaskMessage], suites_folder: Path, folder: Pa
     named = [str(block.value) for block in blocks if block.type in {"file", "image"}]
     for name in dict.fromkeys(named):
         if name.startswith(("data:", "http://", "https://")):
-            continue  # an image that is no file
+            continue  # an image that is not a file
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             path = PurePosixPath(f"elsewhere-{len(placed)}", path.name)

@@ -89,7 +89,7 @@ def truth_or_false(value: Any, place: str) -> bool:
 
 
 def kind_of(fields: Mapping[str, Any]) -> str:
-    """Return the `type` of a block or an item; empty when it is no text."""
+    """Return the `type` of a block or an item; empty when it is not a text."""
     kind = fields.get("type")
     return kind if isinstance(kind, str) else ""
 
