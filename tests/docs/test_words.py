@@ -1,11 +1,13 @@
-"""Phrases that the documentation does not use, with better ones."""
+"""Phrases that neither the documentation nor the messages and comments of the code use, with better ones."""
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import PAGES
+from tests.project import REPOSITORY
 
 _NOUNS = "day|document|file|folder|gate|kind|list|mapping|method|metric|number|regular file|task|text|tool|JSON|YAML"
 BETTER: Mapping[str, str] = {
@@ -17,9 +19,10 @@ BETTER: Mapping[str, str] = {
     r"\bwhoever\b": "the caller, everyone who",
     r"\bas of `": "see `Name`",
     r"\b(is|are) told\b(?! apart)": "receives, gets",
-    r"\bsays? so\b": "states it, with a note",
+    r"\bsays? so\b(?! far)": "states it, with a note",
 }
 """Regular expressions, in any case, and what to write instead."""
+WRITTEN = ("*.py", "*.html")
 
 
 def in_one_line(text: str) -> str:
@@ -38,6 +41,13 @@ def uses(text: str) -> Iterator[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_use_better_words(page: str) -> None:
     assert list(uses(PAGES[page])) == []
+
+
+@pytest.mark.parametrize("folder", ["flows", "tasks"])
+def test_the_code_uses_better_words(folder: str) -> None:
+    files: list[Path] = [file for pattern in WRITTEN for file in (REPOSITORY / folder).rglob(pattern)]
+    found = {str(file.relative_to(REPOSITORY)): list(uses(file.read_text(encoding="utf-8"))) for file in files}
+    assert {file: phrases for file, phrases in found.items() if phrases} == {}
 
 
 def test_what_is_wrong_is_noticed() -> None:
