@@ -28,7 +28,7 @@ CANNOT_RUN = "unavailable"
 def test_every_type_has_a_section_and_no_other() -> None:
     text = section(PAGE, "Graders of eval files")
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == set(HEADINGS)
-    assert {kind for types in TYPES.values() for kind in types} == {*GRADERS} - {*OF_PASSGATE} | {CANNOT_RUN}
+    assert {kind for types in TYPES.values() for kind in types} == {*GRADER_TYPES} - {*OF_PASSGATE} | {CANNOT_RUN}
     assert set(terms(section(PAGE, "What all have"))) == COMMON
 
 

@@ -20,7 +20,7 @@ from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
 from passgate.tasks.model.baseline import BaselineState, Pins
 from passgate.tasks.model.checks import Fault
 from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
-from passgate.tasks.model.graders import Aggregator
+from passgate.tasks.model.graders import GRADER_TYPES, Aggregator
 from passgate.tasks.model.policy import Policy, QuarantineFile, Rule
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import RunRequest
@@ -157,7 +157,7 @@ def test_addresses_and_keys_of_the_providers_of_agentv() -> None:
 
 
 def test_grader_types() -> None:
-    assert set(MODELS) <= set(GRADERS)
+    assert set(MODELS) <= set(GRADER_TYPES)
     assert set(re.findall(r"^- \[`(\w+)`\]", section("docs/graders.md", "Graders"), re.MULTILINE)) == set(MODELS)
 
 
