@@ -48,18 +48,18 @@ ACTED = Transcript(
 )
 MUTANTS = [mutant.what for mutant in mutants(ACTED)]
 WAYS = {"suites.*": "suites.SUITE", "gates.*": "gates.GATE", "agents.*": "agents.NAME", "models.*": "models.PATTERN"}
-_PROVIDERS = "upstreams.*", "upstreams.PROVIDER"
 
 
 def as_written(path: str) -> str:
     """A key as the tables name it: with a word for what users name themselves."""
-    return re.sub(r"^\w+\.\*", lambda match: WAYS[match[0]], path).replace(*_PROVIDERS)
+    named = path.replace("upstreams.*", "upstreams.PROVIDER").replace("mcp_servers.*", "mcp_servers.NAME")
+    return re.sub(r"^\w+\.\*", lambda match: WAYS[match[0]], named)
 
 
 @pytest.mark.parametrize(
     ("page", "heading", "names"),
     [
-        ("docs/tasks.md", "Every key", paths(TaskFile)),
+        ("docs/tasks.md", "Every key", map(as_written, paths(TaskFile))),
         ("docs/tasks.md", "Sandboxes", SandboxFile.model_fields),
         ("docs/gates.md", "Every key", map(as_written, paths(Policy))),
         ("docs/gates.md", "Rules", (*Rule, *GateName)),
