@@ -16,7 +16,7 @@ T = TypeVar("T")
 LEASE_SECONDS: Final = 120.0
 """How long slots of a process that was killed stay taken."""
 OUTAGE_SECONDS: Final = 300.0
-"""How long a server in trouble is waited for."""
+"""How long to wait for a server in trouble."""
 _RENEW_SECONDS: Final = 40.0
 _RETRY_SECONDS: Final = 5.0
 _IDLE_SECONDS: Final = 5.0  # A slot that no trial wants is kept for the next one
@@ -99,7 +99,7 @@ class SlotPool:
     """
 
     def __init__(self, limit: SlotLimit, size: int, trials_at_once: int, say: Callable[[str], None]) -> None:
-        """`size` is how many slots the limit has; `say` tells the user what is waited for."""
+        """`size` is how many slots the limit has; `say` tells the user what the pool waits for."""
         self._limit, self._size, self._say = limit, size, say
         self._block = -(-trials_at_once // _MOST_LEASES)
         self._leases: list[_Lease] = []
@@ -128,7 +128,7 @@ class SlotPool:
     async def kept(self, seconds_to_end: float) -> AsyncIterator[None]:
         """Take and renew slots while the context lasts; then give back all of them.
 
-        A server in trouble is waited for so many seconds at the end, but not where the trials were stopped.
+        At the end, wait up to `seconds_to_end` for a server in trouble, but not where the trials were stopped.
         """
         keeping = asyncio.create_task(self._keep())
         seconds = _CLOSE_SECONDS

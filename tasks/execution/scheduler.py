@@ -13,9 +13,9 @@ WAIT_SECONDS: Final = 10.0
 class Scheduler:
     """Lets so many trials run at once.
 
-    With an order they begin in it, also where a later one asks before an earlier one does. An earlier one that has not
-    asked is waited for, with slots free, no longer than `wait_seconds`: the caller may hold some of them
-    back until others have finished. From then on those begin that have asked, in the order among them.
+    With an order they begin in it, also where a later one asks before an earlier one does. With slots free, the
+    scheduler waits no longer than `wait_seconds` for an earlier one that has not asked: the caller may hold some of
+    them back until others have finished. From then on those begin that have asked, in the order among them.
     """
 
     def __init__(self, at_once: int, order: Iterable[TrialKey] = (), *, wait_seconds: float = WAIT_SECONDS) -> None:

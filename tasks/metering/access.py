@@ -63,7 +63,7 @@ class ModelAccess(Protocol):
 
     @property
     def paid(self) -> float:
-        """US dollars of the run's money that its calls have cost so far; estimated where a reply was not waited for."""
+        """US dollars of the run's money that its calls have cost so far; estimated where nobody waited for a reply."""
 
     @property
     def could_know(self) -> bool:

@@ -61,7 +61,7 @@ class Ledger:
         self._sizes = Sizes()
         self._unanswered = 0
         self._wait_for_cap = 0
-        self.paid = 0.0  # US dollars of the run's money; estimated where a reply was not waited for
+        self.paid = 0.0  # US dollars of the run's money; estimated where nobody waited for a reply
         self._over: asyncio.Future[None] | None = None
         self._is_over = False
         self._flaw: tuple[str, MeasurementError] | None = None

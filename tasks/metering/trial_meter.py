@@ -22,7 +22,7 @@ Complete = Callable[["TrialMeter", bytes], Awaitable[ModelAnswer]]
 Span = tuple[float, float]  # Two moments of `time.monotonic()`
 _MUCH_WAITED_SECONDS = 1.0
 _MUCH_WAITED_SHARE = 0.1
-_SETTLE_SECONDS = 5.0  # So long calls that an ended agent has left under way are waited for: their replies count
+_SETTLE_SECONDS = 5.0  # To wait for calls that an ended agent has left under way: their replies count
 
 
 @dataclass(eq=False)
@@ -168,7 +168,7 @@ class TrialMeter:
         self._open[call] = task
 
     def end(self, call: "MeteredCall", *, in_vain: bool = False) -> bool:
-        """End a call. Return whether it was still open. What was waited for a call in vain is nobody's time."""
+        """End a call. Return whether it was still open. The wait for a call in vain is nobody's time."""
         if call not in self._open:
             return False
         del self._open[call]

@@ -16,6 +16,7 @@ BETTER: Mapping[str, str] = {
     r"\bstands? (here )?(twice|a second time)\b": "duplicate key (first defined in line N)",
     rf"(?<!there )\b(is|are) no ({_NOUNS})s?\b": "is not a list",
     r"\bbuys? (\w+ )?back\b": "offset",
+    r"\b(is|are|was|were) (not )?waited for\b": "while waiting for it, waits for it",
     r"\bwhoever\b": "the caller, everyone who",
     r"\bas of `": "see `Name`",
     r"\b(is|are) told\b(?! apart)": "receives, gets",
