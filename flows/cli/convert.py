@@ -32,7 +32,7 @@ def convert(
     """Write eval files in another format. Then read the new files and check that they contain the same tests."""
     from passgate.flows.cli.output import answer
     from passgate.flows.cli.task_files import read_tasks
-    from passgate.tasks.commands.convert import Destination, Dialect
+    from passgate.tasks.commands.convert import Destination, TargetFormat
     from passgate.tasks.commands.convert import convert as write
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
@@ -43,7 +43,7 @@ def convert(
         raise UsageError(f"--to {to}: expected one of {', '.join(DIALECTS)}")
     policy = policy_or_default(Path(gates))
     read_tasks(paths, policy)  # for its remarks: `write` reads the files itself
-    destination = Destination(Dialect(to), out, policy, os.environ, lossy=lossy, overwrite=force)
+    destination = Destination(TargetFormat(to), out, policy, os.environ, lossy=lossy, overwrite=force)
     converted = write(paths, destination)
     left_out = (f"omitted: {loss}" for loss in converted.left_out)
     warnings = (f"warning: {problem}" for problem in converted.not_comparable)

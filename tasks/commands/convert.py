@@ -27,7 +27,7 @@ _MOST_NAMED = 5
 _NO_TASKS = "passgate rewrites eval files only: keep task files as they are, `run` reads both kinds from one folder"
 
 
-class Dialect(StrEnum):
+class TargetFormat(StrEnum):
     """What eval files can be written as."""
 
     FOUR_SUITE = "four-suite"
@@ -39,7 +39,7 @@ class Dialect(StrEnum):
 class Destination:
     """Where eval files are written, and as what."""
 
-    dialect: Dialect
+    dialect: TargetFormat
     path: Path  # a folder for `four-suite`, else a file
     policy: Policy
     environment: Mapping[str, str]  # the variables of the process, which eval files may ask for
@@ -75,7 +75,7 @@ def convert(paths: Sequence[Path], destination: Destination) -> Converted:
     if problems := tuple(dict.fromkeys(problem for one in found for problem in one.problems)):
         raise InputError(problems)
     try:
-        if destination.dialect is Dialect.FOUR_SUITE:
+        if destination.dialect is TargetFormat.FOUR_SUITE:
             return _write_tasks([task for one in found for task in one.tasks], destination)
         return _write_eval_file(named, found[0], destination)
     except (OSError, UnicodeEncodeError) as error:
@@ -108,14 +108,14 @@ def _write_eval_file(named: Sequence[NamedFile], found: Found, destination: Dest
 
 def _check_name(source: Path, destination: Destination) -> None:
     path = destination.path
-    suffixes = (".jsonl",) if destination.dialect is Dialect.JSONL else (".yaml", ".yml")
+    suffixes = (".jsonl",) if destination.dialect is TargetFormat.JSONL else (".yaml", ".yml")
     if path.suffix not in suffixes or path.is_dir():
         raise UsageError(f"--out {path}: expected the name of a file that ends in {' or '.join(suffixes)}")
     if path.absolute().parent.resolve() != source.absolute().parent.resolve():
         raise UsageError(f"--out {path}: name a file in the folder of {source}, for its paths start there")
     own = (path.with_suffix(".yaml").absolute(), source.absolute())
     others = [name for name in sidecar_names(path) if name.absolute() not in own and name.exists()]
-    if destination.dialect is Dialect.JSONL and others:
+    if destination.dialect is TargetFormat.JSONL and others:
         raise UsageError(f"--out {path}: {others[0]} would be its sidecar too; take another name")
 
 

@@ -73,7 +73,7 @@ class View(NamedTuple):
         return listed
 
 
-class McpServer:
+class ToolServer:
     """Serves the trials of a run. A request needs no session: the address says which trial it belongs to."""
 
     def __init__(self) -> None:

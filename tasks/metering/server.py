@@ -29,7 +29,7 @@ from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.providers.registry import PROVIDERS, Provider
 
 if TYPE_CHECKING:
-    from passgate.tasks.metering.mcp_server import McpServer
+    from passgate.tasks.metering.mcp_server import ToolServer
 
 _LONGEST_SOCKET = 107  # Bytes that the path of a Unix socket may have
 _SECONDS_TO_END = 1.0  # For requests whose connection is closed
@@ -66,7 +66,7 @@ class _Application:
     """The server's application."""
 
     meter: Meter
-    _mcp: "asyncio.Future[McpServer] | None" = None
+    _mcp: "asyncio.Future[ToolServer] | None" = None
     _mcp_task: asyncio.Task[None] | None = None
 
     async def start_mcp(self) -> None:
@@ -81,14 +81,14 @@ class _Application:
             self._mcp_task.cancel()
             await asyncio.wait({self._mcp_task})
 
-    async def _serve_mcp(self, started: "asyncio.Future[McpServer]") -> None:
+    async def _serve_mcp(self, started: "asyncio.Future[ToolServer]") -> None:
         # In a thread: the import takes a second, in which the loop must answer other agents.
         try:
             module = await asyncio.to_thread(import_module, "passgate.tasks.metering.mcp_server")
         except ImportError as error:
             started.set_exception(MeasurementError(f"the package mcp does not work: {error}"))
             return
-        server: McpServer = module.McpServer()
+        server: ToolServer = module.ToolServer()
         async with server.running():
             started.set_result(server)
             await asyncio.Event().wait()  # Until `end_mcp` cancels this task

@@ -15,7 +15,8 @@ from tests.project import REPOSITORY
 
 HOSTS = {
     *("arxiv.org", "docs.prefect.io", "github.com", "keepachangelog.com", "semver.org"),
-    *("api.anthropic.com", "api.openai.com", "desk.example", "models.example"),
+    *("api.anthropic.com", "api.openai.com", "desk.example", "models.example", "search.example"),
+    *("generativelanguage.googleapis.com", "NAME.openai.azure.com"),
 }
 
 
