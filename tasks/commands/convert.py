@@ -8,14 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.conversion import (
-    Staged,
-    TaskFiles,
-    eval_file_texts,
-    lost_baselines,
-    staging,
-    task_files,
-)
+from passgate.tasks.formats.conversion import Staged, TaskFiles, eval_file_texts, lost_baselines, staging, task_files
 from passgate.tasks.formats.document import SourceTexts
 from passgate.tasks.formats.evals.documents import full_id, ground_of
 from passgate.tasks.formats.folder import NamedFile, files_of_paths, sidecar_names

@@ -16,9 +16,8 @@ from passgate.tasks.agents.llm_judge import SETTINGS, RecordedJudge, make_llm_ju
 from passgate.tasks.agents.starts import START_REMEDY
 from passgate.tasks.errors import InputError, MeasurementError, PassgateError, UsageError
 from passgate.tasks.files.temporary import temporary_folder
-from passgate.tasks.formats.agents_file import AGENTS_FILE
+from passgate.tasks.formats.agents_file import AGENTS_FILE, TARGETS_FILE
 from passgate.tasks.formats.loading import load_folder, load_prices, policy_of_run
-from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.masking import masker_for, secret_variables
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom

@@ -1,14 +1,32 @@
-"""agents.yaml as a file: the agents that `--agent NAME` knows, with the place of every problem."""
+"""The agents that files name: agents.yaml, and AgentV's `.agentv/targets.yaml`, with the place of every problem.
 
+What is wrong with a target is reported when that target is asked for, so that it does not spoil the others.
+"""
+
+import os
 import re
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator
 
 from passgate.tasks.errors import Problem, UsageError
 from passgate.tasks.formats.document import Document, read_document
 from passgate.tasks.formats.findings import Finding, is_address
-from passgate.tasks.formats.schema_check import nearest, schema_validator, validated
-from passgate.tasks.model.agent import KINDS, AgentEntry, AgentKind, AgentSettings, AgentsFile, AgentSpec, Endpoint
+from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, validated
+from passgate.tasks.model.agent import (
+    KINDS,
+    AgentEntry,
+    AgentKind,
+    AgentSettings,
+    AgentsFile,
+    AgentSpec,
+    CompletionOptions,
+    Endpoint,
+)
 from passgate.tasks.providers.registry import PROVIDERS
 
 AGENTS_FILE = "agents.yaml"
@@ -31,9 +49,7 @@ def read_agents(file: Path, name: str, parse: Parse) -> dict[str, AgentSpec] | l
     `parse` gives the agent that a text like `cli:COMMAND` means and raises `UsageError` for any other text.
     """
     document = read_document(file, name)
-    if document.problems:
-        return document.problems
-    content = validated(AgentsFile, document, schema_validator("agents"))
+    content = document.problems or validated(AgentsFile, document, schema_validator("agents"))
     if isinstance(content, list):
         return content
     agents = {agent: _spec(document, agent, entry, parse) for agent, entry in content.agents.items()}
@@ -42,13 +58,21 @@ def read_agents(file: Path, name: str, parse: Parse) -> dict[str, AgentSpec] | l
 
 
 def looks_like_a_form(name: str) -> bool:
-    """Whether `--agent` takes a text for an agent itself, so that it cannot be the name of one."""
+    """Return whether `--agent` takes a text for an agent itself, so that it cannot be the name of one."""
     return ":" in name or name in _OWN_NAMES
 
 
 def _spec(document: Document, name: str, entry: AgentEntry, parse: Parse) -> AgentSpec | list[Problem]:
     problems: list[Problem] = []
-    if message := _name_problem(name):
+    message = None
+    if looks_like_a_form(name):
+        own = ", ".join(sorted(_OWN_NAMES))
+        message = f"not a name: `--agent` takes texts with a colon, and {own}, for agents themselves"
+    elif not name or name != name.strip() or not name.isprintable():
+        message = "a name is a text that can be seen, without spaces around it"
+    elif len(name) > LONGEST_NAME:
+        message = f"a name has at most {LONGEST_NAME} characters"
+    if message is not None:
         problems.append(document.problem(("agents", name), message, at_key=True))
     try:
         spec = parse(entry.agent)
@@ -66,15 +90,6 @@ def _spec(document: Document, name: str, entry: AgentEntry, parse: Parse) -> Age
     return problems or spec.model_copy(update={"name": name, **settings})
 
 
-def _name_problem(name: str) -> str | None:
-    if looks_like_a_form(name):
-        own = ", ".join(sorted(_OWN_NAMES))
-        return f"not a name: `--agent` takes texts with a colon, and {own}, for agents themselves"
-    if not name or name != name.strip() or not name.isprintable():
-        return "a name is a text that can be seen, without spaces around it"
-    return f"a name has at most {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else None
-
-
 def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:
     for provider, endpoint in entry.upstreams.items():
         for path, message in endpoint_findings(endpoint):
@@ -90,10 +105,244 @@ def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:
 
 
 def endpoint_findings(endpoint: Endpoint) -> Iterator[Finding]:
-    """Yield what is wrong with the address and the key variable of an endpoint. No message repeats them: they may be
-    keys.
-    """
+    """Yield what is wrong with an endpoint. No message repeats its values: they may be keys."""
     if endpoint.base_url is not None and not is_address(endpoint.base_url):
         yield ("base_url",), "not an address as in https://host/v1, without a user and a password in it"
     if endpoint.api_key_variable is not None and not _VARIABLE.fullmatch(endpoint.api_key_variable):
         yield ("api_key_variable",), "not the name of an environment variable; the key itself never stands here"
+
+
+_REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_AGENTV_PLACEHOLDER = re.compile(r"(?<!\$)\{[A-Z_]+\}")
+_TEXT = {"type": "string", "minLength": 1}
+_SECONDS = {"type": "number", "exclusiveMinimum": 0}
+_READ_OVER = (
+    *("grader_target", "judge_target", "workers", "verbose", "keep_temp_files", "stream_log", "log_dir"),
+    *("fallback_targets", "max_retries", "retry_initial_delay_ms", "retry_max_delay_ms", "retry_backoff_factor"),
+    *("retry_status_codes", "healthcheck", "version", "api_version"),
+)  # keys without a meaning here: passgate has its own judge, concurrency, retries, logs and `passgate doctor`
+_COMMON = {"name": _TEXT, "provider": _TEXT, "timeout_seconds": _SECONDS, **dict.fromkeys(_READ_OVER, True)}
+_COMMAND = ("command", "command_template")
+_FILES = ("files_format", "attachments_format")
+_MODEL = ("model", "deployment")
+_ADDRESS = ("base_url", "endpoint")
+_CLI_KEYS = {**dict.fromkeys((*_COMMAND, *_FILES, "cwd"), _TEXT), "provider_batching": {"type": "boolean"}}
+_CHAT_KEYS = {
+    **dict.fromkeys((*_MODEL, *_ADDRESS, "api_key"), _TEXT),
+    "api_format": {"enum": ["chat", "responses"]},
+    "temperature": {"type": "number", "minimum": 0},
+    "max_output_tokens": {"type": "integer", "minimum": 1},
+}
+TARGETS_FILE = Path(".agentv", "targets.yaml")
+
+
+@dataclass(frozen=True)
+class _ChatProvider:
+    """A provider whose models are reached by chat completions as OpenAI's are."""
+
+    base_url: str | None  # `None` for OpenAI's own, and where the target has to say it
+    api_key_variable: str
+    limit: str = "max_tokens"  # what its requests call the most tokens of a reply
+
+
+_CHAT_PROVIDERS = {
+    "openai": _ChatProvider(None, "OPENAI_API_KEY", "max_completion_tokens"),
+    "azure": _ChatProvider(None, "AZURE_OPENAI_API_KEY", "max_completion_tokens"),
+    "openrouter": _ChatProvider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "gemini": _ChatProvider("https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE_GENERATIVE_AI_API_KEY"),
+}
+_REMEDIES = {
+    "anthropic": "give the command of an agent that calls it as provider `cli`, or name provider `openai` with the "
+    "base_url of an OpenAI-compatible endpoint",
+    "mock": "write a function that returns the text and name it in agents.yaml as `python:MODULE:FUNCTION`",
+}
+_REMEDY = "give the command that starts it as provider `cli`"
+SUPPORTED = ("cli", *_CHAT_PROVIDERS)  # the providers whose targets can be agents
+
+
+@dataclass(frozen=True)
+class AgentVTarget:
+    """One target of a file and what its texts stand for."""
+
+    document: Document
+    position: int  # in the list of targets
+    folder: Path  # what relative paths start from
+    environment: Mapping[str, str]
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What the file says of the target."""
+        return cast("dict[str, Any]", self.document.data["targets"][self.position])
+
+    def problem(self, message: str, key: str | None = None) -> Problem:
+        """Return a problem of the target, at one of its keys."""
+        return self.document.problem(("targets", self.position, *([key] if key else [])), message)
+
+    def key(self, *names: str) -> str | None:
+        """Return which of several names of one thing the target uses."""
+        return next((name for name in names if name in self.entry), None)
+
+    def text(self, key: str | None) -> str | None:
+        """Return the text at a key, with what its variables stand for."""
+        return None if key is None else _resolved(self.entry[key], self.environment) or None
+
+    def shape_problems(self, keys: Mapping[str, Any]) -> list[Problem]:
+        """Return how the target differs from what its provider takes, and which of its variables are not set."""
+        schema = {"properties": {**_COMMON, **keys}, "additionalProperties": False}
+        whole = {"properties": {"targets": {"prefixItems": [*[True] * self.position, schema]}}}
+        problems = check_schema(self.document, Draft202012Validator(whole))
+        texts = {key: value for key, value in self.entry.items() if key in keys and isinstance(value, str)}
+        for key, text in texts.items() if not problems else ():
+            if key != "api_key" and (missing := _not_set(text, self.environment)):
+                problems.append(self.problem(missing, key))
+            if "\0" in text:
+                problems.append(self.problem("holds a NUL character, which no command and no address can", key))
+        return problems
+
+
+def _not_set(text: str, environment: Mapping[str, str]) -> str | None:
+    missing = [name for name in _REFERENCE.findall(text) if not environment.get(name, "").strip()]
+    return f"not set in the environment: {', '.join(dict.fromkeys(missing))}" if missing else None
+
+
+def _resolved(text: str, environment: Mapping[str, str]) -> str:
+    return _REFERENCE.sub(lambda found: environment[found[1]], text).strip()
+
+
+def agent_of(target: AgentVTarget) -> AgentSpec | list[Problem]:
+    """Return the agent that a target without an alias is, or everything that keeps it from being one."""
+    provider = target.entry.get("provider")
+    if not isinstance(provider, str):
+        return [target.problem("expected a text `provider`", "provider")]
+    if provider.lower() == "cli":
+        return _cli_agent(target)
+    if provider.lower() in _CHAT_PROVIDERS:
+        return _chat_agent(target, provider.lower())
+    remedy = _REMEDIES.get(provider.lower(), _REMEDY)
+    known = ", ".join(SUPPORTED)
+    return [target.problem(f"the provider {provider!r} cannot be an agent ({known} can): {remedy}", "provider")]
+
+
+def _cli_agent(target: AgentVTarget) -> AgentSpec | list[Problem]:
+    problems = target.shape_problems(_CLI_KEYS)
+    if problems:
+        return problems
+    line = target.text(target.key(*_COMMAND))
+    if line is None:
+        problems.append(target.problem("the key 'command' is missing"))
+    if target.entry.get("provider_batching") is True:
+        problems.append(target.problem("every trial starts a command of its own: no batches", "provider_batching"))
+    # A placeholder of AgentV's in it makes a command a line for a shell, as AgentV's are.
+    if not _AGENTV_PLACEHOLDER.search(line or ""):
+        line = f": {{EVAL_ID}}; {line}"
+    folder = target.text(target.key("cwd"))
+    if folder is not None:
+        # As AgentV has it: a workspace goes before the folder that the target names.
+        path = shlex.quote(os.path.normpath(target.folder / folder))
+        line = f'[ -n "$(ls -A)" ] || cd {path} || exit; {line}'
+    return problems or _target_spec(
+        target, AgentKind.CLI, line or "", {"files_format": target.text(target.key(*_FILES))}
+    )
+
+
+def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem]:
+    problems = target.shape_problems(_CHAT_KEYS)
+    if problems:
+        return problems
+    usual, address = _CHAT_PROVIDERS[provider], target.key(*_ADDRESS)
+    model, base_url, variable = target.text(target.key(*_MODEL)), target.text(address), usual.api_key_variable
+    if model is None:
+        problems.append(target.problem("the key 'model' is missing"))
+    if provider == "azure" and base_url is None:
+        problems.append(target.problem("the key 'endpoint' is missing"))
+    if "api_key" in target.entry:
+        if reference := _REFERENCE.fullmatch(target.entry["api_key"].strip()):
+            variable = reference[1]
+        else:
+            message = "keys do not stand in files: write ${{ NAME }}, the variable that holds it"
+            problems.append(target.problem(message, "api_key"))
+    if problems:
+        return problems
+    if provider == "azure" and base_url is not None:
+        base_url = _azure_address(base_url)
+    endpoint = Endpoint(base_url=base_url or usual.base_url, api_key_variable=variable)
+    wrong = [target.problem(message, address) for _, message in endpoint_findings(endpoint)]
+    names = {"temperature": "temperature", "max_output_tokens": usual.limit}
+    parameters = {names[key]: target.entry[key] for key in names if key in target.entry}
+    settings = {"upstreams": {"openai": endpoint}, "completion": CompletionOptions(parameters=parameters)}
+    return wrong or _target_spec(target, AgentKind.OPENAI, model or "", settings)
+
+
+def _azure_address(text: str) -> str:
+    """Azure's chat completions, of a resource's name or address."""
+    address = text.rstrip("/") if "://" in text else f"https://{text}.openai.azure.com"
+    return f"{address.removesuffix('/v1').removesuffix('/openai')}/openai/v1"
+
+
+def _target_spec(target: AgentVTarget, kind: AgentKind, what: str, settings: Mapping[str, Any]) -> AgentSpec:
+    given = {key: value for key, value in settings.items() if value is not None}
+    if "timeout_seconds" in target.entry:
+        given["timeout_seconds"] = target.entry["timeout_seconds"]
+    return AgentSpec(kind=kind, target=what, name=target.entry["name"], **given)
+
+
+@dataclass(frozen=True)
+class TargetsFile:
+    """The targets of one file, not yet looked into."""
+
+    document: Document
+    folder: Path  # what relative paths of the file start from
+    positions: Mapping[str, int]  # where each target stands in the list
+
+
+def read_targets(file: Path, name: str) -> TargetsFile | list[Problem]:
+    """Return the targets of a file, or why it is not a file of targets. `name` is what problems call the file."""
+    document = read_document(file, name)
+    if document.problems:
+        return document.problems
+    entries = document.data.get("targets") if isinstance(document.data, dict) else None
+    if not isinstance(entries, list):
+        return [document.problem((), "expected a mapping with a list `targets`")]
+    positions: dict[str, int] = {}
+    problems: list[Problem] = []
+    for position, entry in enumerate(entries):
+        target = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(target, str) or not target:
+            problems.append(document.problem(("targets", position), "expected a mapping with a `name`"))
+        elif target in positions:
+            problems.append(document.problem(("targets", position, "name"), f"duplicate name {target!r}"))
+        else:
+            positions[target] = position
+    return problems or TargetsFile(document, file.absolute().parent, positions)
+
+
+def agent_of_target(
+    files: Sequence[TargetsFile], name: str, environment: Mapping[str, str]
+) -> AgentSpec | list[Problem]:
+    """Return the agent that a target is, or why it cannot be one. Of a name in several files the first file's counts.
+
+    `${{ NAME }}` stands for a variable of `environment`. Keys are left where they are: only their variables are named.
+    """
+    seen: list[str] = []
+    known = sorted({target for file in files for target in file.positions})
+    while True:
+        seen.append(name)
+        file = next(file for file in files if name in file.positions)
+        target = AgentVTarget(file.document, file.positions[name], file.folder, environment)
+        if "use_target" not in target.entry:
+            return agent_of(target)
+        problem = _alias_problem(target.entry["use_target"], known, seen, environment)
+        if problem is not None:
+            return [target.problem(problem, "use_target")]
+        name = _resolved(target.entry["use_target"], environment)
+
+
+def _alias_problem(alias: Any, known: Sequence[str], seen: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    if not isinstance(alias, str):
+        return "expected the name of a target"
+    if missing := _not_set(alias, environment):
+        return missing
+    name = _resolved(alias, environment)
+    if name in seen:
+        return f"the targets refer to each other: {', '.join([*seen, name])}"
+    return None if name in known else f"no target {name!r}{nearest(name, known)}"

@@ -51,17 +51,13 @@ def named_by_command(command: Command, root: Path) -> Iterator[str]:
 
 
 def named_outside(command: Command) -> Iterator[str]:
-    """Yield what a command may name outside of the suites folder, whether or not it is there, relative to that
-    folder.
-    """
+    """Yield what a command may name outside of the suites folder, relative to it, there or not."""
     for name in filter(is_outside, _named(command)):
         yield f"{name}/{_RUN_BY_PYTHON}" if _holds_suites(name) else name
 
 
 def run_by_command(command: Command, root: Path) -> Iterator[str]:
-    """Return the files that a command names, but for what it puts somewhere else, relative to the suites folder
-    `root`.
-    """
+    """Return the files of the suites folder that a command names, but for what it puts somewhere else."""
     return (name for name in _named(command, _COPYING) if (root / name).is_file())
 
 
@@ -75,14 +71,12 @@ def run_outside(command: Command, root: Path) -> Iterator[str]:
 
 
 def words_of_command(command: Command, root: Path) -> Iterator[str]:
-    """Return the words of a command that are files, whatever it does with them, relative to the suites folder
-    `root`.
-    """
+    """Return the words of a command that are files of the suites folder, whatever it does with them."""
     return (name for name in _names(*command) if (root / name).is_file())
 
 
 def is_outside(name: str) -> bool:
-    """Whether a name that is relative to the suites folder leads out of it."""
+    """Return whether a name that is relative to the suites folder leads out of it."""
     return Path(os.path.normpath(name)).parts[:1] == (os.pardir,)
 
 
@@ -134,9 +128,7 @@ class FileDigests:
         self._commands: dict[tuple[Command, _Names], tuple[str, ...]] = {}
 
     def of(self, name: str) -> str:
-        """Return the digest of a file, or of a folder with everything in it; of what is not there, or is no path
-        relative to the suites folder, it is empty.
-        """
+        """Return the digest of a file, or of a whole folder; an empty text for what is not there or is absolute."""
         if name not in self._known:
             path = self._root / name
             is_ours = not Path(name).is_absolute() and (path.is_file() or path.is_dir())
@@ -161,9 +153,7 @@ class FileDigests:
         return json_digest([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])
 
     def files_of_graders(self, graders: Sequence[Grader]) -> set[str]:
-        """Return the files and folders that graders use, relative to the suites folder: those that they name, and those
-        that their commands name.
-        """
+        """Return the files and folders of the suites folder that graders, or their commands, name."""
         return {*named_by_graders(graders), *self._command_files(grader_commands(graders), named_by_command)}
 
     def _options(self, grader: Grader) -> Any:

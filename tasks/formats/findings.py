@@ -79,7 +79,7 @@ def _schema_findings(text: str) -> tuple[Finding, ...]:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address as in https://host/v1, without a user and a password in it."""
+    """Return whether a text is an address as in https://host/v1, without a user and a password in it."""
     try:
         parts = urlsplit(text)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc

@@ -1,7 +1,7 @@
 """Which files below a folder are tasks and eval files, which suite they belong to, and what their paths start from."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ _MAX_PATH = 1000
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Every file below a folder, but for those of `_shared`, of hidden folders and of `node_modules`."""
+    """Yield every file below a folder, but for `_shared`, hidden folders and `node_modules`."""
     for entry in folder.iterdir():
         if entry.name.startswith((".", "_")) or entry.name == "node_modules":
             continue
@@ -57,10 +57,7 @@ def suite_of(file: Path) -> Suite | None:
 
 
 def suites_folder_of(path: Path) -> Path:
-    """Return the folder that paths in a task are relative to: the one that holds the suite's folder.
-
-    A file or folder outside any suite's folder is its own world.
-    """
+    """Return the folder that paths in a task are relative to: the one that holds the suite's folder, else its own."""
     absolute = path.absolute()
     for folder in (absolute, *absolute.parents):
         if folder.name in SUITES and not folder.is_file():
@@ -93,14 +90,12 @@ class _Open:
 
 
 def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
-    """Every text that is a value, in order, up to where the file stops being YAML."""
+    """Return every text that is a value, in order, up to where the file stops being YAML."""
     return ((outer.inner(), text) for outer, text, is_key in _texts(file, SourceTexts()) if not is_key)
 
 
 def _texts(file: Path, sources: SourceTexts) -> Iterator[tuple[_Open, str, bool]]:
-    """Every text with the list or mapping that it is in, and whether it is a key there. Each list and each mapping
-    begins with an empty key, so that an empty one is seen too.
-    """
+    """Yield every text with what it is in, and whether it is a key; an empty key first for each list or mapping."""
     opened: list[_Open] = []
     # Events and not a document: they are cheap, and a file with a mistake further down still says what it takes in.
     with suppress(UnreadableFileError, yaml.YAMLError):
@@ -276,8 +271,7 @@ def _taken_by(
         return {name for name, (depth, keys) in heads.items() if depth != 1 or keys.isdisjoint(TESTS_KEYS)}
     # Imported here: most suites have no eval files.
     from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files_of, ground_of
-    from passgate.tasks.formats.evals.json_text import TextPlaces
-    from passgate.tasks.formats.evals.node import Complaints, Node
+    from passgate.tasks.formats.evals.node import Complaints, Node, TextPlaces
 
     documents = Documents(ground_of(file, folder), Complaints(), environment, str)
     found: set[Path] = set()
@@ -307,3 +301,8 @@ def _taken_by(
 def sidecar_names(lines: Path) -> list[Path]:
     """Return the names that a JSONL file's sidecar may have."""
     return [lines.with_name(lines.name.removesuffix(LINES_SUFFIX) + suffix) for suffix in SIDECARS]
+
+
+def has_tests(keys: Collection[str]) -> bool:
+    """Return whether a mapping with these keys is an eval file with tests of its own."""
+    return any(key in keys for key in _LISTS)

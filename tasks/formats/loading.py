@@ -68,7 +68,7 @@ class Found:
 
 
 def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
-    """The tests of an eval file."""
+    """Return the tests of an eval file."""
     from passgate.tasks.formats.evals.reader import EvalReader
 
     shown = partial(shown_path, working_folder=Path.cwd())
@@ -78,9 +78,7 @@ def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[s
 
 
 def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
-    """Return the task of a task file. What passgate cannot read, or does not know, it cannot write either: a
-    problem.
-    """
+    """Return the task of a task file; what passgate cannot read, or does not know, is a problem."""
     answer = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
     unread = (*answer.problems, *answer.unread, *answer.warnings)
     if answer.task is None or unread:
@@ -104,9 +102,7 @@ def _load(file: Path, read: Callable[[Path, str], Read | list[Problem]]) -> Read
 
 
 def policy_or_default(file: Path) -> Policy:
-    """Return the policy of a gates file; the one that passgate ships as `policy_of_run` says. Raises as
-    `load_policy`.
-    """
+    """Return the policy of a gates file, or the shipped one as `policy_of_run`. Raises as `load_policy`."""
     return policy_of_run(file)[0]
 
 
@@ -123,10 +119,7 @@ def policy_of_run(gates: Path, named: Path | None = None) -> tuple[Policy, bool]
 
 
 def load_prices(gates: Path) -> PriceTable:
-    """Return what models cost: prices.yaml beside the gates file, before the prices that passgate ships.
-
-    Raises `InputError` with all its problems.
-    """
+    """Return the prices beside the gates file before the shipped ones. Raises `InputError`."""
     with as_file(files("passgate").joinpath("tasks", "metering", PRICES_FILE)) as shipped:
         prices = load_price_table(shipped)
     own = gates.parent / PRICES_FILE
@@ -151,10 +144,7 @@ def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
 
 
 def load_pins(gates: Path) -> Pins | None:
-    """Return what baseline.yaml beside the gates file pins; `None` where there is none.
-
-    Raises `InputError` with all its problems.
-    """
+    """Return what baseline.yaml beside the gates file pins, if there is one. Raises `InputError`."""
     file = gates.parent / PINS_FILE
     return load_pins_file(file) if file.exists() else None
 

@@ -61,9 +61,7 @@ def together(read: Sequence[Loaded]) -> Loaded:
 def normalised(
     task: TaskFile, messages: Sequence[TaskMessage], origin: Origin, policy: Policy, digests: FileDigests
 ) -> EvalTask:
-    """Return a task with the defaults of its suite, every name resolved. `messages` are its inputs' with what files
-    held.
-    """
+    """Return a task with the defaults of its suite; `messages` are its inputs' with what files held."""
     suite = policy.suites[task.suite]
     environment = task.environment
     return EvalTask(

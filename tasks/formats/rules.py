@@ -4,10 +4,9 @@ import ast
 import difflib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -28,7 +27,7 @@ from passgate.tasks.model.graders import AGGREGATOR_NEEDS, Grader
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.sandbox import SANDBOXES
-from passgate.tasks.model.task import Environment, Metric, Solution, TaskFile, TrackedMetrics, Workspace
+from passgate.tasks.model.task import Environment, Hooks, Metric, Solution, TaskFile, TrackedMetrics, Workspace
 from passgate.tasks.model.transcript import Transcript, is_same_tool
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, metric_columns
 
@@ -36,7 +35,6 @@ Messages = tuple[TaskMessage, ...]
 MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
 NO_FILES = ("data:", "https://", "http://")  # how images begin that are not files
 
-_Item = TypeVar("_Item")
 HOOKS = ("before_all", "before_each", "after_each", "after_all")
 _ASKS = ("prompt", "messages")
 _OWN_KEYS = frozenset({"message"})  # A task's own data may well be called so
@@ -52,7 +50,10 @@ def findings(task: TaskFile, file: Path, root: Path, policy: Policy) -> Iterator
     yield from policy_findings(task, policy)
     yield from _sandbox(task, root)
     yield from _agent_findings(task, root)
-    yield from _misspelt_prompt(task)
+    # Other keys of the inputs are the task's own, and only a task that asks nothing can have misspelt what it asks.
+    for key in task.inputs if task.inputs.keys().isdisjoint(_ASKS) else ():
+        if key not in _OWN_KEYS and (close := difflib.get_close_matches(key.lower(), _ASKS, n=1, cutoff=0.75)):
+            yield ("inputs", key), f"the task asks nothing; did you mean {close[0]!r}?"
     yield from _message_findings(task, root)
     yield from _workspace_findings(task, root)
     if task.suite in policy.suites:
@@ -103,7 +104,7 @@ def with_texts(messages: Messages, root: Path) -> Messages:
 
 
 def names_a_file(block: ContentBlock) -> bool:
-    """Whether the value of a block is a path: that of an image may be its data or an address."""
+    """Return whether the value of a block is a path: that of an image may be its data or an address."""
     return block.type == "file" or (block.type == "image" and not str(block.value).startswith(NO_FILES))
 
 
@@ -121,14 +122,6 @@ def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:
         # Without any file it may be meant so.
         has_files = any(file[0] != "." for _, _, files in os.walk(root / SANDBOXES / name) for file in files)
         yield from contents_left_out(("environment", "sandbox"), f"{SANDBOXES}/{name}", root, is_filled=has_files)
-
-
-def _misspelt_prompt(task: TaskFile) -> Iterator[Finding]:
-    """Other keys of the inputs are the task's own, and only a task that asks nothing can have misspelt what it asks."""
-    if task.inputs.keys().isdisjoint(_ASKS):
-        for key in task.inputs:
-            if key not in _OWN_KEYS and (close := difflib.get_close_matches(key.lower(), _ASKS, n=1, cutoff=0.75)):
-                yield ("inputs", key), f"the task asks nothing; did you mean {close[0]!r}?"
 
 
 def _message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
@@ -277,20 +270,18 @@ def _workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
 
 
 def _around_trials(workspace: Workspace, path: DocumentPath, root: Path) -> Iterator[Finding]:
-    for where, hooks in ((path, workspace), *_each((*path, "target_hooks"), workspace.target_hooks)):
+    places: list[tuple[DocumentPath, Hooks]] = [(path, workspace)]
+    places += [((*path, "target_hooks", index), hooks) for index, hooks in enumerate(workspace.target_hooks)]
+    for where, hooks in places:
         for name in HOOKS:
             if (hook := getattr(hooks, name)) is not None:
                 yield from check_path((*where, name, "cwd"), hook.cwd, root)
-    for where, extension in _each((*path, "extensions"), workspace.extensions):
+    for number, extension in enumerate(workspace.extensions):
         if extension.module is not None:
-            yield from check_path((*where, "module"), extension.module, root)
+            yield from check_path((*path, "extensions", number, "module"), extension.module, root)
         for kind, names in extension.agent_rules or ():
             for index, name in enumerate(names):
-                yield from check_path((*where, "agent_rules", kind, index), name, root)
-
-
-def _each(path: DocumentPath, items: Sequence[_Item]) -> Iterator[tuple[DocumentPath, _Item]]:
-    return (((*path, index), item) for index, item in enumerate(items))
+                yield from check_path((*path, "extensions", number, "agent_rules", kind, index), name, root)
 
 
 def _tracked_metrics(task: TaskFile) -> Iterator[Finding]:

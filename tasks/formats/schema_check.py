@@ -1,11 +1,15 @@
-"""A document against a JSON Schema: one problem per mistake, with the nearest valid name."""
+"""A document against the JSON Schema of a model: one problem per mistake, with the nearest valid name."""
 
+import ast
 import difflib
+import inspect
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -13,10 +17,14 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from pydantic import BaseModel
 from pydantic import ValidationError as ModelError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core.core_schema import ModelSchema
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import Document, DocumentPath, read_document
 
+DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+_PLAIN = str | int | float  # defaults of other kinds are left out
 _OF_OUR_OWN = "Value error, "  # what pydantic puts before the text of a model's own check
 _EMPTY = "must not be empty"
 _MISSPELT_FROM = 0.8  # how like a known key, from 0 to 1, an unknown one is that is taken for its misspelling
@@ -73,7 +81,7 @@ def schema_validator(name: str) -> Draft202012Validator:
 
 
 def check_schema(document: Document, validator: Draft202012Validator) -> list[Problem]:
-    """Every way in which the document differs from the schema, each with its place."""
+    """Return every way in which the document differs from the schema, each with its place."""
     return list(dict.fromkeys(difference_problem(document, each) for each in differences(document.data, validator)))
 
 
@@ -83,7 +91,7 @@ def difference_problem(document: Document, difference: Difference) -> Problem:
 
 
 def differences(data: Any, validator: Draft202012Validator) -> list[Difference]:
-    """Every way in which data differ from the schema, in its order."""
+    """Return every way in which data differ from the schema, in its order."""
     errors = validator.iter_errors(data)
     return list(dict.fromkeys(found for error in errors for found in _found(error, tuple(error.absolute_path))))
 
@@ -184,7 +192,7 @@ def _unknown_key(path: DocumentPath, known: Sequence[str]) -> Difference:
 
 
 def _of_branches(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
-    """Of several allowed forms only the differences from the one that was meant: the one of the right type."""
+    """Yield, of several allowed forms, the differences from the one that was meant: the one of the right type."""
     branches: dict[int, list[ValidationError]] = {}
     for inner in error.context or ():
         branches.setdefault(int(inner.schema_path[0]), []).append(inner)
@@ -206,7 +214,7 @@ def _of_branches(error: ValidationError, path: DocumentPath) -> Iterator[Differe
 
 
 def _is_another_form(error: ValidationError) -> bool:
-    """Whether a value as a whole is not what one of several allowed forms is."""
+    """Return whether a value as a whole is not what one of several allowed forms is."""
     return error.validator in {"type", "const"} and not error.relative_path
 
 
@@ -231,3 +239,107 @@ def _type_names(types: Any) -> str:
 def _any(value: Any) -> Any:
     """Return what jsonschema types as perhaps unset is always set in an error that it has raised."""
     return value
+
+
+def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
+    """Return the schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
+    schema = simplified(json_schema(model))
+    definitions = schema.get("$defs", {})
+    schema = _tell_apart(schema, definitions)
+    schema["$defs"] = {key: _tell_apart(value, definitions) for key, value in definitions.items()}
+    return headed(schema, name, title)
+
+
+def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
+    return {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
+
+
+def simplified(value: Any) -> Any:
+    """Return a schema without generated titles, empty defaults, and `null` as a way of leaving a key out."""
+    if isinstance(value, list):
+        return [simplified(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        if key in {"properties", "$defs"}:  # in there `title` is a name
+            result[key] = {name: simplified(inner) for name, inner in item.items()}
+        elif not (key == "title" and isinstance(item, str)) and (key != "default" or isinstance(item, _PLAIN)):
+            result[key] = simplified(item)
+    if "anyOf" in result:
+        result["anyOf"] = options = [option for option in result["anyOf"] if option != {"type": "null"}]
+        if len(options) == 1:
+            del result["anyOf"]
+            return {**options[0], **result}
+    return result
+
+
+def _tell_apart(value: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_tell_apart(item, definitions) for item in value]
+    if not isinstance(value, dict):
+        return value
+    result = {key: _tell_apart(item, definitions) for key, item in value.items() if key != "$defs"}
+    wanted: dict[str, Any]
+    conditions: list[tuple[dict[str, Any], str]]
+    if "discriminator" in result:
+        mapping: dict[str, str] = result.pop("discriminator")["mapping"]
+        del result["oneOf"]
+        wanted = {"required": ["type"], "properties": {"type": {"enum": list(mapping)}}}
+        conditions = [
+            ({"properties": {"type": {"const": kind}}, "required": ["type"]}, mapping[kind]) for kind in mapping
+        ]
+    else:
+        references = [option.get("$ref") for option in result.get("anyOf", ())]
+        if len(references) < 2 or not all(references):
+            return result
+        # Forms without a type are told apart by the first key that each of them needs.
+        del result["anyOf"]
+        keys = [definitions[reference.rsplit("/", 1)[-1]]["required"][0] for reference in references]
+        wanted = {"anyOf": [{"required": [key]} for key in keys]}
+        conditions = [({"required": [key]}, reference) for key, reference in zip(keys, references, strict=True)]
+    branches = [{"if": condition, "then": {"$ref": reference}} for condition, reference in conditions]
+    return {**result, "type": "object", **wanted, "allOf": branches}
+
+
+def json_schema(model: type[BaseModel], mode: JsonSchemaMode = "validation") -> dict[str, Any]:
+    """Return the JSON Schema of a model. A docstring below an attribute is the description of its key.
+
+    pydantic can read these docstrings itself (`use_attribute_docstrings`), but does so when a class is made: every
+    command would read the source of every model, and next to none needs a description.
+    """
+    return model.model_json_schema(mode=mode, schema_generator=_WithDescriptions)
+
+
+class _WithDescriptions(GenerateJsonSchema):
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        for name, description in _descriptions(model).items():
+            if name in made.get("properties", {}):
+                made["properties"][name].setdefault("description", description)
+        return made
+
+
+@cache
+def _descriptions(model: type[BaseModel]) -> dict[str, str]:
+    """Return the docstrings of the fields of a model and of the models that it extends, by the fields' names."""
+    found: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            found |= _attribute_docstrings(base)
+    return {name: text for name, text in found.items() if name in model.model_fields}
+
+
+def _attribute_docstrings(made: type) -> dict[str, str]:
+    try:
+        source = inspect.getsource(made)
+    except OSError:  # made while the program runs, as `create_model` does
+        return {}
+    definition = ast.parse(textwrap.dedent(source)).body[0]
+    return {
+        attribute.target.id: inspect.cleandoc(text.value.value)
+        for attribute, text in pairwise(getattr(definition, "body", ()))
+        if isinstance(attribute, ast.AnnAssign) and isinstance(attribute.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }

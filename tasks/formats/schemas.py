@@ -3,130 +3,245 @@
 `make schema` writes them to `schema/`; a test keeps the files and the models the same.
 """
 
-import ast
-import inspect
 import json
-import textwrap
-from functools import cache
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
-from pydantic_core.core_schema import ModelSchema
 
-DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-_PLAIN = str | int | float  # defaults of other kinds are left out
+from passgate.tasks.formats.evals import computed_forms, graders, judges, messages, runtime, tests, workspaces
+from passgate.tasks.formats.evals.compose import Include, Select, SuiteWords
+from passgate.tasks.formats.evals.forms import Form
+from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
+from passgate.tasks.formats.folder import TESTS_KEYS
+from passgate.tasks.formats.schema_check import headed, input_schema, json_schema
+from passgate.tasks.model.assertions import ExpectedCall, FieldCheck
 
+Schema = dict[str, Any]
 
-def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
-    """Return the schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
-    schema = simplified(json_schema(model))
-    definitions = schema.get("$defs", {})
-    schema = _tell_apart(schema, definitions)
-    schema["$defs"] = {key: _tell_apart(value, definitions) for key, value in definitions.items()}
-    return headed(schema, name, title)
-
-
-def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
-    return {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
+_TEXT: Final = {"type": "string", "minLength": 1}
+_AS_IN_TASKS: Final = "As in task files."
+_WHOLE: Final = {"type": "integer", "minimum": 1}
 
 
-def simplified(value: Any) -> Any:
-    """Return a schema without generated titles, empty defaults, and `null` as a way of leaving a key out."""
-    if isinstance(value, list):
-        return [simplified(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    result: dict[str, Any] = {}
-    for key, item in value.items():
-        if key in {"properties", "$defs"}:  # in there `title` is a name
-            result[key] = {name: simplified(inner) for name, inner in item.items()}
-        elif not (key == "title" and isinstance(item, str)) and (key != "default" or isinstance(item, _PLAIN)):
-            result[key] = simplified(item)
-    if "anyOf" in result:
-        result["anyOf"] = options = [option for option in result["anyOf"] if option != {"type": "null"}]
-        if len(options) == 1:
-            del result["anyOf"]
-            return {**options[0], **result}
-    return result
+def _of(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
 
 
-def _tell_apart(value: Any, definitions: dict[str, Any]) -> Any:
-    if isinstance(value, list):
-        return [_tell_apart(item, definitions) for item in value]
-    if not isinstance(value, dict):
-        return value
-    result = {key: _tell_apart(item, definitions) for key, item in value.items() if key != "$defs"}
-    wanted: dict[str, Any]
-    conditions: list[tuple[dict[str, Any], str]]
-    if "discriminator" in result:
-        mapping: dict[str, str] = result.pop("discriminator")["mapping"]
-        del result["oneOf"]
-        wanted = {"required": ["type"], "properties": {"type": {"enum": list(mapping)}}}
-        conditions = [
-            ({"properties": {"type": {"const": kind}}, "required": ["type"]}, mapping[kind]) for kind in mapping
-        ]
-    else:
-        references = [option.get("$ref") for option in result.get("anyOf", ())]
-        if len(references) < 2 or not all(references):
-            return result
-        # Forms without a type are told apart by the first key that each of them needs.
-        del result["anyOf"]
-        keys = [definitions[reference.rsplit("/", 1)[-1]]["required"][0] for reference in references]
-        wanted = {"anyOf": [{"required": [key]} for key in keys]}
-        conditions = [({"required": [key]}, reference) for key, reference in zip(keys, references, strict=True)]
-    branches = [{"if": condition, "then": {"$ref": reference}} for condition, reference in conditions]
-    return {**result, "type": "object", **wanted, "allOf": branches}
+def _many(name: str, least: int = 0) -> Schema:
+    return {"type": "array", "items": _of(name), **({"minItems": least} if least else {})}
 
 
-def json_schema(model: type[BaseModel], mode: JsonSchemaMode = "validation") -> dict[str, Any]:
-    """Return the JSON Schema of a model. A docstring below an attribute is the description of its key.
-
-    pydantic can read these docstrings itself (`use_attribute_docstrings`), but does so when a class is made: every
-    command would read the source of every model, and next to none needs a description.
-    """
-    return model.model_json_schema(mode=mode, schema_generator=_WithDescriptions)
+def _any_of(*options: Schema) -> Schema:
+    return {"anyOf": [*options]}
 
 
-class _WithDescriptions(GenerateJsonSchema):
-    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
-        made = super().model_schema(schema)
-        model: type[BaseModel] = schema["cls"]
-        for name, description in _descriptions(model).items():
-            if name in made.get("properties", {}):
-                made["properties"][name].setdefault("description", description)
-        return made
+# What the keys of files, tests and their mappings hold, where that is a mapping or a list of its own.
+_HELD: Final[dict[str, Schema]] = {
+    **dict.fromkeys(TESTS_KEYS, _any_of({"type": "string"}, _many("Entry", 1))),
+    **dict.fromkeys(("assertions", "assert", "evaluators", "conversation"), _many("Assertion")),
+    **dict.fromkeys(("input_messages", "expected_messages"), _many("Message")),
+    **dict.fromkeys(("experiment", "policy"), _of("Policy")),
+    **dict.fromkeys(("repeat", "trials"), _any_of(_WHOLE, _of("Repeat"))),
+    **dict.fromkeys(("before_all", "before_each", "after_each", "after_all", "setup"), _of("Hook")),
+    "input": _any_of({"type": "string"}, _many("Message"), {"type": "object"}),
+    "rubrics": _many("RubricItem", 1),
+    "execution": _of("Execution"),
+    "run": _of("Run"),
+    "evaluate_options": _of("EvaluateOptions"),
+    "targets": _many("Target"),
+    "turns": _many("Turn", 1),
+    "extensions": _many("Extension"),
+    "repos": _many("Repository"),
+    "tool_calls": _many("ToolCall"),
+}
+# The keys of AgentEvals, in every spelling.
+_AGENTEVALS: Final[dict[str, tuple[str, ...]]] = {
+    "Suite": (
+        *("name", "version", "description", "metadata", "suite", "execution", "assert", "rubrics"),
+        *TESTS_KEYS,
+    ),
+    "Test": (
+        *("id", "description", "criteria", "expected_outcome", "input", "input_messages", "expected_output", "note"),
+        *("expected_messages", "rubrics", "assert", "execution", "conversation_id", "metadata"),
+    ),
+    "Execution": ("target", "timeout_seconds", "assert", "evaluators"),
+}
+_AGENTEVALS_AGGREGATORS: Final = ("weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing")
+_GOALS: Final = (
+    *("criteria", "expected_outcome", "expected_output", "expected_messages", "assertions", "assert", "evaluators"),
+    *("rubrics", "turns", "execution"),
+)
 
 
-@cache
-def _descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstrings of the fields of a model and of the models that it extends, by the fields' names."""
-    found: dict[str, str] = {}
-    for base in reversed(model.__mro__):
-        if issubclass(base, BaseModel) and base is not BaseModel:
-            found |= _attribute_docstrings(base)
-    return {name: text for name, text in found.items() if name in model.model_fields}
+def agentevals_schema() -> Schema:
+    """Return the schema of AgentEvals' EVAL.yaml, with the names that its keys have had."""
+    definitions = _definitions(lambda form: form.agentevals, _AGENTEVALS_AGGREGATORS)
+    for name, keys in _AGENTEVALS.items():
+        properties = {key: definitions[name]["properties"][key] for key in keys}
+        definitions[name] = {**definitions[name], "properties": properties, "patternProperties": {}}
+    definitions["Suite"]["required"] = ["name"]
+    definitions["Test"] |= {"required": ["id"], "allOf": [_one_needed(("input", "input_messages"))]}
+    return _schema("eval", "AgentEvals EVAL.yaml", definitions, ("assert", "rubrics", "execution"))
 
 
-def _attribute_docstrings(made: type) -> dict[str, str]:
-    try:
-        source = inspect.getsource(made)
-    except OSError:  # made while the program runs, as `create_model` does
-        return {}
-    definition = ast.parse(textwrap.dedent(source)).body[0]
+def agentv_schema() -> Schema:
+    """Return the schema of AgentV's files: suites, raw cases, wrappers that include them, and files with prompts."""
+    definitions = _definitions(lambda form: form.names, (*graders.AGGREGATORS, *graders.AGGREGATOR_NAMES))
+    types = definitions["Grader"]["properties"]["type"]
+    types["enum"] += [f"not-{name}" for name in types["enum"] if "_" not in name]
+    return _schema("agentv", "AgentV eval file", definitions, ("assertions", "assert", "evaluators", "rubrics"))
+
+
+def _schema(name: str, title: str, definitions: dict[str, Schema], goals: Sequence[str]) -> Schema:
+    """Return a whole schema. Each test needs a goal, where the file has none of `goals`, and an id of its own."""
+    root = definitions.pop("Suite")
+    for_every_test = [key for key in ("prompts", "default_test", "scenarios") if key in root["properties"]]
+    needed = [
+        _one_needed(key for key in (*TESTS_KEYS, "scenarios") if key in root["properties"]),
+        _unless((*goals, *for_every_test), _one_needed(_GOALS)),
+        _unless(for_every_test, {"required": ["id"]}),
+    ]
+    own = {**root["patternProperties"], "^x-": {"description": "The file's own."}}
+    whole = {**root, "allOf": needed, "patternProperties": own, "$defs": dict(sorted(definitions.items()))}
+    return headed(whole, name, title)
+
+
+def _unless(keys: Sequence[str], then: Schema) -> Schema:
+    """Return what holds of each test of a file that has none of the keys."""
+    item = {"if": {"type": "object", "not": {"required": ["include"]}}, "then": then}
+    tests_hold = {"properties": {key: {"items": item} for key in TESTS_KEYS}}
+    return {"if": {"not": _one_needed(keys)}, "then": tests_hold} if keys else tests_hold
+
+
+def _one_needed(names: Iterable[str]) -> Schema:
+    return {"anyOf": [{"required": [name]} for name in names]}
+
+
+def _definitions(names_of: Callable[[Form], tuple[str, ...]], aggregators: Sequence[str]) -> dict[str, Schema]:
+    """Return what a file is made of. `names_of`: the names that a form goes by, none to leave it out."""
+    rubric_item = _any_of(_TEXT, _of("RubricMapping"))
+    aggregator = _mapping(graders.AggregatorWords)
+    aggregator["properties"]["type"]["enum"] = _spelled(aggregators)
+    either = {"if": {"required": ["include"]}, "then": _of("Include"), "else": _of("Test")}
+    call = {"if": {"required": ["function"]}, "then": _of("OpenAiCall"), "else": _of("Call")}
+    hooks = {"hooks": _of("Hooks")}
+    places = {"workspace": _any_of(_TEXT, _of("Workspace")), "environment": _any_of(_TEXT, _of("Environment"))}
+    target = {"type": "object", "properties": {"hooks": _of("Hooks")}}
+    template = {"properties": {"include": _TEXT}, "additionalProperties": False}
     return {
-        attribute.target.id: inspect.cleandoc(text.value.value)
-        for attribute, text in pairwise(getattr(definition, "body", ()))
-        if isinstance(attribute, ast.AnnAssign) and isinstance(attribute.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+        **_grader_definitions(names_of),
+        "Suite": _mapping(SuiteWords, **places),
+        "Test": _mapping(tests.EvalTestWords, **places),
+        "Assertion": _any_of(
+            _TEXT, {"type": "object", "if": {"required": ["include"]}, "then": template, "else": _of("Grader")}
+        ),
+        "Aggregator": aggregator,
+        "RubricItem": rubric_item,
+        "RubricMapping": _mapping(
+            judges.RubricItem, score_ranges={"type": ["object", "array"], "items": _of("ScoreRange")}
+        ),
+        "ScoreRange": _mapping(judges.ScoreSpan),
+        "FieldCheck": _describe(_mapping(computed_forms.FIELD), FieldCheck),
+        "ExpectedCall": _any_of(_TEXT, _describe(_mapping(computed_forms.EXPECTED), ExpectedCall)),
+        "Message": _mapping(messages.MessageWords),
+        "ToolCall": {"type": "object", **call},
+        "OpenAiCall": _mapping(messages.OpenAiCall, function=_mapping(messages.Function)),
+        "Call": _mapping(messages.ToolCallWords),
+        "Turn": _mapping(tests.TurnWords),
+        "Run": _mapping(runtime.Run),
+        "Policy": _mapping(runtime.PolicyWords),
+        "Execution": _mapping(runtime.Execution),
+        "EvaluateOptions": _mapping(runtime.EvaluateOptions),
+        "Repeat": _mapping(runtime.RepeatWords),
+        "Target": _any_of({"type": "string"}, target),
+        "Workspace": _mapping(workspaces.WorkspaceWords, **hooks, env=_mapping(workspaces.Requirements)),
+        "Environment": _mapping(workspaces.EnvironmentWords),
+        "Hooks": _mapping(workspaces.HooksWords),
+        "Hook": _any_of(_TEXT, {"type": "array", "items": {"type": "string"}}, _mapping(workspaces.HookWords)),
+        "Repository": _mapping(workspaces.RepositoryWords, checkout=_mapping(workspaces.CheckoutWords)),
+        "Extension": _any_of(_TEXT, _mapping(workspaces.ExtensionWords)),
+        "Include": _mapping(Include, select=_any_of(_TEXT, {"type": "array"}, _mapping(Select))),
+        "Entry": _any_of(_TEXT, {"type": "object", **either}),
     }
+
+
+def _grader_definitions(names_of: Callable[[Form], tuple[str, ...]]) -> dict[str, Schema]:
+    forms = {found[0]: (form, _spelled(found)) for form in graders.FORMS if (found := names_of(form))}
+    definitions: dict[str, Schema] = {}
+    branches = []
+    for name, (form, names) in forms.items():
+        title = "".join(part.capitalize() for part in name.replace(":", "_").replace("-", "_").split("_"))
+        branches.append({"if": {"properties": {"type": {"enum": names}}, "required": ["type"]}, "then": _of(title)})
+        definitions[title] = _grader(form, definitions)
+    kinds = {"description": "What grades.", "enum": [name for _, names in forms.values() for name in names]}
+    grader = {"type": "object", "required": ["type"], "properties": {"type": kinds}, "allOf": branches}
+    return {**definitions, "Grader": grader}
+
+
+def _grader(form: Form, definitions: dict[str, Schema]) -> Schema:
+    held = {"fields": _many("FieldCheck"), "expected": _many("ExpectedCall"), "aggregator": _of("Aggregator")}
+    held |= {"criteria": _many("RubricItem")} if form.names[0] == "rubrics" else {}
+    for name, inner in input_schema(form.words, "", "")["$defs"].items():
+        for value in inner.get("properties", {}).values():
+            value.setdefault("description", _AS_IN_TASKS)
+        definitions[name] = inner
+    schema = _mapping(form.words, **held, turns={"type": "array", "items": {"type": "object"}})
+    schema["properties"].setdefault("config", {"type": "object", "description": "Options, as if beside it."})
+    described = {**schema, "description": form.model.__doc__ or "", "additionalProperties": form.further}
+    return _describe(described, form.model)
+
+
+def _describe(schema: Schema, model: type[BaseModel]) -> Schema:
+    """Add what a model says of its fields to the definition of a mapping."""
+    whole = json_schema(model)
+    # A model that holds itself stands among its definitions.
+    fields = whole.get("$defs", {}).get(model.__name__, whole)["properties"]
+    for name, value in schema["properties"].items():
+        value.setdefault("description", fields.get(name, {}).get("description", _AS_IN_TASKS))
+    return schema
+
+
+def _mapping(words: type[EvalWords], **held: Schema) -> Schema:
+    """Return the definition of a mapping: every key in each of its spellings."""
+    schema = input_schema(words, "", "")
+    known = {**_HELD, **held}
+    spellings = names_by_spelling(words)
+    properties: dict[str, Schema] = {}
+    for spelling, name in spellings.items():
+        own = schema["properties"][name]
+        said = {"description": own["description"]} if "description" in own else {}
+        properties[spelling] = {**said, **known.get(spelling, known.get(name, own))}
+    properties |= {name: {"description": "Not used."} for name in words.UNUSED}
+    needed = {name: [key for key in spellings if spellings[key] == name] for name in schema.get("required", ())}
+    mapping: Schema = {
+        **({"description": schema["description"]} if "description" in schema else {}),
+        "type": "object",
+        "properties": properties,
+        "patternProperties": {_other_cases(name): properties[name] for name in properties if "_" in name},
+        "additionalProperties": False,
+    }
+    if plain := [name for name, names in needed.items() if len(names) == 1]:
+        mapping["required"] = plain
+    if several := [_one_needed(names) for names in needed.values() if len(names) > 1]:
+        mapping["allOf"] = several
+    return mapping
+
+
+def _spelled(names: Iterable[str]) -> list[str]:
+    """Return names in snake_case and in kebab-case."""
+    return list(dict.fromkeys(spelling for name in names for spelling in (name, name.replace("_", "-"))))
+
+
+def _other_cases(name: str) -> str:
+    """Return a pattern of a key in camelCase and kebab-case, which editors need not offer."""
+    head, *rest = name.split("_")
+    return f"^({head + ''.join(part.capitalize() for part in rest)}|{name.replace('_', '-')})$"
 
 
 def schemas() -> dict[str, dict[str, Any]]:
     """Return every generated schema by its name, as in `schema/NAME.schema.json`."""
     # Imported here: reading a file needs `input_schema` alone.
-    from passgate.tasks.formats.evals.schemas import agentevals_schema, agentv_schema
     from passgate.tasks.model.baseline import Pins
     from passgate.tasks.model.policy import Policy, QuarantineFile
     from passgate.tasks.model.price import PriceTable

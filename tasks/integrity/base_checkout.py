@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.formats.agents_file import looks_like_a_form
 from passgate.tasks.formats.digests import in_place_of
-from passgate.tasks.formats.env_files import ENV_FILE, EnvFileError, read_env_file
 from passgate.tasks.formats.folder import files_of_folder
+from passgate.tasks.formats.project_files import ENV_FILE, EnvFileError, read_env_file
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity import git
 from passgate.tasks.integrity.checkout import Checkout

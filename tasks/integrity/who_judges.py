@@ -8,13 +8,11 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from passgate.tasks.errors import InputError, UnknownJudgeError, UsageError
-from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form
+from passgate.tasks.formats.agents_file import AGENTS_FILE, TARGETS_FILE, looks_like_a_form
 from passgate.tasks.formats.digests import given_to_agents, judging_outside
-from passgate.tasks.formats.env_files import ENV_FILE
 from passgate.tasks.formats.folder import TEMPLATES_FOLDER
 from passgate.tasks.formats.loading import policy_of_run
-from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE
-from passgate.tasks.formats.targets_file import TARGETS_FILE
+from passgate.tasks.formats.project_files import ENV_FILE, PINS_FILE, PRICES_FILE, QUARANTINE_FILE
 from passgate.tasks.history.mirror import CHANGE
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.base_checkout import (

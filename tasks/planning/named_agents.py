@@ -9,9 +9,16 @@ from pathlib import Path
 from passgate.tasks.agents import FORMS, parse_agent
 from passgate.tasks.agents.presets import presets
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form, read_agents
+from passgate.tasks.formats.agents_file import (
+    AGENTS_FILE,
+    TARGETS_FILE,
+    TargetsFile,
+    agent_of_target,
+    looks_like_a_form,
+    read_agents,
+    read_targets,
+)
 from passgate.tasks.formats.four_suite import shown_path
-from passgate.tasks.formats.targets_file import TARGETS_FILE, TargetsFile, agent_of_target, read_targets
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.archive import packed, unpack
 from passgate.tasks.formats.digests import judging_outside, rule_files
-from passgate.tasks.formats.env_files import ENV_FILE
+from passgate.tasks.formats.project_files import ENV_FILE
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import STATE_FOLDER

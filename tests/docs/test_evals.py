@@ -5,8 +5,8 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from passgate.tasks.formats.evals.compose import SuiteWords
 from passgate.tasks.formats.evals.runtime import BLOCKS, STRATEGIES
-from passgate.tasks.formats.evals.top_level import SuiteWords
 from passgate.tasks.formats.evals.words import names_by_spelling
 from passgate.tasks.formats.folder import TESTS_KEYS
 from passgate.tasks.model.task import TaskFile

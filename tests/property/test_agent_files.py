@@ -10,9 +10,8 @@ from tests.property.documents import changed, paths_of
 from tests.property.test_documents import holds, values, yaml_like
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.formats.agents_file import read_agents
+from passgate.tasks.formats.agents_file import TargetsFile, agent_of_target, read_agents, read_targets
 from passgate.tasks.formats.project_files import read_pins, read_prices
-from passgate.tasks.formats.targets_file import TargetsFile, agent_of_target, read_targets
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.price import Price, PriceTable

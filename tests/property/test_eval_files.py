@@ -9,12 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.property.documents import nested, paths_of
 
-from passgate.tasks.formats.evals.compose import raw_tests
+from passgate.tasks.formats.evals.compose import SuiteWords, raw_tests
 from passgate.tasks.formats.evals.documents import ground_of, interpolate
-from passgate.tasks.formats.evals.json_text import JsonError, offset_of, parse_json
-from passgate.tasks.formats.evals.node import Complaints
+from passgate.tasks.formats.evals.node import Complaints, JsonError, offset_of, parse_json
 from passgate.tasks.formats.evals.prompts import WITH_TEMPLATES
-from passgate.tasks.formats.evals.top_level import SuiteWords
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
 from passgate.tasks.formats.evals.words import names_by_spelling
 from passgate.tasks.formats.folder import files_of_folder, kind_of

@@ -15,9 +15,8 @@ from passgate.tasks.formats.evals.forms import Form
 from passgate.tasks.formats.evals.graders import FORMS, read_graders, rubric_grader
 from passgate.tasks.formats.evals.judges import RubricItem
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
-from passgate.tasks.formats.schemas import input_schema
+from passgate.tasks.formats.evals.words import EvalWords, Sources, names_by_spelling
+from passgate.tasks.formats.schema_check import input_schema
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.graders import Grader
 

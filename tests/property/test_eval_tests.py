@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.builders import SHIPPED
 from tests.property.documents import nested
 
+from passgate.tasks.formats.evals.compose import SuiteWords
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.formats.evals.tests import EvalTestWords, merged
-from passgate.tasks.formats.evals.top_level import SuiteWords
 from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml

@@ -10,11 +10,9 @@ from typing import Any
 
 from passgate.tasks.formats.evals.dialects import read_root
 from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents
-from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, parse_json
-from passgate.tasks.formats.evals.node import Node
+from passgate.tasks.formats.evals.node import JsonError, Node, TextPlaces, parse_json
 from passgate.tasks.formats.evals.raw import EvalRoot
-from passgate.tasks.formats.evals.top_level import has_tests
-from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, SIDECARS, TESTS_KEYS, sidecar_names
+from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, SIDECARS, TESTS_KEYS, has_tests, sidecar_names
 from passgate.tasks.model.json_values import strictly_equal
 
 CSV_SUFFIX = ".csv"
@@ -92,7 +90,7 @@ def lines_beside(sidecar: Path) -> Path | None:
 
 
 def says_something(sidecar: Node) -> bool:
-    """Whether a sidecar's tests are others without it."""
+    """Return whether a sidecar's tests are others without it."""
     return any(key not in _TELLS_NOTHING and key not in TESTS_KEYS for key in sidecar.value)
 
 
@@ -229,9 +227,7 @@ def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
 
 
 def case_files(folder: Path, at: Node, documents: Documents) -> list[Path]:
-    """Return the case files of the folders in a folder, by name. A folder without one is a warning, none at all a
-    problem.
-    """
+    """Return the case files of the folders in a folder, by name; a folder without one is a warning."""
     repository = documents.ground.repository.resolve()
     found: list[Path] = []
     try:

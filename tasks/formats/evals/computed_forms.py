@@ -10,8 +10,7 @@ from pydantic import Field
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options, value_words, words_for
 from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.evals.words import EvalWords, Parts, build, take_apart, word
+from passgate.tasks.formats.evals.words import EvalWords, Parts, Sources, build, take_apart, word
 from passgate.tasks.model.assertions import (
     ExpectedCall,
     FieldCheck,

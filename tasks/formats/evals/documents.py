@@ -1,5 +1,6 @@
 """The files that eval files are made of, read with their environment variables filled in, and the paths of more."""
 
+import contextlib
 import difflib
 import glob
 import itertools
@@ -13,10 +14,9 @@ from typing import Any
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
-from passgate.tasks.formats.env_files import ENV_FILE, EnvFileError, variables_for
-from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, parse_json
-from passgate.tasks.formats.evals.node import Complaints, Node, with_placeholders
+from passgate.tasks.formats.evals.node import Complaints, JsonError, Node, TextPlaces, parse_json, with_placeholders
 from passgate.tasks.formats.folder import PROJECT_MARK, SUITES
+from passgate.tasks.formats.project_files import ENV_FILE, EnvFileError, variables_for
 from passgate.tasks.formats.schema_check import nearest
 
 PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")  # `${{ NAME }}`
@@ -139,7 +139,7 @@ def _file_name(file: Path, ground: Ground) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file exists; false for a text that is no valid path."""
+    """Return whether a file exists; false for a text that is not a valid path."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -276,17 +276,13 @@ def files_of(node: Node, documents: Documents) -> tuple[Path, ...]:
     path = find_path(node, name, documents.ground, found)
     documents.complaints.problems.extend(found.problems)
     for problem in found.cannot_run:
-        documents.refuse(node.problem(problem.message + _nearest_file(node.folder / name)))
+        file, neighbours = node.folder / name, list[str]()
+        with contextlib.suppress(OSError, ValueError):
+            neighbours = [entry.name for entry in file.parent.iterdir()]
+        close = difflib.get_close_matches(file.name, neighbours, n=1, cutoff=0.75)
+        remedy = f"; did you mean {close[0]!r}?" if close else ""
+        documents.refuse(node.problem(problem.message + remedy))
     return () if path is None else (path,)
-
-
-def _nearest_file(file: Path) -> str:
-    try:
-        neighbours = [entry.name for entry in file.parent.iterdir()]
-    except (OSError, ValueError):
-        return ""
-    close = difflib.get_close_matches(file.name, neighbours, n=1, cutoff=0.75)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...]:

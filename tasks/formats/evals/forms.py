@@ -1,25 +1,25 @@
-"""The form of a grader: its names, its keys and how they become options of its model."""
+"""The form of a grader: its names, its keys and how they become options; and what only passgate has in eval files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Annotated, Any, get_args
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.evals.words import EvalWords, Parts, word
-from passgate.tasks.model.base import Amount, Share, Text
+from passgate.tasks.formats.evals.words import EvalWords, Parts, Sources, build, problem_in, take_apart, word
+from passgate.tasks.formats.rules import own_findings
+from passgate.tasks.formats.serialise import Serialisation, serialised_model
+from passgate.tasks.model.base import Amount, Frozen, Share, Text
 from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
-from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.graders import GRADER_TYPES, Grader
+from passgate.tasks.model.task import Environment, GateSelection, Reference, Scoring, TaskFile, TrackedMetrics, Trials
 
 # The options of a grader by their names in its model; with a `type` when it differs from that of the form.
 Options = dict[str, Node]
 Read = Callable[[Parts, Sources], Options]
-MODELS: dict[str, type[GraderOptions]] = {
-    name: model for model in get_args(get_args(Grader)[0]) for name in get_args(model.model_fields["type"].annotation)
-}
 
 
 class GraderWords(EvalWords):
@@ -56,7 +56,7 @@ class Form:
 
     @property
     def model(self) -> type[GraderOptions]:
-        return MODELS[self.model_type or self.names[0]]
+        return GRADER_TYPES[self.model_type or self.names[0]]
 
     @cached_property
     def words(self) -> type[EvalWords]:
@@ -97,3 +97,96 @@ def words_for(
 def value_words(annotation: Any, says: str, **more: Any) -> type[EvalWords]:
     """Return the keys of a grader that has a `value` of a type."""
     return create_model("Value", __base__=DescribedWords, value=(annotation, word(says, needed=True)), **more)
+
+
+NAMESPACE = "passgate:"
+_THEIRS_TOO = "llm_rubric"  # without the namespace it is the grader of AgentV
+_NOT_THEIRS = ("required", "min_score", "negate")  # options that only graders of eval files have
+KEY = "passgate"
+
+
+class _Native(Frozen):
+    """The parts of a task that the key can give."""
+
+    inputs: dict[str, Any] = {}
+    environment: Environment = Environment()
+    trials: Trials = Trials()
+    tracked_metrics: Annotated[tuple[Text | TrackedMetrics, ...], Field(min_length=1)] | None = None
+    gates: GateSelection = GateSelection()
+    reference: Reference | None = None
+    scoring: Scoring = Scoring()
+
+
+_NATIVE = words_for(_Native)
+
+
+def _form(name: str) -> Form:
+    """Return the form of a grader of task files: its options have the same names."""
+    type_name = name.removeprefix(NAMESPACE)
+    return Form((name,), None, partial(_options, type_name), model_type=type_name)
+
+
+def _options(type_name: str, parts: Parts, sources: Sources) -> Options:
+    model = GRADER_TYPES[type_name]
+    for name, asked in parts.only(*_NOT_THEIRS).items():
+        if name not in model.model_fields:
+            sources.refuse(asked, f"{type_name} passes or fails; it has no `{name}`", at_key=True)
+    if str(parts.value("type")).startswith(("not-", "not_")):
+        sources.refuse(parts.values["type"], f"{type_name} passes or fails; there is no `not` of it")
+    return {**parts.only(*model.model_fields), "type": parts.node.with_value(type_name)}
+
+
+def place_paths(grader: Grader, folder: Path, sources: Sources) -> Grader:
+    """Return a grader with paths relative to the suites folder, as tasks have them, instead of the file's own."""
+
+    def place(path: str) -> str:
+        # The digests of graders hold the slash at the end of a path too.
+        return sources.ground.relative(folder / path) + ("/" if path.endswith("/") else "")
+
+    return type(grader).model_validate(serialised_model(grader, Serialisation(place)))
+
+
+def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
+    """Return a task with what the key `passgate` of its test says; what is wrong with it goes to the complaints."""
+    said = test.get(KEY)
+    if said is None or not isinstance(said.value, dict):
+        return task
+    parts = take_apart(said, _NATIVE, sources.complaints)
+    native = build(_Native, parts.values, said, sources.complaints) if parts.sound else None
+    if native is None:
+        return task
+    # Paths in the file are relative to its folder, paths in tasks to the suites folder.
+    located = Serialisation(lambda path: sources.ground.relative(said.folder / path))
+    native = _Native.model_validate(serialised_model(native, located))
+    whole = task.model_copy(update=_fields(task, native, parts))
+    found = own_findings(whole, sources.ground.suites_folder)
+    sources.complaints.problems += [problem_in(said, parts.values, path, message) for path, message in found]
+    return whole
+
+
+def _fields(task: TaskFile, native: _Native, parts: Parts) -> dict[str, Any]:
+    """Return the fields that the key sets, merged with what the task has."""
+    known, own = task.environment, native.environment
+    # What the test says under the keys of other tools wins.
+    environment = {
+        "budgets": known.budgets.over(own.budgets),
+        "workspace": known.workspace or own.workspace,
+        "user": known.user or own.user,
+    }
+    over: dict[str, Any] = {
+        "inputs": {**native.inputs, **task.inputs},
+        "environment": own.model_copy(update=environment),
+        "trials": Trials(k=task.trials.k or native.trials.k, metric=task.trials.metric or native.trials.metric),
+        "tracked_metrics": native.tracked_metrics,
+        "gates": native.gates,
+        "reference": native.reference,
+        "scoring": task.scoring.model_copy(update=native.scoring.model_dump(include={*parts.value("scoring", {})})),
+    }
+    return {name: value for name, value in over.items() if name in parts.values}
+
+
+NATIVE_FORMS = tuple(
+    _form(f"{NAMESPACE}{name}" if name == _THEIRS_TOO else name)
+    for name, model in GRADER_TYPES.items()
+    if not issubclass(model, AssertionOptions)
+)

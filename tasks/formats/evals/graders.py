@@ -7,21 +7,30 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 from passgate.tasks.formats.evals.computed_forms import ANSWER_FORMS, TRIAL_FORMS
 from passgate.tasks.formats.evals.documents import first_of, is_file, upwards
-from passgate.tasks.formats.evals.forms import MODELS, DescribedWords, Form, GraderWords, Options
+from passgate.tasks.formats.evals.forms import NATIVE_FORMS, DescribedWords, Form, GraderWords, Options, place_paths
 from passgate.tasks.formats.evals.judges import JUDGE_FORMS, prompt_parts, rubric_of
 from passgate.tasks.formats.evals.messages import Variables
-from passgate.tasks.formats.evals.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.node import Node, agreed, as_items
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
-from passgate.tasks.formats.evals.sources import Sources, present
-from passgate.tasks.formats.evals.words import EvalWords, Parts, build, problem_in, snake_case, take_apart, word
+from passgate.tasks.formats.evals.words import (
+    EvalWords,
+    Parts,
+    Sources,
+    build,
+    present,
+    problem_in,
+    snake_case,
+    take_apart,
+    word,
+)
+from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.folder import TEMPLATES_FOLDER
 from passgate.tasks.formats.rules import grader_findings, option_findings
 from passgate.tasks.formats.schema_check import nearest, shown
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.base import Amount, Share, Text
 from passgate.tasks.model.grader_options import AssertionOptions
-from passgate.tasks.model.graders import Aggregator, Grader, TurnGraders
+from passgate.tasks.model.graders import GRADER_TYPES, Aggregator, Grader, TurnGraders
 
 # Other names of aggregators.
 AGGREGATOR_NAMES = {
@@ -155,9 +164,7 @@ def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
 
 
 def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
-    """Yield the entries of a list, each with its sources. The entries of a template stand in the place of its
-    include.
-    """
+    """Yield the entries of a list, each with its sources; those of a template in the place of its include."""
     for item in node.items():
         if not isinstance(item.value, dict) or "include" not in item.value:
             yield item, sources
@@ -166,15 +173,27 @@ def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
         if not parts.sound:
             continue
         before = len(sources.complaints.problems)
-        file = _template(parts.values["include"], sources)
+        file, opened = _template(parts.values["include"], sources), sources.templates
         if file is None:
             # An include whose file is missing stays as it is. A complaint already says that the test cannot run.
             if len(sources.complaints.problems) == before:
                 yield item, sources
-        elif message := _endless(file, sources.templates):
-            sources.refuse(item, message)
-        elif (root := sources.documents.read(file)) and (listed := _list_of(root, sources)):
-            yield from _entries(listed, replace(sources, templates=(*sources.templates, file)))
+        elif file in opened:
+            chain = " -> ".join(part.name for part in (*opened[opened.index(file) :], file))
+            sources.refuse(item, f"the templates include each other: {chain}")
+        elif len(opened) >= MAX_TEMPLATE_DEPTH:
+            sources.refuse(item, f"templates are nested deeper than {MAX_TEMPLATE_DEPTH}")
+        elif (root := sources.documents.read(file)) and (listed := _template_list(root, sources)):
+            yield from _entries(listed, replace(sources, templates=(*opened, file)))
+
+
+def _template_list(root: Node, sources: Sources) -> Node | None:
+    if sources.refuses_type(root, list, dict, context="a template holds 'assertions': "):
+        return None
+    if isinstance(root.value, list):
+        return root
+    parts = take_apart(root, Template, sources.complaints)
+    return parts.get("assertions") if parts.sound else None
 
 
 def _template(node: Node, sources: Sources) -> Path | None:
@@ -187,23 +206,6 @@ def _template(node: Node, sources: Sources) -> Path | None:
     if file is None:
         sources.cannot_run(node, f"no template {TEMPLATES_FOLDER}/{name}.yaml here or in a folder above")
     return file
-
-
-def _endless(file: Path, opened: tuple[Path, ...]) -> str:
-    """Why a template cannot be opened inside the templates that are open; empty when it can."""
-    if file in opened:
-        chain = " -> ".join(part.name for part in (*opened[opened.index(file) :], file))
-        return f"the templates include each other: {chain}"
-    return f"templates are nested deeper than {MAX_TEMPLATE_DEPTH}" if len(opened) >= MAX_TEMPLATE_DEPTH else ""
-
-
-def _list_of(root: Node, sources: Sources) -> Node | None:
-    if sources.refuses_type(root, list, dict, context="a template holds 'assertions': "):
-        return None
-    if isinstance(root.value, list):
-        return root
-    parts = take_apart(root, Template, sources.complaints)
-    return parts.get("assertions") if parts.sound else None
 
 
 def _read_one(node: Node, sources: Sources) -> Grader | None:
@@ -234,12 +236,16 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
 def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
     # The values have no keys of their own in the file, so their problems are reported at the node.
     options |= {name: node.with_value(value) for name, value in values.items()}
-    grader = cast("Grader | None", build(MODELS[options["type"].value], options, node, sources.complaints))
+    grader = cast("Grader | None", build(GRADER_TYPES[options["type"].value], options, node, sources.complaints))
     if grader is None:
         return None
-    # The files of other graders are looked for where their options are read: a missing one is no problem of the file.
-    is_own = not isinstance(grader, AssertionOptions)
-    found = [*(grader_findings(grader, sources.ground.suites_folder) if is_own else option_findings(grader))]
+    found: list[Finding]
+    if isinstance(grader, AssertionOptions):
+        # Their files are looked for where the options are read: a missing one keeps the test from running.
+        found = [*option_findings(grader)]
+    else:
+        grader = place_paths(grader, node.folder, sources)
+        found = [*grader_findings(grader, sources.ground.suites_folder)]
     sources.complaints.problems += [problem_in(node, options, path, message) for path, message in found]
     return None if found else grader
 

@@ -10,8 +10,17 @@ from pydantic import Field
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.forms import DescribedWords, Form, Options
 from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.sources import Sources, present
-from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Whole, build, take_apart, word
+from passgate.tasks.formats.evals.words import (
+    AS_WHOLE,
+    EvalWords,
+    Parts,
+    Sources,
+    Whole,
+    build,
+    present,
+    take_apart,
+    word,
+)
 from passgate.tasks.formats.schema_check import wrong_type
 from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics, ScoreRange
 from passgate.tasks.model.base import Amount, Share, Text
@@ -143,9 +152,7 @@ def prompt_parts(node: Node, sources: Sources) -> Options:
 
 
 def with_prompt(graders: Sequence[Grader], prompt: Options) -> tuple[Grader, ...]:
-    """Return the graders with a prompt, the options of `prompt_parts`, where they ask a judge and have none of their
-    own.
-    """
+    """Return the graders with the options of `prompt_parts` where they ask a judge and have no prompt."""
     text = {name: part.value for name, part in prompt.items()}
     changed: list[Grader] = []
     for grader in graders:
@@ -163,7 +170,7 @@ def with_prompt(graders: Sequence[Grader], prompt: Options) -> tuple[Grader, ...
 
 
 def names_file(text: str) -> bool:
-    """Whether a text is the path of a file and not a prompt."""
+    """Return whether a text is the path of a file and not a prompt."""
     if "\n" in text or "{{" in text:
         return False
     return text.startswith(_PREFIXES) or _FILE_NAME.fullmatch(text) is not None
@@ -232,7 +239,7 @@ def _ranges(node: Node, sources: Sources) -> tuple[ScoreRange, ...]:
 
 
 def _gap(ranges: Sequence[ScoreRange]) -> str:
-    """Why sorted spans do not cover 0 to 10; empty when they do."""
+    """Return why sorted spans do not cover 0 to 10; empty when they do."""
     expected = 0
     for span in ranges:
         if span.high < span.low:

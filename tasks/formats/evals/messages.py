@@ -10,9 +10,8 @@ from typing import Any, Literal
 from passgate.tasks.formats.evals.documents import FILE_SCHEME, first_of
 from passgate.tasks.formats.evals.node import Node, as_items
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import Sources, present
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
-from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
+from passgate.tasks.formats.evals.words import EvalWords, Parts, Sources, present, take_apart, word
 from passgate.tasks.formats.rules import NO_FILES, Messages
 from passgate.tasks.formats.schema_check import nearest, shown
 from passgate.tasks.model.base import Amount
@@ -102,12 +101,12 @@ Expected = tuple[Any, tuple[TaskMessage, ...]]  # a value or messages; at most o
 
 
 def is_message(value: Any) -> bool:
-    """Whether a value is a message: a mapping with a role. A structured payload has no key of this name."""
+    """Return whether a value is a message: a mapping with a role, which no structured payload has."""
     return isinstance(value, dict) and "role" in value
 
 
 def are_messages(value: Any) -> bool:
-    """Whether a value is a list with a message in it: something with a role that says or does something."""
+    """Return whether a value is a list with a message in it: a role that says or does something."""
     items = value if isinstance(value, list) else ()
     return any(is_message(item) and ("content" in item or "tool_calls" in item) for item in items)
 
@@ -317,9 +316,7 @@ def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
 
 
 def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, sources: Sources) -> Messages:
-    """Return the messages of a test itself; none where it has none. `alone`: what its file says of all tests is not for
-    it.
-    """
+    """Return the messages of a test itself; `alone`: what its file says of all tests is not for it."""
     named = test.get("input_files") or (None if alone else raw.context.root.get("input_files"))
     filled = None if named is None else variables.filled(named, sources)
     items = (filled,) if filled is not None and isinstance(filled.value, str) else tuple(as_items(filled))
@@ -352,9 +349,7 @@ def _with_files(text: str, files: Sequence[Node], sources: Sources) -> Messages:
 
 
 def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Messages:
-    """Return the messages of PROMPT.md for a test without input: the one among its files, else beside it or its eval
-    file.
-    """
+    """Return the messages of PROMPT.md: the one among the test's files, else beside it or its eval file."""
     named = next((file for file in files if Path(file.value).name == PROMPT_FILE), None)
     others = [file for file in files if file is not named]
     if named is None:

@@ -11,8 +11,7 @@ from typing import Any
 from passgate.tasks.formats.evals.documents import Ground, find_folder, first_of, is_file, upwards
 from passgate.tasks.formats.evals.forms import Form, GraderWords, Options
 from passgate.tasks.formats.evals.node import Node, as_text
-from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.evals.words import Parts, word
+from passgate.tasks.formats.evals.words import Parts, Sources, word
 from passgate.tasks.formats.folder import PROJECT_MARK
 from passgate.tasks.model.base import Seconds, Text
 
@@ -85,9 +84,7 @@ def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
 
 
 def _rooted(command: Any, folder: Path, repository: Path) -> Any:
-    """Return the words of a command. Absolute paths of scripts start at the repository; they become relative to a
-    folder.
-    """
+    """Return a command with absolute paths of scripts, which start at the repository, relative to a folder."""
     if isinstance(command, str):
         return command
     scripts, words = set(_scripts(command)), []
@@ -113,9 +110,7 @@ def _scripts(command: Any) -> Iterator[str]:
 
 
 def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
-    """Return the folder itself or the nearest one above it that has all the scripts; the folder itself when
-    none has.
-    """
+    """Return the nearest folder, from this one upwards, that has all the scripts; this one when none has."""
     above = upwards(folder, ground.repository)
     return next((each for each in above if all(_is_found(each / script, ground) for script in scripts)), folder)
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.evals.documents import FILE_SCHEME, PLAIN, Documents, files_of
-from passgate.tasks.formats.evals.json_text import TextPlaces
-from passgate.tasks.formats.evals.node import Node
+from passgate.tasks.formats.evals.node import Node, TextPlaces
 from passgate.tasks.formats.evals.raw import Dialect, GraftedPlaces, RawTest, SuiteContext
 from passgate.tasks.formats.schema_check import nearest
 
@@ -140,7 +139,7 @@ def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
 
 
 def _is_path(text: str) -> bool:
-    """Whether a prompt is a file's name: it says so, or it is one word that ends as one."""
+    """Return whether a prompt is a file's name: it says so, or it is one word that ends as one."""
     return text.startswith(FILE_SCHEME) or (not set(text) & set(" \n{") and Path(text).suffix in _PROMPT_FILES)
 
 
@@ -165,9 +164,7 @@ def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
 
 
 def expand(tests: Sequence[RawTest], context: SuiteContext) -> list[RawTest]:
-    """Return the tests of a file and of its scenarios with its `default_test`, once for every prompt; those of imported
-    suites as they are.
-    """
+    """Return the tests of a file and of its scenarios with its `default_test`, once for every prompt."""
     documents = context.documents
     defaults = context.root.get("default_test")
     if defaults is not None and isinstance(defaults.value, str):

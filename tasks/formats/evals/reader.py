@@ -10,8 +10,8 @@ from passgate.tasks.formats.evals.compose import raw_tests
 from passgate.tasks.formats.evals.documents import Ground, full_id, ground_of
 from passgate.tasks.formats.evals.messages import Variables
 from passgate.tasks.formats.evals.node import Complaints
-from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.evals.tests import ReadTest, read_test, suite_wide
+from passgate.tasks.formats.evals.words import Sources
 from passgate.tasks.formats.normalise import Loaded, Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
 from passgate.tasks.model.policy import Policy

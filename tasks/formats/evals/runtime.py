@@ -7,8 +7,7 @@ from pydantic import Field
 
 from passgate.tasks.formats.evals.node import Complaints, Node, agreed
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import Sources, present
-from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, take_apart, word
+from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Sources, present, take_apart, word
 from passgate.tasks.formats.evals.workspaces import target_hooks, workspace_of
 from passgate.tasks.formats.schema_check import shown, wrong_type
 from passgate.tasks.model.base import Amount, Seconds, Share

@@ -5,15 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
+from passgate.tasks.formats.evals.forms import with_native
 from passgate.tasks.formats.evals.graders import NO_TRANSFORM, Graders, read_list, read_own_graders
 from passgate.tasks.formats.evals.judges import prompt_parts, with_prompt
 from passgate.tasks.formats.evals.messages import Variables, read_expected, read_input, read_messages, variables_of
-from passgate.tasks.formats.evals.native import with_native
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
 from passgate.tasks.formats.evals.runtime import GraderLists, Repeats, read_blocks, run_of
-from passgate.tasks.formats.evals.sources import Sources
-from passgate.tasks.formats.evals.words import EvalWords, Parts, Whole, take_apart, word
+from passgate.tasks.formats.evals.words import EvalWords, Parts, Sources, Whole, take_apart, word
 from passgate.tasks.formats.folder import SUITES, suite_of
 from passgate.tasks.formats.rules import Messages
 from passgate.tasks.model.assertions import LlmGrader
@@ -160,9 +159,7 @@ def read_test(raw: RawTest, sources: Sources) -> ReadTest | None:
 
 
 def suite_wide(context: SuiteContext, variables: Variables, sources: Sources) -> SuiteWide:
-    """Return what a file says of all its tests, with the variables of one test; the complaints about it are told for
-    every test.
-    """
+    """Return what a file says of all its tests, with the variables of one; complaints go to that test's."""
     known = context.wide.get(variables.is_template)
     if known is None:
         known = _read_wide(context.root, Variables({}, is_template=variables.is_template), sources)
@@ -191,9 +188,7 @@ def _id(test: Parts, raw: RawTest) -> str:
 
 
 def _told(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
-    """Return what agent and judges are told, as fields of a task; the messages, unless one text does; the simulated
-    user.
-    """
+    """Return what agent and judges are told as fields of a task, the messages, and the simulated user."""
     variables = variables_of(test, raw, sources)
     wide = suite_wide(raw.context, variables, sources)
     execution, criteria = test.get("execution"), variables.filled_at(test, "criteria", sources)
@@ -231,7 +226,7 @@ def _told(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], 
 def _conversation(
     test: Parts, variables: Variables, sources: Sources
 ) -> tuple[Messages, SimulatedUser | None, Turns | None]:
-    """For a test with turns: what the user says first and what later, and one grader with the graders of all turns."""
+    """Return what the user says first and later, and one grader with the graders of all turns."""
     if (mode := test.get("mode")) is not None and test.node.get("turns") is None:
         sources.refuse(mode, "a conversation needs `turns`")
     window = test.get("window_size")
@@ -298,7 +293,7 @@ def _metadata(parts: Parts) -> dict[str, Any]:
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Two mappings as one: lists are joined without repeats, mappings are merged, otherwise `over` wins."""
+    """Return two mappings as one: lists are joined without repeats, mappings merged, otherwise `over` wins."""
     both = {**under, **over}
     for key in both:
         if key not in under or key not in over:
@@ -331,11 +326,7 @@ def _tags_of(*said: Any) -> tuple[str, ...]:
 def _belongs_to(
     test: Parts, raw: RawTest, metadata: Mapping[str, Any], tags: Sequence[str], sources: Sources
 ) -> Suite | None:
-    """Return the suite that is named by `suite`, `metadata.suite`, a tag or else the folder of the file; `None` without
-    any.
-
-    A `suite` of any other name is the other tool's.
-    """
+    """Return the suite that `suite`, `metadata.suite`, a tag or else the folder names; others are other tools'."""
     folder = suite_of(raw.runtime.file)
     roots = (raw.context.root, raw.runtime.root)
     names = [test.value("suite"), metadata.get("suite"), *(root.value("suite") for root in roots), *tags]

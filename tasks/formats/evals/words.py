@@ -1,11 +1,12 @@
-"""Mappings of eval files: models whose fields are their keys, in every spelling, and what takes a mapping apart."""
+"""Mappings of eval files: models whose fields are their keys, what takes a mapping apart, and what it is read with."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from jsonschema import Draft202012Validator
@@ -13,9 +14,18 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath
+from passgate.tasks.formats.evals.documents import Documents, Ground, find_folder, find_path
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.schema_check import REMOVED_KEYS, Difference, differences, model_differences, nearest
-from passgate.tasks.formats.schemas import input_schema
+from passgate.tasks.formats.findings import left_out, read_text
+from passgate.tasks.formats.schema_check import (
+    REMOVED_KEYS,
+    Difference,
+    differences,
+    input_schema,
+    model_differences,
+    nearest,
+    wrong_type,
+)
 from passgate.tasks.model.json_values import strictly_equal
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -48,10 +58,7 @@ class EvalWords(BaseModel):
 
 
 def word(says: str = "", *names: str, needed: bool = False) -> Any:
-    """Return a key of a mapping: what it means, and its names where it has several, passgate's own first.
-
-    The camelCase and the kebab-case of a name need not be given.
-    """
+    """Return a key: what it means, and its names, passgate's first; in other cases they need not be given."""
     names_ = AliasChoices(*names) if names else None
     return Field(... if needed else None, description=says or None, validation_alias=names_)
 
@@ -60,9 +67,9 @@ def word(says: str = "", *names: str, needed: bool = False) -> Any:
 def names_by_spelling(words: type[BaseModel]) -> dict[str, str]:
     """Return passgate's name of a key by each of its spellings."""
     found: dict[str, str] = {}
-    for field, info in words.model_fields.items():
+    for key, info in words.model_fields.items():
         alias = info.validation_alias
-        names = [str(name) for name in alias.choices] if isinstance(alias, AliasChoices) else [field]
+        names = [str(name) for name in alias.choices] if isinstance(alias, AliasChoices) else [key]
         found |= dict.fromkeys(names, names[0])
     return found
 
@@ -202,3 +209,83 @@ def problem_in(node: Node, parts: Mapping[str, Node], path: DocumentPath, messag
     """Return a problem at a path that begins with the name of a part of a value; at the whole value otherwise."""
     part = parts.get(str(path[0])) if path else None
     return node.problem(message) if part is None else part.places.problem((*part.path, *path[1:]), message)
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the parts of a test are read from, and where complaints about it go."""
+
+    documents: Documents  # reads the files that belong to its eval file
+    complaints: Complaints
+    texts: dict[Path, str | ValueError] = field(default_factory=dict)  # of files that were read before
+    templates: tuple[Path, ...] = ()  # the templates of assertions that are being read, the outermost first
+    # Whether the plain texts in a list of graders go to one judge; else they are the items of a rubric.
+    one_judge: bool = False
+
+    @property
+    def ground(self) -> Ground:
+        """The folders that paths are about."""
+        return self.documents.ground
+
+    def refuse(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        """Add a problem: something is wrong with the file."""
+        self.complaints.problems.append(node.problem(message, at_key=at_key))
+
+    def refuses_type(self, node: Node, *types: type, context: str = "") -> bool:
+        """Return whether a value is of none of the types, and add a problem if so."""
+        message = wrong_type(node.value, *types)
+        if message is not None:
+            self.refuse(node, f"{context}{message}")
+        return message is not None
+
+    def cannot_run(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        """Note that the test cannot run: it asks for something that is missing."""
+        self.complaints.cannot_run.append(node.problem(message, at_key=at_key))
+
+    def cannot_have(self, asked: Parts | Node, messages: Mapping[str, str]) -> None:
+        """Do the same for each of several keys that the file has."""
+        for key, message in messages.items():
+            if (part := asked.get(key)) is not None:
+                self.cannot_run(part, message, at_key=True)
+
+    def warn(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        self.complaints.warnings.append(node.problem(message, at_key=at_key))
+
+    def path(self, node: Node, name: str) -> Path | None:
+        """Return where a path leads; `None`, and a complaint, where it leads nowhere."""
+        return self._whole(node, name, find_path(node, name, self.ground, self.complaints))
+
+    def folder(self, node: Node, name: str) -> str:
+        """Return a working folder as tasks hold it. A path that leads nowhere stays as the file writes it."""
+        path = self._whole(node, name, find_folder(node, name, self.ground, self.complaints))
+        return name if path is None else self.ground.relative(path)
+
+    def _whole(self, node: Node, name: str, path: Path | None) -> Path | None:
+        """Return the same path; notes that the test cannot run where the checkout lacks contents of it."""
+        if path is not None and (missing := left_out(path)):
+            self.cannot_run(node, f"{name!r} {missing}")
+        return path
+
+    def text(self, node: Node, name: str, called: str = "") -> tuple[str, str | None]:
+        """Return a path as tasks hold it, and what the file holds; complaints call it `called`."""
+        path = self.path(node, name)
+        if path is None:
+            return name, None
+        if path not in self.texts:
+            try:
+                self.texts[path] = read_text(path)
+            except ValueError as error:
+                self.texts[path] = error  # every test that names the file is told
+        content = self.texts[path]
+        if isinstance(content, ValueError):
+            self.cannot_run(node, f"{called or name!r} {content}")
+            return self.ground.relative(path), None
+        return self.ground.relative(path), content
+
+
+def present(values: Iterable[Value | None]) -> tuple[Value, ...]:
+    """Return the values that are not `None`."""
+    return tuple(value for value in values if value is not None)

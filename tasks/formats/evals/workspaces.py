@@ -9,8 +9,7 @@ from pydantic import Field
 from passgate.tasks.formats.evals.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.node import Node, as_mapping, as_text, as_texts
 from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.sources import Sources, present
-from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, take_apart, word
+from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Sources, present, take_apart, word
 from passgate.tasks.formats.rules import HOOKS
 from passgate.tasks.formats.schema_check import shown
 from passgate.tasks.model.base import Amount
@@ -127,9 +126,7 @@ _OF_DOCKER_ALONE = "is for `type: docker`, which passgate does not run; leave it
 
 
 def workspace_of(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], sources: Sources) -> Workspace | None:
-    """Return the workspace of a test. Its own keys win over its file's. Without its own it takes the folder
-    beside it.
-    """
+    """Return the workspace of a test: its own keys before its file's, else the folder beside it."""
     own = _workspaces(test, sources)
     policies = present(raw.runtime.root.get(name) for name in ("experiment", "execution"))
     modes = present(as_mapping(policy.get("workspace")) for policy in policies)
@@ -249,21 +246,19 @@ def _extensions(node: Node, sources: Sources) -> Iterator[Extension]:
     if sources.refuses_type(node, list):
         return
     for item in node.items():
-        if isinstance(item.value, dict):
-            extension = _described_extension(item, sources)
-        elif isinstance(item.value, str):
-            extension = _named_extension(item, item.value, sources)
-        else:
-            extension = None
+        if not isinstance(item.value, str | dict):
             sources.refuse(item, _EXTENSION)
+            continue
+        read = _described_extension if isinstance(item.value, dict) else _named_extension
+        extension = read(item, sources)
         if extension is not None:
             yield extension
 
 
-def _named_extension(node: Node, text: str, sources: Sources) -> Extension | None:
-    if text == AGENT_RULES:
+def _named_extension(node: Node, sources: Sources) -> Extension | None:
+    if node.value == AGENT_RULES:
         return Extension(hook="beforeAll", agent_rules=AgentRules())
-    name, _, said = text.rpartition(":")
+    name, _, said = node.value.rpartition(":")
     hook = next((hook for hook in EXTENSION_HOOKS if hook == said), None)
     module = name.removeprefix(FILE_SCHEME)
     if hook is None or name not in {AGENT_RULES, f"{FILE_SCHEME}{module}"} or not module:
@@ -285,15 +280,12 @@ def _described_extension(node: Node, sources: Sources) -> Extension | None:
         return None
     config = parts.get("config")
     rules = parts if config is None else take_apart(config, Rules, sources.complaints)
-    paths = {kind: tuple(_rule_paths(part, sources)) for kind, part in rules.only(*Rules.model_fields).items()}
+    paths: dict[str, tuple[str, ...]] = {}
+    for kind, part in rules.only(*Rules.model_fields).items():
+        listed = part.items() if isinstance(part.value, list) else (part,)
+        found = present(sources.path(item, item.value) for item in listed if isinstance(item.value, str))
+        paths[kind] = tuple(map(sources.ground.relative, found))
     return Extension(hook=parts.value("hook", "beforeAll"), agent_rules=AgentRules(**paths))
-
-
-def _rule_paths(node: Node, sources: Sources) -> Iterator[str]:
-    for part in node.items() if isinstance(node.value, list) else (node,):
-        path = sources.path(part, part.value) if isinstance(part.value, str) else None
-        if path is not None:
-            yield sources.ground.relative(path)
 
 
 def _command(hook: Parts, sources: Sources) -> Hook | None:

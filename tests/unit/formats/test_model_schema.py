@@ -2,7 +2,7 @@
 
 from pydantic import create_model
 
-from passgate.tasks.formats.schemas import json_schema
+from passgate.tasks.formats.schema_check import json_schema
 from passgate.tasks.model.base import Frozen
 
 

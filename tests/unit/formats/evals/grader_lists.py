@@ -11,7 +11,7 @@ from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.documents import Documents, Ground
 from passgate.tasks.formats.evals.graders import read_graders
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import Sources
+from passgate.tasks.formats.evals.words import Sources
 from passgate.tasks.model.graders import Grader
 from tests.unit.formats.evals.eval_files import Told, write
 

@@ -3,12 +3,9 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.env_files import MAX_ENV_BYTES, EnvFileError, read_env_file
-from passgate.tasks.formats.evals.documents import (
-    PLAIN,
-    interpolate,
-)
+from passgate.tasks.formats.evals.documents import PLAIN, interpolate
 from passgate.tasks.formats.evals.prompts import WITH_TEMPLATES
+from passgate.tasks.formats.project_files import MAX_ENV_BYTES, EnvFileError, read_env_file
 from tests.unit.formats.evals.eval_files import read_first, write
 
 VARIABLES = {"A": "x", "YES": "true", "WHOLE": "12", "SHARE": "0.5", "COMMIT": "1e10", "ZEROS": "007", "LONG": "1" * 40}

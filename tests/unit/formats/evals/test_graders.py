@@ -9,7 +9,7 @@ from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.documents import Documents, Ground
 from passgate.tasks.formats.evals.graders import rubric_grader
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import Sources
+from passgate.tasks.formats.evals.words import Sources
 from passgate.tasks.model.assertions import Criterion, Equals, Regex, Rubrics, TextAssertion, Unavailable
 from tests.unit.formats.evals.grader_lists import FILE, read
 

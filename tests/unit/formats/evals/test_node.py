@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.evals.json_text import JsonError, TextPlaces, offset_of, parse_json
+from passgate.tasks.formats.evals.node import JsonError, TextPlaces, offset_of, parse_json
 
 
 @pytest.mark.parametrize(

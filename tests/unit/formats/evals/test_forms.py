@@ -8,11 +8,10 @@ import yaml
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.documents import Documents, Ground
-from passgate.tasks.formats.evals.native import KEY, with_native
+from passgate.tasks.formats.evals.forms import KEY, with_native
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.sources import Sources
 from passgate.tasks.formats.evals.tests import EvalTestWords
-from passgate.tasks.formats.evals.words import take_apart
+from passgate.tasks.formats.evals.words import Sources, take_apart
 from passgate.tasks.model.graders import StateCheck, Turns
 from passgate.tasks.model.task import TaskFile
 from tests.builders import task_document

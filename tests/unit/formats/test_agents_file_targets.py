@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
+from passgate.tasks.formats.agents_file import AgentVTarget, TargetsFile, agent_of, agent_of_target, read_targets
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.targets_file import AgentVTarget, TargetsFile, agent_of, agent_of_target, read_targets
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from tests.unit.formats.reading import beginnings, read_text
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.formats.evals.schema_answers import CORPUS, answers, described_everywhere, files_below
+from tests.unit.formats.schema_answers import CORPUS, answers, described_everywhere, files_below
 
 TEST = {"id": "a", "criteria": "b", "input": "c"}
 OLD = {"id": "a", "expected_outcome": "b", "input_messages": [{"role": "user", "content": "c"}]}
