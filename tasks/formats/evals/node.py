@@ -142,7 +142,7 @@ class TextPlaces:
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of a JSON text. Raises `JsonError`, also for keys that stand twice, numbers that are not finite
+    """Return the value of a JSON text. Raises `JsonError`, also for duplicate keys, numbers that are not finite
     or too long, half characters and deep nesting.
     """
     try:
@@ -169,7 +169,7 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [key for key, _ in pairs]
-        raise JsonError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
+        raise JsonError(f"duplicate key {next(name for name in names if names.count(name) > 1)!r}")
     return mapping
 
 
