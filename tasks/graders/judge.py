@@ -34,7 +34,7 @@ _FENCE: Final = "```"
 _LONGEST_REPEATED: Final = 4000  # Characters of an unusable reply that the judge is shown again
 _REPAIR: Final = """\
 That reply cannot be used: {problem}. Whatever it says, grade the same material again, by the rubric alone. {shape}"""
-_Mark = TypeVar("_Mark")
+_Graded = TypeVar("_Graded")
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class UnusableReplyError(MeasurementError):
         super().__init__(raw(f"the judge's reply is unusable: {problem}. The reply: ", quote_repr(reply, 500)))
 
 
-def read_object(reply: str, read: Callable[[Any], _Mark]) -> _Mark:
+def read_object(reply: str, read: Callable[[Any], _Graded]) -> _Graded:
     """Return what `read` makes of the JSON in a judge's reply, which stands alone or alone in a code fence.
 
     Raises `UnusableReplyError` when there is no such JSON, or when `read` raises `ValueError`: a reply that has to be
@@ -85,10 +85,10 @@ async def ask(
     prompt: JudgePrompt,
     shape: str,
     schema: dict[str, Any] | None,
-    read: Callable[[Any], _Mark],
+    read: Callable[[Any], _Graded],
     *,
     how: str = "",
-) -> tuple[list[_Mark], Usage]:
+) -> tuple[list[_Graded], Usage]:
     """Ask as often as the judge votes, all at once. Return what was read of all votes, and what they used together.
 
     `read` takes the grade from the JSON of a reply, or raises `ValueError`. `how` says how to grade, and `shape` what a
@@ -107,12 +107,12 @@ async def ask(
         if isinstance(result, BaseException):
             raise result
         votes.append(result)
-    return [mark for mark, _ in votes], total_usage([usage for _, usage in votes])
+    return [graded for graded, _ in votes], total_usage([usage for _, usage in votes])
 
 
 async def _vote(
-    judge: LlmJudge, request: JudgeRequest, shape: str, read: Callable[[Any], _Mark]
-) -> tuple[_Mark, Usage]:
+    judge: LlmJudge, request: JudgeRequest, shape: str, read: Callable[[Any], _Graded]
+) -> tuple[_Graded, Usage]:
     reply = await judge.reply(request)
     try:
         return read_object(reply.text, read), reply.usage
@@ -124,13 +124,13 @@ async def _vote(
         JudgeMessage(role="assistant", content=sendable(unusable, "the reply")),
         JudgeMessage(role="user", content=_REPAIR.format(problem=problem, shape=shape)),
     )
-    # The fingerprint stays: recorded replies go by it, and the same is marked.
+    # The fingerprint stays: recorded replies go by it, and the same is graded.
     repaired = await judge.reply(request.model_copy(update={"messages": messages}))
     return read_object(repaired.text, read), total_usage([reply.usage, repaired.usage])
 
 
 def wrote_nothing(transcript: Transcript) -> bool:
-    """Return whether the agent neither said a word nor called a tool."""
+    """Return whether the agent neither wrote a word nor called a tool."""
     said = any(step.content.strip() or step.tool_calls for step in transcript.steps)
     return not said and not transcript.output.strip()
 

@@ -53,11 +53,11 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> RawGrade:
     rubric = _read_rubric(options, evidence.suites_folder)
     prompt = conversation_prompt(rubric, options.assertions, "\n".join(map(_item_text, items)), evidence)
     if items:
-        marks, scores, usage = await _ask_about_items(prompt, items, evidence, every_mark)
-        score = item_mean(items, marks)
+        results, scores, usage = await _ask_about_items(prompt, items, evidence, every_result)
+        score = item_mean(items, results)
         checks = [
-            RawCheck(passed=mark.share > 0, message=Quote(raw(f"{item.outcome}: ", mark.reason)))
-            for item, mark in zip(items, marks, strict=True)
+            RawCheck(passed=result.share > 0, message=Quote(raw(f"{item.outcome}: ", result.reason)))
+            for item, result in zip(items, results, strict=True)
         ]
     else:
         replies, usage = await ask(evidence.judge, prompt, SCORE_SHAPE, SCORE_SCHEMA, read_score)
@@ -125,35 +125,35 @@ _KINDS: Final = {
 }  # By whether items have points
 
 
-class ItemMark(NamedTuple):
-    """What was said of one item."""
+class ItemResult(NamedTuple):
+    """What the judge found of one item."""
 
     share: float  # 1 or 0 for yes or no, or the share of the points
     reason: Raw = ""
 
 
-ItemMarks = Mapping[str, ItemMark]  # By the ids of the items; those that the judge left out are missing
-LEFT_OUT: Final = ItemMark(0.0, "the judge did not mark this item")
+ItemResults = Mapping[str, ItemResult]  # By the ids of the items; those that the judge left out are missing
+LEFT_OUT: Final = ItemResult(0.0, "the judge did not grade this item")
 
 
-def marks_in(document: Any, criteria: Sequence[Criterion]) -> ItemMarks:
-    """Return the marks in the JSON document of a judge's reply: `{checks: [{id, satisfied, reasoning}]}`, with `score`
-    from 0 to 10 instead of `satisfied` for items with `score_ranges`. Ids that nobody asked for are ignored.
+def item_results(document: Any, criteria: Sequence[Criterion]) -> ItemResults:
+    """Return the results in a judge's reply: `{checks: [{id, satisfied, reasoning}]}`, with `score` from 0 to 10 instead
+    of `satisfied` for items with `score_ranges`. Ids that were not asked for are ignored.
 
-    Raises `ValueError` for a reply of another form, and when an item is marked twice.
+    Raises `ValueError` for a reply of another form, and when an item is graded twice.
     """
     checks = document.get("checks") if isinstance(document, Mapping) else None
     if not isinstance(checks, list) or not all(isinstance(check, Mapping) for check in checks):
         raise ValueError("it must have `checks`, a list of objects")
     by_id = {criterion.id: criterion for criterion in criteria}
-    marks: dict[str, ItemMark] = {}
+    results: dict[str, ItemResult] = {}
     for check in checks:
         # Replies that were recorded for numbered assertions have their number.
         item = by_id.get(str(check.get("assertion", check.get("id"))))
         if item is None:
             continue
-        if item.id in marks:
-            raise ValueError("it marks an item twice")
+        if item.id in results:
+            raise ValueError("it grades an item twice")
         satisfied = next((check[name] for name in ("satisfied", "passed", "met") if name in check), None)
         if item.score_ranges:
             part = share(check.get("score"), "the `score` of an item", MOST_POINTS) / MOST_POINTS
@@ -161,46 +161,46 @@ def marks_in(document: Any, criteria: Sequence[Criterion]) -> ItemMarks:
             part = float(satisfied)
         else:
             raise ValueError("the `satisfied` of an item must be true or false")
-        marks[item.id] = ItemMark(part, quote(first_text(check, ("reasoning", "reason", "evidence"))))
-    return marks
+        results[item.id] = ItemResult(part, quote(first_text(check, ("reasoning", "reason", "evidence"))))
+    return results
 
 
-def every_mark(document: Any, items: Sequence[Criterion]) -> ItemMarks:
-    """Return the marks of a reply that marks every item once and says nothing else; else raise `ValueError`."""
-    marks = marks_in(document, items)
+def every_result(document: Any, items: Sequence[Criterion]) -> ItemResults:
+    """Return the results of a reply that grades every item once and says nothing else; else raise `ValueError`."""
+    results = item_results(document, items)
     _require_keys(document, {"checks": list})
     for entry in document["checks"]:
         _require_keys(entry, *_ITEM_KEYS)
-    if not len(marks) == len(document["checks"]) == len(items):
-        raise ValueError(f"it must mark each of the {len(items)} assertions once")
-    return marks
+    if not len(results) == len(document["checks"]) == len(items):
+        raise ValueError(f"it must grade each of the {len(items)} assertions once")
+    return results
 
 
-def majority_mark(marks: Sequence[ItemMark], criterion: Criterion) -> ItemMark:
-    """Return one mark of several votes: the median of the points, or what more than half of the votes say."""
-    if len(marks) == 1:
-        return marks[0]
-    middle = median(mark.share for mark in marks)
-    result = middle if criterion.score_ranges else float(middle > 1 / 2)
-    nearest = min(marks, key=lambda mark: abs(mark.share - result))
-    true = sum(mark.share > 0 for mark in marks)
-    votes = f"({len(marks)} votes)" if criterion.score_ranges else f"({true} of {len(marks)} votes: true)"
-    return ItemMark(result, raw(nearest.reason, " " if nearest.reason else "", votes))
+def majority_result(results: Sequence[ItemResult], criterion: Criterion) -> ItemResult:
+    """Return one result of several votes: the median of the points, or what more than half of the votes say."""
+    if len(results) == 1:
+        return results[0]
+    middle = median(result.share for result in results)
+    share = middle if criterion.score_ranges else float(middle > 1 / 2)
+    nearest = min(results, key=lambda result: abs(result.share - share))
+    true = sum(result.share > 0 for result in results)
+    votes = f"({len(results)} votes)" if criterion.score_ranges else f"({true} of {len(results)} votes: true)"
+    return ItemResult(share, raw(nearest.reason, " " if nearest.reason else "", votes))
 
 
-def item_mean(criteria: Sequence[Criterion], marks: Sequence[ItemMark]) -> float:
+def item_mean(criteria: Sequence[Criterion], results: Sequence[ItemResult]) -> float:
     """Return the weighted mean of the shares. Raises `ZeroDivisionError` when no weight is above 0."""
-    pairs = zip(criteria, marks, strict=True)
-    return sum(item.weight * mark.share for item, mark in pairs) / sum(item.weight for item in criteria)
+    pairs = zip(criteria, results, strict=True)
+    return sum(item.weight * result.share for item, result in pairs) / sum(item.weight for item in criteria)
 
 
 async def _ask_about_items(
     prompt: JudgePrompt,
     criteria: Sequence[Criterion],
     evidence: Evidence,
-    read: Callable[[Any, Sequence[Criterion]], ItemMarks],
-) -> tuple[list[ItemMark], list[float], Usage]:
-    """Return one mark for each item, the score of each vote, and what the judge used."""
+    read: Callable[[Any, Sequence[Criterion]], ItemResults],
+) -> tuple[list[ItemResult], list[float], Usage]:
+    """Return one result for each item, the score of each vote, and what the judge used."""
     present = {bool(item.score_ranges) for item in criteria}
     kinds = [kind for with_points, kind in _KINDS.items() if with_points in present]
     entries = ", ".join(kind.entry for kind in kinds)
@@ -208,47 +208,48 @@ async def _ask_about_items(
     entry = kinds[0].schema if len(kinds) == 1 else {"anyOf": [kind.schema for kind in kinds]}
     schema = object_schema({"checks": {"type": "array", "items": entry}})
 
-    def read_marks(document: Any) -> ItemMarks:
-        marks = read(document, criteria)
-        if not marks:
-            raise ValueError("it marks none of the items")
-        return marks
+    def read_results(document: Any) -> ItemResults:
+        results = read(document, criteria)
+        if not results:
+            raise ValueError("it grades none of the items")
+        return results
 
     how = " ".join(kind.how for kind in kinds)
-    voted, usage = await ask(evidence.judge, prompt, shape, schema, read_marks, how=how)
+    voted, usage = await ask(evidence.judge, prompt, shape, schema, read_results, how=how)
     every = [[vote.get(item.id, LEFT_OUT) for item in criteria] for vote in voted]
-    marks = [majority_mark(of_item, item) for of_item, item in zip(zip(*every, strict=True), criteria, strict=True)]
-    return marks, [item_mean(criteria, of_vote) for of_vote in every], usage
+    results = [majority_result(of_item, item) for of_item, item in zip(zip(*every, strict=True), criteria, strict=True)]
+    return results, [item_mean(criteria, of_vote) for of_vote in every], usage
 
 
 async def grade_rubrics(options: Rubrics, evidence: Evidence) -> RawGrade:
-    """Ask the judge to mark each item. The score is the sum of weight x share over the sum of the weights, where the
+    """Ask the judge to grade each item. The score is the sum of weight x share over the sum of the weights, where the
     share is 1 or 0 for yes or no, and points / 10 with `score_ranges`; an item that the judge leaves out has 0.
 
     A required item that has 0, or less than its `min_score`, is fatal. An agent that wrote nothing has 0 everywhere,
     and nobody is asked. Raises `MeasurementError` when there is no judge, when no weight is above 0, or when a reply is
-    unusable or marks none of the items, also after the judge was asked to repair it.
+    unusable or grades none of the items, also after the judge was asked to repair it.
     """
     criteria = options.criteria
     if sum(item.weight for item in criteria) <= 0:
         raise MeasurementError(f"{options.label}: no item has a weight above 0")
     votes: list[float] = []
     usage = Usage()
-    marks = [ItemMark(0.0, WROTE_NOTHING)] * len(criteria)
+    results = [ItemResult(0.0, WROTE_NOTHING)] * len(criteria)
     if not wrote_nothing(evidence.transcript):
-        marks, votes, usage = await _ask_about_items(_items_prompt(options, evidence), criteria, evidence, marks_in)
+        prompt = _items_prompt(options, evidence)
+        results, votes, usage = await _ask_about_items(prompt, criteria, evidence, item_results)
     unmet, checks = [], []
-    for item, mark in zip(criteria, marks, strict=True):
+    for item, result in zip(criteria, results, strict=True):
         # 0 does not meet an item, also where its `min_score` is 0.
-        if item.required and not (mark.share > 0 and mark.share >= (item.min_score or 0) - ROUNDING):
+        if item.required and not (result.share > 0 and result.share >= (item.min_score or 0) - ROUNDING):
             unmet.append(item.id)
         least = item.min_score if item.min_score is not None and item.score_ranges else PASS_FROM
-        points = f" ({mark.share * MOST_POINTS:g} of {MOST_POINTS})" if item.score_ranges else ""
-        why = raw_join(": ", [part for part in (item.outcome, mark.reason) if part])
+        points = f" ({result.share * MOST_POINTS:g} of {MOST_POINTS})" if item.score_ranges else ""
+        why = raw_join(": ", [part for part in (item.outcome, result.reason) if part])
         message = Quote(raw(f"[{item.id}]{points}", " " if why else "", why))
-        checks.append(RawCheck(passed=mark.share >= least - ROUNDING, message=message))
+        checks.append(RawCheck(passed=result.share >= least - ROUNDING, message=message))
     fatal = f"required items are not met: {', '.join(unmet)}" if unmet else ""
-    return add_votes(score_grade(options, item_mean(criteria, marks), checks, fatal=fatal), votes, usage)
+    return add_votes(score_grade(options, item_mean(criteria, results), checks, fatal=fatal), votes, usage)
 
 
 def _items_prompt(options: Rubrics, evidence: Evidence) -> JudgePrompt:

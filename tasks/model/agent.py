@@ -62,7 +62,7 @@ class CompletionOptions(Frozen):
 
 
 class AgentSettings(Frozen):
-    """What can be said of an agent of any kind in agents.yaml, beside what it is."""
+    """The settings of an agent of any kind in agents.yaml."""
 
     model: Text | None = None
     """The model that every call is made with, whatever the agent asks for."""
@@ -206,7 +206,7 @@ class AgentChange(Frozen):
         return f"the agent {self.name!r} is run as this change defines it: its {', '.join(self.own)} {differ}"
 
 
-# With them any program runs code of others: what the dynamic linker, a shell, git or an interpreter loads.
+# These make any program run the code of their author: what the dynamic linker, a shell, git or an interpreter loads.
 _CHANGES_PROGRAMS: Final = re.compile(
     r"LD_\w+|DYLD_\w+|GCONV_PATH|GLIBC_TUNABLES|(BASH_)?ENV|PYTHON(PATH|HOME|STARTUP|USERBASE|WARNINGS|BREAKPOINT)"
     r"|NODE_(OPTIONS|PATH)|BUN_OPTIONS|GIT_(?!AUTHOR|COMMITTER)\w+|PERL5?(LIB|OPT)|RUBY(LIB|OPT)|\w*JAVA\w*_OPTIONS"
@@ -219,7 +219,7 @@ def agent_change(name: str, before: AgentSpec, now: AgentSpec) -> AgentChange | 
         return None
     judging = tuple(_judging(before, now))
     own = [key for key in _OWN if getattr(before, key) != getattr(now, key)]
-    # Recordings and another host are not work of the change's author on the agent.
+    # Recordings and another host are not the work of the author of the change on the agent.
     if before.target != now.target and not {"recordings", "address"} & {*judging}:
         own.insert(0, "agent")
     return AgentChange(name=name, judging=judging, own=tuple(own))

@@ -126,7 +126,7 @@ class LlmGrader(AssertionOptions):
     prompt_file: Text | None = None
     """The file that `prompt` comes from."""
     criteria: str = ""
-    """What the judge marks by; the task's `criteria` when not given."""
+    """What the judge grades by; the task's `criteria` when not given."""
     target: Text | None = None
     """The judge's name in the tool that the file was written for. passgate's judge is that of gates.yaml."""
     config: dict[str, Any] = {}
@@ -168,7 +168,7 @@ class Criterion(Frozen):
 
 
 class Rubrics(AssertionOptions):
-    """A judge model marks the items of a rubric; the score is their weighted mean."""
+    """A judge model grades the items of a rubric; the score is their weighted mean."""
 
     function = "rubric.grade_rubrics"
     evidence: ClassVar = "judge"

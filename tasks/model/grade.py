@@ -47,7 +47,7 @@ class Grade(Frozen, Generic[Text]):
     checks: tuple[Check[Text], ...] = ()
     violations: tuple[Violation[Text], ...] = ()
     fatal: Text | Literal[""] = ""
-    """Why the trial fails whatever else is said of it: something required was not met."""
+    """Why the trial fails whatever its other grades are: something required was not met."""
     members: tuple["Grade[Text]", ...] = ()
     """The grades that this one is made of."""
     votes: tuple[float, ...] = ()
@@ -75,7 +75,7 @@ class JudgeRequest(Frozen):
 
     messages: tuple[JudgeMessage, ...]
     fingerprint: str
-    """Digest of what is marked and by which rubric, not of how the question is worded: recorded replies go by it."""
+    """Digest of what is graded and by which rubric, not of how the question is worded: recorded replies go by it."""
     reply_schema: dict[str, Any] | None = None
     """The JSON Schema of the answer, for endpoints that can hold a model to one."""
 
@@ -88,7 +88,7 @@ class JudgeReply(Frozen):
 
 
 class LlmJudge(Protocol):
-    """Someone who marks rubrics."""
+    """A judge that grades by rubrics."""
 
     @property
     def name(self) -> str:
@@ -102,4 +102,4 @@ class LlmJudge(Protocol):
         """Return the judge's reply. Raise `MeasurementError` if the judge is unavailable."""
 
     async def close(self) -> None:
-        """Give back what it holds. Nobody asks it any more."""
+        """Release what it holds. It is not asked any more."""

@@ -1,4 +1,4 @@
-"""What a task file says of its graders: one model per grader type, each option with its meaning.
+"""The graders of a task file: one model per grader type, each option with its meaning.
 
 `schema/task.schema.json` is generated from these models, so an option is described here and nowhere else.
 Every path is relative to the suites folder.
@@ -223,7 +223,7 @@ class MaxLength(GraderOptions):
 
 
 class LlmRubric(GraderOptions):
-    """A judge model marks the conversation against a rubric."""
+    """A judge model grades the conversation by a rubric."""
 
     function = "rubric.grade_rubric"
     evidence: ClassVar = "judge"
@@ -231,7 +231,7 @@ class LlmRubric(GraderOptions):
     rubric: Text
     """A file of the suites folder when it ends in .md or .txt, else the rubric itself."""
     assertions: tuple[Text, ...] = ()
-    """Statements that the judge marks true or false; the score is the share of true ones."""
+    """Statements that the judge finds true or false; the score is the share of true ones."""
     threshold: Share = 0.8
     """The least score that passes."""
 

@@ -21,7 +21,7 @@ from passgate.tasks.model.task import (
 
 _LEAST_CONFIRMING = 20
 DEFAULT_BRANCH = "main"
-"""The branch that changes are merged into, where nobody says another."""
+"""The branch that changes are merged into, by default."""
 # What git takes for no name, or for an expression that means some commit: `git help check-ref-format`.
 _NO_NAME = re.compile(r"^-|^HEAD$|\.\.|@\{|[\x00-\x20\x7f~^:?*\[\\]|^/|/$|//|(^|/)\.|\.$|\.lock(/|$)")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -223,7 +223,7 @@ class Concurrency(Frozen):
 
 
 class JudgePolicy(Frozen):
-    """Who marks rubrics: recorded replies, or a model behind an endpoint.
+    """Who grades by rubrics: recorded replies, or a model behind an endpoint.
 
     PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL go before `base_url` and `model`.
     """

@@ -194,7 +194,7 @@ class Masker:
 
 
 UNMASKED: Final = Masker(())
-"""Renders what stays within a trial or on the terminal of whoever has the secrets."""
+"""Renders what stays within a trial or on the terminal of the owner of the secrets."""
 
 
 def _parts(value: str) -> Iterator[str]:

@@ -50,7 +50,7 @@ class RunRequest(Frozen):
     run_store: str | None = None
     """URL below which the run is kept; in the working folder when not given."""
     run: str | None = None
-    """An earlier run to resume: its id, or its URL."""
+    """A run to resume, planned or started before: its id, or its URL."""
     runner: RunnerName | None = None
     """The task runner of Prefect on which batches of trials run; they run in the process of the flow when not given."""
     workers: Annotated[int, Field(ge=1)] | None = None
@@ -101,7 +101,7 @@ class Base(Frozen):
     """The merge base; empty where git cannot tell."""
     tip: str = ""
     """The tip of the branch that the change goes into, whose files judge; empty where the merge base's do: the change
-    has left the branch at its tip, or nobody knows the tip."""
+    has left the branch at its tip, or the tip is unknown."""
     ancestors: tuple[str, ...] = ()
     """The commit and its first-parent ancestors, the newest first; those of the pinned commit where one is pinned: they
     say whose runs are the baseline, while `judging` says whose files judge."""
@@ -117,7 +117,7 @@ class Base(Frozen):
     prefect_edits: tuple[str, ...] = ()
     """Files of the working folder whose settings of Prefect the change edits."""
     note: str = ""
-    """Why the base cannot be told or cannot judge."""
+    """Why the base is unknown or cannot judge."""
     doubt: str = ""
     """Why other files than those that judge may have to, and what to do; empty where it is certain who judges."""
 
@@ -133,7 +133,7 @@ class Base(Frozen):
 
 
 class RunContext(Frozen):
-    """What measuring, judging and recording need to know of a run, wherever its trials ran."""
+    """What measuring, judging and recording need to know of a run."""
 
     run_id: str
     gate: GateName

@@ -323,7 +323,7 @@ class TaskFile(Frozen):
     expected_messages: tuple[TaskMessage, ...] = ()
     """The same as messages, with tool calls; the last one is the answer."""
     note: str = ""
-    """Told to judges only."""
+    """For judges only."""
     conversation_id: Text | None = None
     """Tasks of one conversation have the same."""
     metadata: dict[str, Any] = {}
@@ -375,7 +375,7 @@ class EvalTask(Frozen):
     suite_assumed: bool = False
     """Whether neither its file nor its folder names a suite."""
     cannot_run: tuple[str, ...] = ()
-    """What the file needs and passgate does not support, each with its place: a run with such a task is refused."""
+    """What the file asks for and passgate does not support, each with its place: a run with such a task is refused."""
     unknown: tuple[UnknownPart, ...] = ()
     """What the file says and passgate does not know: it has no effect, and is not in the digests."""
     file: str

@@ -159,7 +159,7 @@ class Transcript(Frozen):
     """
     wall_time_seconds: float = 0.0
     file_changes: FileChanges | None = None
-    """Of the workspace; passgate compares it, whatever an agent reports. `None` if nobody used the workspace."""
+    """Of the workspace; passgate compares it, whatever an agent reports. `None` if the workspace was not used."""
 
     @property
     def steps(self) -> tuple[Message, ...]:

@@ -122,7 +122,7 @@ class Trial(Frozen):
     player_cost: float | None = None
     """US dollars that the judge's model cost as the user of the conversation; `None` where it was not asked."""
     unmeasured_cost: float | None = None
-    """US dollars that the run has paid for it beside what its metrics and its judge's marks say: for earlier attempts,
+    """US dollars that the run has paid for it beside what its metrics and its grades say: for earlier attempts,
     for calls whose usage never became known, for answers of the judge that were of no use."""
     metrics: TrialMetrics = TrialMetrics()
     model: str = ""
@@ -151,7 +151,7 @@ class Trial(Frozen):
 
     @property
     def judge_cost(self) -> float | None:
-        """US dollars, for grades and for playing the user; `None` where nobody was asked or the price is not known."""
+        """US dollars, for grades and for playing the user; `None` where no judge was asked or the price is unknown."""
         costs = [self.player_cost, *(grade.usage.cost_usd for grade in self.grades)]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known else None

@@ -266,7 +266,7 @@ class Verdict(Frozen):
     measurement: Measurement
     agent: str
     judge: str = ""
-    """Who marked the rubrics: `recorded replies`, a model's name, or empty when nobody had to."""
+    """Who graded by rubrics: `recorded replies`, a model's name, or empty when no judge was asked."""
     revision: Revision = Revision()
     inputs: Inputs
     started_at: datetime
@@ -332,7 +332,7 @@ def signed_off(verdict: Verdict, sign_off: SignOff) -> Verdict:
 
 @dataclass(frozen=True)
 class EarlierRun:
-    """What an earlier run says of a task or of a suite."""
+    """The result of a task or of a suite in an earlier run."""
 
     run_id: str
     passed: int
@@ -351,10 +351,10 @@ class RunView:
     """Reads a transcript by its digest when it is called: a run of thousands of trials has more of them than memory
     holds. `None` where the run does not keep it. Raises `StorageError`."""
     history: Mapping[str, BaselineTask] = field(default_factory=dict)
-    """What the baseline says of each task, by its `suite/task_id`; empty where nobody asked the baseline."""
+    """What the baseline says of each task, by its `suite/task_id`; empty where the baseline was not read."""
     earlier: Mapping[str, tuple[EarlierRun, ...]] = field(default_factory=dict)
-    """The newest earlier runs of the same agent, the oldest first, by `suite/task_id` and by suite; empty where nobody
-    asked the history."""
+    """The newest earlier runs of the same agent, the oldest first, by `suite/task_id` and by suite; empty where
+    the history was not read."""
     plan: Plan | None = None
     """What was planned: the tasks with their budgets and the answers that they hope for. `None` where nobody knows."""
 

@@ -17,7 +17,7 @@ from passgate.tasks.formats.digests import named_by_graders, task_files
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.project_files import read_pins, read_policy, read_prices, read_quarantine
 from passgate.tasks.formats.rules import findings
-from passgate.tasks.graders.rubric import every_mark
+from passgate.tasks.graders.rubric import every_result
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.assertions import Criterion
 from passgate.tasks.model.baseline import Pins
@@ -135,7 +135,7 @@ def check_replies(document: dict[str, Any], folder: Path) -> None:
     (folder / "replies.yaml").write_text(yaml.safe_dump(document))
     RecordedJudge.from_folder(folder)
     for entry in document["replies"]:
-        assert len(every_mark(json.loads(entry["reply"]), TWO_ASSERTIONS)) == 2
+        assert len(every_result(json.loads(entry["reply"]), TWO_ASSERTIONS)) == 2
 
 
 def check_deployments(document: dict[str, Any], folder: Path) -> None:

@@ -15,7 +15,7 @@ from passgate.tasks.agents.http import read_reply as read_http_reply
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.transcripts import read_transcript
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.rubric import every_mark, read_score
+from passgate.tasks.graders.rubric import every_result, read_score
 from passgate.tasks.model.agent import HttpOptions
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Budgets
@@ -67,7 +67,7 @@ def test_json_examples_are_transcripts_or_replies(block: Block) -> None:
         assert answered.usage.tokens_in
         assert answered.usage.tokens_out
     elif "checks" in document:
-        assert len(every_mark(document, TWO_ASSERTIONS)) == 2
+        assert len(every_result(document, TWO_ASSERTIONS)) == 2
     else:
         assert read_score(json.loads(block.text)).reason
 

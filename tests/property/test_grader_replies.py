@@ -13,7 +13,7 @@ from passgate.tasks.graders.code_grader import read_code_reply
 from passgate.tasks.graders.grader_reply import read_document
 from passgate.tasks.graders.judge import UnusableReplyError, read_object
 from passgate.tasks.graders.judge_prompt import Variable, fill
-from passgate.tasks.graders.rubric import ItemMark, item_mean, majority_mark, marks_in
+from passgate.tasks.graders.rubric import ItemResult, item_mean, item_results, majority_result
 from passgate.tasks.model.assertions import Criterion, ScoreRange
 
 VALUES = nested(st.none() | st.booleans() | st.integers() | st.floats() | st.text())
@@ -77,7 +77,7 @@ def test_what_a_judge_says_is_a_score_or_unusable(text: str) -> None:
 def test_what_a_judge_says_of_items_is_marks_or_unusable(text: str) -> None:
     criteria = [Criterion(id="a", outcome="A"), Criterion(id="b", outcome="B")]
     try:
-        marks = read_object(text, lambda document: marks_in(document, criteria))
+        marks = read_object(text, lambda document: item_results(document, criteria))
     except UnusableReplyError:
         return
     assert marks.keys() <= {"a", "b"}
@@ -87,7 +87,7 @@ def test_what_a_judge_says_of_items_is_marks_or_unusable(text: str) -> None:
 @given(st.lists(st.tuples(st.floats(0.001, 1000), SHARES), min_size=1))
 def test_a_weighted_mean_lies_between_its_shares(pairs: list[tuple[float, float]]) -> None:
     criteria = [Criterion(id=str(number), outcome="x", weight=weight) for number, (weight, _) in enumerate(pairs)]
-    marks = [ItemMark(share) for _, share in pairs]
+    marks = [ItemResult(share) for _, share in pairs]
     shares = [share for _, share in pairs]
     assert min(shares) - 1e-9 <= item_mean(criteria, marks) <= max(shares) + 1e-9
 
@@ -98,8 +98,8 @@ def test_votes_count_in_any_order(points: list[int], random: Any) -> None:
     plain = Criterion(id="a", outcome="A")
     mixed = random.sample(points, len(points))
     for criterion, scale in ((graded, 10), (plain, 1)):
-        votes = [[ItemMark(min(vote, scale) / scale) for vote in order] for order in (points, mixed)]
-        assert majority_mark(votes[0], criterion).share == majority_mark(votes[1], criterion).share
+        votes = [[ItemResult(min(vote, scale) / scale) for vote in order] for order in (points, mixed)]
+        assert majority_result(votes[0], criterion).share == majority_result(votes[1], criterion).share
 
 
 @given(st.text(), st.text())

@@ -105,7 +105,7 @@ async def test_the_repair_of_marks_says_what_marks_look_like(judged: Graded) -> 
     result, requests = await judged(options(assertions=("a", "b")), marks(True), marks(True, True))
     assert result.passed
     repair = requests[1].messages[3].content
-    assert "That reply cannot be used: it must mark each of the 2 assertions once." in repair
+    assert "That reply cannot be used: it must grade each of the 2 assertions once." in repair
     assert '{"checks": [{"id": ' in repair
 
 
@@ -420,7 +420,7 @@ async def test_each_item_has_a_check(judged: Graded) -> None:
     result, _ = await judged(rubric, item_marks(a=True, c=7, d=5))
     assert [(check.passed, check.message) for check in result.checks] == [
         (True, "[a] A: because"),
-        (False, "[b] B: the judge did not mark this item"),
+        (False, "[b] B: the judge did not grade this item"),
         (False, "[c] (7 of 10) C: because"),
         (True, "[d] (5 of 10) D: because"),
     ]
@@ -451,8 +451,8 @@ async def test_marks_that_stay_unusable_measure_nothing(
 @pytest.mark.parametrize(
     ("criterion", "said_of_it", "error"),
     [
-        (item("a"), '{"checks": []}', "it marks none of the items"),
-        (item("a"), item_marks(z=True), "it marks none of the items"),
+        (item("a"), '{"checks": []}', "it grades none of the items"),
+        (item("a"), item_marks(z=True), "it grades none of the items"),
         (item("a", weight=0), item_marks(a=True), "rubrics: no item has a weight above 0"),
     ],
 )
