@@ -1,8 +1,8 @@
 """Check graders by running them on good and bad trials of their tasks.
 
 The reference solution or the expected output of a task must pass. Doing nothing and every counterexample must fail. Bad
-mutants of the transcript that passed are graded in the sandbox that it left behind. `grader_checks` says which
-transcripts these are, and what is a fault.
+mutants of the transcript that passed are graded in the sandbox that it left behind. `probes` has these
+transcripts, and `faults` says what is a fault.
 """
 
 import asyncio

@@ -47,21 +47,19 @@ class Mutant(NamedTuple):
 def mutants(good: Transcript) -> Iterator[Mutant]:
     """Yield every mutant of a good transcript; those that are equal to it are left out."""
     calls = good.tool_calls
+    strange = [call.model_copy(update={"tool": STRANGER}) for call in calls]
     found = [
-        Mutant(EMPTY_ANSWER, _with_answer(good, "")),
-        Mutant("the answer is nonsense", _with_answer(good, NONSENSE)),
-        Mutant("no tool is called", _with_calls(good, ())),
-        Mutant(
-            f"every call is one of {STRANGER}",
-            _with_calls(good, [call.model_copy(update={"tool": STRANGER}) for call in calls]),
-        ),
-        Mutant("the calls are in reverse order", _with_calls(good, calls[::-1])),
+        Mutant(EMPTY_ANSWER, _replace_answer(good, "")),
+        Mutant("the answer is nonsense", _replace_answer(good, NONSENSE)),
+        Mutant("no tool is called", _replace_calls(good, ())),
+        Mutant(f"every call is one of {STRANGER}", _replace_calls(good, strange)),
+        Mutant("the calls are in reverse order", _replace_calls(good, calls[::-1])),
         Mutant(f"the same call fails {ENDLESS_CALLS} times, at immense cost", _endless(good), False),
     ]
     yield from (mutant for mutant in found if mutant.transcript != good)
 
 
-def _with_answer(good: Transcript, answer: str) -> Transcript:
+def _replace_answer(good: Transcript, answer: str) -> Transcript:
     if not good.output.strip():
         return good
     messages = [
@@ -71,7 +69,7 @@ def _with_answer(good: Transcript, answer: str) -> Transcript:
     return good.model_copy(update={"messages": tuple(messages), "output": answer})
 
 
-def _with_calls(good: Transcript, calls: Sequence[ToolCall]) -> Transcript:
+def _replace_calls(good: Transcript, calls: Sequence[ToolCall]) -> Transcript:
     """Return the transcript with these calls in place of its own, or with none."""
     messages, place = [], 0
     for message in good.messages:

@@ -137,8 +137,8 @@ LEFT_OUT: Final = ItemResult(0.0, "the judge did not grade this item")
 
 
 def item_results(document: Any, criteria: Sequence[Criterion]) -> ItemResults:
-    """Return the results in a judge's reply: `{checks: [{id, satisfied, reasoning}]}`, with `score` from 0 to 10 instead
-    of `satisfied` for items with `score_ranges`. Ids that were not asked for are ignored.
+    """Return the results in a judge's reply: `{checks: [{id, satisfied, reasoning}]}`, with `score` from 0 to 10 for
+    `satisfied` where an item has `score_ranges`. Ids that were not asked for are ignored.
 
     Raises `ValueError` for a reply of another form, and when an item is graded twice.
     """

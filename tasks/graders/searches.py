@@ -5,12 +5,13 @@ hyphens and quotes of all kinds.
 """
 
 import asyncio
+import contextlib
 import json
 import re
 import signal
 import sys
 import unicodedata
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -86,7 +87,15 @@ async def _search(pattern: str, texts: Sequence[str], how: list[Any]) -> list[bo
     seconds = CPU_SECONDS + characters // LONGEST_TEXT
     command = [sys.executable, "-I", "-S", str(_WORKER), str(folder), str(seconds)]
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={})
-    answer = await _answer(process, json.dumps([pattern, *how]).encode())
+    answer = b""
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WALL_SECONDS):
+                answer, _ = await process.communicate(json.dumps([pattern, *how]).encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     if process.returncode in _TOO_SLOW:
         slow = f" takes more than {CPU_SECONDS} s on this text: simplify it, and avoid a repetition inside another one"
         raise MeasurementError(raw(shown_pattern(pattern), slow))
@@ -98,18 +107,6 @@ async def _search(pattern: str, texts: Sequence[str], how: list[Any]) -> list[bo
 def shown_pattern(pattern: str) -> RawText:
     """Return a regular expression as messages show it."""
     return raw("/", quote(pattern, 500), "/")
-
-
-async def _answer(process: Process, request: bytes) -> bytes:
-    try:
-        async with asyncio.timeout(WALL_SECONDS):
-            return (await process.communicate(request))[0]
-    except TimeoutError:
-        return b""
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 def look_alike(wanted: str, text: str, *, whole: bool = False, ignore_case: bool = False) -> Raw:
