@@ -84,20 +84,6 @@ async def test_a_grader_that_fails_measures_nothing(arguments: Any, fields: Any,
     assert error in (await run(*arguments, **fields)).error
 
 
-@pytest.mark.parametrize(
-    ("printed", "ours"),
-    [
-        ('{"score": 0.9', None),
-        ('log\n{"score": 0.9}', 0.9),
-        ('{"pass": false, "score": 1}', 0),
-        ("[1]", None),
-        ("0.4", None),
-    ],
-)
-async def test_what_agentv_takes_for_a_pass_does_not_pass_unseen(printed: str, ours: float | None, run: Graded) -> None:
-    assert (await run("say", printed)).score == ours
-
-
 async def test_the_grader_is_told_where_the_workspace_is(run: Graded, workspace: Path) -> None:
     assert (await run("environment", str(workspace))).score == 1
 

@@ -51,31 +51,21 @@ async def test_a_check_says_what_was_measured(graded: Graded) -> None:
 METRICS = TrialMetrics(
     tokens_in=100, tokens_out=50, total_tokens=150, wall_time_seconds=1.1, tool_call_count=3, steps=1, cost=0.02
 )
-KEPT = {
-    "max_tool_calls": 3,
-    "max_llm_calls": 1,
-    "max_tokens": 150,
-    "max_input_tokens": 100,
-    "max_output_tokens": 50,
-    "max_cost_usd": 0.02,
-    "max_duration_ms": 1100,
+LIMITS_KEPT_AND_BROKEN = {
+    "max_tool_calls": (3, 2),
+    "max_llm_calls": (1, 0),
+    "max_tokens": (150, 149),
+    "max_input_tokens": (100, 99),
+    "max_output_tokens": (50, 49),
+    "max_cost_usd": (0.02, 0.0199),
+    "max_duration_ms": (1100, 1099),
 }
+KEPT = {limit: least for limit, (least, _) in LIMITS_KEPT_AND_BROKEN.items()}
 
 
-@pytest.mark.parametrize(
-    ("limit", "broken"),
-    [
-        ("max_tool_calls", 2),
-        ("max_llm_calls", 0),
-        ("max_tokens", 149),
-        ("max_input_tokens", 99),
-        ("max_output_tokens", 49),
-        ("max_cost_usd", 0.0199),
-        ("max_duration_ms", 1099),
-    ],
-)
-async def test_one_broken_limit_of_seven_fails(limit: str, broken: float, graded: Graded) -> None:
-    kept = execution(**{limit: KEPT[limit]})
+@pytest.mark.parametrize("limit", LIMITS_KEPT_AND_BROKEN)
+async def test_one_broken_limit_of_seven_fails(limit: str, graded: Graded) -> None:
+    kept, broken = execution(**{limit: KEPT[limit]}), LIMITS_KEPT_AND_BROKEN[limit][1]
     result = await graded(kept, metrics=METRICS)
     assert (result.score, result.passed, result.error) == (1.0, True, None)
     result = await graded(execution(**{**KEPT, limit: broken}), metrics=METRICS)
@@ -91,10 +81,10 @@ async def test_a_broken_limit_is_certain_whatever_was_not_measured(graded: Grade
     assert result.checks[1].message == "US dollars: not measured, expected at most 1"
 
 
-@pytest.mark.parametrize("fields", [{}, {"exploration_tolerance": 0.5}])
-async def test_no_limit_is_an_error(fields: dict[str, Any], graded: Graded) -> None:
-    result = await graded(execution(**fields), metrics=METRICS)
-    assert result.error == "execution_metrics has nothing to check: set at least one limit"
+@pytest.mark.parametrize("options", [execution(), execution(exploration_tolerance=0.5), {"type": "token_usage"}])
+async def test_no_limit_is_an_error(options: dict[str, Any], graded: Graded) -> None:
+    result = await graded(options, metrics=METRICS)
+    assert result.error == f"{options['type']} has nothing to check: set at least one limit"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +124,3 @@ async def test_limits_of_their_own(wanted: dict[str, Any], score: float, graded:
     result = await graded(wanted, metrics=METRICS)
     assert (result.score, result.passed, result.error) == (score, score == 1.0, None)
     assert (await graded(wanted)).error
-
-
-async def test_token_usage_without_a_limit_is_an_error(graded: Graded) -> None:
-    assert (await graded({"type": "token_usage"}, metrics=METRICS)).error
