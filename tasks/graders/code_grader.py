@@ -17,7 +17,6 @@ from passgate.tasks.model.assertions import CodeGrader, ScriptAssertion
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.json_values import MISSING, parse_json
 from passgate.tasks.model.quotes import quote, quote_end, quote_repr, raw
-from passgate.tasks.model.sandbox import ProcessResult
 
 _FIRST_SIGNAL: Final = 128
 LONGEST_OUTPUT: Final = 50_000  # An answer of more bytes is given in a file as well
@@ -158,10 +157,6 @@ async def grade_script(options: ScriptAssertion, evidence: Evidence) -> RawGrade
             raise MeasurementError(f"`javascript` needs Node.js, which is not installed: {remedy}")
         command = [node, "-e", _JAVASCRIPT]
     result = await evidence.sandbox.run(command, seconds=SCRIPT_SECONDS, stdin=stdin)
-    return reply_grade(options, _script_reply(options, result))
-
-
-def _script_reply(options: ScriptAssertion, result: ProcessResult) -> GraderReply:
     if result.timed_out:
         raise MeasurementError(f"{options.label}: the script did not end within {SCRIPT_SECONDS} seconds")
     if result.exit_code != 0 or result.output_limit_hit:
@@ -169,9 +164,10 @@ def _script_reply(options: ScriptAssertion, result: ProcessResult) -> GraderRepl
     try:
         value = parse_json(result.stdout.rpartition("\n")[2])["result"]
         if isinstance(value, dict):
-            return read_document(value)
+            return reply_grade(options, read_document(value))
         score = float(value) if isinstance(value, bool) else share(value, "the result")
     except (ValueError, KeyError, TypeError) as error:
         raise MeasurementError(f"{options.label}: the script's result is unusable: {error}") from None
-    message = f"{options.value.strip()}: {value}"
-    return GraderReply(score, (RawCheck(passed=score >= options.passing_score, message=quote(message, 500)),))
+    message = quote(f"{options.value.strip()}: {value}", 500)
+    check = RawCheck(passed=score >= options.passing_score, message=message)
+    return reply_grade(options, GraderReply(score, (check,)))

@@ -170,7 +170,11 @@ def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
         return day(int(iso[1]), int(iso[2]), int(iso[3]))
     for match in filter(None, (pattern.fullmatch(text) for pattern in patterns)):
         parts = match.groupdict()
-        month = month_number(parts["name"]) if "name" in parts else int(parts["month"])
+        if "name" in parts:
+            letters = parts["name"].lower()
+            month = next((number for number, name in enumerate(MONTHS, 1) if name.startswith(letters)), None)
+        else:
+            month = int(parts["month"])
         # 13/02/2026 fits MM/DD/YYYY by its digits, but is a day in DD/MM/YYYY only.
         found = day(int(parts["year"]), month, int(parts["day"])) if month else None
         if found:
@@ -184,13 +188,6 @@ def day(year: int, month: int, day_of_month: int) -> date | None:
         return date(year, month, day_of_month)
     except ValueError:
         return None
-
-
-def month_number(name: str) -> int | None:
-    """Return the number of a month from its English name or at least three letters of it."""
-    letters = name.lower()
-    fits = (number for number, month in enumerate(MONTHS, 1) if len(letters) > 2 and month.startswith(letters))
-    return next(fits, None)
 
 
 @cache
