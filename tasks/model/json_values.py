@@ -47,7 +47,7 @@ def at_path(document: Any, path: str) -> Any:
 
 
 def strictly_equal(left: Any, right: Any) -> bool:
-    """Whether two JSON values are the same: 1 is 1.0, but `True` is not 1, and a list may be a tuple."""
+    """Return whether two JSON values are equal: 1 is 1.0, but `True` is not 1, and a list may be a tuple."""
     # To Python `True` is a number, and equal to 1.
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right

@@ -28,7 +28,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def is_branch_name(name: str) -> bool:
-    """Whether git would let a branch have this name."""
+    """Return whether git accepts this name for a branch."""
     return bool(name) and not _NO_NAME.search(name)
 
 
@@ -282,5 +282,5 @@ class Policy(Frozen):
         return self.model_copy(update={"baseline": self.baseline.model_copy(update={"branch": branch})})
 
     def gate_tasks(self, gate: GateName, tasks: Iterable[EvalTask]) -> list[EvalTask]:
-        """Those of some tasks that a gate of it runs."""
+        """Return those of some tasks that a gate of this policy runs."""
         return [task for task in tasks if gate in task.gates and task.suite in self.gates[gate].suites]

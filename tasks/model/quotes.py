@@ -48,13 +48,13 @@ CREDENTIAL_PATTERNS: Final[dict[str, re.Pattern[str]]] = {
 
 
 def raw(*parts: Raw) -> RawText:
-    """One message of several parts."""
+    """Return one message of several parts."""
     flat = [part.parts if isinstance(part, RawText) else (part,) for part in parts]
     return RawText(tuple(part for some in flat for part in some if part))
 
 
 def raw_join(separator: str, parts: Iterable[Raw]) -> RawText:
-    """One message of several, with a text between each two."""
+    """Return one message of several, with a text between each two."""
     separated = [piece for part in parts for piece in (separator, part)]
     return raw(*separated[1:])
 
@@ -149,9 +149,9 @@ class Masker:
     def render(self, message: Raw, limit: int = LONGEST_MESSAGE) -> MaskedText:
         """Return a message without secrets and known credentials, of at most `limit` characters and a note."""
         parts = message.parts if isinstance(message, RawText) else (message,)
-        return MaskedText(cut(self._without_credentials("".join(map(self._rendered, parts))), limit))
+        return MaskedText(cut(self._without_credentials("".join(map(self._render_part, parts))), limit))
 
-    def _rendered(self, part: str | Quote) -> str:
+    def _render_part(self, part: str | Quote) -> str:
         match part:
             case str():
                 return part
@@ -189,7 +189,7 @@ class Masker:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
     def finds_in(self, content: bytes) -> bool:
-        """Whether a file holds a secret."""
+        """Return whether a file contains a secret."""
         return any(form.encode("utf-8", "surrogateescape") in content for form in self._forms)
 
 

@@ -411,5 +411,5 @@ class EvalTask(Frozen):
 
 
 def guards_safety(task: EvalTask) -> bool:
-    """Whether a task is there to keep the agent from doing harm: by its suite, or by what its graders can veto."""
+    """Return whether a task guards against harm by the agent: by its suite, or by what its graders can veto."""
     return task.suite is Suite.ADVERSARIAL or bool(grader_vetoes(task.graders))
