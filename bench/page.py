@@ -26,7 +26,7 @@ from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import EarlierRun, RunView
 from passgate.tasks.report import TRIALS_BESIDE
-from passgate.tasks.reports.page.build import run_pages
+from passgate.tasks.reports.page import run_pages
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 STARTED = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

@@ -52,7 +52,7 @@ async def evaluate(
             pool = pool_of(plan, earlier)
             trials = await run(plan, pool)
             await still_held()
-            await engine.step("record", work_of(record, plan, store.finished(trials)))
+            await engine.step("record", work_of(record, plan, store.finished_trials(trials)))
             baseline = pool(trials)
             measurement = await engine.step("measure", work_of(measure, plan, trials, baseline))
             name, drift = judge_name(plan.policy.judge), drift_of(plan)

@@ -81,7 +81,7 @@ async def _other_verdict(
     store = RunStore.of(plan.run_id).change
     change = plan_with_files(store)
     shared = shared_trials(plan, change, trials)
-    await store.take_over(RunStore.of(plan.run_id).finished(shared))
+    await store.take_over(RunStore.of(plan.run_id).finished_trials(shared))
     more = sum(task.k for task in change.tasks) - sum(one.trial < one.k for one in shared)
     if more:
         warn(f"what {whose} say takes up to {more} more trials")

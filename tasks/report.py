@@ -15,7 +15,7 @@ from passgate.tasks.reports import code_quality, junit, markdown, sarif
 from passgate.tasks.reports.messages import warn
 
 if TYPE_CHECKING:
-    from passgate.tasks.reports.page.build import Going
+    from passgate.tasks.reports.page import Going
 
 RUN_FILES: Final[Mapping[str, Callable[[RunView], str]]] = {
     "junit.xml": junit.junit,
@@ -70,7 +70,7 @@ def write_page(
 
     Raises `StorageError`.
     """
-    from passgate.tasks.reports.page.build import run_pages
+    from passgate.tasks.reports.page import run_pages
 
     for name, html in run_pages(view, beside, going):
         store.write_report(name, masker.text(html))

@@ -26,8 +26,8 @@ def judge(
     from passgate.tasks.planning.baseline import pooled_baseline, read_rows
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.reports.messages import warn
-    from passgate.tasks.reports.shell_commands import try_options
     from passgate.tasks.reports.terminal import terminal
+    from passgate.tasks.reports.trial import try_options
 
     store = RunStore.of(find_run(run))
     plan, policy = store.read_plan(), load_policy(Path(gates))

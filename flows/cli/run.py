@@ -111,9 +111,9 @@ class _Judged(NamedTuple):
     def text(self) -> str:
         from passgate.flows.cli.terminal import color, is_screen, width
         from passgate.tasks.reports.annotations import github_annotations
-        from passgate.tasks.reports.page.build import PAGE
-        from passgate.tasks.reports.shell_commands import try_options
+        from passgate.tasks.reports.page import PAGE
         from passgate.tasks.reports.terminal import terminal
+        from passgate.tasks.reports.trial import try_options
 
         shown = terminal(
             self.verdict, width=width(), color=color(), options=try_options(self.request), is_whole=not is_screen()

@@ -11,7 +11,6 @@ from passgate.tasks.model.history import Trend
 from passgate.tasks.model.run import Plan
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.messages import warn
-from passgate.tasks.reports.trend import change_text
 
 _NAME = 120
 
@@ -37,5 +36,7 @@ def drift_of(plan: Plan) -> tuple[str, ...]:
 
 def new_falls(run_id: str, trend: Trend) -> tuple[str, ...]:
     """Return the changes for the worse that a run is the first to show, as `passgate trend` words them."""
+    from passgate.tasks.reports.trend import change_text
+
     changes = newest_changes(trend.changes, run_id)
     return tuple(change_text(change, lambda name: printable(name, _NAME)) for change in changes if change.is_worse)

@@ -18,7 +18,7 @@ from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import EarlierRun, RunView
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows, recent_runs
 from passgate.tasks.report import view_of, write_page
-from passgate.tasks.reports.page.build import PAGE, Going
+from passgate.tasks.reports.page import PAGE, Going
 
 
 class WrittenPage(NamedTuple):
@@ -75,7 +75,7 @@ def stored_run(store: RunStore, history: str | None = None) -> StoredRun:
 
     Raises `UsageError` for a run without a verdict, `StorageError`.
     """
-    verdict = store.judged()
+    verdict = store.required_verdict()
     plan, trials = store.read_plan(), store.read_trials()
     if not trials and any(task.n for task in verdict.measurement.tasks):
         raise UsageError(f"the run {store.name} has no journal any more, so there are no trials to show")

@@ -8,7 +8,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 from passgate.tasks.reports.figures import listed
-from passgate.tasks.reports.shell_commands import try_command, try_options
+from passgate.tasks.reports.trial import try_command, try_options
 
 _NAMED = 12
 
@@ -46,7 +46,7 @@ def recorded_trial(run_id: str, task: str, number: int | None) -> RecordedTrial:
         known = f"; known: {_few([*planned])}" if close.startswith("; known") else close
         raise UsageError(f"the run {store.name} has no task {task!r}{known}")
     chosen = _chosen(sorted(trials, key=lambda trial: trial.trial), number, names[0])
-    finished = next(store.finished([chosen]), None)
+    finished = next(store.finished_trials([chosen]), None)
     if finished is None:
         raise StorageError(f"the run {store.name} has changed while it was read: try again")
     command = try_command(names[0], plan.request.agent, try_options(plan.request)) if names[0] in planned else ()

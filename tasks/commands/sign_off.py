@@ -31,7 +31,7 @@ def sign_off(run_id: str, *, by: str, decision: Literal["approve", "reject"], re
     Raise `UsageError`, and write nothing, if the verdict awaits no sign-off or its inputs have changed since.
     """
     store = RunStore.of(run_id)
-    with store.held():
+    with store.hold():
         verdict, plan = _read_awaiting_verdict(store), store.read_plan()
         _refuse_changed_inputs(plan, verdict, store)
         masker = masker_of(plan)
@@ -64,7 +64,7 @@ def _text(option: str, text: str, longest: int) -> str:
 
 
 def _read_awaiting_verdict(store: RunStore) -> Verdict:
-    verdict, run_id = store.judged(), store.name
+    verdict, run_id = store.required_verdict(), store.name
     if (signed := verdict.sign_off) is not None:
         when = f"{signed.at:%Y-%m-%d %H:%M:%S %Z}"
         raise UsageError(f"the run {run_id} is signed off already: {signed.decided} at {when}")

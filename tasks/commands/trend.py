@@ -21,7 +21,6 @@ from passgate.tasks.model.history import RunStamp, Trend, TrendPeriod, TrendPoin
 from passgate.tasks.model.names import Period
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trial import single_models
-from passgate.tasks.reports.trend import trend_html
 from passgate.tasks.stats.change_points import FALSE_ALARMS
 from passgate.tasks.stats.estimators import percentile, suite_interval
 
@@ -48,6 +47,8 @@ def trend_page(gate: GateName, agent: str, *, home: str, gates: Path | None = No
 
     Raises `PassgateError` if the history has no such run or cannot be read.
     """
+    from passgate.tasks.reports.trend import trend_html
+
     policy, checkout = policy_or_default(gates or Path(_GATES)), Checkout(Path.cwd())
     history = open_history(policy.history, checkout)
     branch = policy.into(checkout.baseline_branch).baseline.branch

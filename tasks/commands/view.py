@@ -13,7 +13,7 @@ from passgate.tasks.errors import PassgateError
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.task import GateName
-from passgate.tasks.reports.page.build import PAGE, RunLine, runs_page
+from passgate.tasks.reports.page import PAGE, RunLine, runs_page
 
 INDEX: Final = STATE_FOLDER / "pages" / "index.html"
 _RUNS: Final = STATE_FOLDER / "runs"

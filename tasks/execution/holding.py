@@ -26,7 +26,7 @@ async def holding(store: RunStore) -> AsyncIterator[Callable[[], Awaitable[None]
     process holds it, and cancels what is in the context when one takes it. A URL that does not answer is a warning, and
     so are files that are not there at the end.
     """
-    with store.locked():
+    with store.lock():
         if store.url is None:
             yield _nothing
             return

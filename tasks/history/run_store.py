@@ -172,11 +172,11 @@ class RunStore:
             with suppress(UnreachableError):
                 Mirror(self.here, self.url).refuse_held()
                 storage_at(self.url).remove(_VERDICT)
-        with self.locked():
+        with self.lock():
             self._files.remove(_VERDICT)
 
     @contextmanager
-    def locked(self, busy: Exception | None = None) -> Iterator[None]:
+    def lock(self, busy: Exception | None = None) -> Iterator[None]:
         """Lock the folder of the run. Raises `busy`, or `StorageError`, while another process of this machine does."""
         if not self.plan.exists():
             yield
@@ -189,14 +189,14 @@ class RunStore:
             yield
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Hold the run as the process that continues it does, and mirror what has changed at the end.
 
         Raises `UsageError` while another process holds it, or without a journal; `StorageError`.
         """
         if not self.journal.exists():
             raise UsageError(f"the run {self.name} has no journal any more: run the gate again")
-        with self.locked(UsageError(f"the run {self.name} is already running, or somebody else is signing it off")):
+        with self.lock(UsageError(f"the run {self.name} is already running, or somebody else is signing it off")):
             if self.url is None:
                 yield
                 return
@@ -221,9 +221,9 @@ class RunStore:
 
     def read_journal(self) -> list[FinishedTrial]:
         """Return the trials of `read_trials` with their transcripts. Raises `StorageError` if it is damaged."""
-        return list(self.finished(self.read_trials()))
+        return list(self.finished_trials(self.read_trials()))
 
-    def finished(self, trials: Iterable[Trial]) -> Iterator[FinishedTrial]:
+    def finished_trials(self, trials: Iterable[Trial]) -> Iterator[FinishedTrial]:
         """Yield trials of `read_trials` with their transcripts, one at a time: all of them may fill the memory."""
         wanted = {(one.task_id, one.trial): (one.status, one.started_at) for one in trials}
         for name, content in self.journal_parts():
@@ -359,7 +359,7 @@ class RunStore:
         """Return whether the run has ended with a verdict."""
         return self.verdict.exists()
 
-    def judged(self) -> Verdict:
+    def required_verdict(self) -> Verdict:
         """Return the verdict of a run that has one. Raises `UsageError` for another, `StorageError`."""
         verdict = self.read_verdict()
         if verdict is None:

@@ -47,17 +47,17 @@ def markdown(view: RunView) -> str:
         _table(Table(("", "rule", "task", "trials", "why"), reasons, texts=5), _REASONS, "more reason"),
         _section(document.comparisons, _COMPARISONS),
     )
-    after = (_section(document.notes, _NOTES), _folded("Run and digests", [_blocks(document.provenance, LIMIT)]))
-    rest = LIMIT - len(_joined((*before, *after))) - len("\n")
+    after = (_section(document.notes, _NOTES), _fold("Run and digests", [_blocks(document.provenance, LIMIT)]))
+    rest = LIMIT - len(_join((*before, *after))) - len("\n")
     shown = evidence_sections(document, rest // 2)
-    return _joined((*before, shown, _tasks(document.tasks, rest - len(shown)), *after)) + "\n"
+    return _join((*before, shown, _tasks(document.tasks, rest - len(shown)), *after)) + "\n"
 
 
 def no_verdict(summary: str, problems: Sequence[str]) -> str:
     """Render why a run has given no verdict, for the step summary."""
     shown = [f"- {escape.markdown(problem, _TEXT)}" for problem in problems[: findings.REASON_LIMIT]]
     title = f"**passgate: no verdict.** {escape.markdown(summary, _TEXT)}"
-    return _joined((title, _fitting(shown, _SECTION, len(problems))))
+    return _join((title, _fitting(shown, _SECTION, len(problems))))
 
 
 def evidence_sections(document: VerdictDocument, limit: int) -> str:
@@ -67,7 +67,7 @@ def evidence_sections(document: VerdictDocument, limit: int) -> str:
     for section in (document.confirmations, *document.withheld):
         room = min(_SECTION, limit - len(shown) - _FRAME)
         if room > 0:
-            shown = _joined((shown, _section(section, room)))
+            shown = _join((shown, _section(section, room)))
     return shown
 
 
@@ -99,7 +99,7 @@ def _tasks(tasks: Sequence[TaskFinding], limit: int) -> str:
         shown.append(text)
     if len(shown) < len(tasks):
         shown.append(f"... and {len(tasks) - len(shown)} more, which verdict.json holds")
-    return _folded(summary, shown)
+    return _fold(summary, shown)
 
 
 def _task(finding: TaskFinding) -> str:
@@ -123,14 +123,14 @@ def _task(finding: TaskFinding) -> str:
     if any(values[metric] is not None for metric in names):
         row = tuple(figures.tracked(metric, values[metric]) for metric in names)
         parts.append(_table(Table(names, (row,), texts=0), LIMIT))
-    return _joined(parts)
+    return _join(parts)
 
 
 def _section(section: Section | None, room: int) -> str:
     """Render a section with about `room` characters of items and rows."""
     if section is None:
         return ""
-    return _joined((_words(section.title), _blocks(section, room)))
+    return _join((_words(section.title), _blocks(section, room)))
 
 
 def _blocks(section: Section, room: int) -> str:
@@ -148,7 +148,7 @@ def _blocks(section: Section, room: int) -> str:
                 shown.append(escape.markdown_fence(tuple(lines)))
             case words:
                 shown.append(_words(words))
-    return _joined(shown)
+    return _join(shown)
 
 
 def _words(words: Words) -> str:
@@ -177,7 +177,7 @@ def _table(table: Table, limit: int, noun: str = "") -> str:
     rule = ["---" if position < table.texts else "---:" for position in range(len(table.header))]
     head = (f"| {' | '.join(table.header)} |", f"| {' | '.join(rule)} |")
     more = f"... and {figures.count(len(rows) - count, noun)}" if count < len(rows) else ""
-    return _joined(("\n".join((*head, *rows[:count])), more))
+    return _join(("\n".join((*head, *rows[:count])), more))
 
 
 def _fitting(lines: Sequence[str], limit: int, total: int, noun: str = "more") -> str:
@@ -198,11 +198,11 @@ def _how_many_fit(parts: Iterable[str], limit: int) -> int:
     return count
 
 
-def _joined(sections: Iterable[str]) -> str:
+def _join(sections: Iterable[str]) -> str:
     """Join the sections that are not empty, with an empty line between them."""
     return "\n\n".join(section for section in sections if section)
 
 
-def _folded(summary: str, parts: Iterable[str]) -> str:
+def _fold(summary: str, parts: Iterable[str]) -> str:
     # The empty lines are needed: without them GitHub takes the parts for HTML.
     return "\n\n".join((f"<details><summary>{summary}</summary>", *parts, "</details>"))

@@ -32,7 +32,7 @@ from passgate.tasks.reports.document import (
 )
 from passgate.tasks.reports.escape import printable, printable_lines
 from passgate.tasks.reports.findings import TaskFinding
-from passgate.tasks.reports.shell_commands import command_lines, show_command, try_command
+from passgate.tasks.reports.trial import command_lines, show_command, try_command
 
 LINES: Final = 39
 """Lines of a summary, so that it has 40 with the one that says where the run is kept."""
@@ -107,11 +107,11 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
         wanted = sum(len(lines) for _, lines in others)
         kept_of_others = max(room // _SHARE_OF_OTHERS, kept + 1 + _LEFT_OUT, _LEAST_OF_A_SECTION + _LEFT_OUT)
         tasks += task_lines(document.tasks, page, room - len(tasks) - min(wanted, kept_of_others))
-    shown = _fitted(others, room - len(tasks), page, kept)
+    shown = _fit(others, room - len(tasks), page, kept)
     return "".join(f"{line}\n" for line in (*head, *tasks, *shown, *tail))
 
 
-def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: _Page, kept: int) -> Iterator[str]:
+def _fit(sections: Sequence[tuple[str, list[str]]], room: int, page: _Page, kept: int) -> Iterator[str]:
     """Yield the lines of sections in about `room` lines, at least `kept` of the first one. Name what has no room."""
     left_out: list[str] = []
     room -= _LEFT_OUT

@@ -11,8 +11,7 @@ from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import Marked, heading, render_parts
 from passgate.tasks.reports.escape import ELLIPSIS, printable, printable_lines, without_middle
-from passgate.tasks.reports.shell_commands import command_lines
-from passgate.tasks.reports.trial import DIFF_LINES, GradeEntry, TrialDocument, trial_document
+from passgate.tasks.reports.trial import DIFF_LINES, GradeEntry, TrialDocument, command_lines, trial_document
 
 _MOST_MESSAGES = 100
 _MOST_CALLS = 50  # Of one message
@@ -80,7 +79,7 @@ def _parts(one: TrialDocument) -> Iterator[RenderableType]:
         yield Text(" · ".join(f"{name} {printable(value, 200)}" for name, value in figures_of_trial))
     yield heading(one.state.upper(), _STYLES[one.state])
     if one.trial.reason:
-        yield _marked("!", one.trial.reason)
+        yield _entry("!", one.trial.reason)
 
 
 def _transcript(one: TrialDocument) -> Iterator[RenderableType]:
@@ -93,28 +92,28 @@ def _transcript(one: TrialDocument) -> Iterator[RenderableType]:
         else:
             yield from _message(entry.message)
     if one.output:
-        yield _marked("output", one.output)
+        yield _entry("output", one.output)
     printed = transcript.printed.strip()
     if printed and printed not in one.trial.reason:
-        yield _marked("printed", "\n".join(printed.splitlines()[-_LAST_LINES:]))
+        yield _entry("printed", "\n".join(printed.splitlines()[-_LAST_LINES:]))
 
 
 def _message(message: Message) -> Iterator[RenderableType]:
     if message.content:
-        yield _marked(message.role, message.content)
+        yield _entry(message.role, message.content)
     for call in message.tool_calls[:_MOST_CALLS]:
         arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
-        yield _marked("refused" if call.refused else "call", f"{call.tool} {arguments}", indent=2)
+        yield _entry("refused" if call.refused else "call", f"{call.tool} {arguments}", indent=2)
         if call.result is not None:
             result = call.result if isinstance(call.result, str) else json.dumps(call.result, default=str)
-            yield _marked("error" if call.is_error else "result", result, indent=2)
+            yield _entry("error" if call.is_error else "result", result, indent=2)
     if len(message.tool_calls) > _MOST_CALLS:
         yield Text(f"  ... and {figures.count(len(message.tool_calls) - _MOST_CALLS, 'more call')}", "dim")
 
 
 def _file(file: ChangedFile) -> Iterator[RenderableType]:
     size = "" if file.size is None else f", {figures.size(file.size)}"
-    yield _marked(file.change.value, f"{file.path}{size}", style=_CHANGES[file.change])
+    yield _entry(file.change.value, f"{file.path}{size}", style=_CHANGES[file.change])
     if file.diff:
         # The first two lines are the names of the files.
         lines = _lines("\n".join(file.diff.split("\n")[2:]))
@@ -127,12 +126,12 @@ def _grade(grade: GradeEntry) -> Iterator[RenderableType]:
     yield heading(f"{printable(grade.name, 200)}: {grade.state}{score}", _STYLES[grade.state])
     for kind, text in grade.evidence:
         mark, style = _EVIDENCE[kind]
-        yield _marked(mark, text, style=style)
+        yield _entry(mark, text, style=style)
     if grade.more:
         yield Text(f"... and {figures.count(grade.more, 'more check')}", "dim")
 
 
-def _marked(mark: str, text: str, *, indent: int = 0, style: str = "cyan") -> Marked:
+def _entry(mark: str, text: str, *, indent: int = 0, style: str = "cyan") -> Marked:
     return Marked(mark, Text("\n".join(_lines(text))), style=style, indent=indent)
 
 

@@ -24,8 +24,7 @@ def trend_screen(trend: Trend, *, width: int, color: bool, periods: bool = False
 
 def trend_html(trend: Trend, *, home: str = "", branch: str = "") -> str:
     """Return the screen as one self-contained page. `home` links to all runs, `branch` is the only one shown."""
-    from passgate.tasks.reports.page.charts import value_lines
-    from passgate.tasks.reports.page.rendering import templates
+    from passgate.tasks.reports.page.rendering import templates, value_lines
 
     title, *sections = _sections(trend, periods=True)
     template = templates().get_template("trend.html.j2")

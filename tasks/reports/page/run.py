@@ -15,10 +15,8 @@ from passgate.tasks.model.verdict import Decision, Reason, RunView
 from passgate.tasks.reports import findings
 from passgate.tasks.reports.document import VerdictDocument, verdict_document
 from passgate.tasks.reports.findings import TaskFinding
-from passgate.tasks.reports.page.charts import Histogram, Spark, histogram, spark
-from passgate.tasks.reports.page.rendering import anchor
-from passgate.tasks.reports.shell_commands import try_command, try_options
-from passgate.tasks.reports.trial import MARKS
+from passgate.tasks.reports.page.rendering import Histogram, Spark, anchor, histogram, spark
+from passgate.tasks.reports.trial import MARKS, try_command, try_options
 
 Key = tuple[str, int]
 """A trial: `suite/task_id` and its number."""
@@ -144,7 +142,7 @@ def by_task(trials: Iterable[Trial]) -> Mapping[str, Sequence[Trial]]:
     return groups
 
 
-def failed_and_passed(trials: Sequence[Trial]) -> list[Trial]:
+def contrast(trials: Sequence[Trial]) -> list[Trial]:
     """Return the first failed trial and the first passed one."""
     failed = next((trial for trial in trials if trial.status is not TrialStatus.PASSED), None)
     passed = next((trial for trial in trials if trial.status is TrialStatus.PASSED), None)
@@ -219,7 +217,7 @@ def _sections(view: RunView, rows: Sequence[TaskRow], here: Mapping[Key, str], l
         if not shown and (count >= _MOST_SECTIONS or not row.finding.reasons):
             continue
         count += 1
-        pair, command = failed_and_passed(shown), ""
+        pair, command = contrast(shown), ""
         if plan is not None and name in view.planned:
             command = shlex.join(try_command(name, plan.request.agent, try_options(plan.request)))
         yield TaskSection(

@@ -47,7 +47,7 @@ def test_nobody_signs_off_twice_and_a_sign_off_is_not_undone_by_carrying_the_run
 
 
 def test_only_one_of_two_at_the_same_time_wins(run: RunStore) -> None:
-    with run.held(), pytest.raises(UsageError, match="already running, or somebody else is signing it off"):
+    with run.hold(), pytest.raises(UsageError, match="already running, or somebody else is signing it off"):
         decide(run)
     assert verdict_of(run).sign_off is None
     assert decide(run).decision is Decision.PASS

@@ -169,7 +169,7 @@ def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -
     run.verdict.parent.mkdir(parents=True)
     run.plan.write_text("{}")
     run.verdict.write_text("{}")
-    with run.locked():
+    with run.lock():
         with pytest.raises(StorageError, match="already running in another process"):
             run.begin()
         assert run.verdict.exists()

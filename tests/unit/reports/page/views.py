@@ -26,7 +26,7 @@ from passgate.tasks.model.task import Budgets, EvalTask, Suite
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import EarlierRun, RunView
-from passgate.tasks.reports.page.build import run_pages
+from passgate.tasks.reports.page import run_pages
 
 
 def a_transcript(answer: str = "yes", *calls: ToolCall) -> Transcript:

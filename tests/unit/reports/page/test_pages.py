@@ -16,7 +16,7 @@ from tests.unit.reports.verdicts import VERDICTS
 
 from passgate.tasks.model.transcript import ToolCall
 from passgate.tasks.model.verdict import Decision, RunView
-from passgate.tasks.reports.page.build import run_pages
+from passgate.tasks.reports.page import run_pages
 
 _NEVER_CLOSED = {"meta", "input", "br", "link"}
 
