@@ -1,4 +1,4 @@
-"""Draw the terminal report of a run as SVG: `python docs/images/draw.py VERDICT.json TITLE > docs/images/gate.svg`."""
+"""Draw the terminal report of a run as SVG: `python docs/images/draw.py VERDICT.json TITLE > gate.svg`."""
 
 import sys
 from html import escape
