@@ -1,4 +1,4 @@
-"""Draw the page of a run in Chromium: `PYTHONPATH=. python docs/images/draw_page.py` writes the pictures beside this file."""
+"""Draw the page of a run in Chromium: `PYTHONPATH=. python docs/images/draw_page.py` writes the pictures here."""
 
 import tempfile
 from pathlib import Path

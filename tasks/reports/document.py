@@ -113,7 +113,7 @@ class Section(NamedTuple):
     tone: Tone = Tone.PLAIN
 
 
-_TONES = {Decision.PASS: Tone.GOOD, Decision.FAIL: Tone.BAD, Decision.INCONCLUSIVE: Tone.OPEN}
+TONES = {Decision.PASS: Tone.GOOD, Decision.FAIL: Tone.BAD, Decision.INCONCLUSIVE: Tone.OPEN}
 _BASELINE_RUNS = 20
 _LABEL = 60  # Characters of the name and the limit of a comparison
 
@@ -243,7 +243,7 @@ def _integrity(verdict: Verdict, integrity: Integrity) -> Section:
         blocks += [(said,)] if said else []
     else:
         reasons = tuple(map(_other_reason, findings.blocking(other.reasons)))
-        blocks += [(f"{said}\n", strong(other.headline, _TONES[other.decision])), Items(reasons, 5, 2)]
+        blocks += [(f"{said}\n", strong(other.headline, TONES[other.decision])), Items(reasons, 5, 2)]
     commit = (" ", name(integrity.judging[:12])) if integrity.by_base else ()
     title = (strong(f"Judged by {findings.judges(integrity)}"), *commit, ": this change edits files that judge it")
     return Section(title, tuple(blocks), Tone.OPEN)

@@ -9,23 +9,27 @@ from rich.text import Text
 
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.trial import trial_numbers
-from passgate.tasks.model.verdict import Decision, Reason, Verdict
+from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.console import (
     MESSAGE,
     NAME,
     SHORT_MESSAGE,
+    STYLES,
     Marked,
     heading,
     render_parts,
     section_parts,
 )
 from passgate.tasks.reports.document import (
+    TONES,
     Item,
     Items,
     Section,
     Span,
+    Tone,
     VerdictDocument,
+    strong,
     task_explanations,
     task_messages,
     verdict_document,
@@ -48,7 +52,6 @@ _FAILURE_LINES = 4
 _VIOLATIONS = 3
 _SHARE_IN_FULL = 0.65
 """Of the lines for tasks, those for tasks in full where not all tasks have room."""
-_DECISION_STYLE = {Decision.PASS: "bold green", Decision.FAIL: "bold red", Decision.INCONCLUSIVE: "bold yellow"}
 
 
 class _Page(NamedTuple):
@@ -89,24 +92,29 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
     )
     head = [*page.lines(run), *page.section(Section((), (document.suites,)))]
     tail = [
-        *page.lines(*_reasons(verdict, _WHOLE if is_whole else _REASONS_ON_SCREEN)),
+        *page.section(_reasons(verdict)),
         *page.section(document.sign_off, is_whole=True),
         # Last, because a terminal and the log of a job show their end first.
-        *page.lines(Text(), Marked("", Text(printable(verdict.headline, MESSAGE), _DECISION_STYLE[verdict.decision]))),
+        *page.lines(
+            Text(), Marked("", Text(printable(verdict.headline, MESSAGE), f"bold {STYLES[TONES[verdict.decision]]}"))
+        ),
     ]
     sections = [("who judged", document.integrity), ("the baseline", document.comparisons)]
     sections += [("tasks that do not block", section) for section in document.withheld if is_whole]
     sections += [("notes", _notes(document, is_whole=is_whole))]
     others = [(name, page.section(section)) for name, section in sections if section]
     # Never cut: a long list of harmless edits must not hide the one that judges.
-    kept = len(page.section(_decisive(document.integrity)))
+    kept = 0
+    if document.integrity and isinstance(edits := document.integrity.blocks[0], Items):
+        decisive = tuple(item for item in edits.items[: edits.most_on_screen] if item.is_decisive)
+        kept = len(page.section(document.integrity._replace(blocks=(Items(decisive),))))
     room = (_WHOLE if is_whole else LINES) - len(head) - len(tail)
     tasks: list[str] = []
     if document.tasks:
-        tasks = page.lines(heading(tasks_heading(document.tasks)))
+        tasks = page.lines(heading(_tasks_heading(document.tasks)))
         wanted = sum(len(lines) for _, lines in others)
         kept_of_others = max(room // _SHARE_OF_OTHERS, kept + 1 + _LEFT_OUT, _LEAST_OF_A_SECTION + _LEFT_OUT)
-        tasks += task_lines(document.tasks, page, room - len(tasks) - min(wanted, kept_of_others))
+        tasks += _task_lines(document.tasks, page, room - len(tasks) - min(wanted, kept_of_others))
     shown = _fit(others, room - len(tasks), page, kept)
     return "".join(f"{line}\n" for line in (*head, *tasks, *shown, *tail))
 
@@ -130,14 +138,6 @@ def _fit(sections: Sequence[tuple[str, list[str]]], room: int, page: _Page, kept
         yield from page.lines(Text(f"\nAlso {_ELSEWHERE}: {', '.join(left_out)}"))
 
 
-def _decisive(section: Section | None) -> Section | None:
-    """Return a section with its title and the decisive items that a screen shows."""
-    if section is None or not isinstance(items := section.blocks[0], Items):
-        return None
-    decisive = tuple(item for item in items.items[: items.most_on_screen] if item.is_decisive)
-    return section._replace(blocks=(items._replace(items=decisive),))
-
-
 def _notes(document: VerdictDocument, *, is_whole: bool) -> Section | None:
     """Return what a reader should know beside the tasks, and the reasons that do not block and no task carries."""
     verdict = document.verdict
@@ -156,29 +156,22 @@ def _notes(document: VerdictDocument, *, is_whole: bool) -> Section | None:
     return Section(("Notes",), (Items(tuple(items), len(items), 12),)) if items else None
 
 
-def _reasons(verdict: Verdict, most: int) -> Iterator[RenderableType]:
-    """Yield the blocking reasons that no task above carries."""
-    texts = [(reason, _reason_text(verdict, reason)) for reason in findings.reasons_without_task(verdict)]
-    reasons = [(reason, text) for reason, text in texts if text]
-    if not reasons:
-        return
-    yield heading(verdict.decision, _DECISION_STYLE[verdict.decision])
-    for reason, text in reasons[:most]:
-        mark, style = ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
-        title = " ".join(filter(None, (reason.rule, printable(findings.reason_subject(reason), NAME))))
-        yield Marked(mark, Text.assemble((f"{title}: ", "bold"), printable(text, SHORT_MESSAGE * 2)), style=style)
-    if len(reasons) > most:
-        yield Text(f"... and {len(reasons) - most} more {_ELSEWHERE}")
+def _reasons(verdict: Verdict) -> Section | None:
+    """Return the blocking reasons that no task carries, without the command that has a section of its own."""
+    items = []
+    for reason in findings.reasons_without_task(verdict):
+        text = reason.message
+        if reason.rule is Rule.SIGN_OFF and verdict.awaiting_sign_off:
+            text = text.partition("awaiting sign-off:")[0].rstrip(" ;")
+        if text:
+            tone, mark = (Tone.OPEN, "?") if findings.is_open(verdict, reason) else (Tone.BAD, "✗")
+            title = strong(f"{reason.rule} {findings.reason_subject(reason)}".strip() + ":")
+            items.append(Item((title, " ", Span(text)), tone, mark=mark))
+    shown = Items(tuple(items), most_on_screen=_REASONS_ON_SCREEN)
+    return Section((verdict.decision,), (shown,), TONES[verdict.decision]) if items else None
 
 
-def _reason_text(verdict: Verdict, reason: Reason) -> str:
-    """Return what a reason says, without the command that has a section of its own."""
-    if reason.rule is Rule.SIGN_OFF and verdict.awaiting_sign_off:
-        return reason.message.partition("awaiting sign-off:")[0].rstrip(" ;")
-    return reason.message
-
-
-def tasks_heading(found: Sequence[TaskFinding]) -> str:
+def _tasks_heading(found: Sequence[TaskFinding]) -> str:
     """Return `Tasks to look at, worst first: 2 failed, 1 undecided; 1 not blocking`."""
     states = Counter(finding.task.state for finding in found)
     counts = ", ".join(f"{states[state]} {state}" for state in sorted(states))
@@ -186,7 +179,7 @@ def tasks_heading(found: Sequence[TaskFinding]) -> str:
     return f"Tasks to look at, worst first: {counts}{f'; {not_blocking} not blocking' if not_blocking else ''}"
 
 
-def task_lines(found: Sequence[TaskFinding], page: _Page, room: int) -> list[str]:
+def _task_lines(found: Sequence[TaskFinding], page: _Page, room: int) -> list[str]:
     """Render the tasks in at most about `room` lines: the first ones in full, then some in a line or two each, then a
     line that says how many more there are and where. The first task is always in full.
     """
