@@ -312,9 +312,9 @@ class RunStore:
         """Return the SHA-256 of the plan as it is stored. Raises `StorageError`."""
         return hashlib.sha256(self._files.read(PLAN) or b"").hexdigest()
 
-    def read_plan(self, digest: str | None = None) -> Plan:
+    def read_plan(self) -> Plan:
         """Return the plan of a run that was begun. Raises as `parse_plan`."""
-        return parse_plan(self._files.read(PLAN), self.location, digest)
+        return parse_plan(self._files.read(PLAN), self.location)
 
     def write_coordinator(self, coordinator: str) -> None:
         """Keep the id of the process that hands out batches now, empty if none does, where workers see it.
@@ -325,10 +325,6 @@ class RunStore:
         if self.url is not None:
             with suppress(UnreachableError):
                 storage_at(self.url).write(COORDINATOR, coordinator.encode())
-
-    def read_coordinator(self) -> str:
-        """Return the id of the process that hands out batches now. Raises `StorageError`."""
-        return (self._files.read(COORDINATOR) or b"").decode("utf-8", "replace")
 
     def write_file(self, name: str, content: bytes) -> None:
         """Keep a file with the run. Raises `StorageError`."""

@@ -1,6 +1,5 @@
 """Trials of runs to a row per run and eval task: schema/summary.schema.json."""
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -111,7 +110,13 @@ def _summary_table(groups: pa.Table) -> pa.Table:
     outcomes = pc.binary_join(_without_nulls(groups["letter_list"]), "")
     columns |= {
         "summary_version": pa.array(np.full(len(groups), SUMMARY_VERSION)),
-        "model": pa.array(_models(groups["model_distinct"]), pa.string()),
+        "model": pa.array(
+            (
+                joined_models(one for name in names for one in single_models(name or ""))
+                for names in groups["model_distinct"].to_pylist()
+            ),
+            pa.string(),
+        ),
         "outcomes": outcomes,
         "confirming_passed": groups["confirmed_sum"],
         "confirming_failed": groups["refuted_sum"],
@@ -134,11 +139,6 @@ def _without_nulls(lists: pa.ChunkedArray) -> pa.ListArray:
     values, starts = whole.flatten(), np.concatenate(([0], np.cumsum(whole.value_lengths().to_numpy())))
     known = np.concatenate(([0], np.cumsum(pc.is_valid(values).to_numpy(zero_copy_only=False))))
     return pa.ListArray.from_arrays(pa.array(known[starts], pa.int32()), pc.drop_null(values))
-
-
-def _models(distinct: pa.ChunkedArray) -> Iterator[str]:
-    for names in distinct.to_pylist():
-        yield joined_models(one for name in names for one in single_models(name or ""))
 
 
 def _values(groups: pa.Table) -> Floats:

@@ -83,9 +83,9 @@ def run(
         store = RunStore(folder)
         store.write_plan(plan, masker_of(plan))
         async with remote_executor(run_one, plan, store, state, workers) as executor:
-            assert store.read_coordinator()
+            assert store.read_file("coordinator")
             await executor.run(Round(batches_of(tasks)))
-        assert not store.read_coordinator(), "batches that still run anywhere stop"
+        assert not store.read_file("coordinator"), "batches that still run anywhere stop"
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(execute(folder))
@@ -243,6 +243,6 @@ def test_a_very_long_round_has_not_very_many_batches() -> None:
 
 def test_the_folder_of_a_run_says_who_coordinates_it(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path))
-    assert store.read_coordinator() == ""
+    assert store.read_file("coordinator") == b""
     store.write_coordinator("first")
-    assert store.read_coordinator() == "first"
+    assert store.read_file("coordinator") == b"first"

@@ -13,7 +13,7 @@ from tests.unit.reports.verdicts import a_reason, a_verdict, a_verdict_that_says
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
-from passgate.tasks.model.verdict import Comparison, Decision, Exemption, OtherVerdict, Reason, RunView, Verdict
+from passgate.tasks.model.verdict import Comparison, Decision, Exemption, RunView, Verdict
 from passgate.tasks.report import RUN_FILES
 from passgate.tasks.reports.document import verdict_document
 from passgate.tasks.reports.markdown import LIMIT, evidence_sections
@@ -85,20 +85,6 @@ def test_withheld_tasks_are_named_and_counted() -> None:
     ) in shown
     assert "- <code>golden/task-08</code>: why 8\n- ... and 2 more\n\n**Quarantined**: 1 task, " in shown
     assert "does not block: why 11\n" in shown
-
-
-def test_edits_and_both_verdicts_are_shown() -> None:
-    edits = (Edit(path="gates.yaml", kind="changed", what="policy"),)
-    reason = Reason(rule=Rule.LATENCY, blocking=True, message="slow")
-    change = OtherVerdict(decision=Decision.FAIL, headline="ci_merge FAIL: 1 blocking reason", reasons=(reason,))
-    shown = markdown(a_verdict(Decision.PASS, (), integrity=an_integrity(edits=edits, change=change)))
-    assert (
-        "**Judged by the files of the merge base** <code>fedcba987654</code>: this change edits files that judge it\n\n"
-        "- changed <code>gates.yaml</code> (policy)\n\n"
-        "Judged by this change's own files, the verdict would be:\n**ci_merge FAIL: 1 blocking reason**\n\n"
-        "- latency: slow\n"
-    ) in shown
-    assert "| judged by the files of | <code>fedcba9876543210fedcba9876543210fedcba98</code> |" in shown
 
 
 def test_edits_of_a_change_that_has_judged_itself_are_shown() -> None:
