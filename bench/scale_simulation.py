@@ -26,7 +26,7 @@ from passgate.tasks.execution.coordinator import coordinate
 from passgate.tasks.execution.remote import remote_executor
 from passgate.tasks.execution.remote_batch import LOOK_SECONDS_AT_URL
 from passgate.tasks.execution.run_state import RunState
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
@@ -122,7 +122,7 @@ async def _simulated(trials: int, workers: int, folder: str) -> dict[str, Any]:
     tasks = [a_task(task_id=f"task-{number}", k=5) for number in range(trials // 5)]
     plan = a_plan(*tasks, run_id="simulation", request=RunRequest(agent="nop", jobs=workers * TRIALS_OF_WORKER))
     store, crew = RunStore(folder), Workers(plan, seed=1)
-    store.write_plan(plan, masker_of(plan))
+    store.write_plan(plan, run_masker(plan))
     pool = lambda _: Baseline(branch="main")  # noqa: E731
     with store.open_journal() as journal:
         state = RunState(journal=journal)

@@ -13,7 +13,7 @@ from passgate.tasks.execution.coordinator import OpenExecutor
 from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.holding import holding
 from passgate.tasks.execution.worker import in_process
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
@@ -61,6 +61,6 @@ async def evaluate(
             recent = recent_runs(earlier, plan.run_id)
             view = view_of(verdict, trials, store, baseline.tasks, earlier=recent, plan=plan)
             await still_held()
-            await engine.step("report", work_of(report, view, store, masker_of(plan)))
+            await engine.step("report", work_of(report, view, store, run_masker(plan)))
         await engine.publish(verdict)
     return verdict

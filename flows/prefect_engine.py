@@ -46,7 +46,7 @@ from passgate.tasks.errors import PassgateError
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
 from passgate.tasks.execution.remote import MOST_TASK_RUNS
 from passgate.tasks.execution.worker import fault_of_task
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.quotes import Masker
@@ -103,7 +103,7 @@ class PrefectEngine:
     @asynccontextmanager
     async def progress(self, plan: Plan) -> AsyncIterator[None]:
         """Say which run this is and where it is kept, and show how far it has come."""
-        self._masker = masker_of(plan)
+        self._masker = run_masker(plan)
         get_run_logger().info("run %s", run_place(plan.run_id))
         await _unharmed(rename_flow_run(plan), "the flow run keeps its name")
         async with progress_artifact(plan):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
@@ -91,7 +91,7 @@ def _written(plan: Plan) -> Plan:
         plan = with_snapshot(plan, store)
     try:
         store.settle_here()
-        store.write_plan(plan, masker_of(plan))
+        store.write_plan(plan, run_masker(plan))
     except StorageError as error:
         raise UsageError(f"{error}: nothing was run; start passgate in a folder that you can write to") from error
     return plan

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.baseline import Baseline
@@ -83,7 +83,7 @@ def a_run_that_awaits(agent: str = "cli:sh agent.sh") -> RunStore:
     run.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in finished), encoding="utf-8")
     trials = [one.trial for one in finished]
     verdict = verdict_on(plan, plan.policy, trials, Baseline(branch="main"), "")
-    report(view_of(verdict, trials, run), run, masker_of(plan))
+    report(view_of(verdict, trials, run), run, run_masker(plan))
     return run
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from passgate.tasks.errors import PassgateError, UsageError
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
@@ -66,7 +66,7 @@ def write_latest_page(run_id: str) -> WrittenPage:
 def _write_page(store: RunStore, stored: StoredRun) -> WrittenPage:
     plan = stored.view.plan
     assert plan is not None  # noqa: S101 - both kinds of StoredRun have read it
-    write_page(stored.view, store, masker_of(plan), going=stored.going)
+    write_page(stored.view, store, run_masker(plan), going=stored.going)
     return WrittenPage(store.here / PAGE, stored.without_history)
 
 

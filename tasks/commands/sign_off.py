@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from passgate.tasks.commands.report import known_before
 from passgate.tasks.errors import InputError, StorageError, UsageError
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.judge import verdict_inputs
@@ -34,7 +34,7 @@ def sign_off(run_id: str, *, by: str, decision: Literal["approve", "reject"], re
     with store.hold():
         verdict, plan = _read_awaiting_verdict(store), store.read_plan()
         _refuse_changed_inputs(plan, verdict, store)
-        masker = masker_of(plan)
+        masker = run_masker(plan)
         decided = SignOff(
             by=masker.text(_text("--by", by, _LONGEST_NAME)),
             decision=decision,
@@ -105,7 +105,7 @@ def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]
         yield f"the files, which cannot be read any more ({error})"
         return
     # Mask this plan and convert it through JSON, as the stored plan was.
-    present = Plan.model_validate_json(masker_of(plan).json(now.model_dump_json(exclude_unset=True)))
+    present = Plan.model_validate_json(run_masker(plan).json(now.model_dump_json(exclude_unset=True)))
     yield from _differences(inputs, plan, present)
     if present.agent_digest != plan.agent_digest and present.agent == plan.agent:
         yield "the files of the agent"

@@ -15,7 +15,7 @@ from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.execution.trial import left_out
 from passgate.tasks.execution.worker import trials_at_once
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch
 from passgate.tasks.model.trial import TrialStatus
@@ -71,7 +71,7 @@ class RemoteExecutor:
         self._location, self._plan_digest, self._coordinator = location, plan_digest, coordinator
         self._workers = min(workers, trials_at_once(plan))
         self._tasks = {task.task_id: task for task in plan.tasks}
-        self._masker = masker_of(plan)
+        self._masker = run_masker(plan)
         cap = plan.request.max_cost
         self._money = None if cap is None else max(0.0, cap - run_state.spent)
         self._call_cost = 0.0

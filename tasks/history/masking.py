@@ -44,6 +44,6 @@ def masker_for(policy: Policy | None, *agents: AgentSpec) -> Masker:
     return Masker(os.environ[name] for name in secret_variables(os.environ, policy, agents))
 
 
-def masker_of(context: RunContext) -> Masker:
+def run_masker(context: RunContext) -> Masker:
     """Return the masker of a run's secrets."""
     return masker_for(context.policy, context.agent)

@@ -9,7 +9,7 @@ from passgate.tasks.agents import check_agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.temporary import temporary_folder
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
@@ -59,7 +59,7 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
     _refuse_unknown_price(plan)
     open_history(plan.history_location, checkout)
     recorded = plan.agent.model_dump_json()
-    if masker_of(plan).json(recorded) != recorded:
+    if run_masker(plan).json(recorded) != recorded:
         raise UsageError(
             "the agent, its command or its settings, contains the value of a secret, and passgate records agents: "
             "have the agent read it from an environment variable, which it inherits from passgate, or name a variable "

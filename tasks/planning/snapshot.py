@@ -10,7 +10,7 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.archive import packed, unpack
 from passgate.tasks.formats.digests import judging_outside, rule_files
 from passgate.tasks.formats.project_files import ENV_FILE
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.model.run import Plan, Snapshot
@@ -90,7 +90,7 @@ def _outside(plan: Plan, suites: Path) -> Iterator[Path]:
 
 def _refuse_secrets(plan: Plan, folders: list[Path]) -> None:
     """Files cannot be masked: a task with another file is another task."""
-    masker = masker_of(plan)
+    masker = run_masker(plan)
     for folder in folders:
         for file in [folder] if folder.is_file() else folder.rglob("*"):
             if file.name not in _NEVER_SENT and file.is_file() and masker.finds_in(file.read_bytes()):

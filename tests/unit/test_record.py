@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import Transcript
@@ -51,4 +51,4 @@ def test_where_the_history_is_and_which_secrets_are_masked(monkeypatch: pytest.M
     assert a_plan().history_location == SHIPPED.history
     assert a_plan(request=RunRequest(history="s3://bucket/x")).history_location == "s3://bucket/x"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
-    assert masker_of(a_plan()).text("key sk-123456") == "key ***"
+    assert run_masker(a_plan()).text("key sk-123456") == "key ***"

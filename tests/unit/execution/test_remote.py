@@ -15,7 +15,7 @@ from passgate.tasks.execution.coordinator import Round, batches_of
 from passgate.tasks.execution.remote import BatchSizes, RunRemotely, remote_executor
 from passgate.tasks.execution.run_state import Needless, RunState, always_needed
 from passgate.tasks.gates.early_stopping import LEFT_OUT
-from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import BatchResult, RemoteBatch, RunRequest
 from passgate.tasks.model.task import EvalTask
@@ -81,7 +81,7 @@ def run(
 
     async def execute(folder: str) -> None:
         store = RunStore(folder)
-        store.write_plan(plan, masker_of(plan))
+        store.write_plan(plan, run_masker(plan))
         async with remote_executor(run_one, plan, store, state, workers) as executor:
             assert store.read_file("coordinator")
             await executor.run(Round(batches_of(tasks)))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passgate.tasks.history.masking import masker_for, masker_of, secret_variables
+from passgate.tasks.history.masking import masker_for, run_masker, secret_variables
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.quotes import MASK
 from tests.builders import SHIPPED, a_plan
@@ -56,7 +56,7 @@ def test_a_variable_holds_a_secret_by_its_name_and_value_or_because_somebody_say
 
 def test_what_the_environment_holds_is_masked_whatever_it_holds_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", "swordfish-123")
-    masker, of_run = masker_for(None), masker_of(a_plan())
+    masker, of_run = masker_for(None), run_masker(a_plan())
     monkeypatch.setenv("A_KEY", "other-value-123")
     for one in (masker, of_run):
         assert one.text("swordfish-123 and fish, other-value-123") == f"{MASK} and fish, other-value-123"
