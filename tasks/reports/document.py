@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
 from passgate.tasks.model.policy import VETOES
-from passgate.tasks.model.verdict import Decision, Exemption, Integrity, Reason, Verdict
+from passgate.tasks.model.verdict import Decision, Exemption, Integrity, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.findings import TaskFinding
 
@@ -242,16 +242,15 @@ def _integrity(verdict: Verdict, integrity: Integrity) -> Section:
     if other is None or findings.is_same_verdict(verdict, other):
         blocks += [(said,)] if said else []
     else:
-        reasons = tuple(map(_other_reason, findings.blocking(other.reasons)))
-        blocks += [(f"{said}\n", strong(other.headline, TONES[other.decision])), Items(reasons, 5, 2)]
+        reasons = []
+        for reason in findings.blocking(other.reasons):
+            subject = findings.reason_subject(reason)
+            of_task = (" ", name(subject)) if subject else ()
+            reasons.append(Item((reason.rule, *of_task, ": ", Span(reason.message)), Tone.BAD))
+        blocks += [(f"{said}\n", strong(other.headline, TONES[other.decision])), Items(tuple(reasons), 5, 2)]
     commit = (" ", name(integrity.judging[:12])) if integrity.by_base else ()
     title = (strong(f"Judged by {findings.judges(integrity)}"), *commit, ": this change edits files that judge it")
     return Section(title, tuple(blocks), Tone.OPEN)
-
-
-def _other_reason(reason: Reason) -> Item:
-    subject = findings.reason_subject(reason)
-    return Item((reason.rule, *((" ", name(subject)) if subject else ()), ": ", Span(reason.message)), Tone.BAD)
 
 
 def _confirmations(verdict: Verdict) -> Section | None:

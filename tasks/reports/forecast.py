@@ -136,17 +136,17 @@ def _advice(forecast: Forecast) -> Iterator[Words | Table | Commands | Remark | 
 def _notes(forecast: Forecast) -> Iterator[str]:
     withheld = [task for task in forecast.tasks if task.withheld > 0.5]
     if withheld:
-        yield f"{_named(withheld)} cannot block: not admitted yet, or in quarantine"
+        yield f"{_task_list(withheld)} cannot block: not admitted yet, or in quarantine"
     elif any(task.withheld > 0 for task in forecast.tasks):
         mean = fmean(task.withheld for task in forecast.tasks)
         yield f"at any time about {percent(mean)} of the tasks are not admitted and cannot block"
     unable = [task for task in forecast.tasks if not task.can_block and task not in withheld]
     if unable:
-        yield f"{_named(unable)} cannot make the gate red, however far they fall"
+        yield f"{_task_list(unable)} cannot make the gate red, however far they fall"
     yield from forecast.notes
 
 
-def _named(tasks: Sequence[TaskForecast]) -> str:
+def _task_list(tasks: Sequence[TaskForecast]) -> str:
     """`7 tasks (golden/a, golden/b, golden/c and 4 more)`."""
     return f"{figures.count(len(tasks), 'task')} ({figures.listed([task.task for task in tasks], _MOST_NAMES)})"
 

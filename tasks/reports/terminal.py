@@ -234,19 +234,15 @@ def _task_in_full(finding: TaskFinding, page: _Page) -> Iterator[RenderableType]
     for label, text in task_explanations(finding):
         # A violation above says this.
         if all(text != group.message for group in groups):
-            yield from _explanation(label, text, page.width)
+            # One long line may fill as many lines as several short ones do.
+            limit = page.width * (2 if "\n" in text.strip() else _FAILURE_LINES)
+            first, *others = printable_lines(text, lines=_FAILURE_LINES, limit=limit) or ("",)
+            yield Marked("│", Text.assemble((label, "bold"), f" {first}"), style="dim")
+            yield from (Marked("│  ", Text(line), style="dim") for line in others)
     if trials := (*task.failed_trials, *task.error_trials, *(violation.trial for violation in task.violations)):
         shown = show_command(page.run_id, task.name, trials[0])
         for words in (shown, try_command(task.name, page.agent, page.options)):
             yield from (Marked("", Text(f"  {line}", "dim")) for line in command_lines(words, page.width - 2))
-
-
-def _explanation(label: str, text: str, width: int) -> Iterator[RenderableType]:
-    # One long line may fill as many lines as several short ones do.
-    limit = width * (2 if "\n" in text.strip() else _FAILURE_LINES)
-    first, *others = printable_lines(text, lines=_FAILURE_LINES, limit=limit) or ("",)
-    yield Marked("│", Text.assemble((label, "bold"), f" {first}"), style="dim")
-    yield from (Marked("│  ", Text(line), style="dim") for line in others)
 
 
 def _task_in_short(finding: TaskFinding, width: int, *, most: int) -> Iterator[RenderableType]:

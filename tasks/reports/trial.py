@@ -225,16 +225,14 @@ def timeline(transcript: Transcript, budgets: Budgets, most: int) -> tuple[Timel
         tokens += (usage.tokens_in or 0) + (usage.tokens_out or 0)
         cost += usage.cost_usd or 0.0
         seconds += (message.latency_ms or 0.0) / 1000
-        of_step = [_use(f"step {steps}", steps, budgets.max_steps)]
-        if calls:
-            of_step.append(_use(figures.count(calls, "tool call"), calls, budgets.max_tool_calls))
-        if tokens:
-            of_step.append(_use(f"{tokens:,} tokens", tokens, budgets.max_tokens))
-        if cost:
-            of_step.append(_use(figures.dollars(cost), cost, budgets.max_cost_usd, figures.dollars))
-        if seconds:
-            of_step.append(_use(figures.duration(seconds), seconds, budgets.max_seconds, figures.duration))
-        uses.append(tuple(of_step))
+        used: tuple[tuple[str, float, float | None, Callable[[float], str]], ...] = (
+            (f"step {steps}", steps, budgets.max_steps, "{:,}".format),
+            (figures.count(calls, "tool call"), calls, budgets.max_tool_calls, "{:,}".format),
+            (f"{tokens:,} tokens", tokens, budgets.max_tokens, "{:,}".format),
+            (figures.dollars(cost), cost, budgets.max_cost_usd, figures.dollars),
+            (figures.duration(seconds), seconds, budgets.max_seconds, figures.duration),
+        )
+        uses.append(tuple(_use(*one) for one in used if one[1]))
     entries = [TimelineEntry(*pair) for pair in zip(messages, uses, strict=True)]
     gap, tail = len(entries) - most, most // 2
     if gap > 0:
@@ -242,7 +240,7 @@ def timeline(transcript: Transcript, budgets: Budgets, most: int) -> tuple[Timel
     return tuple(entries)
 
 
-def _use(text: str, used: float, limit: float | None, number: Callable[[float], str] = "{:,}".format) -> BudgetUse:
+def _use(text: str, used: float, limit: float | None, number: Callable[[float], str]) -> BudgetUse:
     if limit is None:
         return BudgetUse(text, 0.0)
     return BudgetUse(f"{text} of {number(limit)}", used / limit if limit else 1.0)

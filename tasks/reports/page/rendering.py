@@ -63,7 +63,9 @@ def templates() -> "Environment":
         "script": script,
         "policy": f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; "
         "base-uri 'none'; form-action 'none'",
-        "quantity": _quantity,
+        "quantity": lambda number, unit: (
+            milliseconds(number * 1000) if unit == "s" and number < 1 else figures.quantity(number, unit)
+        ),
         "milliseconds": milliseconds,
         "compared": compared,
         "diff_lines": _diff_lines,
@@ -75,10 +77,6 @@ def templates() -> "Environment":
     # A name or a short text from outside is a `line`.
     environment.filters |= {"shown": shown, "line": lambda text, limit=300: readable(text, limit)[0]}
     return environment
-
-
-def _quantity(number: float, unit: str) -> str:
-    return figures.quantity(number * 1000, "ms") if unit == "s" and number < 1 else figures.quantity(number, unit)
 
 
 class Shown(NamedTuple):
