@@ -53,7 +53,7 @@ def resume_request(request: RunRequest, run_id: str) -> RunRequest:
     if not store.has_plan():
         return request
     store.begin()
-    return request.model_copy(update={"run": store.location if store.is_elsewhere else run_id})
+    return request.model_copy(update={"run": store.location if store.url is not None else run_id})
 
 
 async def rename_flow_run(plan: Plan) -> None:

@@ -79,7 +79,7 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
     refuse_doubt(plan.base, checkout)
     open_history(plan.history_location, checkout).refuse_unwritable()
     given = request.model_dump(include=set(ALSO_OF_RESUMED), exclude_none=True)
-    if store.is_elsewhere:
+    if store.url is not None:
         given["run_store"] = store.runs
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
 
@@ -87,7 +87,7 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
 def _written(plan: Plan) -> Plan:
     """Write a plan, with the files that it needs where other machines are to run it; gives the plan as it is stored."""
     store = RunStore.new(plan.run_id, plan.request.run_store)
-    if store.is_elsewhere:
+    if store.url is not None:
         plan = with_snapshot(plan, store)
     try:
         store.settle_here()

@@ -120,7 +120,7 @@ class _Judged(NamedTuple):
         )
         annotations = github_annotations(self.verdict) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
         store = self.store
-        place = f"artifacts  {store.shown}" if store.is_elsewhere else f"page  {store.shown}/{PAGE}"
+        place = f"artifacts  {store.shown}" if store.url is not None else f"page  {store.shown}/{PAGE}"
         return f"{shown}{place}\n{annotations}"
 
 

@@ -58,10 +58,13 @@ class RunStore:
     """
 
     def __init__(self, folder: Path | str, url: str | None = None) -> None:
-        self.here = Path(folder)
-        """The folder of the run."""
-        self.url = url
-        """Where its mirror is."""
+        """Open the run in a folder. `url` is that of its mirror."""
+        self.here, self.url = Path(folder), url
+        self.location = url or str(self.here)
+        """The URL of the mirror, or the folder if there is none."""
+        self.runs, _, self.name = self.location.rpartition("/")
+        """The URL or folder that contains the run, and the id of the run."""
+        self.plan, self.journal, self.verdict = (self.here / name for name in (PLAN, _JOURNAL, _VERDICT))
         self._files = LocalStorage(self.here)
 
     @classmethod
@@ -88,41 +91,6 @@ class RunStore:
         if runs is not None and "://" not in runs:
             raise UsageError(f"the run store {runs!r} is no URL: for a folder write file://{Path(runs).absolute()}")
         return cls(folder, None if runs is None else f"{runs.rstrip('/')}/{run_id}")
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the run has a mirror at a URL."""
-        return self.url is not None
-
-    @property
-    def location(self) -> str:
-        """The URL of the mirror, or the folder if there is none."""
-        return self.url or str(self.here)
-
-    @property
-    def runs(self) -> str:
-        """The URL or folder that contains the run."""
-        return self.location.rpartition("/")[0]
-
-    @property
-    def name(self) -> str:
-        """The id of the run."""
-        return self.location.rpartition("/")[2]
-
-    @property
-    def journal(self) -> Path:
-        """The file of the journal."""
-        return self.here / _JOURNAL
-
-    @property
-    def verdict(self) -> Path:
-        """The file of the verdict."""
-        return self.here / _VERDICT
-
-    @property
-    def plan(self) -> Path:
-        """The file of the plan."""
-        return self.here / PLAN
 
     @property
     def shown(self) -> str:

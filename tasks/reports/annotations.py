@@ -32,15 +32,15 @@ def github_annotations(verdict: Verdict) -> str:
     to say.
     """
     verdict = findings.from_top(verdict)
-    errors = [_of_reason(reason) for reason in findings.blocking(verdict.reasons)]
-    warnings = [_of_reason(reason) for reason in verdict.reasons if not reason.blocking]
+    errors = [_reason_annotation(reason) for reason in findings.blocking(verdict.reasons)]
+    warnings = [_reason_annotation(reason) for reason in verdict.reasons if not reason.blocking]
     for finding in findings.findings(verdict):
         task = finding.task
         if task.state is not TaskState.PASSED and not finding.reasons:
             texts = [printable(one, _MESSAGE) for one in (finding.why_not_blocking, task.failure, task.error) if one]
             message = "\n".join((figures.task_summary(task), *texts))
             warnings.append(_Annotation(task.file, task.line, f"{task.state} {printable(task.name, _NAME)}", message))
-    notices = _of_edits(verdict.integrity) if verdict.integrity else []
+    notices = _edit_annotations(verdict.integrity) if verdict.integrity else []
     return _commands("error", errors) + _commands("warning", warnings) + _commands("notice", notices)
 
 
@@ -69,14 +69,14 @@ def _commands(kind: str, annotations: Sequence[_Annotation]) -> str:
     return "".join(lines)
 
 
-def _of_reason(reason: Reason) -> _Annotation:
+def _reason_annotation(reason: Reason) -> _Annotation:
     subject = printable(findings.reason_subject(reason), _NAME)
     trials = f" ({trial_numbers(reason.trials)})" if reason.trials else ""
     message = "\n".join(printable_lines(reason.message, lines=_LINES, limit=_MESSAGE))
     return _Annotation(reason.file, reason.line or 1, f"{reason.rule} {subject}{trials}".strip(), message)
 
 
-def _of_edits(integrity: Integrity) -> list[_Annotation]:
+def _edit_annotations(integrity: Integrity) -> list[_Annotation]:
     base = f"the {integrity.name} {printable(integrity.judging, _NAME)[:12]}"
     if integrity.by_base:
         title, judges = (

@@ -46,7 +46,7 @@ def test_the_baseline_is_that_of_the_merge_base(stored: Here) -> None:
     row = next(line for line in lines if line.startswith("a "))
     assert lines[0] == f"baseline  merge base with main {head} and its first-parent ancestors: 2 runs"
     assert lines[1] == "agent     oracle"
-    assert row.split() == ["a", "unreliable", "1/2", "5/6", "83", "%", "[44", "%,", "97", "%]", SECOND]
+    assert row.split() == ["a", "unreliable", SECOND, "1/2", "5/6", "83", "%", "[44", "%,", "97", "%]"]
     assert "1 task: 1 unreliable" in lines
 
 

@@ -14,8 +14,8 @@ def test_a_repository_in_which_all_is_well(here: Here) -> None:
         here.write("agents.yaml", f"agents: {{mine: {{agent: 'openai:gpt-5-mini', upstreams: {upstreams}}}}}\n")
         lines = told(here, "doctor").splitlines()
     assert "agent mine" in lines
-    assert "  ✓ ok      price: gpt-5-mini costs $0.25 in and $2 out per million tokens" in lines
-    assert any(line.startswith(f"  ✓ ok      endpoint openai: {server.url}/v1/models answers 200") for line in lines)
+    assert "✓ ok      price: gpt-5-mini costs $0.25 in and $2 out per million tokens" in lines
+    assert any(line.startswith(f"✓ ok      endpoint openai: {server.url}/v1/models answers 200") for line in lines)
     assert lines[-1].endswith(", 0 failed")
 
 
@@ -23,8 +23,8 @@ def test_what_would_not_work_is_exit_2(here: Here) -> None:
     here.write("gates.yaml", GATES)
     result = exits(here, 2, "doctor", "cli:no-such-program-here", "nop")
     assert result.stderr == ""
-    assert "  ✗ failed  cli: the agent command 'no-such-program-here' is not on this machine" in result.stdout
-    assert "  ✓ ok      nop: nop needs nothing" in result.stdout
+    assert "✗ failed  cli: the agent command 'no-such-program-here' is not on this machine" in result.stdout
+    assert "✓ ok      nop: nop needs nothing" in result.stdout
     assert result.stdout.rstrip().endswith(", 1 failed")
 
 

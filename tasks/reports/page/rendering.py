@@ -67,7 +67,7 @@ def templates() -> "Environment":
             milliseconds(number * 1000) if unit == "s" and number < 1 else figures.quantity(number, unit)
         ),
         "milliseconds": milliseconds,
-        "compared": compared,
+        "answer_comparison": answer_comparison,
         "diff_lines": _diff_lines,
         "figures": figures,
         "mean": lambda numbers: sum(numbers) / len(numbers) if numbers else None,
@@ -75,11 +75,11 @@ def templates() -> "Environment":
         "weight": findings.weight,
     }
     # A name or a short text from outside is a `line`.
-    environment.filters |= {"shown": shown, "line": lambda text, limit=300: readable(text, limit)[0]}
+    environment.filters |= {"view": text_view, "line": lambda text, limit=300: readable(text, limit)[0]}
     return environment
 
 
-class Shown(NamedTuple):
+class TextView(NamedTuple):
     """A text as it is shown."""
 
     text: str
@@ -97,10 +97,10 @@ class Shown(NamedTuple):
         return line if len(line) <= _FIRST_LINE else f"{line[: _FIRST_LINE - 1]}…"
 
 
-def shown(value: Any, limit: int) -> Shown:
+def text_view(value: Any, limit: int) -> TextView:
     """Return a text as it is, any other value as JSON, at most about `limit` characters of it."""
     text, left_out = readable(value if isinstance(value, str) else _json(value), limit)
-    return Shown(text, text.count("\n") + 1, left_out)
+    return TextView(text, text.count("\n") + 1, left_out)
 
 
 def anchor(name: str, number: int | None = None) -> str:
@@ -112,8 +112,8 @@ def anchor(name: str, number: int | None = None) -> str:
 class AnswerComparison(NamedTuple):
     """What was expected and what came."""
 
-    expected: Shown
-    actual: Shown
+    expected: TextView
+    actual: TextView
     lines: tuple[tuple[str | None, str | None], ...]
     """Both side by side, `None` where one has no line; empty where they are too long to be compared."""
 
@@ -122,14 +122,14 @@ class AnswerComparison(NamedTuple):
         return self.expected.text == self.actual.text
 
 
-def compared(expected: Any, actual: str, limit: int) -> AnswerComparison:
+def answer_comparison(expected: Any, actual: str, limit: int) -> AnswerComparison:
     """Return what was expected, a text or a JSON value, beside what came. JSON is compared in one layout."""
     if not isinstance(expected, str):
         try:
             actual = _json(json.loads(actual))
         except (ValueError, RecursionError):
             actual = actual.strip()
-    sides = shown(expected, limit), shown(actual, limit)
+    sides = text_view(expected, limit), text_view(actual, limit)
     return AnswerComparison(*sides, tuple(_side_by_side(*(side.text.split("\n") for side in sides))))
 
 
