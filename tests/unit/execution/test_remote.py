@@ -243,6 +243,6 @@ def test_a_very_long_round_has_not_very_many_batches() -> None:
 
 def test_the_folder_of_a_run_says_who_coordinates_it(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path))
-    assert store.read_file("coordinator") == b""
+    assert store.read_file("coordinator") is None
     store.write_coordinator("first")
     assert store.read_file("coordinator") == b"first"
