@@ -110,11 +110,6 @@ def test_the_merge_base_says_that_every_change_judges_itself(repository: GitRepo
     )
 
 
-def test_a_change_cannot_switch_its_judges_off(repository: GitRepository) -> None:
-    change(repository, OFF | LOOSENED)
-    assert planned().base.judged_by == "base"
-
-
 def test_another_base_can_be_given(repository: GitRepository) -> None:
     loosen(repository)
     loosened = repository.commit()

@@ -16,49 +16,14 @@ from tests.unit.changes import (
     gates,
     is_judged_by_itself,
     loosen,
-    of_change,
     planned,
     task_text,
 )
 
 
-def loosen_all(repository: GitRepository, branch: str) -> None:
-    """The grader, the policy, and the name of the branch that says who judges."""
-    loosen(repository)
-    rest = f"baseline: {{branch: '{branch}'}}\n"
-    repository.write("gates.yaml", gates(rest=rest).replace("task_failed", ""))
-    repository.commit()
-
-
-@pytest.fixture
-def branches(repository: GitRepository) -> GitRepository:
-    """Beside main there are a branch that is older than the gate and one that has nothing in common with it."""
-    repository.git("checkout", "--quiet", "--orphan", "gh-pages")
-    repository.git("rm", "--quiet", "-rf", ".")
-    repository.write("index.html")
-    repository.commit()
-    repository.checkout("change")
-    return repository
-
-
-@pytest.mark.parametrize("target", ["main", "", "not-here"])
-@pytest.mark.parametrize("branch", ["nowhere", "gh-pages", "change"])
-def test_a_change_cannot_name_the_branch_that_judges_it(
-    branches: GitRepository, branch: str, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITHUB_BASE_REF", target)
-    base = branches.git("rev-parse", "main")
-    loosen_all(branches, branch)
-    plan = planned()
-    assert (plan.base.judged_by, plan.base.commit) == ("base", base)
-    assert edits_of(plan) == ["gates.yaml", "suites/golden/a.yaml"]
-    assert plan.gate_policy.blocks_on == (Rule.TASK_FAILED,)
-    assert of_change(plan).base.ancestors == plan.base.ancestors == (base,)
-
-
 @pytest.mark.parametrize("branch", ["main~1", "main^{/The}", "@{-1}", "HEAD", "a..b", "-x"])
 def test_what_is_no_name_of_a_branch_is_refused(repository: GitRepository, branch: str) -> None:
-    loosen_all(repository, branch)
+    repository.write("gates.yaml", gates(rest=f"baseline: {{branch: '{branch}'}}\n"))
     with pytest.raises(InputError, match=r"gates.yaml:6:\d+: .*is not the name of a branch"):
         planned()
 
@@ -77,24 +42,6 @@ def test_a_branch_without_a_gate_does_not_keep_the_one_that_has_it_from_judging(
     plan = planned()
     assert (plan.base.judged_by, plan.base.commit) == ("base", base)
     assert "only this change's own gates file says that it goes into 'develop'" in plan.base.note
-
-
-@pytest.mark.parametrize("name", [".gitattributes", "suites/.gitattributes", "suites/golden/.gitattributes"])
-def test_attributes_that_change_what_is_read_are_an_edit(
-    repository: GitRepository, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = planned()
-    repository.write(name, "*.yaml text eol=crlf\n")
-    repository.commit()
-    clone = tmp_path / "clone"
-    repository.git("-c", "init.defaultBranch=main", "clone", "--quiet", str(repository.path), str(clone))
-    monkeypatch.chdir(clone)
-    monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    assert b"\r\n" in (clone / "suites/golden/a.yaml").read_bytes()
-    plan = planned()
-    assert (plan.base.judged_by, edits_of(plan)) == ("base", [name])
-    assert plan.tasks == own.tasks
-    assert b"\r\n" not in (Path(plan.suites_folder) / "golden/a.yaml").read_bytes()
 
 
 TWO_SUITES = gates("golden, adversarial")
@@ -200,18 +147,6 @@ def module(repository: GitRepository, tmp_path: Path) -> GitRepository:
     change(repository, {"suites/golden/a.yaml": None, "suites/golden/b.yaml": task_text("b")})
     commit_on_main(repository)
     return GitRepository(repository.path / "evals")
-
-
-def test_suites_of_a_submodule_that_moves_are_judged_by_those_they_were(
-    repository: GitRepository, module: GitRepository
-) -> None:
-    own = planned(**EVALS)
-    loosen(module)
-    module.commit()
-    repository.commit()
-    plan = planned(**EVALS)
-    assert (plan.base.judged_by, edits_of(plan)) == ("base", ["evals"])
-    assert plan.tasks == own.tasks
 
 
 def test_a_submodule_that_is_not_there_any_more_is_told(repository: GitRepository, module: GitRepository) -> None:

@@ -9,7 +9,6 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity import base_checkout
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.who_judges import who_judges
-from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.plan import new_plan
@@ -26,20 +25,6 @@ from tests.unit.changes import (
     planned,
     task_text,
 )
-
-
-def test_deleted_tasks_are_still_judged_and_added_ones_not_yet(repository: GitRepository) -> None:
-    change(repository, {"suites/golden/a.yaml": None, "suites/golden/z.yaml": task_text("z")})
-    plan = planned()
-    assert [edit.kind for edit in plan.base.edits] == ["deleted", "added"]
-    assert [[task.task_id for task in one.tasks] for one in (plan, of_change(plan))] == [["a"], ["z"]]
-
-
-def test_the_policy_is_that_of_the_merge_base(repository: GitRepository) -> None:
-    repository.write("gates.yaml", gates().replace("task_failed", ""))
-    plan = planned()
-    assert plan.gate_policy.blocks_on == (Rule.TASK_FAILED,)
-    assert of_change(plan).gate_policy.blocks_on == ()
 
 
 def test_quarantine_prices_and_pins_are_those_of_the_merge_base(repository: GitRepository) -> None:

@@ -71,26 +71,6 @@ def test_only_what_the_change_edits_is_an_edit(repository: GitRepository) -> Non
     assert "a file that judges is newer" in plan.base.note
 
 
-def test_a_branch_from_before_a_suite_is_judged_by_it(repository: GitRepository) -> None:
-    repository.write("agent.txt")
-    repository.commit("The agent alone")
-    repository.checkout("main")
-    repository.write("gates.yaml", gates("golden, adversarial"))
-    write_task(repository.path / "suites/adversarial/b.yaml", task_id="b", suite="adversarial")
-    repository.commit("A suite more")
-    repository.checkout("change")
-    assert {(task.suite, task.task_id) for task in planned().tasks} == {("golden", "a"), ("adversarial", "b")}
-
-
-def test_an_orphan_branch_is_judged_by_the_tip(repository: GitRepository) -> None:
-    repository.git("checkout", "--quiet", "--orphan", "alone")
-    loosen(repository)
-    repository.commit("All anew")
-    plan = planned()
-    assert (plan.base.judged_by, plan.base.judging) == ("base", repository.git("rev-parse", "main"))
-    assert plan.base.doubt.endswith("have no commit in common")
-
-
 def test_in_ci_a_doubt_ends_the_run_before_it_begins(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,14 +167,6 @@ def test_the_weighted_mean() -> None:
     assert weighted_mean([1.0, 0.0], [0, 0]) is None
 
 
-@given(st.lists(st.tuples(SHARES, st.floats(min_value=0.1, max_value=100)), min_size=1, max_size=20))
-def test_a_weighted_mean_lies_between_its_scores(pairs: list[tuple[float, float]]) -> None:
-    scores = [score for score, _ in pairs]
-    mean = weighted_mean(scores, [weight for _, weight in pairs])
-    assert mean is not None
-    assert min(scores) - 1e-9 <= mean <= max(scores) + 1e-9
-
-
 @pytest.mark.parametrize(
     ("degrees", "quantile"),
     [(1, 12.7062047), (2, 4.3026527), (3, 3.1824463), (9, 2.2621572), (10, 2.2281389), (30, 2.0422725)],
