@@ -64,28 +64,23 @@ def find_base(
     could have chosen who judges it, or git fails, `doubt` says why. Raise `UsageError` for an unknown `given` commit.
     """
     try:
-        return _base_of_change(checkout, branch, given, branch_at)
+        if given is not None:
+            commit = checkout.find_commit(given)
+            if not commit:
+                raise UsageError(f"--base {given}: the repository of {checkout.folder} has no such commit; {_FETCH}")
+            return _base(checkout, commit)
+        if not checkout.head:
+            return _without_head(checkout)
+        target, default = checkout.target, checkout.default_branch
+        if target and checkout.tip_commit(target):
+            return _base_with(checkout, target)
+        if target:
+            missing = f"the branch {target!r}, the target of this change, is missing here; {_FETCH}"
+            return _base_with(checkout, default or target, missing if default else "", missing)
+        return _base_without_target(checkout, default, branch, branch_at)
     except GitError as error:
         note = f"the merge base is unknown: {error}"
         return Base(note=note, doubt=note)
-
-
-def _base_of_change(checkout: Checkout, branch: str, given: str | None, branch_at: Callable[[str], str | None]) -> Base:
-    if given is not None:
-        commit = checkout.find_commit(given)
-        if not commit:
-            raise UsageError(f"--base {given}: the repository of {checkout.folder} has no such commit; {_FETCH}")
-        return _base(checkout, commit)
-    if not checkout.head:
-        return _without_head(checkout)
-    target = checkout.target
-    if target and checkout.tip_commit(target):
-        return _base_with(checkout, target)
-    default = checkout.default_branch
-    if target:
-        missing = f"the branch {target!r}, the target of this change, is missing here; {_FETCH}"
-        return _base_with(checkout, default or target, missing if default else "", missing)
-    return _base_without_target(checkout, default, branch, branch_at)
 
 
 def _base_without_target(checkout: Checkout, default: str, own: str, branch_at: Callable[[str], str | None]) -> Base:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.files.symlinks import way
@@ -36,20 +36,17 @@ def open_history(location: str, checkout: Checkout) -> History:
     return history
 
 
-class _Identity(NamedTuple):
-    """A file or folder by whatever name: file systems have several spellings of one name."""
-
-    device: int
-    inode: int
+_Identity = tuple[int, int]
+"""The device and inode of a file or folder: file systems have several spellings of one name."""
 
 
 @dataclass(frozen=True)
 class _FolderOnDisk:
     """A folder with all that lies in it on the disk, links followed."""
 
-    links: frozenset[_Identity]  # The links that lead to it or to what it holds
-    folders: frozenset[_Identity]  # The folder and all below it
-    around: frozenset[_Identity]  # The folders that these lie in
+    links: set[_Identity | None]  # The links that lead to it or to what it holds
+    folders: set[_Identity | None]  # The folder and all below it
+    around: set[_Identity | None]  # The folders that these lie in
 
 
 @dataclass(frozen=True)
@@ -87,24 +84,19 @@ def find_tracked(place: Path, checkout: Checkout) -> Tracked | None:
     there is nothing. Raises `GitError` if git knows the repository and cannot tell.
     """
     folder = _folder_on_disk(checkout.folder.absolute() / place)
-    return next((found for each in _repositories(checkout) for found in _tracked_in(each, folder)), None)
-
-
-def _repositories(checkout: Checkout) -> Iterator[Checkout]:
-    """Yield the repository that a folder lies in, the one that this lies in, and so on. One without a commit, or that
-    git does not open, has no change.
-    """
-    known = {checkout.top: checkout}
+    # The repository that the checkout's folder lies in, the one that this lies in, and so on.
+    repositories = {checkout.top: checkout}
     # Git is asked only where it could find a repository. With GIT_DIR set it finds the same one from everywhere.
-    for folder in checkout.top.parents if checkout.top else ():
-        if (folder / ".git").exists():
-            outer = Checkout(folder)
-            known.setdefault(outer.top, outer)
-    yield from known.values()
+    for parent in checkout.top.parents if checkout.top else ():
+        if (parent / ".git").exists():
+            outer = Checkout(parent)
+            repositories.setdefault(outer.top, outer)
+    return next((found for each in repositories.values() for found in _tracked_in(each, folder)), None)
 
 
 def _tracked_in(checkout: Checkout, place: _FolderOnDisk) -> Iterator[Tracked]:
     top = checkout.top
+    # A repository without a commit, or that git does not open, has no change.
     if top is None or not checkout.head or not (place.links or place.folders):
         return
     known: dict[str, _Identity | None] = {}
@@ -141,12 +133,11 @@ def _folder_on_disk(place: Path) -> _FolderOnDisk:
         for folder, inner, files in os.walk(end):
             folders.add(Path(folder))
             waiting += [Path(folder, name) for name in (*inner, *files) if Path(folder, name).is_symlink()]
-    around = {parent for end in ends for parent in end.parents}
-    return _FolderOnDisk(_identities(links, follow=False), _identities(folders), _identities(around))
-
-
-def _identities(paths: set[Path], *, follow: bool = True) -> frozenset[_Identity]:
-    return frozenset(filter(None, (_identity(path, follow=follow) for path in paths)))
+    return _FolderOnDisk(
+        links={_identity(link, follow=False) for link in links} - {None},
+        folders={_identity(folder) for folder in folders} - {None},
+        around={_identity(parent) for end in ends for parent in end.parents} - {None},
+    )
 
 
 def _identity(path: Path, *, follow: bool = True) -> _Identity | None:
@@ -155,4 +146,4 @@ def _identity(path: Path, *, follow: bool = True) -> _Identity | None:
         found = path.stat(follow_symlinks=follow)
     except OSError:
         return None
-    return _Identity(found.st_dev, found.st_ino)
+    return found.st_dev, found.st_ino
