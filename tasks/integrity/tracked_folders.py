@@ -26,7 +26,7 @@ _TRACKED_AS = {
 def open_history(location: str, checkout: Checkout) -> History:
     """Open the history at a folder or URL, for runs of what is checked out.
 
-    Raises `UsageError` for one that git tracks there or that is a file, `StorageError` for one that cannot be opened.
+    Raise `UsageError` for one that git tracks there or that is a file, `StorageError` for one that cannot be opened.
     """
     history = History(location)
     if history.folder is not None:
@@ -62,7 +62,7 @@ class Tracked:
 def refuse_tracked(what: str, place: Path, checkout: Checkout) -> None:
     """Refuse a folder of passgate's that the repository around `checkout`, or one further out, tracks.
 
-    `what` names the folder in the message, with its article. Raises `UsageError`, also if git cannot tell.
+    `what` names the folder in the message, with its article. Raise `UsageError`, also if git cannot tell.
     """
     try:
         found = find_tracked(place, checkout)
@@ -81,7 +81,7 @@ def refuse_tracked(what: str, place: Path, checkout: Checkout) -> None:
 
 def find_tracked(place: Path, checkout: Checkout) -> Tracked | None:
     """Return the first thing in a folder that the repository around `checkout` tracks, or one further out; `None` if
-    there is nothing. Raises `GitError` if git knows the repository and cannot tell.
+    there is nothing. Raise `GitError` if git knows the repository and cannot tell.
     """
     folder = _folder_on_disk(checkout.folder.absolute() / place)
     # The repository that the checkout's folder lies in, the one that this lies in, and so on.

@@ -1,4 +1,4 @@
-"""Extensions of eval files: functions of modules around trials, and the look for the rules of an agent."""
+"""Run extensions of eval files: functions of modules around trials, and the search for the rules of an agent."""
 
 import json
 import sys
@@ -72,10 +72,9 @@ class ExtensionState:
 
     @property
     def context(self) -> dict[str, Any]:
-        """The keys that are added to the context of the next extension."""
-        paths = {_PATHS: self.provider_context[_PATHS]} if _PATHS in self.provider_context else {}
-        said = {"metadata": self.metadata, "output": self.output, **paths}
-        return {"provider_context": self.provider_context, **{key: value for key, value in said.items() if value}}
+        """Return the keys that are added to the context of the next extension."""
+        more = {"metadata": self.metadata, "output": self.output, _PATHS: self.provider_context.get(_PATHS)}
+        return {"provider_context": self.provider_context, **{key: value for key, value in more.items() if value}}
 
     def add(self, returned: Mapping[str, Any]) -> "ExtensionState":
         """Return the state after one more extension."""
@@ -97,8 +96,8 @@ class ExtensionState:
     def relocate(self, workspace: Path, copy: Path) -> "ExtensionState":
         """Return the same about a copy of the workspace: the paths in it lead into the copy."""
         inside = json.dumps(str(workspace))[1:-1], json.dumps(str(copy))[1:-1]
-        said = (self.provider_context, self.metadata, self.output)
-        return ExtensionState(*json.loads(json.dumps(said).replace(*inside)))
+        texts = json.dumps((self.provider_context, self.metadata, self.output))
+        return ExtensionState(*json.loads(texts.replace(*inside)))
 
 
 async def run_extension(
@@ -109,7 +108,7 @@ async def run_extension(
     context: Mapping[str, Any],
     environment: Mapping[str, str],
 ) -> Mapping[str, Any]:
-    """Return what an extension returns; `context` is the argument of its function. Raises `MeasurementError` if it
+    """Return what an extension returns; `context` is the argument of its function. Raise `MeasurementError` if it
     throws, takes too long, or returns no result.
     """
     if extension.module is not None:

@@ -145,7 +145,7 @@ def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
 
 def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge | None = None) -> Isolation:
     """Return the strongest isolation that works on this machine, tried with a harmless command. No command may see the
-    `hidden` folders; trials lie in `run_folder`. Raises `MeasurementError` if only the `bridge`, whose server must run,
+    `hidden` folders; trials lie in `run_folder`. Raise `MeasurementError` if only the `bridge`, whose server must run,
     does not work.
 
     What has worked once is not tried again by the same process, which may run many batches of a run.

@@ -40,7 +40,7 @@ async def run_process(
     every process with it in its environment is killed at the end, even one that has left its session. Give none if the
     command's processes end with the first one; then some may go on for a few milliseconds. `options` are further words
     that the program reads with `--args`, unlike its arguments seen by nobody else. `pipes` are
-    its standard input and output, if the caller has its own. Raises `MeasurementError` if the command cannot be
+    its standard input and output, if the caller has its own. Raise `MeasurementError` if the command cannot be
     started.
     """
     started = time.monotonic()

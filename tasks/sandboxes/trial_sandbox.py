@@ -19,7 +19,7 @@ from passgate.tasks.model.quotes import quote_end, raw
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
 from passgate.tasks.model.transcript import FileChanges
 from passgate.tasks.sandboxes.changed_files import NO_FILES, WorkspaceFiles, changes_since
-from passgate.tasks.sandboxes.isolation import STARTED, Isolation
+from passgate.tasks.sandboxes.isolation import STARTED, Isolation, Launch
 from passgate.tasks.sandboxes.processes import run_process
 
 TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")  # all that the agent may write to
@@ -125,7 +125,8 @@ class TrialSandbox:
         if self._grader_folder:
             given = {"PYTHONSAFEPATH": "1", "PYTHONPATH": str(_GRADER_PYTHON), **given}
         bridge = self._around.bridge if self._is_agents else None
-        return await self._run(command, self._around.isolation, place, given, (network, bridge), seconds, stdin)
+        launch = self._launch(self._around.isolation, command, place, given, bridge, network=network)
+        return await self._run(launch, seconds, stdin)
 
     async def run_for_authors(
         self,
@@ -138,31 +139,27 @@ class TrialSandbox:
         pipes: tuple[int, int] | None = None,
     ) -> ProcessResult:
         """Run a command as `passgate.tasks.model.sandbox.Sandbox.run_for_authors` says."""
-        place, isolation = _existing(folder, command), self._around.of_authors
-        return await self._run(command, isolation, place, environment or {}, (True, None), seconds, stdin, pipes)
+        place = _existing(folder, command)
+        launch = self._launch(self._around.of_authors, command, place, environment or {}, None, network=True)
+        return await self._run(launch, seconds, stdin, pipes)
 
-    async def _run(
+    def _launch(
         self,
-        command: Sequence[str],
         isolation: Isolation,
+        command: Sequence[str],
         place: Path,
-        given: Mapping[str, str],
-        reach: tuple[bool, Bridge | None],
-        seconds: float,
-        stdin: bytes,
-        pipes: tuple[int, int] | None = None,
-    ) -> ProcessResult:
-        """Run a command in a folder with the variables that it is given. `reach` is whether it has the network, and a
-        bridge.
-        """
+        variables: Mapping[str, str],
+        bridge: Bridge | None,
+        *,
+        network: bool,
+    ) -> Launch:
         trial, own = self._folder, self._grader_folder or self._folder
         writable, readable = trial.folders(), [trial.path / INPUTS_FOLDER]
-        environment = {**minimal_environment(own.make()), **given}
+        environment = {**minimal_environment(own.make()), **variables}
         if own is not trial:
             environment = {"PYTHONNOUSERSITE": "1", "PASSGATE_AGENT_HOME": str(trial.path / "home"), **environment}
             writable, readable = [*writable, *own.folders()], [*readable, _GRADER_PYTHON]
-        network, bridge = reach
-        launch = isolation.wrap(
+        return isolation.wrap(
             command,
             environment,
             working_folder=place,
@@ -171,6 +168,10 @@ class TrialSandbox:
             network=network,
             bridge=bridge,
         )
+
+    async def _run(
+        self, launch: Launch, seconds: float, stdin: bytes, pipes: tuple[int, int] | None = None
+    ) -> ProcessResult:
         # An isolation ends all processes, but some go on for a few milliseconds: an agent's could still write to what
         # is graded, so these are looked for by a mark as well.
         ends_by_itself = self._around.isolation.bubblewrap and not self._is_agents
@@ -221,7 +222,7 @@ def make_sandbox(folder: Path, template: Path | None, around: Surroundings, *, n
 
 
 async def run_all(sandbox: TrialSandbox, commands: Sequence[str], seconds: float, what: str) -> None:
-    """Run commands one after the other. Raises `MeasurementError` for the first that fails or takes too long."""
+    """Run commands one after the other. Raise `MeasurementError` for the first that fails or takes too long."""
     for command in commands:
         result = await sandbox.run(["sh", "-c", command], seconds=seconds, network=sandbox.network)
         refuse_failure(result, seconds, what, command)
@@ -234,8 +235,7 @@ def refuse_failure(result: ProcessResult, seconds: float, what: str, command: st
     if result.output_limit_hit:
         raise MeasurementError(f"{what} printed too much: {command}")
     if result.exit_code != 0:
-        said = f"{what} exited {result.exit_code}: {command}: "
-        raise MeasurementError(raw(said, quote_end(result.stderr, 500)))
+        raise MeasurementError(raw(f"{what} exited {result.exit_code}: {command}: ", quote_end(result.stderr, 500)))
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:

@@ -31,7 +31,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
     """The sandboxes of one run. Use it as a context manager, which removes every folder of it at the end. As an
     asynchronous one it first gives up unfinished set-ups and runs the `after_all` hooks of workspaces. `bridge` is what
     agents, but not graders and set-ups, can reach from a sandbox without network; its socket lies in a folder of its
-    own. `label` begins the name of the workbench's folder; `agent` is the name of the agent that is run. Raises
+    own. `label` begins the name of the workbench's folder; `agent` is the name of the agent that is run. Raise
     `MeasurementError` if the bridge does not work, `UsageError` if there is no place for temporary folders, or no
     isolation where it is required.
     """
@@ -88,7 +88,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
 
     @asynccontextmanager
     async def sandbox(self, task: EvalTask) -> AsyncIterator[TrialSandbox]:
-        """Open a fresh sandbox for one trial of a task. Raises `MeasurementError` if that fails."""
+        """Open a fresh sandbox for one trial of a task. Raise `MeasurementError` if that fails."""
         folder = self._folder / "trials" / secrets.token_hex(8)
         try:
             sandbox = await self._fresh(task, folder)
@@ -142,7 +142,7 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
 
 
 def read_sandbox_file(folder: Path) -> SandboxFile:
-    """Return the description of a named sandbox; a folder without one needs no set-up. Raises `UsageError`."""
+    """Return the description of a named sandbox; a folder without one needs no set-up. Raise `UsageError`."""
     file = folder / "sandbox.yaml"
     if not file.is_file():
         return SandboxFile()
@@ -153,7 +153,7 @@ def read_sandbox_file(folder: Path) -> SandboxFile:
 
 
 def copy_inputs(messages: Sequence[TaskMessage], suites_folder: Path, folder: Path) -> dict[str, Path]:
-    """Copy the files and images that messages name into a folder. Return where each lies. Raises `MeasurementError`."""
+    """Copy the files and images that messages name into a folder. Return where each lies. Raise `MeasurementError`."""
     placed: dict[str, Path] = {}
     blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
     named = [str(block.value) for block in blocks if block.type in {"file", "image"}]

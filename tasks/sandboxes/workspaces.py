@@ -73,21 +73,21 @@ class Once(Generic[_Result]):
     """Results that are prepared once for each key."""
 
     def __init__(self) -> None:
-        self._begun: dict[str, asyncio.Future[_Result]] = {}
+        self._futures: dict[str, asyncio.Future[_Result]] = {}
 
     async def get(self, key: str, prepare: Callable[[], Awaitable[_Result]]) -> _Result:
         """Return what was prepared for a key. If that failed, every caller gets its error."""
-        if key not in self._begun:
-            self._begun[key] = asyncio.ensure_future(prepare())
+        if key not in self._futures:
+            self._futures[key] = asyncio.ensure_future(prepare())
         # A trial that is cancelled while it waits must not stop what others wait for.
-        return await asyncio.shield(self._begun[key])
+        return await asyncio.shield(self._futures[key])
 
     async def cancel_unfinished(self) -> list[_Result | BaseException]:
         """Stop what is still being prepared. Return the results and errors of all."""
-        for begun in self._begun.values():
-            begun.cancel()
-        # Errors were told to the trials that waited, if any did.
-        return await asyncio.gather(*self._begun.values(), return_exceptions=True)
+        for future in self._futures.values():
+            future.cancel()
+        # The trials that waited, if any did, have received the errors.
+        return await asyncio.gather(*self._futures.values(), return_exceptions=True)
 
 
 class Repositories:
@@ -103,7 +103,7 @@ class Repositories:
         self._mirrors = Once[Path]()
 
     async def check_out(self, repository: Repository, workspace: Path) -> None:
-        """Check a repository out into a workspace at the commit that it names. Raises `MeasurementError`."""
+        """Check a repository out into a workspace at the commit that it names. Raise `MeasurementError`."""
         place = _free_place(workspace, repository.path)
         address = git_address(repository.repo, self._suites_folder)
         mirror = await self._mirrors.get(address, partial(self._clone, address))
@@ -161,9 +161,8 @@ class Repositories:
         if result.timed_out:
             raise MeasurementError(f"the repository {name}: git {arguments[0]} took longer than {GIT_SECONDS:g} s")
         if result.exit_code != 0:
-            said = quote_end(_CREDENTIALS.sub(r"\1", result.stderr), 500)
             what = f"the repository {name}: git {arguments[0]} exited {result.exit_code}: "
-            raise MeasurementError(raw(what, said))
+            raise MeasurementError(raw(what, quote_end(_CREDENTIALS.sub(r"\1", result.stderr), 500)))
 
     async def _run(self, arguments: Sequence[str], folder: Path, *, stdin: bytes = b"") -> ProcessResult:
         environment = {**bound_to_no_repository(os.environ), **_ASKS_NOBODY}
@@ -173,7 +172,7 @@ class Repositories:
 
 
 def git_address(repo: str, suites_folder: Path) -> str:
-    """Return the address for git: a URL as it is, the path of a folder, `owner/name` of GitHub. Raises
+    """Return the address for git: a URL as it is, the path of a folder, `owner/name` of GitHub. Raise
     `MeasurementError`.
     """
     if _REMOTE.match(repo):
@@ -215,7 +214,7 @@ class Workspaces:
         self.warnings: list[Raw] = []  # what went wrong after trials, and changes nothing of them
 
     async def prepare(self, workspace: Workspace, task: EvalTask) -> Prepared:
-        """Return the prepared copy of a workspace. Raises `MeasurementError` if it cannot be prepared."""
+        """Return the prepared copy of a workspace. Raise `MeasurementError` if it cannot be prepared."""
         key = json_digest(workspace.model_dump(mode="json", exclude={"before_each", "after_each"}))
         prepare = partial(self._prepare, workspace, task, self._folder / key[:16])
         return await self._prepared.get(key, prepare)
@@ -232,7 +231,7 @@ class Workspaces:
         return prepared._replace(state=await self._run_hooks("before_all", prepared))
 
     async def before_each(self, sandbox: TrialSandbox, task: EvalTask) -> ExtensionState:
-        """Run what comes before a trial, in its workspace. Raises `MeasurementError` if it fails or takes too long."""
+        """Run what comes before a trial, in its workspace. Raise `MeasurementError` if it fails or takes too long."""
         if task.workspace is None:
             return ExtensionState()
         prepared = await self.prepare(task.workspace, task)
@@ -275,7 +274,7 @@ class Workspaces:
         return [step for step in steps if step is not None]
 
     async def _run_step(self, step: Extension | Hook, name: str, place: Prepared) -> ExtensionState:
-        """Run a hook or an extension. Raises `MeasurementError` if it fails or takes too long."""
+        """Run a hook or an extension. Raise `MeasurementError` if it fails or takes too long."""
         workspace, sandbox, task, state = place
         given = self._hook_input(name, sandbox.workspace, task)
         variables = {**workspace.environment, **dict.fromkeys(WORKSPACE_VARIABLES, str(sandbox.workspace))}

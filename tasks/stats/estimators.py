@@ -42,7 +42,7 @@ def pass_at_k(n: Integers, c: Integers, k: Integers) -> Floats:
     """Return the chance that at least one of k trials passes, estimated from c passes in n trials.
 
     1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv:2107.03374). Arrays broadcast; NaN where n < k, because
-    fewer than k trials say nothing of k trials. Raises `ValueError` unless 0 <= c <= n and k >= 1.
+    fewer than k trials say nothing of k trials. Raise `ValueError` unless 0 <= c <= n and k >= 1.
     """
     # C(n-c, k) / C(n, k) is the chance that all k trials fail: pass^k with the failures as passes.
     return 1.0 - pass_hat_k(n, np.subtract(n, c, dtype=np.int64), k)
@@ -52,7 +52,7 @@ def pass_hat_k(n: Integers, c: Integers, k: Integers) -> Floats:
     """Return the chance that all of k trials pass, estimated from c passes in n trials.
 
     C(c, k) / C(n, k) (Yao et al. 2024, arXiv:2406.12045). Arrays broadcast; NaN where n < k.
-    Raises `ValueError` unless 0 <= c <= n and k >= 1.
+    Raise `ValueError` unless 0 <= c <= n and k >= 1.
     """
     trials, passed, size = np.broadcast_arrays(*(np.asarray(value, dtype=np.int64) for value in (n, c, k)))
     if np.any(passed < 0) or np.any(passed > trials) or np.any(size < 1):
@@ -68,7 +68,7 @@ def pass_hat_k(n: Integers, c: Integers, k: Integers) -> Floats:
 def wilson_interval(n: int, c: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the score interval of a pass rate from c passes in n trials (Wilson 1927); [0, 1] when n is 0.
 
-    Unlike the usual normal interval it has a width at 0/n and n/n. Raises `ValueError` unless 0 <= c <= n.
+    Unlike the usual normal interval it has a width at 0/n and n/n. Raise `ValueError` unless 0 <= c <= n.
     """
     if not 0 <= c <= n:
         raise ValueError("needs 0 <= c <= n")
@@ -80,7 +80,7 @@ def suite_interval(value: float, tasks: int) -> tuple[float, float]:
 
     It is Wilson's interval with the tasks as its sample. That interval is made for values of 0 and 1, which tasks of
     exactly k trials have. Values in between vary less than these at the same mean, so the interval is then too wide
-    rather than too narrow. Raises `ValueError` unless 0 <= value <= 1.
+    rather than too narrow. Raise `ValueError` unless 0 <= value <= 1.
     """
     if not 0 <= value <= 1:
         raise ValueError("needs 0 <= value <= 1")
@@ -106,7 +106,7 @@ def weighted_mean(scores: Sequence[float], weights: Sequence[float]) -> float | 
 def mean_lower_bound(scores: Sequence[float]) -> float:
     """Return the lower end of the 95 % interval of a mean, by Student's t: mean - t s / sqrt(n), not below 0.
 
-    The mean itself where all scores are the same. Raises `ValueError` for fewer than two scores.
+    The mean itself where all scores are the same. Raise `ValueError` for fewer than two scores.
     """
     if len(scores) < 2:
         raise ValueError("an interval needs at least two scores")
@@ -152,7 +152,7 @@ def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
     model; moments as in Kleinman 1973, JASA 68:46).
 
     The rate of all is (C + 1/2) / (N + 1) of all C passes in N trials: Jeffreys' mean, which is also the rate of a task
-    that is alone. Raises `ValueError` for no trials at all, and unless 0 <= passed <= n.
+    that is alone. Raise `ValueError` for no trials at all, and unless 0 <= passed <= n.
     """
     if any(not 0 <= passed <= n for passed, n in counts):
         raise ValueError("needs 0 <= passed <= n")
