@@ -175,9 +175,9 @@ def _quantity_changes(
 
 
 def _is_same(one: ChangePoint, other: ChangePoint) -> bool:
-    end = max(other.at if other.until is None else other.until, one.at if one.until is None else one.until)
-    slow = one.until is not None or other.until is not None
-    is_near = min(one.at, other.at) - _NEAR <= one.at <= end + _NEAR if slow else abs(one.at - other.at) <= _NEAR
+    """Return whether two changes go in one direction and happen at about the same time."""
+    ends = (change.at if change.until is None else change.until for change in (one, other))
+    is_near = max(one.at, other.at) - _NEAR <= min(ends)
     return is_near and (one.after > one.before) == (other.after > other.before)
 
 

@@ -56,6 +56,13 @@ def test_each_planted_change_is_told_by_one_run_with_its_task_and_commits(change
     assert all(change.told_by >= change.first_after.run_id for change in changes)
 
 
+def test_a_slow_change_of_a_suite_hides_no_later_one_of_a_task() -> None:
+    changes = trend_changes(history(DRIFT, Planted("", "cost", 27, 80, 1.0), nights=100))
+    nights = [(one.tasks, int(one.first_after.run_id[-4:], 16)) for one in changes if one.quantity is Quantity.COST]
+    assert ((task_names()[27][1],), 80) in nights
+    assert any(not tasks and abs(night - 20) <= 5 for tasks, night in nights)
+
+
 def test_an_agent_that_fails_every_trial_of_the_newest_run_is_told_at_once() -> None:
     suite = Planted("", "passed", 33 + 1, 29, 1.0)
     changes = newest_changes(trend_changes(history(suite, nights=30)), night_id(29))
