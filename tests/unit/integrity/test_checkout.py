@@ -4,18 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.checkout import BRANCH_VARIABLES, Checkout
 from passgate.tasks.integrity.git import user_name
 from passgate.tasks.model.run import Revision
 from tests.repositories import GitRepository
-
-VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
 
 
 @pytest.fixture(autouse=True)
 def _no_ci_and_no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for a user whom git has not met."""
-    for name in VARIABLES:
+    for name in BRANCH_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -55,14 +53,11 @@ def test_a_changed_file_is_dirt_and_a_new_one_is_not(repository: GitRepository) 
     assert revision(repository).dirty is False
     repository.write("file", "2")
     assert revision(repository).dirty is True
+    repository.git("checkout", "--quiet", "--force", "--detach")
+    assert revision(repository) == Revision(commit=repository.git("rev-parse", "HEAD")), "without a branch"
 
 
-def test_a_detached_head_has_no_branch(repository: GitRepository) -> None:
-    repository.checkout("--detach")
-    assert revision(repository) == Revision(commit=repository.git("rev-parse", "HEAD"))
-
-
-@pytest.mark.parametrize("variable", VARIABLES)
+@pytest.mark.parametrize("variable", BRANCH_VARIABLES)
 def test_the_branch_of_a_detached_head_is_what_ci_says(
     repository: GitRepository, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,21 +93,16 @@ def test_ci_is_what_says_so(tmp_path: Path, value: str, is_ci: bool) -> None:
     assert Checkout(tmp_path, {"CI": value}).is_ci is is_ci
 
 
-def test_the_user_s_name_is_the_one_that_git_knows_else_that_of_the_login(
-    repository: GitRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("getpass.getuser", lambda: "zoe")
-    assert user_name(repository.path) == "zoe"
-    repository.git("config", "user.name", "Zoë")
-    assert user_name(repository.path / "deep") == "Zoë"
-
-
 @pytest.mark.parametrize("error", [KeyError("uid"), OSError("no user")])
-def test_where_nobody_knows_the_user_s_name_it_is_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+def test_the_user_s_name_is_the_one_that_git_knows_else_that_of_the_login_else_empty(
+    repository: GitRepository, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def unknown() -> str:
         raise error
 
     monkeypatch.setattr("getpass.getuser", unknown)
-    assert user_name(tmp_path) == ""
+    assert user_name(repository.path) == ""
+    monkeypatch.setattr("getpass.getuser", lambda: "zoe")
+    assert user_name(repository.path) == "zoe"
+    repository.git("config", "user.name", "Zoë")
+    assert user_name(repository.path / "deep") == "Zoë"
