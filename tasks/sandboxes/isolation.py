@@ -166,7 +166,7 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
     if trouble is None:
         return isolation
     if bridge is not None and _trouble(isolation, run_folder, None) is None:
-        raise MeasurementError(f"agents under bubblewrap cannot be given a way to their models: {trouble}")
+        raise MeasurementError(f"agents under bubblewrap cannot reach their models: {trouble}")
     return Isolation(why_not=f"bubblewrap does not work here ({trouble})")
 
 

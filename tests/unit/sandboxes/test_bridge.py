@@ -239,7 +239,7 @@ class TestBubblewrap:
         assert (await run(bridge, command)).stdout == "hello\n"
 
     async def test_a_bridge_that_does_not_work_is_no_reason_for_less_isolation(self, workbench_of, temporary) -> None:
-        with pytest.raises(MeasurementError, match=r"cannot be given a way to their models: .*socket"):
+        with pytest.raises(MeasurementError, match=r"cannot reach their models: .*socket"):
             workbench_of(bridge=Bridge(port=1025, socket=temporary / "meter/socket"))
         assert left_in(temporary) == []
 
