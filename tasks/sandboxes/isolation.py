@@ -19,7 +19,6 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.environment import active_environment
 from passgate.tasks.files.temporary import BUG_PREFIX, ROOT_PREFIX, private_roots
 from passgate.tasks.model.sandbox import Bridge
-from passgate.tasks.sandboxes import bridge as bridge_program
 
 _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
 # Each entry is a mount for every command: of a /tmp that has more, only what passgate itself needs is kept.
@@ -46,7 +45,7 @@ UNISOLATED = (
     "the agent can read the tests and the solutions, use the network and write where you can; `isolation: required` in "
     "gates.yaml refuses such runs"
 )
-_BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
+_BRIDGE_PROGRAM = Path(__file__).resolve().with_name("bridge.py")
 STARTED = "\0"  # what is written to standard error once the isolation stands, before the command begins
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk. Not the `sh` of a PATH that an
 # agent's definition may set.

@@ -6,12 +6,12 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.environment import search_path
@@ -22,6 +22,7 @@ from passgate.tasks.sandboxes.changed_files import NO_FILES, WorkspaceFiles, cha
 from passgate.tasks.sandboxes.isolation import STARTED, Isolation, Launch
 from passgate.tasks.sandboxes.processes import run_process
 
+_Result = TypeVar("_Result")
 TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")  # all that the agent may write to
 INPUTS_FOLDER = "inputs"  # what commands of a trial may only read
 _GRADER_FOLDERS = ("scratch", "home", "tmp")
@@ -40,6 +41,27 @@ class Surroundings:
     of_authors: Isolation  # for commands of the suites' authors
     processes: AbstractAsyncContextManager[None]  # the limit on local processes
     bridge: Bridge | None = None
+
+
+class Once(Generic[_Result]):
+    """Results that are prepared once for each key."""
+
+    def __init__(self) -> None:
+        self._futures: dict[str, asyncio.Future[_Result]] = {}
+
+    async def get(self, key: str, prepare: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Return what was prepared for a key. If that failed, every caller gets its error."""
+        if key not in self._futures:
+            self._futures[key] = asyncio.ensure_future(prepare())
+        # A trial that is cancelled while it waits must not stop what others wait for.
+        return await asyncio.shield(self._futures[key])
+
+    async def cancel_unfinished(self) -> list[_Result | BaseException]:
+        """Stop what is still being prepared. Return the results and errors of all."""
+        for future in self._futures.values():
+            future.cancel()
+        # The trials that waited, if any did, have received the errors.
+        return await asyncio.gather(*self._futures.values(), return_exceptions=True)
 
 
 class TrialFolder:

@@ -6,8 +6,9 @@ import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -20,8 +21,17 @@ from passgate.tasks.model.sandbox import SANDBOXES, Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.changed_files import NO_FILES, list_files
 from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
-from passgate.tasks.sandboxes.trial_sandbox import INPUTS_FOLDER, Surroundings, TrialSandbox, make_sandbox, run_all
-from passgate.tasks.sandboxes.workspaces import Once, Workspaces
+from passgate.tasks.sandboxes.trial_sandbox import (
+    INPUTS_FOLDER,
+    Once,
+    Surroundings,
+    TrialSandbox,
+    make_sandbox,
+    run_all,
+)
+
+if TYPE_CHECKING:
+    from passgate.tasks.sandboxes.workspaces import Workspaces
 
 SETUP_SECONDS = 300
 RESET_SECONDS = 60
@@ -67,7 +77,14 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         self._around = Surroundings(isolation=isolation, of_authors=shown, processes=limit, bridge=bridge)
         self._prepared = Once[tuple[Path, SandboxFile]]()
         self._remains: list[str] = []
-        self._workspaces = Workspaces(self._suites_folder, self._folder / "workspaces", self._around, agent)
+        self._agent = agent
+
+    @cached_property
+    def _workspaces(self) -> "Workspaces":
+        # Few tasks have a workspace.
+        from passgate.tasks.sandboxes.workspaces import Workspaces
+
+        return Workspaces(self._suites_folder, self._folder / "workspaces", self._around, self._agent)
 
     def __exit__(self, *_: object) -> None:
         remains = self._held.remove()
@@ -77,14 +94,16 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
     async def __aexit__(self, *_: object) -> None:
         try:
             await self._prepared.cancel_unfinished()
-            await self._workspaces.after_all()
+            if "_workspaces" in self.__dict__:
+                await self._workspaces.after_all()
         finally:
             await asyncio.shield(asyncio.to_thread(self.__exit__))
 
     @property
     def warnings(self) -> Sequence[Raw]:
         """What went wrong after trials, in hooks that tidy up and in the removal of folders. It changes no verdict."""
-        return (*self._workspaces.warnings, *self._remains)
+        of_hooks = self._workspaces.warnings if "_workspaces" in self.__dict__ else ()
+        return (*of_hooks, *self._remains)
 
     @asynccontextmanager
     async def sandbox(self, task: EvalTask) -> AsyncIterator[TrialSandbox]:
@@ -92,13 +111,14 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         folder = self._folder / "trials" / secrets.token_hex(8)
         try:
             sandbox = await self._fresh(task, folder)
-            state = await self._workspaces.before_each(sandbox, task)
+            state = await self._workspaces.before_each(sandbox, task) if task.workspace else None
             try:
                 await run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
                 before = await asyncio.to_thread(list_files, sandbox.workspace) if sandbox.is_used else NO_FILES
                 yield replace(sandbox, before=before)
             finally:
-                await self._workspaces.after_each(sandbox, task, state)
+                if state is not None:
+                    await self._workspaces.after_each(sandbox, task, state)
         finally:
             if folder.exists():
                 # What is left is tried again, and told, when the workbench closes.

@@ -8,11 +8,11 @@ import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.files.environment import bound_to_no_repository
@@ -23,6 +23,7 @@ from passgate.tasks.model.task import EvalTask, Extension, Hook, Hooks, Reposito
 from passgate.tasks.sandboxes.extensions import BUN, ExtensionState, run_extension
 from passgate.tasks.sandboxes.processes import run_process
 from passgate.tasks.sandboxes.trial_sandbox import (
+    Once,
     Surroundings,
     TrialSandbox,
     make_sandbox,
@@ -30,7 +31,6 @@ from passgate.tasks.sandboxes.trial_sandbox import (
     refuse_failure,
 )
 
-_Result = TypeVar("_Result")
 GIT_SECONDS: Final = 600  # of every single command of git
 _OF_GITHUB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _REMOTE: Final = re.compile(r"[a-z+]+://|[^/\s]+@[^/\s]+:")
@@ -67,27 +67,6 @@ class Prepared(NamedTuple):
     sandbox: TrialSandbox
     task: EvalTask
     state: ExtensionState
-
-
-class Once(Generic[_Result]):
-    """Results that are prepared once for each key."""
-
-    def __init__(self) -> None:
-        self._futures: dict[str, asyncio.Future[_Result]] = {}
-
-    async def get(self, key: str, prepare: Callable[[], Awaitable[_Result]]) -> _Result:
-        """Return what was prepared for a key. If that failed, every caller gets its error."""
-        if key not in self._futures:
-            self._futures[key] = asyncio.ensure_future(prepare())
-        # A trial that is cancelled while it waits must not stop what others wait for.
-        return await asyncio.shield(self._futures[key])
-
-    async def cancel_unfinished(self) -> list[_Result | BaseException]:
-        """Stop what is still being prepared. Return the results and errors of all."""
-        for future in self._futures.values():
-            future.cancel()
-        # The trials that waited, if any did, have received the errors.
-        return await asyncio.gather(*self._futures.values(), return_exceptions=True)
 
 
 class Repositories:
