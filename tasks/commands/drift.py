@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
-from passgate.tasks.model.history import Trend
 from passgate.tasks.model.run import Plan
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.messages import warn
