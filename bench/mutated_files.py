@@ -27,7 +27,7 @@ from passgate.tasks.commands.validate import readers_of_settings
 from passgate.tasks.errors import InputError, Problem
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.formats.project_files import QUARANTINE_FILE, read_quarantine
-from passgate.tasks.planning.preflight import problems_at_gates
+from passgate.tasks.planning.requirements import problems_at_gates
 
 REPOSITORY = Path(__file__).parents[1]
 MOST_SECONDS = 5

@@ -13,7 +13,7 @@ from passgate.tasks.formats.normalise import Loaded
 from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE, read_quarantine
 from passgate.tasks.model.task import Suite
 from passgate.tasks.planning.named_agents import load_agents
-from passgate.tasks.planning.preflight import problems_at_gates, warnings_of
+from passgate.tasks.planning.requirements import problems_at_gates, warnings_of
 
 
 def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None]) -> Loaded:

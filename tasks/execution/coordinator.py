@@ -13,7 +13,7 @@ from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.evidence import wanted_trials
-from passgate.tasks.gates.exemptions import exemptions
+from passgate.tasks.gates.guards import exemptions
 from passgate.tasks.gates.suite_evidence import wanted_of_suites
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, all_figures

@@ -41,10 +41,19 @@ async def remote_executor(
     All together run as many trials at once as the plan says, and spend no more than its cost cap. When the context
     ends, batches that still run anywhere stop within seconds. Raises `StorageError`.
     """
-    digest, coordinator = await asyncio.to_thread(store.plan_digest), secrets.token_hex(8)
-    await asyncio.to_thread(store.write_coordinator, coordinator)
+    blank = RemoteBatch(
+        name="",
+        trials=(),
+        location=store.location,
+        plan_digest=await asyncio.to_thread(store.plan_digest),
+        coordinator=secrets.token_hex(8),
+        passgate_version=__version__,
+        trials_at_once=1,
+        cost_cap=plan.request.max_cost,
+    )
+    await asyncio.to_thread(store.write_coordinator, blank.coordinator)
     try:
-        yield RemoteExecutor(run_remotely, plan, store.location, digest, coordinator, run_state, workers)
+        yield RemoteExecutor(run_remotely, plan, blank, run_state, workers)
     finally:
         with suppress(StorageError):
             await asyncio.to_thread(store.write_coordinator, "")
@@ -58,17 +67,10 @@ class RemoteExecutor:
     """
 
     def __init__(
-        self,
-        run_remotely: RunRemotely,
-        plan: Plan,
-        location: str,
-        plan_digest: str,
-        coordinator: str,
-        run_state: RunState,
-        workers: int,
+        self, run_remotely: RunRemotely, plan: Plan, blank: RemoteBatch, run_state: RunState, workers: int
     ) -> None:
-        self._run_remotely, self._plan, self._run_state = run_remotely, plan, run_state
-        self._location, self._plan_digest, self._coordinator = location, plan_digest, coordinator
+        """Hand out batches that are like `blank` but for their trials."""
+        self._run_remotely, self._plan, self._blank, self._run_state = run_remotely, plan, blank, run_state
         self._workers = min(workers, trials_at_once(plan))
         self._tasks = {task.task_id: task for task in plan.tasks}
         self._masker = run_masker(plan)
@@ -147,19 +149,16 @@ class RemoteExecutor:
             self._money -= share
         tasks = list(dict.fromkeys(task_id for task_id, _ in keys))
         others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-        return RemoteBatch(
-            name=f"{'confirm ' if step == 'confirm' else ''}{tasks[0]}{others}",
-            step=step,
-            trials=tuple(keys),
-            location=self._location,
-            plan_digest=self._plan_digest,
-            coordinator=self._coordinator,
-            passgate_version=__version__,
-            trials_at_once=at_once,
-            cost_cap=self._plan.request.max_cost,
-            share=share,
-            call_cost=self._call_cost,
-            earlier=tuple(trial for trial in self._run_state.finished if trial.task_id in tasks),
+        return self._blank.model_copy(
+            update={
+                "name": f"{'confirm ' if step == 'confirm' else ''}{tasks[0]}{others}",
+                "step": step,
+                "trials": tuple(keys),
+                "trials_at_once": at_once,
+                "share": share,
+                "call_cost": self._call_cost,
+                "earlier": tuple(trial for trial in self._run_state.finished if trial.task_id in tasks),
+            }
         )
 
     async def _run_batch(self, batch: RemoteBatch) -> BatchResult:

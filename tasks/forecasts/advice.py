@@ -157,7 +157,10 @@ def _change_k(setting: Setting, suite: Suite, k: int) -> Candidate:
         task.model_copy(update={"k": k}) if (task.suite, task.k) == (suite, before.k) else task for task in plan.tasks
     )
     assumed = tuple(
-        one.with_k(k) if (one.failed.suite, one.failed.k) == (suite, before.k) else one for one in setting.tasks
+        replace(one, failed=one.failed.model_copy(update={"k": k, "planned": k, "failed": k}))
+        if (one.failed.suite, one.failed.k) == (suite, before.k)
+        else one
+        for one in setting.tasks
     )
     lines = _yaml_lines({"suites": {str(suite): {"k": k}}})
     change = Change(what=f"k of {suite}: {before.k} -> {k}", file="gates.yaml", lines=lines)

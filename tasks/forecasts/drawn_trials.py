@@ -7,8 +7,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.forecasts.assumptions import Setting
-from passgate.tasks.forecasts.run_shifts import centre
+from passgate.tasks.forecasts.assumptions import Setting, centre
 from passgate.tasks.history.baseline import baseline_state
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.task import BY_TRIALS, Metric

@@ -16,8 +16,7 @@ from passgate.tasks.forecasts.assumptions import Setting
 from passgate.tasks.forecasts.drawn_trials import Booleans, Draws, shifted_rates
 from passgate.tasks.gates.decide import failed_tasks
 from passgate.tasks.gates.evidence import alpha_of_one, confirming_shares, least_red_failures
-from passgate.tasks.gates.exemptions import exemptions
-from passgate.tasks.gates.guards import blocks_on_falls, held_against
+from passgate.tasks.gates.guards import blocks_on_falls, exemptions, held_against
 from passgate.tasks.gates.suite_evidence import TestedSuite, tested_suites
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement, TaskState
@@ -35,7 +34,6 @@ _PASSED, _FAILED, _OPEN_TASK = range(3)
 _OPEN, _FITS, _FALLEN, _UNDECIDED, _UNTESTED = range(5)
 _AT_ONCE: Final = 60  # Tests that are computed together: more take too much memory
 _NEVER: Final = 1 << 30
-_CODE: Final = 1 << 16  # More than any number of trials: two numbers in one
 
 
 class TestKey(NamedTuple):
@@ -186,7 +184,7 @@ class SimulatedGate:
             if self._policy.suites_alpha
             else []
         )
-        self._known_rules: dict[tuple[int, bool], list[Rule | None]] = {}
+        self._rules = cache(self._ask_rules)
         self._k = np.array([task.k for task in self._tasks], dtype=np.int64)
         looks = [trials_at(one.test.looks - 1, task.k) for one in self._suites for task in one.tasks]
         self._most = max([most if self.keys else 1, *looks, *self._k.tolist()])
@@ -360,10 +358,10 @@ class SimulatedGate:
         for place in np.flatnonzero(asking.any(axis=0)).tolist():
             rows = np.flatnonzero(asking[:, place])
             n = trials[runs[rows], place]
-            codes, places = np.unique(n * _CODE + first.failures[n, runs[rows], place], return_inverse=True)
-            before = self.keys[place].before
-            known = [_chance_of_so_few(before, *divmod(code, _CODE)) for code in codes.tolist()]
-            rarity[rows, place] = np.array(known)[places]
+            failed, before = first.failures[n, runs[rows], place], self.keys[place].before
+            rarity[rows, place] = [
+                _chance_of_so_few(before, *one) for one in zip(n.tolist(), failed.tolist(), strict=True)
+            ]
         return rarity
 
     def _blocking(self, first: _First, courses: _Courses, any_passed: Booleans) -> Booleans:
@@ -376,13 +374,8 @@ class SimulatedGate:
                 blocks[rows] = np.array(known)[courses.answers[rows], np.arange(len(self._tasks))]
         return np.asarray(blocks & (first.state == _FAILED))
 
-    def _rules(self, answer: int, *, any_passed: bool) -> list[Rule | None]:
-        """Return by which rule each task blocks when it has failed and its test has given an answer."""
-        if (answer, any_passed) not in self._known_rules:
-            self._known_rules[answer, any_passed] = self._ask_rules(answer, any_passed=any_passed)
-        return self._known_rules[answer, any_passed]
-
     def _ask_rules(self, answer: int, *, any_passed: bool) -> list[Rule | None]:
+        """Return by which rule each task blocks when it has failed and its test has given an answer."""
         findings = {_FITS: Finding.FITS, _FALLEN: Finding.FALLEN, _UNDECIDED: Finding.UNDECIDED}
         if answer == _OPEN:
             return [None] * len(self._tasks)

@@ -6,9 +6,14 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from passgate.tasks.gates.evidence import confirmations
-from passgate.tasks.gates.exemptions import exemptions, quarantine_notes
-from passgate.tasks.gates.guards import blocks_on_falls, guarding_counts, is_weighed, is_young
-from passgate.tasks.gates.late_errors import attempts_of, doubtful
+from passgate.tasks.gates.guards import (
+    blocks_on_falls,
+    exemptions,
+    guarding_counts,
+    is_weighed,
+    is_young,
+    quarantine_notes,
+)
 from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
 from passgate.tasks.gates.notes import (
     baseline_notes,
@@ -35,9 +40,12 @@ from passgate.tasks.model.verdict import (
     Reason,
     SuiteConfirmation,
 )
+from passgate.tasks.stats.estimators import binomial
 from passgate.tasks.stats.regression import ENOUGH
 
 _YOUNG: Final = "`baseline.young: report`"
+_DOUBT: Final = 0.01  # The chance that the late errors of a run are doubted although they come at one rate
+_PRIOR: Final = (1, 100)  # Late errors and attempts that count beside those of the other tasks: little is known of few
 _OPEN: Final = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})  # Rules that leave a gate undecided rather than failed
 
 
@@ -312,10 +320,24 @@ def _nothing_passed(
 
 
 def _doubtful_errors(measurement: Measurement) -> Iterator[Reason]:
-    """Yield a reason for each task that passed beside errors which the provider does not explain."""
-    for task in doubtful(measurement.tasks):
+    """Yield a reason for each task that passed beside errors which the provider does not explain.
+
+    After such an error an agent could know how its trial goes: a bad trial that becomes one is tried again, and passes.
+    A provider's trouble hits every task alike, so errors of a task are doubted that are more than the rate in the
+    others explains.
+    """
+    # How often the agent came so far that it could know.
+    reached = {task.name: task.n + len(task.confirming) + task.late_errors for task in measurement.tasks}
+    errors, attempts = sum(task.late_errors for task in measurement.tasks), sum(reached.values())
+    for task in measurement.tasks:
+        own = reached[task.name]
+        if not task.late_errors or task.state is not TaskState.PASSED:
+            continue
+        rate = (errors - task.late_errors + _PRIOR[0]) / (attempts - own + _PRIOR[1])
+        if sum(binomial(own, rate)[task.late_errors :]) >= _DOUBT / len(measurement.tasks):
+            continue
         message = (
-            f"{task.late_errors} of {attempts_of(task)} attempts became an error after the agent had begun its work, "
+            f"{task.late_errors} of {own} attempts became an error after the agent had begun its work, "
             f"more than in the other tasks, so a trial that went badly may have been tried again: {task.late_error}"
         )
         yield _of_task(Rule.MISSING_EVIDENCE, task, message)

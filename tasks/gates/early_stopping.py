@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from passgate.tasks.gates.exemptions import quarantined
+from passgate.tasks.gates.guards import quarantined
 from passgate.tasks.model.graders import grader_vetoes
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
@@ -71,7 +71,8 @@ def _stays(plan: RunContext, task: EvalTask) -> bool:
     compared = bool(policy.limits.rules) and not plan.agent.is_reference
     # Where earlier runs of the commit count too, they may ask for more passes than one.
     is_open = task.metric is not Metric.PASS_AT_K or policy.reruns == "together"
-    if is_open or compared or _may_veto(policy, task) or _asks_the_baseline(policy, task):
+    may_veto = any(Rule(rule) in policy.blocks_on for rule in grader_vetoes(task.graders))
+    if is_open or compared or may_veto or _asks_the_baseline(policy, task):
         return False
     has_threshold = Rule.THRESHOLD in policy.blocks_on and task.suite in policy.thresholds
     by_scores = any(other.suite is task.suite and other.metric not in BY_TRIALS for other in plan.tasks)
@@ -84,7 +85,3 @@ def _asks_the_baseline(policy: GatePolicy, task: EvalTask) -> bool:
     """
     weighed = policy.regression.mode == "evidence" and task.suite in policy.regression.suites
     return policy.admission is not False or weighed
-
-
-def _may_veto(policy: GatePolicy, task: EvalTask) -> bool:
-    return any(Rule(rule) in policy.blocks_on for rule in grader_vetoes(task.graders))

@@ -78,9 +78,12 @@ def _repeat_note(repeats: Sequence[Repeat]) -> str:
     if not red:
         return f"{which}; no task failed before"
     names = list(dict.fromkeys(name for one in red for name in one.failed))
+    return f"{which}; red before, in {len(red)} of {counted(len(repeats), 'earlier run')}: {_listed(names)}"
+
+
+def _listed(names: Sequence[str]) -> str:
     more = f" and {counted(len(names) - _NAMED, 'more task')}" if len(names) > _NAMED else ""
-    runs = f"{len(red)} of {counted(len(repeats), 'earlier run')}"
-    return f"{which}; red before, in {runs}: {', '.join(names[:_NAMED])}{more}"
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def drift_notes(policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
@@ -110,9 +113,8 @@ def measurement_notes(measurement: Measurement) -> Iterator[str]:
         )
     late = [task for task in measurement.tasks if task.late_errors]
     if late:
-        named = ", ".join(f"{task.name} ({task.late_errors})" for task in late[:_NAMED])
-        more = f" and {counted(len(late) - _NAMED, 'more task')}" if len(late) > _NAMED else ""
-        yield f"attempts became errors after the agent had begun its work, in {named}{more}: {late[0].late_error}"
+        named = _listed([f"{task.name} ({task.late_errors})" for task in late])
+        yield f"attempts became errors after the agent had begun its work, in {named}: {late[0].late_error}"
     if "process_group" in measurement.isolation:
         yield (
             "no isolation: bubblewrap does not work on this machine, so agents could read and write every file that "

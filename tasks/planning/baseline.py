@@ -18,7 +18,7 @@ from passgate.tasks.model.run import Base, Plan, Revision, RunContext
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
 from passgate.tasks.model.verdict import EarlierRun
-from passgate.tasks.planning.reuse import violation_grades
+from passgate.tasks.planning.reuse import stored_trial, violation_grades
 
 Pool = Callable[[Sequence[Trial]], Baseline]
 """What earlier runs say of a plan's tasks, in the light of its trials so far."""
@@ -89,22 +89,12 @@ def _repeated_trials(plan: Plan, earlier: EarlierRuns) -> Iterator[Trial]:
         task = tasks.get((row["suite"], row["task_id"], row["task_digest"], row["grader_digest"]))
         if task is not None:
             status, where = TrialStatus(row["status"]), f"in the earlier run {row['run_id']}"
-            yield Trial(
-                suite=task.suite,
-                task_id=task.task_id,
-                trial=row["trial"],
-                k=row["k"],
-                metric=task.metric,
-                status=status,
+            yield stored_trial(
+                task,
+                row,
                 reason=f"failed {where}" if status is TrialStatus.FAILED else "",
                 grades=violation_grades(f"{text} ({where})" for text in row["violations"]),
-                score=None if pd.isna(row["score"]) else row["score"],
-                reused_from=row["run_id"],
                 started_at=plan.created_at,
-                task_digest=task.task_digest,
-                grader_digest=task.grader_digest,
-                file=task.file,
-                line=task.line,
             )
 
 

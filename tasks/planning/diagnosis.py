@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from passgate.tasks.agents import agent_class, check_agent
@@ -11,7 +10,7 @@ from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import PriceTable, price_remedy
-from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolve_endpoint
+from passgate.tasks.providers.endpoints import resolve_endpoint
 from passgate.tasks.providers.probe import probe
 from passgate.tasks.providers.registry import PROVIDERS
 
@@ -37,7 +36,10 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
     symptoms += [*answered, *probed]
     if not endpoints and "variables" in KINDS[agent.kind].settings:
         symptoms.append(_usual_keys(subject))
-    return [*symptoms, *_price(subject, agent, prices, needs_price)]
+    if agent.fixed_model is not None:
+        return [*symptoms, price_symptom(subject, agent.fixed_model, prices, needs_price)]
+    found = "not known before the agent asks for one"
+    return [*symptoms, Symptom(subject=subject, what="model", state=State.OK, found=found)]
 
 
 async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
@@ -49,7 +51,7 @@ async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
     except UsageError as error:
         return symptom(State.FAILED, str(error))
     answer = await probe(PROVIDERS[name], target, seconds=PROBE_SECONDS)
-    found = f"{answer.asked} answers {answer.status}, {_key(target)}"
+    found = f"{answer.asked} answers {answer.status}, {target.key_variable} is {'set' if target.key else 'not set'}"
     if answer.status is None:
         return symptom(State.FAILED, answer.trouble, f"check base_url of upstreams.{name}, and the network")
     if answer.is_refused:
@@ -61,25 +63,12 @@ async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
     return symptom(State.OK, found)
 
 
-def _key(target: ResolvedEndpoint) -> str:
-    return f"{target.key_variable} is {'set' if target.key else 'not set'}"
-
-
 def _usual_keys(subject: str) -> Symptom:
     found = ", ".join(f"{name} is {'set' if os.environ.get(name) else 'not set'}" for name in USUAL_KEYS)
     if any(os.environ.get(name) for name in USUAL_KEYS):
         return Symptom(subject=subject, what="keys", state=State.OK, found=found)
     remedy = "if it calls models: set one of them, or name the endpoints and their keys with `upstreams`"
     return Symptom(subject=subject, what="keys", state=State.WARNING, found=found, remedy=remedy)
-
-
-def _price(subject: str, agent: AgentSpec, prices: PriceTable, needs_price: str | None) -> Iterator[Symptom]:
-    model = agent.fixed_model
-    if model is None:
-        found = "not known before the agent asks for one"
-        yield Symptom(subject=subject, what="model", state=State.OK, found=found)
-        return
-    yield price_symptom(subject, model, prices, needs_price)
 
 
 def price_symptom(subject: str, model: str, prices: PriceTable, needs_price: str | None) -> Symptom:

@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,15 +94,11 @@ def _agents(file: Path, working_folder: Path) -> dict[str, AgentSpec] | list[Pro
 
 def targets_files(suites: Path, working_folder: Path) -> tuple[Path, ...]:
     """Return the existing targets files, the nearest to the suites folder first, that of the working folder last."""
-    folders = dict.fromkeys((*_upwards(suites.resolve()), working_folder))
-    return tuple(file for folder in folders if (file := folder / TARGETS_FILE).is_file())
-
-
-def _upwards(folder: Path) -> Iterator[Path]:
-    """Yield the folder and those above it up to its repository's, or only its parent outside of a repository."""
-    above = [folder, *folder.parents]
+    above = [suites.resolve(), *suites.resolve().parents]
+    # Up to the folder of the repository, or only the parent outside of a repository.
     root = next((position for position, path in enumerate(above) if (path / ".git").exists()), 1)
-    yield from above[: root + 1]
+    folders = dict.fromkeys((*above[: root + 1], working_folder))
+    return tuple(file for folder in folders if (file := folder / TARGETS_FILE).is_file())
 
 
 def _unknown(text: str, names: tuple[str, ...]) -> str:

@@ -1,12 +1,12 @@
 """Make the plan of a run from a request and the files that it names."""
 
-import fnmatch
 import hashlib
 import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
 from passgate import __version__
@@ -26,7 +26,7 @@ from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.planning.named_agents import find_agent
-from passgate.tasks.planning.preflight import refuse_graders_that_cannot_fail
+from passgate.tasks.planning.requirements import refuse_graders_that_cannot_fail
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ def make_plan(
         raise UsageError(f"{request.gates} has no gate {gate!s}; it has {', '.join(sorted(policy.gates))}")
     loaded = load_folder(files.suites, policy, files.working_folder, files.environment)
     of_gate = policy.gate_tasks(gate, loaded.tasks)
-    selected = [task for task in of_gate if _matches(task, request.task)]
+    pattern = "*" if request.task is None else request.task
+    selected = [one for one in of_gate if any(fnmatchcase(name, pattern) for name in (one.task_id, one.name))]
     if request.task is not None and not selected:
         raise UsageError(f"no task of {gate!s} matches --task {request.task!r}")
     refuse_what_cannot_run(selected, loaded)
@@ -126,12 +127,6 @@ def plan_agent_digest(plan: Plan) -> str:
     """
     reuse = plan.gate_policy.reuse
     return agent_digest(plan.agent, Path(plan.request.gates).parent, reuse.agent_files if reuse else ())
-
-
-def _matches(task: EvalTask, pattern: str | None) -> bool:
-    if pattern is None:
-        return True
-    return any(fnmatch.fnmatchcase(name, pattern) for name in (task.task_id, task.name))
 
 
 def _with_k(task: EvalTask, k: int | None) -> EvalTask:

@@ -1,26 +1,43 @@
-"""Check before the first trial that every trial can run and be recorded: agent, prices, history, endpoints."""
+"""Check before the first trial that every trial can run, be recorded and prove something: agent, prices, history,
+endpoints, graders.
+"""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from passgate.tasks.agents import check_agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
-from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.errors import InputError, MeasurementError, Problem, UsageError
 from passgate.tasks.files.temporary import temporary_folder
+from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.policy import GatePolicy, Policy, Rule
 from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan
-from passgate.tasks.providers.registry import PROVIDERS, Provider
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.providers.registry import PROVIDERS
 from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 
 if TYPE_CHECKING:
-    from passgate.tasks.providers.endpoints import ResolvedEndpoint
+    from passgate.tasks.providers.probe import Unreachable
+
+BLOCKING: Final = frozenset(
+    {
+        Rule.SAFETY_VIOLATION,
+        Rule.FORBIDDEN_TOOL,
+        Rule.GOLDEN_REGRESSION,
+        Rule.TASK_FAILED,
+        Rule.SUITE_REGRESSION,
+        Rule.THRESHOLD,
+    }
+)  # The rules by which a task that fails makes its gate fail
+_UNAUTHORIZED: Final = 401
 
 
 def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
@@ -29,18 +46,14 @@ def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
     `given` maps fields of a request to the values on the command line.
     """
     original = RunStore.of(run).read_plan().request
-    others = [
-        f"--{name} {value}: the run has {_option(name, getattr(original, name))}"
-        for name, value in given.items()
-        if value != getattr(original, name)
-    ]
+    others = []
+    for name, value in given.items():
+        before = getattr(original, name)
+        if value != before:
+            others.append(f"--{name} {value}: the run has {f'no --{name}' if before is None else f'--{name} {before}'}")
     if others:
         remedy = "leave out the options that differ, or start a new run"
         raise UsageError(f"--resume continues {run} with the options it started with; {'; '.join(others)}; {remedy}")
-
-
-def _option(name: str, value: Any) -> str:
-    return f"no --{name}" if value is None else f"--{name} {value}"
 
 
 def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
@@ -79,9 +92,6 @@ def _refuse_unknown_price(plan: Plan) -> None:
             raise UsageError(f"the price of the model {model!r} is unknown and {why}: {price_remedy(model)}")
 
 
-_UNAUTHORIZED: Final = 401
-
-
 def refuse_unreachable(agent: AgentSpec) -> None:
     """Raise an error for an endpoint that would make every trial an error.
 
@@ -89,39 +99,75 @@ def refuse_unreachable(agent: AgentSpec) -> None:
     `http` agent. Raise `UsageError` for a missing or refused key, which only the user can fix, and `MeasurementError`
     for an unavailable provider.
     """
-    for name, endpoint in agent.own_endpoints:
-        # Imported late: most runs of the reference call no model.
-        from passgate.tasks.providers.endpoints import resolve_endpoint
-
-        provider = PROVIDERS[name]
-        target = resolve_endpoint(provider, endpoint, os.environ)
-        _refuse_missing_key(agent, endpoint, target, provider)
-        url, variable = f"{target.base_url}/{provider.models}", provider.base_url_variables[0]
-        remedy = f"check the base URL of {name} ({variable} or `upstreams`) and the network"
-        if _status(url, target.key_headers, target.base_url, remedy) == _UNAUTHORIZED:
-            state = "is not valid there" if target.key else "is not set"
-            raise UsageError(f"{url} answers 401 and {target.key_variable} {state}: set it to a valid key")
-    if agent.kind is AgentKind.HTTP:
-        _status(agent.target, {}, agent.target, "start the service, or correct the agent's URL")
-
-
-def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: "ResolvedEndpoint", provider: Provider) -> None:
-    if target.key:
+    if not agent.own_endpoints and agent.kind is not AgentKind.HTTP:
         return
-    if endpoint.api_key_variable is not None:
-        raise UsageError(f"{target.key_variable} is not set, and the agent {agent} reads its key from it: set it")
-    if target.base_url == provider.url:
-        raise UsageError(
-            f"{target.key_variable} is not set, and {target.base_url} accepts no call without a key: set it, or name "
-            "another endpoint with `upstreams` in agents.yaml"
-        )
-
-
-def _status(url: str, headers: Mapping[str, str], address: str, remedy: str) -> int | None:
-    """Return the status of the answer to a GET. Raise `MeasurementError` if there is no connection."""
+    # Imported late: most runs of the reference call no model.
+    from passgate.tasks.providers.endpoints import resolve_endpoint
     from passgate.tasks.providers.probe import Unreachable, reach
 
-    outcome = reach(url, headers)
-    if isinstance(outcome, Unreachable):
-        raise MeasurementError(f"{address} cannot be reached ({outcome.reason}), so no trial ran: {remedy}")
-    return outcome.status
+    for name, endpoint in agent.own_endpoints:
+        provider = PROVIDERS[name]
+        target = resolve_endpoint(provider, endpoint, os.environ)
+        if not target.key and endpoint.api_key_variable is not None:
+            raise UsageError(f"{target.key_variable} is not set, and the agent {agent} reads its key from it: set it")
+        if not target.key and target.base_url == provider.url:
+            raise UsageError(
+                f"{target.key_variable} is not set, and {target.base_url} accepts no call without a key: set it, or "
+                "name another endpoint with `upstreams` in agents.yaml"
+            )
+        url = f"{target.base_url}/{provider.models}"
+        outcome = reach(url, target.key_headers)
+        if isinstance(outcome, Unreachable):
+            remedy = f"check the base URL of {name} ({provider.base_url_variables[0]} or `upstreams`) and the network"
+            raise _unreachable(target.base_url, outcome, remedy)
+        if outcome.status == _UNAUTHORIZED:
+            state = "is not valid there" if target.key else "is not set"
+            raise UsageError(f"{url} answers 401 and {target.key_variable} {state}: set it to a valid key")
+    if agent.kind is AgentKind.HTTP and isinstance(outcome := reach(agent.target, {}), Unreachable):
+        raise _unreachable(agent.target, outcome, "start the service, or correct the agent's URL")
+
+
+def _unreachable(address: str, outcome: "Unreachable", remedy: str) -> MeasurementError:
+    return MeasurementError(f"{address} cannot be reached ({outcome.reason}), so no trial ran: {remedy}")
+
+
+def refuse_graders_that_cannot_fail(tasks: Sequence[EvalTask], policy: GatePolicy) -> None:
+    """Raise `InputError` with every grader of these tasks that cannot fail, where a task that fails blocks the gate."""
+    problems = problems_of(tasks, policy)
+    if problems:
+        raise InputError(problems)
+
+
+def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
+    """Return a problem for every grader that cannot fail, with why and what to do; none where no failed task blocks."""
+    # The graders take a while to import, and what only reads files needs none of them.
+    from passgate.tasks.graders.vacuous import graders_that_cannot_fail
+
+    if not BLOCKING.intersection(policy.blocks_on):
+        return []
+    return [
+        grader_problem(task, found.place, f"{_subject(task, found.place)} cannot fail: {found.why}; {found.remedy}")
+        for task in tasks
+        for found in graders_that_cannot_fail(task)
+    ]
+
+
+def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
+    """Return what an agent that does not do the work would pass: worth knowing, and no reason to refuse a task."""
+    from passgate.tasks.graders.vacuous import graders_that_ask_too_little
+
+    return [
+        grader_problem(task, found.place, f"{_subject(task, found.place)} asks too little: {found.why}; {found.remedy}")
+        for task in tasks
+        for found in graders_that_ask_too_little(task)
+    ]
+
+
+def problems_at_gates(tasks: Sequence[EvalTask], policy: Policy) -> list[Problem]:
+    """Return the same for the tasks of every gate of a policy, each problem once."""
+    found = (problems_of(policy.gate_tasks(gate, tasks), gate_policy) for gate, gate_policy in policy.gates.items())
+    return list(dict.fromkeys(problem for problems in found for problem in problems))
+
+
+def _subject(task: EvalTask, place: int | None) -> str:
+    return "this task" if place is None else f"the grader {task.graders[place].label!r}"

@@ -27,7 +27,7 @@ COLUMNS = (
     *TrialMetrics.model_fields,
 )  # From which trials are rebuilt
 
-_Row = Mapping[str, Any]
+_Row = Mapping[Any, Any]
 
 
 @refuse_foreign_rows()
@@ -96,27 +96,36 @@ def _stopped_early(plan: Plan, task: EvalTask, first: Sequence[_Row]) -> bool:
 
 
 def _trial(task: EvalTask, row: _Row) -> Trial:
+    return stored_trial(
+        task,
+        row,
+        reason=row["reason"],
+        grades=tuple(_grades(row)),
+        metrics=TrialMetrics(**{name: _value(row[name]) for name in TrialMetrics.model_fields}),
+        model=row["model"],
+        attempts=row["attempts"],
+        isolation=row["isolation"],
+        started_at=row["started_at"].to_pydatetime(),
+        transcript_digest=row["transcript_digest"],
+    )
+
+
+def stored_trial(task: EvalTask, row: _Row, **others: Any) -> Trial:
+    """Return the trial of an earlier run of a task from a row of the history."""
     return Trial(
         suite=task.suite,
         task_id=task.task_id,
         trial=row["trial"],
-        k=task.k,
+        k=row["k"],
         metric=task.metric,
         status=TrialStatus(row["status"]),
-        reason=row["reason"],
-        grades=tuple(_grades(row)),
         score=_value(row["score"]),
-        metrics=TrialMetrics(**{name: _value(row[name]) for name in TrialMetrics.model_fields}),
-        model=row["model"],
         reused_from=row["run_id"],
-        attempts=row["attempts"],
-        isolation=row["isolation"],
-        started_at=row["started_at"].to_pydatetime(),
         task_digest=task.task_digest,
         grader_digest=task.grader_digest,
-        transcript_digest=row["transcript_digest"],
         file=task.file,
         line=task.line,
+        **others,
     )
 
 
@@ -142,9 +151,5 @@ def violation_grades(texts: Iterable[str]) -> tuple[Grade, ...]:
 
 
 def _value(value: Any) -> Any:
-    return None if _is_missing(value) else value
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a row lacks a value. In columns of numbers, pandas has `NaN` for it."""
-    return value is None or value != value
+    """Return a value of a row; `None` for `NaN`, which pandas has for a missing number."""
+    return value if value == value else None

@@ -19,7 +19,7 @@ from passgate.tasks.model.run import Revision, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Finding
 from passgate.tasks.planning.plan import PlanFiles, make_plan
-from passgate.tasks.planning.preflight import problems_of
+from passgate.tasks.planning.requirements import problems_of
 from passgate.tasks.reports.forecast import forecast_text
 from tests.builders import SHIPPED, task_document
 from tests.docs.pages import PAGES, blocks, code_in, listing, meanings, section, terms

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.builders import a_task
 
 from passgate.tasks.formats.project_files import read_quarantine
-from passgate.tasks.gates.exemptions import exempt_by_quarantine, expired, quarantine_notes, quarantined
+from passgate.tasks.gates.guards import exempt_by_quarantine, expired, quarantine_notes, quarantined
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import QuarantineFile
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.gates.exemptions import (
+from passgate.tasks.gates.guards import (
     admission_in_force,
     exempt_by_quarantine,
     expired,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.gates.alarms import alarms_of
+from passgate.tasks.judge import alarms_of
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import SuiteMeasurement
 from passgate.tasks.model.policy import GatePolicy

@@ -13,7 +13,7 @@ from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.planning.plan import make_plan
-from passgate.tasks.planning.preflight import problems_at_gates, problems_of, refuse_graders_that_cannot_fail
+from passgate.tasks.planning.requirements import problems_at_gates, problems_of, refuse_graders_that_cannot_fail
 from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, a_task, write_task
 
 EMPTY = {"type": "output_check", "name": "answer", "matches": ".*"}
