@@ -22,10 +22,9 @@ from unittest.mock import patch
 
 from tests.builders import a_plan, a_task
 
-from passgate.tasks.execution.coordinator import coordinate
+from passgate.tasks.execution.coordinator import RunState, coordinate
 from passgate.tasks.execution.remote import remote_executor
 from passgate.tasks.execution.remote_batch import LOOK_SECONDS_AT_URL
-from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline

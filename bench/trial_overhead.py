@@ -15,9 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.coordinator import batches_of
+from passgate.tasks.execution.coordinator import RunState, batches_of
 from passgate.tasks.execution.resources import open_resources
-from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker
 from passgate.tasks.formats.loading import load_policy, load_tasks

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from passgate.flows.concurrency_limit import refuse_missing_limit, shared_limit
 from passgate.tasks.errors import PassgateError, UsageError, WorkerLostError
-from passgate.tasks.execution.coordinator import Executor
+from passgate.tasks.execution.coordinator import Executor, RunState
 from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.remote import remote_executor
-from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.worker import in_process
 from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.history.run_store import RunStore

@@ -5,8 +5,7 @@ from functools import partial
 
 from passgate.tasks.agents.starts import Starts, counted_trials
 from passgate.tasks.errors import StorageError
-from passgate.tasks.execution.coordinator import OpenExecutor, coordinate
-from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.coordinator import OpenExecutor, RunState, coordinate
 from passgate.tasks.files.temporary import sweep
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.run_store import RunStore

@@ -10,8 +10,7 @@ from tests.builders import a_baseline_task, a_grade, a_plan, a_policy, a_task, a
 
 from bench.gate_trust.figures import Block, mean
 from bench.gate_trust.setting import Scale
-from passgate.tasks.execution.coordinator import confirming_trials
-from passgate.tasks.execution.run_state import RunState, always_needed
+from passgate.tasks.execution.coordinator import RunState, always_needed, confirming_trials
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.baseline import Baseline

@@ -12,9 +12,8 @@ from statistics import fmean
 from passgate.tasks.agents.starts import Starts
 from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.execution.coordinator import coordinate
+from passgate.tasks.execution.coordinator import RunState, coordinate
 from passgate.tasks.execution.engine import NoEngine
-from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.worker import InProcess, open_worker, trials_at_once
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
 from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of

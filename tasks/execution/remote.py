@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, WorkerLostError
-from passgate.tasks.execution.coordinator import Round
-from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.coordinator import Round, RunState
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.execution.trial import left_out
 from passgate.tasks.execution.worker import trials_at_once

@@ -14,7 +14,7 @@ from typing import Final
 
 from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, UsageError, first_known
-from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.coordinator import RunState
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import OpenLimit, not_shared, open_worker
 from passgate.tasks.files.temporary import TemporaryFolder

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.execution.coordinator import Round
+from passgate.tasks.execution.coordinator import Round, RunState
 from passgate.tasks.execution.engine import Engine, StepFault, no_fault
 from passgate.tasks.execution.resources import TrialResources, hidden_from_agents, open_resources
-from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
 from passgate.tasks.execution.trial import left_out, run_trial
 from passgate.tasks.history.run_store import RunStore

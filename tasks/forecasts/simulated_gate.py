@@ -15,9 +15,14 @@ import numpy.typing as npt
 from passgate.tasks.forecasts.assumptions import Setting
 from passgate.tasks.forecasts.drawn_trials import Booleans, Draws, shifted_rates
 from passgate.tasks.gates.decide import failed_tasks
-from passgate.tasks.gates.evidence import alpha_of_one, confirming_shares, least_red_failures
+from passgate.tasks.gates.evidence import (
+    TestedSuite,
+    alpha_of_one,
+    confirming_shares,
+    least_red_failures,
+    tested_suites,
+)
 from passgate.tasks.gates.guards import blocks_on_falls, exemptions, held_against
-from passgate.tasks.gates.suite_evidence import TestedSuite, tested_suites
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement, TaskState
 from passgate.tasks.model.policy import Rule

@@ -5,7 +5,13 @@ from shlex import quote
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from passgate.tasks.gates.evidence import confirmations
+from passgate.tasks.gates.evidence import (
+    confirmations,
+    missing_of_suites,
+    suite_confirmations,
+    suite_notes,
+    suite_reasons,
+)
 from passgate.tasks.gates.guards import (
     blocks_on_falls,
     exemptions,
@@ -23,7 +29,6 @@ from passgate.tasks.gates.notes import (
     measurement_notes,
     plan_notes,
 )
-from passgate.tasks.gates.suite_evidence import missing_of_suites, suite_confirmations, suite_notes, suite_reasons
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState

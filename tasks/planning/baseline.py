@@ -1,7 +1,7 @@
 """The baseline of a plan: what the earlier runs in its history say of its tasks."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from passgate.tasks.history.baseline import COLUMNS, is_of_baseline, measured_rows, pool_baseline, task_state
 from passgate.tasks.history.columns import rows
-from passgate.tasks.history.dataset import MOST_RUNS, History, RunSelection
+from passgate.tasks.history.dataset import MOST_RUNS, History, RunSelection, refuse_foreign_rows
 from passgate.tasks.model.baseline import Baseline, Repeat
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Base, Plan, Revision, RunContext
@@ -73,29 +73,30 @@ def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = 
     for trial in trials:
         if trial.status in MEASURED and trial.model:
             models.setdefault(f"{trial.suite}/{trial.task_id}", set()).add(trial.model)
-    pooled = pool_baseline(plan, earlier.trials, models)
-    renamed = {name: was for name, was in earlier.renamed.items() if pooled.of(name).n}
     gate = plan.policy.gates.get(plan.gate)  # `baseline show` plans for a gate that the policy may lack
-    together = tuple(_repeated_trials(plan, earlier)) if gate is not None and gate.reruns == "together" else ()
+    rows, together = earlier.trials, tuple[Trial, ...]()
+    if gate is not None and gate.reruns == "together":
+        # On the baseline branch runs of the commit may be part of its own baseline: no trial counts on both sides.
+        is_repeat = rows["run_id"].isin([one.run_id for one in earlier.repeats])
+        rows, together = rows[~is_repeat], _repeated_trials(plan, rows[is_repeat])
+    pooled = pool_baseline(plan, rows, models)
+    renamed = {name: was for name, was in earlier.renamed.items() if pooled.of(name).n}
     return pooled.model_copy(update={"renamed": renamed, "repeats": earlier.repeats, "repeated_trials": together})
 
 
-def _repeated_trials(plan: Plan, earlier: EarlierRuns) -> Iterator[Trial]:
-    """Yield the measured trials of earlier runs of the plan's commit, of tasks and graders that are the plan's."""
+@refuse_foreign_rows()
+def _repeated_trials(plan: Plan, repeats: pd.DataFrame) -> tuple[Trial, ...]:
+    """Return the measured trials of earlier runs of the plan's commit, of tasks and graders that are the plan's."""
     tasks = {(str(task.suite), task.task_id, task.task_digest, task.grader_digest): task for task in plan.tasks}
-    of_commit = earlier.trials["run_id"].isin([one.run_id for one in earlier.repeats])
-    is_measured = earlier.trials["status"].isin([str(status) for status in MEASURED])
-    for row in earlier.trials[of_commit & is_measured].to_dict("records"):
+    found = []
+    for row in repeats[repeats["status"].isin([str(status) for status in MEASURED])].to_dict("records"):
         task = tasks.get((row["suite"], row["task_id"], row["task_digest"], row["grader_digest"]))
         if task is not None:
-            status, where = TrialStatus(row["status"]), f"in the earlier run {row['run_id']}"
-            yield stored_trial(
-                task,
-                row,
-                reason=f"failed {where}" if status is TrialStatus.FAILED else "",
-                grades=violation_grades(f"{text} ({where})" for text in row["violations"]),
-                started_at=plan.created_at,
-            )
+            where = f"in the earlier run {row['run_id']}"
+            reason = f"failed {where}" if row["status"] == TrialStatus.FAILED else ""
+            grades = violation_grades(f"{text} ({where})" for text in row["violations"])
+            found.append(stored_trial(task, row, reason=reason, grades=grades, started_at=plan.created_at))
+    return tuple(found)
 
 
 def recent_runs(earlier: EarlierRuns, before: str, most: int = _RECENT_RUNS) -> Mapping[str, tuple[EarlierRun, ...]]:

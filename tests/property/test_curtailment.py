@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_trial
 from tests.searches import costly
 
-from passgate.tasks.execution.coordinator import confirming_trials
-from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.coordinator import RunState, confirming_trials
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.agent import AgentKind, AgentSpec

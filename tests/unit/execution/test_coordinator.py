@@ -8,14 +8,12 @@ import pytest
 from passgate.tasks.execution.coordinator import (
     MOST_BATCHES,
     Round,
-    Urgency,
+    RunState,
     batches_of,
     confirming_trials,
     coordinate,
     run_order,
-    task_urgency,
 )
-from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
@@ -149,37 +147,22 @@ def names(tasks: list[EvalTask], baseline: Baseline = NOTHING) -> list[str]:
 
 
 def test_vetoes_go_first_then_what_was_red_then_what_has_changed() -> None:
+    entries = {
+        "green": a_baseline_task(green_in_a_row=1),
+        "changed": BaselineTask(state=BaselineState.NONE),
+        "edited": a_baseline_task(before_edit=3),
+        "new": BaselineTask(state=BaselineState.NEW),
+        "red": a_baseline_task(state=BaselineState.RED),
+        "unreliable": a_baseline_task(state=BaselineState.UNRELIABLE),
+        "red_last": a_baseline_task(state=BaselineState.GREEN, green_in_a_row=0),
+    }
     tasks = [
-        named("green"),
-        named("changed"),
-        named("new"),
-        named("red"),
+        *(named(name) for name in entries),
         named("vetoes", graders=[{"type": "policy_check", "secrets": True}]),
         named("adversarial", suite=Suite.ADVERSARIAL),
     ]
-    baseline = known(
-        green=a_baseline_task(),
-        changed=BaselineTask(state=BaselineState.NONE),
-        red=a_baseline_task(state=BaselineState.RED),
-    )
-    assert names(tasks, baseline) == ["vetoes", "adversarial", "red", "changed", "new", "green"]
-
-
-@pytest.mark.parametrize(
-    ("entry", "urgency"),
-    [
-        (BaselineTask(state=BaselineState.NEW), Urgency.CHANGED),
-        (BaselineTask(state=BaselineState.NONE), Urgency.CHANGED),
-        (a_baseline_task(state=BaselineState.RED), Urgency.RED),
-        (a_baseline_task(state=BaselineState.UNRELIABLE), Urgency.RED),
-        (a_baseline_task(state=BaselineState.GREEN, green_in_a_row=0), Urgency.RED),
-        (a_baseline_task(state=BaselineState.GREEN, green_in_a_row=1), Urgency.REST),
-        (a_baseline_task(state=BaselineState.NONE, runs=(), green_in_a_row=0), Urgency.CHANGED),
-    ],
-)
-def test_how_urgent_a_task_is(entry: BaselineTask, urgency: Urgency) -> None:
-    assert task_urgency(named("a"), entry) is urgency
-    assert task_urgency(named("a", suite=Suite.ADVERSARIAL), entry) is Urgency.SAFETY
+    expected = ["vetoes", "adversarial", "red", "unreliable", "red_last", "changed", "edited", "new", "green"]
+    assert names(tasks, known(**entries)) == expected
 
 
 def test_the_first_trial_of_each_task_goes_before_the_second_of_any_that_is_not_more_urgent() -> None:
@@ -200,3 +183,8 @@ def test_the_cheap_go_before_the_dear_and_the_unknown_last() -> None:
         cheap=a_baseline_task(costs=in_two_runs(0.0, 0.3), wall_times=in_two_runs(200.0)),
     )
     assert names(tasks, baseline) == ["cheap", "dear", "quick", "slow", "unknown"]
+
+
+def test_trials_that_another_run_has_paid_for_cost_nothing() -> None:
+    own, reused = a_finished(TASK, 0, player_cost=0.25), a_finished(TASK, 1, player_cost=4.0, reused_from="earlier")
+    assert RunState([own.trial, reused.trial]).spent == 0.25

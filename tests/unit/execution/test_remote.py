@@ -4,16 +4,14 @@ import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
-from passgate.tasks.execution.coordinator import Round, batches_of
+from passgate.tasks.execution.coordinator import Needless, Round, RunState, always_needed, batches_of
 from passgate.tasks.execution.remote import BatchSizes, RunRemotely, remote_executor
-from passgate.tasks.execution.run_state import Needless, RunState, always_needed
 from passgate.tasks.gates.early_stopping import LEFT_OUT
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore

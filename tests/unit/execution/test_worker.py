@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.execution.coordinator import Needless, RunState, always_needed
 from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.execution.resources import TrialResources
-from passgate.tasks.execution.run_state import Needless, RunState, always_needed
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker, fault_of_task
 from passgate.tasks.metering.cost_cap import CostCap

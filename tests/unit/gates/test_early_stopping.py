@@ -107,6 +107,10 @@ class TestPassed:
         assert not stopped("p", ANY, regression={"mode": "evidence", "suites": ["golden"]})
         assert not stopped("p", ANY, admission={"passes": 1, "of": 2})
 
+    def test_not_where_earlier_runs_of_the_commit_may_want_another_pass(self) -> None:
+        assert not stopped("p", ANY, reruns="together")
+        assert stopped("f", GOLDEN, reruns="together")
+
     def test_not_where_a_threshold_weighs_it_against_scores(self) -> None:
         scored = a_task(task_id="scored", metric=Metric.MEAN, scoring={"rule": "weighted_average"})
         trials = trials_of(ANY, "p")

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from passgate.tasks.errors import StorageError
 from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.dataset import History
@@ -285,6 +286,23 @@ def test_what_an_earlier_run_must_not_have_done_is_a_violation_of_this_one(tmp_p
     verdict = repeated(tmp_path, policy=policy)
     assert verdict.decision is Decision.FAIL
     assert [one.message for one in verdict.reasons] == [f"it leaked (in the earlier run {plan.run_id})"]
+
+
+def test_a_run_of_the_commit_counts_as_one_of_this_run_and_not_as_its_baseline_too(tmp_path: Path) -> None:
+    on_main = Revision(branch="main", commit="c" * 40)
+    runs = [[(OTHER, "ppf")], [(OTHER, "ppp")]]
+    together = repeated(tmp_path, *runs, policy=TOGETHER, now=on_main, revision=on_main)
+    assert (len(together.repeats), together.inputs.baseline_runs) == (2, ())
+    separate = repeated(tmp_path, policy=STRICT, now=on_main)
+    assert tuple(one.run_id for one in separate.repeats) == separate.inputs.baseline_runs
+
+
+def test_rows_that_are_not_ours_are_a_storage_error(tmp_path: Path) -> None:
+    plan = plan_at(0, revision=COMMIT)
+    broken = [row | {"violations": ["sabotage: x"]} for row in rows(trials_of(OTHER, "ppp"), plan)]
+    History(str(tmp_path)).write_run(plan.run_id, table_of(broken), {})
+    with pytest.raises(StorageError, match="holds rows that are not passgate's"):
+        repeated(tmp_path, policy=TOGETHER)
 
 
 def test_trials_that_a_run_reuses_count_once(tmp_path: Path) -> None:
