@@ -43,7 +43,7 @@ from passgate.flows.flow_runs import (
 from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm, ignore_interrupts
 from passgate.tasks.errors import PassgateError
-from passgate.tasks.execution.engine import StepFault, Work, no_fault
+from passgate.tasks.execution.engine import Engine, StepFault, Work, no_fault
 from passgate.tasks.execution.remote import MOST_TASK_RUNS
 from passgate.tasks.execution.worker import fault_of_task
 from passgate.tasks.history.masking import run_masker
@@ -62,7 +62,7 @@ _MOST_FAILED_TASKS = 100
 """Task runs for eval tasks that have failed and shared theirs with others; a table names all of them."""
 
 
-class PrefectEngine:
+class PrefectEngine(Engine):
     """Steps as Prefect tasks, inside of a flow run. What goes wrong with Prefect is logged, and changes nothing."""
 
     def __init__(self) -> None:

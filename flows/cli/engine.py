@@ -16,7 +16,7 @@ from passgate.flows.cli.options import EngineName
 from passgate.flows.embedded import NO_TLS
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
-from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.execution.engine import Engine
 from passgate.tasks.files.environment import SET_FOR_PREFECT
 from passgate.tasks.files.proxies import via_proxy
 from passgate.tasks.history.run_store import RunStore
@@ -74,7 +74,7 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
                 _refuse_without_prefect(plan, error)
             warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
     if not store.has_verdict():
-        await evaluate(plan.gate, request, NoEngine(), plan)
+        await evaluate(plan.gate, request, Engine(), plan)
 
 
 def _refuse_without_prefect(plan: Plan, failure: EngineError) -> None:

@@ -13,7 +13,7 @@ from passgate.tasks.agents.starts import Starts
 from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.execution.coordinator import RunState, coordinate
-from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.worker import InProcess, open_worker, trials_at_once
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
 from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of
@@ -115,7 +115,7 @@ async def _run(plan: Plan, file: Path, cost_cap: CostCap, finished: Finished) ->
     with FileJournal(file) as journal:
         run_state = RunState((), partial(needless, plan), journal=journal, starts=Starts())
         async with open_worker(plan, run_state, cost_cap) as worker:
-            await coordinate(plan, pool, run_state, InProcess(NoEngine(), worker, trials_at_once(plan)))
+            await coordinate(plan, pool, run_state, InProcess(Engine(), worker, trials_at_once(plan)))
     trials = tuple(one.trial for one in read_journal(file)[0])
     finished.spent += sum(trial.cost for trial in trials)
     errors = (trial.reason for trial in trials if trial.status is TrialStatus.ERROR)

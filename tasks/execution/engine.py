@@ -1,8 +1,8 @@
-"""What the pipeline asks of an engine, and the pipeline without one: its verbs are plain functions then."""
+"""The engine of the pipeline: without another one, its verbs are plain functions."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import NamedTuple, ParamSpec, Protocol, TypeVar
+from contextlib import asynccontextmanager
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Verdict
@@ -33,35 +33,26 @@ def no_fault(_result: object) -> StepFault | None:
     return None
 
 
-class Engine(Protocol):
-    """Shows a run to those who watch it. Nothing of the verdict comes from it, and its own troubles change nothing."""
+class Engine:
+    """Does the steps of a pipeline, and shows nothing.
+
+    An engine that shows a run derives from this. Nothing of the verdict comes from it, and its own troubles change
+    nothing.
+    """
 
     async def step(
         self, name: str, work: Work[T], run_name: str = "", fault: Callable[[T], StepFault | None] = no_fault
     ) -> T:
-        """Do a step of the pipeline; gives what it gives and raises what it raises.
+        """Do a step of the pipeline. Return what it returns and raise what it raises.
 
         It is shown by its own name and that of this run of it. `fault` says why its result is one to look at.
         """
-
-    def progress(self, plan: Plan) -> AbstractAsyncContextManager[None]:
-        """Show how far the run of a plan has come, while the context lasts."""
-
-    async def publish(self, verdict: Verdict) -> None:
-        """Show a verdict, its reasons and its numbers."""
-
-
-class NoEngine:
-    """Does the steps of a pipeline and shows nothing."""
-
-    async def step(
-        self, name: str, work: Work[T], run_name: str = "", fault: Callable[[T], StepFault | None] = no_fault
-    ) -> T:
         return await work()
 
     @asynccontextmanager
     async def progress(self, plan: Plan) -> AsyncIterator[None]:
+        """Show how far the run of a plan has come, while the context lasts."""
         yield
 
     async def publish(self, verdict: Verdict) -> None:
-        return
+        """Show a verdict, its reasons and its numbers."""

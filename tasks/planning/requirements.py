@@ -3,7 +3,7 @@ endpoints, graders.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ from passgate.tasks.providers.registry import PROVIDERS
 from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 
 if TYPE_CHECKING:
+    from passgate.tasks.graders.vacuous import Vacuous
     from passgate.tasks.providers.probe import Unreachable
 
 BLOCKING: Final = frozenset(
@@ -145,22 +146,14 @@ def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
 
     if not BLOCKING.intersection(policy.blocks_on):
         return []
-    return [
-        grader_problem(task, found.place, f"{_subject(task, found.place)} cannot fail: {found.why}; {found.remedy}")
-        for task in tasks
-        for found in graders_that_cannot_fail(task)
-    ]
+    return _problems(tasks, graders_that_cannot_fail, "cannot fail")
 
 
 def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
     """Return what an agent that does not do the work would pass: worth knowing, and no reason to refuse a task."""
     from passgate.tasks.graders.vacuous import graders_that_ask_too_little
 
-    return [
-        grader_problem(task, found.place, f"{_subject(task, found.place)} asks too little: {found.why}; {found.remedy}")
-        for task in tasks
-        for found in graders_that_ask_too_little(task)
-    ]
+    return _problems(tasks, graders_that_ask_too_little, "asks too little")
 
 
 def problems_at_gates(tasks: Sequence[EvalTask], policy: Policy) -> list[Problem]:
@@ -169,5 +162,10 @@ def problems_at_gates(tasks: Sequence[EvalTask], policy: Policy) -> list[Problem
     return list(dict.fromkeys(problem for problems in found for problem in problems))
 
 
-def _subject(task: EvalTask, place: int | None) -> str:
-    return "this task" if place is None else f"the grader {task.graders[place].label!r}"
+def _problems(tasks: Sequence[EvalTask], find: Callable[[EvalTask], Iterable["Vacuous"]], what: str) -> list[Problem]:
+    found = []
+    for task in tasks:
+        for one in find(task):
+            subject = "this task" if one.place is None else f"the grader {task.graders[one.place].label!r}"
+            found.append(grader_problem(task, one.place, f"{subject} {what}: {one.why}; {one.remedy}"))
+    return found

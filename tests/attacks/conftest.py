@@ -18,7 +18,7 @@ import pytest
 
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import PassgateError
-from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.execution.engine import Engine
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
@@ -115,7 +115,7 @@ class Clone(GitRepository):
     def _outcome(self, base: str | None) -> Outcome:
         try:
             plan = load(GateName.CI_MERGE, RunRequest(agent="desk", jobs=1, base=base))
-            verdict = asyncio.run(evaluate(plan.gate, plan.request, NoEngine(), plan))
+            verdict = asyncio.run(evaluate(plan.gate, plan.request, Engine(), plan))
         except PassgateError as error:
             return Outcome(error.exit_code, str(error))
         return Outcome(verdict.exit_code, terminal(verdict, width=200, color=False), verdict.model_dump(mode="json"))

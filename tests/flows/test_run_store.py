@@ -11,7 +11,7 @@ import pytest
 
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.remote_batch import run_batch
 from passgate.tasks.history.mirror import Mirror
 from passgate.tasks.history.run_store import RunStore
@@ -86,7 +86,7 @@ def push(plan: Plan) -> None:
 
 
 def evaluated(request: RunRequest) -> Verdict:
-    return asyncio.run(evaluate(GateName.CI_MERGE, request, NoEngine()))
+    return asyncio.run(evaluate(GateName.CI_MERGE, request, Engine()))
 
 
 @pytest.mark.slow

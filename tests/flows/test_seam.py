@@ -18,7 +18,7 @@ import pytest
 from passgate import __version__
 from passgate.tasks.errors import StorageError, UsageError, WorkerLostError
 from passgate.tasks.execution.coordinator import OpenExecutor, batches_of
-from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.remote import RunRemotely, remote_executor
 from passgate.tasks.execution.remote_batch import run_batch
 from passgate.tasks.execution.worker import in_process
@@ -101,7 +101,7 @@ def what_counts(verdict: Verdict, trials: Sequence[Trial]) -> Any:
     return verdict.decision, [reason.message for reason in verdict.reasons], rows, verdict.inputs.tasks
 
 
-HERE: OpenExecutor = partial(in_process, NoEngine())
+HERE: OpenExecutor = partial(in_process, Engine())
 
 
 def elsewhere(run_one: RunRemotely, workers: int = 2) -> OpenExecutor:
