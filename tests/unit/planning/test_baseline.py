@@ -299,8 +299,9 @@ def test_a_run_of_the_commit_counts_as_one_of_this_run_and_not_as_its_baseline_t
 
 def test_rows_that_are_not_ours_are_a_storage_error(tmp_path: Path) -> None:
     plan = plan_at(0, revision=COMMIT)
-    broken = [row | {"violations": ["sabotage: x"]} for row in rows(trials_of(OTHER, "ppp"), plan)]
-    History(str(tmp_path)).write_run(plan.run_id, table_of(broken), {})
+    table = trials_table(trials_of(OTHER, "ppp"), plan)
+    broken = [row | {"violations": ["sabotage: x"]} for row in table.to_pylist()]
+    History(str(tmp_path)).write_run(plan.run_id, pa.Table.from_pylist(broken, schema=table.schema), {})
     with pytest.raises(StorageError, match="holds rows that are not passgate's"):
         repeated(tmp_path, policy=TOGETHER)
 
