@@ -223,7 +223,7 @@ async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[list[Symptom
         return [_symptom(f"agent {name}", "trial", State.FAILED, str(error))], None
     symptoms = [_trial_symptom(name, finished), *_price_symptoms(name, finished, load_prices(gates))]
     if finished.trial.status in MEASURED and not finished.transcript.complete:
-        remedy = "have its client take OPENAI_BASE_URL or ANTHROPIC_BASE_URL, or have it write a transcript"
+        remedy = "have its client take OPENAI_BASE_URL or the like, or have it write a transcript"
         symptoms.append(_symptom(f"agent {name}", "meter", State.WARNING, BLIND.removeprefix("warning: "), remedy))
     return symptoms, finished
 

@@ -14,6 +14,8 @@ from passgate.tasks.providers.endpoints import resolve_endpoint
 from passgate.tasks.providers.probe import probe
 from passgate.tasks.providers.registry import PROVIDERS
 
+_REFUSALS = frozenset({401, 403})  # The endpoint is there and does not let us in
+_NOT_FOUND = 404
 USUAL_KEYS = tuple(provider.key_variable for provider in PROVIDERS.values())
 
 
@@ -54,11 +56,11 @@ async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
     found = f"{answer.asked} answers {answer.status}, {target.key_variable} is {'set' if target.key else 'not set'}"
     if answer.status is None:
         return symptom(State.FAILED, answer.trouble, f"check base_url of upstreams.{name}, and the network")
-    if answer.is_refused:
+    if answer.status in _REFUSALS:
         return symptom(State.FAILED, found, f"put a key that is valid there into {target.key_variable}")
     if endpoint.api_key_variable is not None and not target.key:
         return symptom(State.FAILED, found, f"set {target.key_variable}, which upstreams.{name} names")
-    if answer.is_not_found:
+    if answer.status == _NOT_FOUND:
         return symptom(State.WARNING, found, f"check base_url of upstreams.{name}: few endpoints have no such list")
     return symptom(State.OK, found)
 

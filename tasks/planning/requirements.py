@@ -26,7 +26,6 @@ from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 
 if TYPE_CHECKING:
     from passgate.tasks.graders.vacuous import Vacuous
-    from passgate.tasks.providers.probe import Unreachable
 
 BLOCKING: Final = frozenset(
     {
@@ -100,11 +99,8 @@ def refuse_unreachable(agent: AgentSpec) -> None:
     `http` agent. Raise `UsageError` for a missing or refused key, which only the user can fix, and `MeasurementError`
     for an unavailable provider.
     """
-    if not agent.own_endpoints and agent.kind is not AgentKind.HTTP:
-        return
     # Imported late: most runs of the reference call no model.
     from passgate.tasks.providers.endpoints import resolve_endpoint
-    from passgate.tasks.providers.probe import Unreachable, reach
 
     for name, endpoint in agent.own_endpoints:
         provider = PROVIDERS[name]
@@ -117,19 +113,22 @@ def refuse_unreachable(agent: AgentSpec) -> None:
                 "name another endpoint with `upstreams` in agents.yaml"
             )
         url = f"{target.base_url}/{provider.models}"
-        outcome = reach(url, target.key_headers)
-        if isinstance(outcome, Unreachable):
-            remedy = f"check the base URL of {name} ({provider.base_url_variables[0]} or `upstreams`) and the network"
-            raise _unreachable(target.base_url, outcome, remedy)
-        if outcome.status == _UNAUTHORIZED:
+        remedy = f"check the base URL of {name} ({provider.base_url_variables[0]} or `upstreams`) and the network"
+        if _status(url, target.key_headers, target.base_url, remedy) == _UNAUTHORIZED:
             state = "is not valid there" if target.key else "is not set"
             raise UsageError(f"{url} answers 401 and {target.key_variable} {state}: set it to a valid key")
-    if agent.kind is AgentKind.HTTP and isinstance(outcome := reach(agent.target, {}), Unreachable):
-        raise _unreachable(agent.target, outcome, "start the service, or correct the agent's URL")
+    if agent.kind is AgentKind.HTTP:
+        _status(agent.target, {}, agent.target, "start the service, or correct the agent's URL")
 
 
-def _unreachable(address: str, outcome: "Unreachable", remedy: str) -> MeasurementError:
-    return MeasurementError(f"{address} cannot be reached ({outcome.reason}), so no trial ran: {remedy}")
+def _status(url: str, headers: Mapping[str, str], address: str, remedy: str) -> int | None:
+    """Return the status of the answer to a GET. Raise `MeasurementError` if there is no connection."""
+    from passgate.tasks.providers.probe import UnreachableError, reach
+
+    try:
+        return reach(url, headers)
+    except UnreachableError as error:
+        raise MeasurementError(f"{address} cannot be reached ({error}), so no trial ran: {remedy}") from error
 
 
 def refuse_graders_that_cannot_fail(tasks: Sequence[EvalTask], policy: GatePolicy) -> None:

@@ -15,8 +15,6 @@ from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.registry import Provider
 from passgate.tasks.providers.retries import RetryPolicy
 
-_REFUSALS: Final = frozenset({401, 403})
-_NOT_FOUND: Final = 404
 CONNECT_SECONDS: Final = 5.0
 PAUSES: Final = (1.0, 2.0)
 """Seconds between the attempts: a provider may be starting, and a name server may have a bad moment."""
@@ -30,16 +28,6 @@ class Probe:
     status: int | None  # Of the answer; `None` when there was none that is of use
     trouble: str = ""  # Why there was none
 
-    @property
-    def is_refused(self) -> bool:
-        """Whether the endpoint is there and does not let us in."""
-        return self.status in _REFUSALS
-
-    @property
-    def is_not_found(self) -> bool:
-        """Whether there is a server, and nothing at this address."""
-        return self.status == _NOT_FOUND
-
 
 async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: float) -> Probe:
     """Ask an endpoint for its list of models, once and for at most `seconds`."""
@@ -52,39 +40,27 @@ async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: floa
     return Probe(asked, answer.status)
 
 
-@dataclass(frozen=True)
-class Reached:
-    """What came of it."""
-
-    status: int | None  # Of the answer; `None` when a connection came about and no answer that is of use
+class UnreachableError(Exception):
+    """No connection came about; the text says why."""
 
 
-@dataclass(frozen=True)
-class Unreachable:
-    """No connection came about."""
-
-    reason: str
-
-
-def reach(address: str, headers: Mapping[str, str]) -> Reached | Unreachable:
-    """Ask an address with a GET whose answer does not matter. It takes at most about 20 seconds."""
-    for pause in PAUSES:
-        outcome = _once(address, headers)
-        if isinstance(outcome, Reached):
-            return outcome
-        time.sleep(pause)
-    return _once(address, headers)
-
-
-def _once(address: str, headers: Mapping[str, str]) -> Reached | Unreachable:
-    try:
-        is_direct = is_loopback(urlsplit(address).hostname or "")
-        with (
-            httpx.Client(timeout=CONNECT_SECONDS, trust_env=not is_direct) as client,
-            client.stream("GET", address, headers=dict(headers)) as answer,
-        ):
-            return Reached(answer.status_code)
-    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
-        return Unreachable(f"{str(error) or type(error).__name__}{via_proxy(address)}")
-    except (httpx.HTTPError, httpx.InvalidURL):
-        return Reached(None)
+def reach(address: str, headers: Mapping[str, str]) -> int | None:
+    """Return the status of the answer to a GET; `None` if there is a connection and no answer that is of use. It takes
+    at most about 20 seconds. Raises `UnreachableError`.
+    """
+    reason = ""
+    for pause in (0.0, *PAUSES):
+        if pause:
+            time.sleep(pause)
+        try:
+            is_direct = is_loopback(urlsplit(address).hostname or "")
+            with (
+                httpx.Client(timeout=CONNECT_SECONDS, trust_env=not is_direct) as client,
+                client.stream("GET", address, headers=dict(headers)) as answer,
+            ):
+                return answer.status_code
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
+            reason = f"{str(error) or type(error).__name__}{via_proxy(address)}"
+        except (httpx.HTTPError, httpx.InvalidURL):
+            return None
+    raise UnreachableError(reason)

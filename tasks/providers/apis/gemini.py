@@ -36,7 +36,6 @@ from passgate.tasks.providers.exchange import (
 from passgate.tasks.providers.registry import SEGMENT
 from passgate.tasks.providers.sse import event_bytes
 
-_METHODS: Final = (":generateContent", ":streamGenerateContent")
 _STATUSES: Final = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 _FILTERED: Final = frozenset(
     {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "ESCALATION"}
@@ -60,7 +59,7 @@ class Gemini(Api):
     @property
     def is_streamed(self) -> bool:
         """Whether the path asks for a stream."""
-        return self._path.endswith(_METHODS[1])
+        return self._path.endswith(":streamGenerateContent")
 
     @property
     def answers_array(self) -> bool:
@@ -84,7 +83,7 @@ class Gemini(Api):
 
     @classmethod
     def for_model(cls, model: str) -> Self:
-        return cls(f"v1beta/models/{model}{_METHODS[0]}")
+        return cls(f"v1beta/models/{model}:generateContent")
 
     def question(
         self, model: str, messages: Sequence[tuple[str, str]], *, schema: Document | None, temperature: float | None

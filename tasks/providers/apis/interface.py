@@ -245,7 +245,6 @@ class Api(ABC):
         for key in self.limits:
             if max_tokens_out is not None and isinstance(body.get(key), int) and body[key] > max_tokens_out:
                 changes[key] = max_tokens_out
-        changes |= self._more_changes(body, changes)
         return {**body, **changes} if changes else body
 
     def asking_for_usage(self, body: Document) -> Document:
@@ -278,10 +277,6 @@ class Api(ABC):
     @abstractmethod
     def _context(self, body: Document) -> Context:
         """Return what the request tells the model. Raises `ApiFormatError`."""
-
-    def _more_changes(self, body: Document, changes: Document) -> Document:
-        """Return what has to be changed beside the model and the limits, which are in `changes`."""
-        return {}
 
 
 def set_keys(**keys: Any) -> Document:

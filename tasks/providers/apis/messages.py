@@ -78,15 +78,15 @@ class Messages(Api):
         more = set_keys(system=system or None, output_config=form, temperature=temperature)
         return {"model": model, "max_tokens": _LONGEST_JUDGEMENT, **more, "messages": said}
 
-    def _more_changes(self, body: Document, changes: Document) -> Document:
-        """Return a budget for thinking that does not fit below the lowered limit is lowered with it."""
-        most, thinking = changes.get("max_tokens"), body.get("thinking")
+    def prepared(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
+        """Return the request with a budget for thinking that fits below a limit that is lowered."""
+        sent = super().prepared(body, model=model, max_tokens_out=max_tokens_out)
+        most, thinking = sent.get("max_tokens"), body.get("thinking")
         budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
-        if most is None or not isinstance(budget, int) or budget < most:
-            return {}
-        if most <= _LEAST_THINKING:
-            return {"thinking": {"type": "disabled"}}
-        return {"thinking": {**body["thinking"], "budget_tokens": most - 1}}
+        if most == body.get("max_tokens") or not isinstance(most, int) or not isinstance(budget, int) or budget < most:
+            return sent
+        fits = {"type": "disabled"} if most <= _LEAST_THINKING else {**body["thinking"], "budget_tokens": most - 1}
+        return {**sent, "thinking": fits}
 
     def read_reply(self, body: Document) -> ModelReply:
         raise_error(body)

@@ -24,7 +24,6 @@ async def test_an_endpoint_that_answers() -> None:
     with answering(200) as server:
         answer = await asked(server.url)
     assert (answer.status, answer.trouble, answer.asked) == (200, "", f"{server.url}/v1/models")
-    assert (answer.is_refused, answer.is_not_found) == (False, False)
     ((path, headers),) = server.asked
     assert path == "/v1/models"
     assert headers["authorization"] == "Bearer sk-123456"
@@ -42,13 +41,10 @@ async def test_anthropics_list_is_asked_for_as_anthropic_wants_it() -> None:
     assert headers["anthropic-version"] == "2023-06-01"
 
 
-@pytest.mark.parametrize(
-    ("status", "refused", "not_found"), [(401, True, False), (403, True, False), (404, False, True)]
-)
-async def test_an_endpoint_that_does_not_let_us_in(status: int, refused: bool, not_found: bool) -> None:
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_an_endpoint_that_does_not_let_us_in(status: int) -> None:
     with answering(status) as server:
-        answer = await asked(server.url)
-    assert (answer.status, answer.is_refused, answer.is_not_found) == (status, refused, not_found)
+        assert (await asked(server.url)).status == status
 
 
 @pytest.mark.parametrize(
