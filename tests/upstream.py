@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from tests import upstream_replies as replies
-from tests import upstream_shapes as shapes
+from tests.provider_apis import chat, gemini, messages, responses
 from tests.upstream_replies import SOMETHING, Reply
-from tests.upstream_shapes import Answer, Json, Says
+from tests.upstream_shapes import MODELS, Answer, Json, Says
 
 Script = Sequence[Reply] | Callable[[int, Json], Reply]
 
@@ -51,14 +51,14 @@ class Answerer:
 
 
 APIS = {
-    "/chat/completions": Answerer(shapes.chat_body, shapes.chat_events),
-    "/responses/compact": Answerer(shapes.response_body, lambda answer: ()),
-    "/responses": Answerer(shapes.response_body, shapes.response_events),
-    "/messages": Answerer(shapes.message_body, shapes.message_events),
-    ":generateContent": Answerer(shapes.gemini_body, shapes.gemini_events),
-    ":streamGenerateContent": Answerer(shapes.gemini_body, shapes.gemini_events),
+    "/chat/completions": Answerer(chat.body, chat.events),
+    "/responses/compact": Answerer(responses.body, lambda answer: ()),
+    "/responses": Answerer(responses.body, responses.events),
+    "/messages": Answerer(messages.body, messages.events),
+    ":generateContent": Answerer(gemini.body, gemini.events),
+    ":streamGenerateContent": Answerer(gemini.body, gemini.events),
     ":countTokens": Answerer(lambda answer: {"totalTokens": answer.says.tokens_in}, lambda answer: ()),
-    "/embeddings": Answerer(shapes.embedding_body, lambda answer: ()),
+    "/embeddings": Answerer(chat.embedding, lambda answer: ()),
 }
 
 
@@ -156,7 +156,7 @@ class ScriptedUpstream:
         api = next((api for end, api in APIS.items() if path.endswith(end)), None)
         if request.method != "POST" or api is None:
             found = request.method == "GET" and path.endswith("/models")
-            return await _send(writer, 200 if found else 404, shapes.MODELS if found else _error(404))
+            return await _send(writer, 200 if found else 404, MODELS if found else _error(404))
         return await _reply(self._scripted(number, request), Answer(SOMETHING, number, request.body, path), api, writer)
 
     def _scripted(self, number: int, request: Received) -> Reply:

@@ -8,55 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.api_sides import CHAT, GEMINI, MESSAGES, RESPONSES, Plan, Side, each_side, plans, scalars
 from tests.property.documents import changed, nested, paths_of
+from tests.provider_apis import chat, gemini, messages, responses
 from tests.provider_streams import Json, Refusing, documents, event
 
 from passgate.tasks.providers.exchange import ApiFormatError
 
 values = nested(scalars, st.text(max_size=5), most=6)
 
-CALL = {"id": "call_0", "type": "function", "function": {"name": "read", "arguments": "{}"}}
 REPLIES: dict[str, Json] = {
-    CHAT.name: {
-        "model": "x",
-        "choices": [{"index": 0, "message": {"content": "a", "tool_calls": [CALL]}, "finish_reason": "tool_calls"}],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 1}},
-    },
-    MESSAGES.name: {
-        "model": "x",
-        "content": [{"type": "text", "text": "a"}, {"type": "tool_use", "id": "call_0", "name": "read", "input": {}}],
-        "stop_reason": "tool_use",
-        "usage": {"input_tokens": 3, "output_tokens": 4},
-    },
-    RESPONSES.name: {
-        "model": "x",
-        "output": [
-            {"type": "message", "content": [{"type": "output_text", "text": "a"}]},
-            {"type": "function_call", "call_id": "call_0", "name": "read", "arguments": "{}"},
-        ],
-        "usage": {"input_tokens": 3, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 1}},
-    },
-}
-REPLIES[GEMINI.name] = {
-    "candidates": [
-        {
-            "content": {
-                "role": "model",
-                "parts": [
-                    {"text": "a"},
-                    {"text": "b", "thought": True},
-                    {"functionCall": {"name": "read", "args": {}}},
-                    {"executableCode": {"language": "PYTHON", "code": "1"}},
-                    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
-                    {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "args": {}}},
-                    {"toolResponse": {"id": "t", "response": {}}},
-                ],
-            },
-            "finishReason": "STOP",
-        }
-    ],
-    "promptFeedback": {},
-    "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "thoughtsTokenCount": 1},
-    "modelVersion": "x",
+    CHAT.name: chat.completion({"content": "a", "tool_calls": [chat.tool_call("call_0", "read")]}, "tool_calls"),
+    MESSAGES.name: messages.message(
+        {"type": "text", "text": "a"},
+        messages.tool_use("call_0", "read"),
+        messages.server_tool_use(),
+        reason="tool_use",
+    ),
+    RESPONSES.name: responses.response(responses.says("a"), responses.function_call(responses.READ)),
+    GEMINI.name: gemini.reply(
+        *({"text": "a"}, {"text": "b", "thought": True}, gemini.call("read")),
+        *({"executableCode": {"language": "PYTHON", "code": "1"}}, {"codeExecutionResult": {"output": "1"}}),
+        *({"toolCall": {"id": "t", "toolType": "MAPS", "args": {}}}, {"toolResponse": {"id": "t", "response": {}}}),
+        promptFeedback={},
+    ),
 }
 PARTS = [{"type": "text", "text": "a"}, {"type": "image"}]
 REQUESTS: dict[str, Json] = {

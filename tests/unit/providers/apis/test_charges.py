@@ -2,8 +2,8 @@
 
 import pytest
 from tests.property.api_sides import CHAT, GEMINI, MESSAGES, RESPONSES
+from tests.provider_apis import chat, messages, responses
 from tests.provider_streams import Json, event, named, passed, refusing, unnamed
-from tests.unit.providers.apis import chat_shapes, message_shapes, response_shapes
 
 from passgate.tasks.model.price import Charges
 from passgate.tasks.providers.apis.interface import Api
@@ -32,20 +32,20 @@ USAGE = {"input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": 1
 CASES: list[tuple[Api, Json, bytes, str, int, dict[str, int]]] = [
     (
         CHAT,
-        chat_shapes.completion({"content": "a", "annotations": CITED}, service_tier="flex"),
-        unnamed([chat_shapes.chunk({"content": "a", "annotations": CITED}, "stop", service_tier="flex")]),
+        chat.completion({"content": "a", "annotations": CITED}, service_tier="flex"),
+        unnamed([chat.chunk({"content": "a", "annotations": CITED}, "stop", service_tier="flex")]),
         *("flex", 0, {"web_search": 1}),
     ),
     (
         RESPONSES,
-        response_shapes.response(*ITEMS, service_tier="priority"),
-        named([{"type": "response.completed", "response": response_shapes.response(*ITEMS, service_tier="priority")}]),
+        responses.response(*ITEMS, service_tier="priority"),
+        named([{"type": "response.completed", "response": responses.response(*ITEMS, service_tier="priority")}]),
         *("priority", 0, {"web_search": 1, "code_interpreter": 1}),
     ),
     (
         MESSAGES,
-        message_shapes.message(RUN, usage=USAGE),
-        named([message_shapes.START, *message_shapes.call(0, RUN, "{}"), *message_shapes.end("end_turn", **USAGE)]),  # type: ignore[arg-type]
+        messages.message(RUN, usage=USAGE),
+        named([messages.START, *messages.call(0, RUN, "{}"), *messages.end("end_turn", **USAGE)]),  # type: ignore[arg-type]
         *("priority", 60, {"web_search": 2, "code_execution": 1}),
     ),
     (GEMINI, GROUNDED, event(GROUNDED), "flex", 0, {"google_search": 2}),
@@ -72,9 +72,9 @@ def test_reasoning_that_is_counted_elsewhere_is_output(api: Api, more: dict[str,
     names = ("prompt_tokens", "completion_tokens") if api is CHAT else ("input_tokens", "output_tokens")
     usage = {names[0]: 100, names[1]: 10, f"{names[1]}_details": {"reasoning_tokens": more.get("reasoning")}}
     usage["total_tokens"] = more.get("total")
-    body = chat_shapes.completion({}, usage=usage) if api is CHAT else response_shapes.response(usage=usage)
+    body = chat.completion({}, usage=usage) if api is CHAT else responses.response(usage=usage)
     assert api.read_reply(body).usage.tokens_out == out
 
 
 def test_a_reply_without_any_of_it_has_no_charges() -> None:
-    assert CHAT.read_reply(chat_shapes.completion({}, service_tier=None)).charges == Charges()
+    assert CHAT.read_reply(chat.completion({}, service_tier=None)).charges == Charges()

@@ -2,8 +2,8 @@ import copy
 from typing import Any
 
 import pytest
+from tests.provider_apis.chat import API, READ, USED, completion, request, tool_call
 from tests.provider_streams import Json
-from tests.unit.providers.apis.chat_shapes import API, READ, USED, completion, request, tool_call
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ToolAnswer

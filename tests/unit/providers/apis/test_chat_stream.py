@@ -2,8 +2,7 @@
 
 import openai
 import pytest
-from tests.provider_streams import DONE, Json, documents, event, passed, refusing, unnamed
-from tests.unit.providers.apis.chat_shapes import (
+from tests.provider_apis.chat import (
     API,
     BOTH,
     CALLED,
@@ -18,6 +17,7 @@ from tests.unit.providers.apis.chat_shapes import (
     chunk,
     piece,
 )
+from tests.provider_streams import DONE, Json, documents, event, passed, refusing, unnamed
 
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
 

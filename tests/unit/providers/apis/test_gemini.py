@@ -1,59 +1,21 @@
 """Gemini's API: what its requests, replies and streams say, and what is left of them without some calls."""
 
 import json
-from typing import Any
 
 import pytest
+from tests.provider_apis.gemini import PATH, STREAM, api_at, call, reply, request, result
 from tests.provider_streams import Json, documents, event, passed, refusing
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.apis.gemini import Gemini
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ReplyError, ToolAnswer
 from passgate.tasks.providers.registry import PROVIDERS
-
-PATH = "v1beta/models/gemini-x:generateContent"
-STREAM = PATH.replace(":g", ":streamG")
-
-
-def api(path: str = PATH, query: str = "") -> Gemini:
-    found = PROVIDERS["gemini"].find_api(path, query)
-    assert isinstance(found, Gemini)
-    return found
-
-
-def request(*parts: Json, **fields: Any) -> Json:
-    return {"contents": [{"role": "user", "parts": list(parts) or [{"text": "Hello"}]}], **fields}
-
-
-def reply(*parts: Json, reason: str | None = "STOP", **fields: Any) -> Json:
-    return {
-        "candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": reason, "index": 0}],
-        "usageMetadata": {
-            "promptTokenCount": 10,
-            "candidatesTokenCount": 5,
-            "thoughtsTokenCount": 7,
-            "totalTokenCount": 24,
-            "toolUsePromptTokenCount": 2,
-            "cachedContentTokenCount": 4,
-        },
-        "modelVersion": "gemini-x-001",
-        **fields,
-    }
-
-
-def call(name: str, call_id: str | None = None, **given: Any) -> Json:
-    return {"functionCall": {"name": name, "args": given} | ({} if call_id is None else {"id": call_id})}
-
-
-def result(name: str, response: Json, call_id: str | None = None) -> Json:
-    return {"functionResponse": {"name": name, "response": response} | ({} if call_id is None else {"id": call_id})}
 
 
 @pytest.mark.parametrize("path", [PATH, "v1/models/x:generateContent", "v1alpha/tunedModels/x-1:streamGenerateContent"])
 def test_the_path_says_what_is_asked(path: str) -> None:
-    asked = api(path).read_request(request())
+    asked = api_at(path).read_request(request())
     assert (asked.model, asked.stream) == (path.split("/")[2].split(":")[0], "stream" in path)
-    assert api(path).target("other").split("?")[0] == path.replace(asked.model, "other")
+    assert api_at(path).target("other").split("?")[0] == path.replace(asked.model, "other")
 
 
 @pytest.mark.parametrize("path", ["v1beta/models/x:embedContent", "v1beta/models/../x:generateContent", "v1beta/files"])
@@ -67,9 +29,9 @@ def test_other_paths_are_no_model_calls(path: str) -> None:
     ("query", "is_array"), [("", True), ("alt=json", True), ("alt=sse", False), ("a=b&alt=sse", False)]
 )
 def test_a_stream_comes_as_events_however_the_agent_wants_it(query: str, is_array: bool) -> None:
-    assert api(STREAM, query).answers_array == is_array
-    assert api(STREAM, query).target().endswith("alt=sse")
-    assert api(PATH, query).target() == (f"{PATH}?{query}" if query else PATH)
+    assert api_at(STREAM, query).answers_array == is_array
+    assert api_at(STREAM, query).target().endswith("alt=sse")
+    assert api_at(PATH, query).target() == (f"{PATH}?{query}" if query else PATH)
 
 
 @pytest.mark.parametrize("snake", [False, True])
@@ -78,19 +40,19 @@ def test_a_request_says_its_limit_its_context_and_its_size(snake: bool) -> None:
     system, config, limit = keys or ("systemInstruction", "generationConfig", "maxOutputTokens")
     image = {"inlineData": {"mimeType": "image/png", "data": "A" * 5000}}
     body = request({"text": "See"}, image, **{system: {"parts": [{"text": "Be kind."}]}, config: {limit: 900}})
-    asked = api().read_request(body)
+    asked = api_at().read_request(body)
     assert asked.said == (InputMessage("system", "Be kind."), InputMessage("user", "See\n[image]"))
     assert asked.max_tokens_out == 900
     assert asked.characters < 200
-    sent = api().prepared(body, model="other", max_tokens_out=5)
+    sent = api_at().prepared(body, model="other", max_tokens_out=5)
     assert sent[config] == {limit: 5}
     assert "model" not in sent
-    assert api().prepared(body, model=None, max_tokens_out=1000) is body
+    assert api_at().prepared(body, model=None, max_tokens_out=1000) is body
 
 
 def test_more_than_one_reply_is_refused() -> None:
     with pytest.raises(ApiFormatError, match="candidateCount"):
-        api().read_request(request(generationConfig={"candidateCount": 2}))
+        api_at().read_request(request(generationConfig={"candidateCount": 2}))
 
 
 def test_results_go_to_their_calls_with_and_without_ids() -> None:
@@ -100,7 +62,7 @@ def test_results_go_to_their_calls_with_and_without_ids() -> None:
         {"role": "function", "parts": [result("read", {"output": "a"}), result("read", {"error": "no"})]},
         {"role": "user", "parts": [result("list", {"x": 1}), result("read", {"output": "c", "more": 1})]},
     ]
-    asked = api().read_request(body)
+    asked = api_at().read_request(body)
     assert asked.said == (InputMessage("user", "Hello"),)
     assert asked.answers == (
         ToolAnswer("id-1", "a", is_error=False),
@@ -112,7 +74,7 @@ def test_results_go_to_their_calls_with_and_without_ids() -> None:
 
 def test_a_reply_says_its_text_its_calls_and_its_usage() -> None:
     parts = ({"text": "hm", "thought": True}, {"text": "I "}, call("read", path="a"), {"text": "look."}, call("read"))
-    told = api().read_reply(reply(*parts))
+    told = api_at().read_reply(reply(*parts))
     assert (told.text, told.model) == ("I look.", "gemini-x-001")
     assert told.calls == (AskedCall("read", "read", {"path": "a"}), AskedCall("read#2", "read", {}))
     assert told.usage == Usage(tokens_in=12, tokens_cached=4, tokens_out=12)
@@ -126,22 +88,22 @@ def test_what_the_provider_has_run_goes_with_its_result() -> None:
         {"toolResponse": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "response": {}}},
     ]
     body = reply(*parts)
-    assert [(one.tool, dict(one.arguments)) for one in api().read_reply(body).calls] == [
+    assert [(one.tool, dict(one.arguments)) for one in api_at().read_reply(body).calls] == [
         ("code_execution", {"language": "PYTHON", "code": "1"}),
         ("google_search_web", {"q": "a"}),
     ]
-    left = api().without_calls(body, {"code_execution#1"})
+    left = api_at().without_calls(body, {"code_execution#1"})
     assert left["candidates"][0]["content"]["parts"] == parts[2:]
-    stream, _ = passed(api(STREAM), b"".join(event(reply(part)) for part in parts), refusing("google_search_web"))
+    stream, _ = passed(api_at(STREAM), b"".join(event(reply(part)) for part in parts), refusing("google_search_web"))
     kept = [one["candidates"][0]["content"]["parts"] for one in documents(stream)]
     assert kept == [[parts[0]], [parts[1]], [{"text": ""}], [{"text": ""}]]
 
 
 def test_one_of_two_calls_without_ids_is_taken_out() -> None:
     body = reply(call("read", path="a"), call("read", path="b"))
-    left = api().without_calls(body, {"read#2"})
+    left = api_at().without_calls(body, {"read#2"})
     assert left["candidates"][0]["content"]["parts"] == [call("read", path="a")]
-    assert api().without_calls(left, {"read"})["candidates"][0]["content"]["parts"] == [{"text": ""}]
+    assert api_at().without_calls(left, {"read"})["candidates"][0]["content"]["parts"] == [{"text": ""}]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +115,7 @@ def test_one_of_two_calls_without_ids_is_taken_out() -> None:
     ],
 )
 def test_what_a_filter_stopped_is_no_fault_of_the_agent(body: Json) -> None:
-    for read in (api().read_reply, lambda one: api(STREAM).stream({}, refusing()).feed(event(one))):
+    for read in (api_at().read_reply, lambda one: api_at(STREAM).stream({}, refusing()).feed(event(one))):
         with pytest.raises(ReplyError, match="the content filter stopped it") as caught:
             read(body)
         assert caught.value.refusal.blames_account("Hello")
@@ -162,11 +124,11 @@ def test_what_a_filter_stopped_is_no_fault_of_the_agent(body: Json) -> None:
 
 @pytest.mark.parametrize("reason", ["MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "OTHER"])
 def test_other_reasons_to_end_are_the_models_own(reason: str) -> None:
-    assert api().read_reply(reply({"text": "a"}, reason=reason)).text == "a"
+    assert api_at().read_reply(reply({"text": "a"}, reason=reason)).text == "a"
 
 
 def test_a_stream_that_is_cut_does_not_know_what_was_written() -> None:
-    stream = api(STREAM).stream({}, refusing())
+    stream = api_at(STREAM).stream({}, refusing())
     stream.feed(event(reply({"text": "a"}, reason=None)))
     assert stream.reply.usage == Usage(tokens_in=12, tokens_cached=4)
     assert documents(stream.cut())[0]["candidates"][0]["finishReason"] == "MAX_TOKENS"
@@ -175,10 +137,10 @@ def test_a_stream_that_is_cut_does_not_know_what_was_written() -> None:
 
 
 def test_an_error_has_the_shape_that_client_libraries_read() -> None:
-    error = api().error_body(400, "budget_exceeded", "over budget")["error"]
+    error = api_at().error_body(400, "budget_exceeded", "over budget")["error"]
     assert (error["code"], error["status"], error["message"]) == (400, "INVALID_ARGUMENT", "over budget")
     assert error["details"][0]["reason"] == "budget_exceeded"
-    assert json.loads(api().error_event("x", "y").removeprefix(b"data: "))["error"]["code"] == 500
+    assert json.loads(api_at().error_event("x", "y").removeprefix(b"data: "))["error"]["code"] == 500
 
 
 def test_the_key_of_a_query_can_be_left_out() -> None:

@@ -7,10 +7,8 @@ from types import ModuleType
 import anthropic
 import openai
 import pytest
+from tests.provider_apis import chat, messages, responses
 from tests.provider_streams import Json, canned, event, named, refusing
-from tests.unit.providers.apis import chat_shapes as chat
-from tests.unit.providers.apis import message_shapes as messages
-from tests.unit.providers.apis import response_shapes as responses
 
 every_api = pytest.mark.parametrize("api", [chat, messages, responses], ids=["chat", "messages", "responses"])
 ERRORS = (openai.APIError, anthropic.APIError)

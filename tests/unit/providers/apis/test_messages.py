@@ -4,8 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from tests.provider_streams import Json, documents, event, named, passed, refusing
-from tests.unit.providers.apis.message_shapes import (
+from tests.provider_apis.messages import (
     API,
     CALLS,
     DELETE,
@@ -27,6 +26,7 @@ from tests.unit.providers.apis.message_shapes import (
     server_tool_use,
     tool_use,
 )
+from tests.provider_streams import Json, documents, event, named, passed, refusing
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, ToolAnswer

@@ -4,8 +4,7 @@ import itertools
 import json
 
 import pytest
-from tests.provider_streams import Json, documents, event, named, passed, refusing
-from tests.unit.providers.apis.response_shapes import (
+from tests.provider_apis.responses import (
     API,
     CALLS,
     DELETE,
@@ -23,6 +22,7 @@ from tests.unit.providers.apis.response_shapes import (
     stream_of,
     types,
 )
+from tests.provider_streams import Json, documents, event, named, passed, refusing
 
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
 

@@ -2,8 +2,7 @@ import copy
 from typing import Any
 
 import pytest
-from tests.provider_streams import Json, documents
-from tests.unit.providers.apis.response_shapes import (
+from tests.provider_apis.responses import (
     API,
     DELETE,
     HELLO,
@@ -15,6 +14,7 @@ from tests.unit.providers.apis.response_shapes import (
     response,
     says,
 )
+from tests.provider_streams import Json, documents
 
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ToolAnswer
 

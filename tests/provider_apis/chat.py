@@ -1,14 +1,15 @@
-"""Requests and replies of chat completions, made from as little as a test wants to say."""
+"""OpenAI's chat completions: requests, replies and streams from as little as a test wants to say, and their reader."""
 
+import json
+from collections.abc import Iterator
 from typing import Any
-
-import openai
-from tests.provider_streams import Canned, Json, canned
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
 from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.exchange import AskedCall
+from tests.provider_streams import Canned, Json, canned, documents
+from tests.upstream_shapes import CREATED, Answer, Text, event
 
 API: Api = ChatCompletions()
 USAGE = {
@@ -91,11 +92,77 @@ READ = AskedCall("call_a", "read", {"path": "a"})
 DELETE = AskedCall("call_b", "delete", {"path": "b"})
 
 
-def client(server: Canned) -> openai.OpenAI:
+def embedding(answer: Answer) -> Json:
+    """POST /v1/embeddings."""
+    tokens = answer.says.tokens_in
+    data = [{"object": "embedding", "index": 0, "embedding": [0.0, 1.0]}]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data, "model": answer.model, "usage": usage}
+
+
+def _head(answer: Answer) -> Json:
+    return {"id": f"chatcmpl-{answer.number}", "created": CREATED, "model": answer.model}
+
+
+def _usage(answer: Answer) -> Json | None:
+    says = answer.says
+    used = {"prompt_tokens": says.tokens_in, "completion_tokens": says.tokens_out}
+    used["total_tokens"] = says.tokens_in + says.tokens_out
+    return {**used, "prompt_tokens_details": {"cached_tokens": says.cached}} if says.says_usage else None
+
+
+def _calls(answer: Answer) -> list[Json]:
+    return [tool_call(call_id, call.tool, "".join(call.pieces)) for call_id, call in answer.calls]
+
+
+def body(answer: Answer) -> Json:
+    calls = _calls(answer)
+    message = {"content": answer.text or None} | ({"tool_calls": calls} if calls else {})
+    return completion(message, "tool_calls" if calls else "stop", **_head(answer), usage=_usage(answer))
+
+
+def events(answer: Answer) -> Iterator[bytes]:
+    shown = {**_head(answer), **({"usage": None} if answer.wants_usage else {})}
+    yield event(chunk({"role": "assistant", "content": ""}, **shown))
+    for one in [one for part in answer.plan if isinstance(part, Text) for one in part.pieces]:
+        yield event(chunk({"content": one}, **shown))
+    waiting: list[list[Json]] = []
+    for position, (whole, (_, call)) in enumerate(zip(_calls(answer), answer.calls, strict=True)):
+        begin = {"index": position, **whole, "function": {**whole["function"], "arguments": ""}}
+        waiting.append([begin, *(piece(position, one) for one in call.pieces)])
+    for turn in [*answer.says.turns, *[0] * sum(map(len, waiting))]:
+        left = [queue for queue in waiting if queue]
+        if left:
+            yield event(chunk({"tool_calls": [left[turn % len(left)].pop(0)]}, **shown))
+    yield event(chunk({}, "tool_calls" if answer.calls else "stop", **shown))
+    if answer.wants_usage and answer.says.says_usage:
+        yield event(chunk({}, **_head(answer)) | {"choices": [], "usage": _usage(answer)})
+    yield event("[DONE]")
+
+
+def read(output: bytes) -> tuple[str, list[AskedCall], list[int], str | None]:
+    """Text, calls, their indices and the reason to finish, as a client puts them together."""
+    text, reason, entries = "", None, dict[int, Json]()
+    for chunk in documents(output):
+        for choice in chunk["choices"]:
+            text += choice["delta"].get("content") or ""
+            reason = choice["finish_reason"] or reason
+            for piece in choice["delta"].get("tool_calls", []):
+                entry = entries.setdefault(piece["index"], {"id": "", "name": "", "arguments": ""})
+                entry["id"] += piece.get("id", "")
+                entry["name"] += piece["function"].get("name", "")
+                entry["arguments"] += piece["function"]["arguments"]
+    asked = [AskedCall(one["id"], one["name"], json.loads(one["arguments"])) for _, one in sorted(entries.items())]
+    return text, asked, sorted(entries), reason
+
+
+def client(server: Canned) -> Any:
+    import openai
+
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key="any")
 
 
-def ask(sdk: openai.OpenAI, *, stream: bool = False) -> Any:
+def ask(sdk: Any, *, stream: bool = False) -> Any:
     messages: Any = [{"role": "user", "content": "Hello"}]
     return sdk.chat.completions.create(model="m", messages=messages, stream=stream)
 

@@ -1,14 +1,15 @@
-"""Requests and replies of Anthropic's messages, made from as little as a test wants to say."""
+"""Anthropic's messages: requests, replies and streams from as little as a test wants to say, and their reader."""
 
+import json
+from collections.abc import Iterator
 from typing import Any
-
-import anthropic
-from tests.provider_streams import Canned, Json, canned
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.apis.messages import Messages
 from passgate.tasks.providers.exchange import AskedCall
+from tests.provider_streams import Canned, Json, canned, documents
+from tests.upstream_shapes import Answer, Call, named_event
 
 API: Api = Messages()
 MODEL = "claude-test-1"
@@ -100,11 +101,71 @@ SEARCHED = [
 ]
 
 
-def client(server: Canned) -> anthropic.Anthropic:
+def _usage(answer: Answer, tokens_out: int) -> Json:
+    says = answer.says
+    return {
+        "input_tokens": says.tokens_in - says.cached - says.cache_write,
+        "cache_creation_input_tokens": says.cache_write,
+        "cache_creation": {"ephemeral_1h_input_tokens": says.hour_writes},
+        "cache_read_input_tokens": says.cached,
+        "output_tokens": tokens_out,
+    }
+
+
+def _without_usage(answer: Answer, document: Json) -> Json:
+    return {key: value for key, value in document.items() if key != "usage" or answer.says.says_usage}
+
+
+def body(answer: Answer) -> Json:
+    blocks = [
+        tool_use(call_id, part.tool, **part.arguments)
+        if isinstance(part, Call)
+        else {"type": "text", "text": "".join(part.pieces)}
+        for call_id, part in answer.parts
+        if isinstance(part, Call) or part.pieces
+    ]
+    usage, reason = _usage(answer, answer.says.tokens_out), "tool_use" if answer.calls else "end_turn"
+    whole = message(*blocks, reason=reason, id=f"msg_{answer.number}", model=answer.model, usage=usage)
+    return _without_usage(answer, whole)
+
+
+def events(answer: Answer) -> Iterator[bytes]:
+    begun = {**body(answer), "content": [], "stop_reason": None, "usage": _usage(answer, 1)}
+    told: list[Json] = [{"type": "message_start", "message": _without_usage(answer, begun)}, PING]
+    for index, (call_id, part) in enumerate((call_id, part) for call_id, part in answer.parts if part.pieces):
+        is_call = isinstance(part, Call)
+        told += call(index, tool_use(call_id, part.tool), *part.pieces) if is_call else text(index, *part.pieces)
+    last = end("tool_use" if answer.calls else "end_turn", output_tokens=answer.says.tokens_out)
+    return map(named_event, [*told, *(_without_usage(answer, one) for one in last)])
+
+
+def read(output: bytes) -> tuple[str, list[AskedCall], list[int], str | None]:
+    blocks: list[Json] = []
+    indices, reason = [], None
+    for one in documents(output):
+        match one["type"]:
+            case "content_block_start":
+                indices.append(one["index"])
+                blocks.append({**one["content_block"], "given": ""})
+            case "content_block_delta":
+                delta = one["delta"]
+                blocks[one["index"]]["given"] += delta.get("text", "") + delta.get("partial_json", "")
+            case "content_block_stop":
+                assert one["index"] == len(blocks) - 1
+            case "message_delta":
+                reason = one["delta"]["stop_reason"]
+    text = "".join(block["given"] for block in blocks if block["type"] == "text")
+    tools = [block for block in blocks if block["type"] == "tool_use"]
+    return text, [AskedCall(one["id"], one["name"], json.loads(one["given"])) for one in tools], indices, reason
+
+
+def client(server: Canned) -> Any:
+    import anthropic
+
     return anthropic.Anthropic(base_url=server.url, api_key="any")
 
 
-def ask(sdk: anthropic.Anthropic, *, stream: bool = False) -> Any:
+def ask(sdk: Any, *, stream: bool = False) -> Any:
     messages: Any = [{"role": "user", "content": "Hello"}]
     return sdk.messages.create(model=MODEL, max_tokens=9, messages=messages, stream=stream)
 
