@@ -65,8 +65,8 @@ async def test_a_run_ends_with_calls_in_flight(metered, upstream, complaints, mo
     outlets: list[relay.Outlet] = []
 
     class Watched(relay.Outlet):
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, *, is_array: bool) -> None:
+            super().__init__(is_array=is_array)
             outlets.append(self)
 
     monkeypatch.setattr(relay, "Outlet", Watched)
