@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.providers.registry import PROVIDERS
+from passgate.tasks.providers.registry import PROVIDERS, known_providers
 
 PLACEHOLDER_KEY: Final = "passgate"  # What an agent sends as its key; the meter puts the real one in its place
 MCP_VARIABLE: Final = "PASSGATE_MCP_URL"
@@ -136,6 +136,4 @@ def model_variables(
 
 def variables_before_trials(spec: AgentSpec) -> dict[str, str]:
     """Return the same variables while there is no trial: no model can be reached."""
-    from passgate.tasks.providers.endpoints import resolve_endpoints
-
-    return model_variables(spec, meter_addresses(_NOWHERE), resolve_endpoints(spec.upstreams, os.environ))
+    return model_variables(spec, meter_addresses(_NOWHERE), known_providers(spec.upstreams, os.environ))

@@ -233,7 +233,8 @@ class JudgePolicy(Frozen):
     base_url: Text | None = None
     """As in `https://host/v1`."""
     model: Text | None = None
-    api: Text = "chat_completions"
+    # Left out of what is written down where nothing is set, so that digests of policies stay as they were.
+    api: Annotated[Text, Field(exclude_if=lambda api: api == "chat_completions")] = "chat_completions"
     """The API of the endpoint: `chat_completions`, `responses`, `messages` or `gemini`."""
     api_key_variable: Text = "PASSGATE_JUDGE_API_KEY"
     """The environment variable that holds the key."""

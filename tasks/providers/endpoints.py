@@ -7,7 +7,7 @@ import httpx
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.agent import Endpoint
-from passgate.tasks.providers.registry import PROVIDERS, Provider
+from passgate.tasks.providers.registry import PROVIDERS, Provider, known_providers
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,8 @@ def resolve_endpoint(provider: Provider, endpoint: Endpoint, environment: Mappin
 def resolve_endpoints(upstreams: Mapping[str, Endpoint], environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:
     """Return where the calls of each provider's API go, if any address of it is known. Raises `UsageError`."""
     return {
-        name: resolve_endpoint(provider, upstreams.get(name, Endpoint()), environment)
-        for name, provider in PROVIDERS.items()
-        if name in upstreams or provider.url or environment.get(provider.base_url_variables[0])
+        name: resolve_endpoint(PROVIDERS[name], upstreams.get(name, Endpoint()), environment)
+        for name in known_providers(upstreams, environment)
     }
 
 

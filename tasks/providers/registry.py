@@ -1,7 +1,7 @@
 """The providers that passgate knows. To add one, write its API as a file of `apis` and name it here."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -127,4 +127,15 @@ PROVIDERS: Final = {
         ),
     )
 }
+
+
+def known_providers(named: Container[str], environment: Mapping[str, str]) -> list[str]:
+    """Return the providers with an address: their own one, that of their variable, or one that somebody has named."""
+    return [
+        name
+        for name, provider in PROVIDERS.items()
+        if name in named or provider.url or environment.get(provider.base_url_variables[0])
+    ]
+
+
 KEY_HEADERS: Final = frozenset(provider.key_header for provider in PROVIDERS.values())

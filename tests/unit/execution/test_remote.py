@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 from hypothesis import given
