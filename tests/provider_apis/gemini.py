@@ -39,7 +39,7 @@ def reply(*parts: Json, reason: str | None = "STOP", **fields: Any) -> Json:
     }
 
 
-def call(name: str, call_id: str | None = None, **given: Any) -> Json:
+def call(name: str, call_id: str | None = None, /, **given: Any) -> Json:
     return {"functionCall": {"name": name, "args": given} | ({} if call_id is None else {"id": call_id})}
 
 

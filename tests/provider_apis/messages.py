@@ -26,7 +26,7 @@ def request(*messages: Json, **fields: Any) -> Json:
     return {"model": MODEL, "max_tokens": 1024, "messages": said, **fields}
 
 
-def tool_use(call_id: str, name: str, **given: Any) -> Json:
+def tool_use(call_id: str, name: str, /, **given: Any) -> Json:
     return {"type": "tool_use", "id": call_id, "name": name, "input": given}
 
 
