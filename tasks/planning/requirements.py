@@ -123,11 +123,11 @@ def refuse_unreachable(agent: AgentSpec) -> None:
 
 def _status(url: str, headers: Mapping[str, str], address: str, remedy: str) -> int | None:
     """Return the status of the answer to a GET. Raise `MeasurementError` if there is no connection."""
-    from passgate.tasks.providers.probe import UnreachableError, reach
+    from passgate.tasks.providers.probe import NoConnectionError, reach
 
     try:
         return reach(url, headers)
-    except UnreachableError as error:
+    except NoConnectionError as error:
         raise MeasurementError(f"{address} cannot be reached ({error}), so no trial ran: {remedy}") from error
 
 

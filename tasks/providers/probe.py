@@ -40,13 +40,13 @@ async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: floa
     return Probe(asked, answer.status)
 
 
-class UnreachableError(Exception):
+class NoConnectionError(Exception):
     """No connection came about; the text says why."""
 
 
 def reach(address: str, headers: Mapping[str, str]) -> int | None:
     """Return the status of the answer to a GET; `None` if there is a connection and no answer that is of use. It takes
-    at most about 20 seconds. Raises `UnreachableError`.
+    at most about 20 seconds. Raises `NoConnectionError`.
     """
     reason = ""
     for pause in (0.0, *PAUSES):
@@ -63,4 +63,4 @@ def reach(address: str, headers: Mapping[str, str]) -> int | None:
             reason = f"{str(error) or type(error).__name__}{via_proxy(address)}"
         except (httpx.HTTPError, httpx.InvalidURL):
             return None
-    raise UnreachableError(reason)
+    raise NoConnectionError(reason)
