@@ -11,14 +11,14 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from passgate.tasks.formats.folder import files_of_folder
+from passgate.tasks.formats.folder import folder_files
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.model.policy import Policy
 
 
 def lines_of_folder(folder: Path, policy: Policy) -> Iterator[str]:
     """A line for every task of a folder and for every file that is refused, by the files' names."""
-    found = files_of_folder(folder, {})
+    found = folder_files(folder, {})
     for file in sorted((*found.tasks, *found.evals)):
         yield from lines_of_file(file, file.relative_to(folder).as_posix(), policy)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.folder import root_of
+from passgate.tasks.formats.folder import find_root
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.normalise import Loaded
 from passgate.tasks.model.policy import Policy
@@ -41,7 +41,7 @@ def read_tasks_by_folder(paths: Sequence[Path], policy: Policy) -> dict[Path, li
         remark(loaded)
         problems |= dict.fromkeys(loaded.problems)
         for task in loaded.tasks:
-            by_folder.setdefault(root_of(Path(task.file), path), []).append(task)
+            by_folder.setdefault(find_root(Path(task.file), path), []).append(task)
     if problems:
         raise InputError([*problems])
     if not by_folder:

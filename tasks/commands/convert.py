@@ -10,9 +10,9 @@ from pathlib import Path
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.conversion import Staged, TaskFiles, eval_file_texts, lost_baselines, staging, task_files
 from passgate.tasks.formats.document import SourceTexts
-from passgate.tasks.formats.evals.documents import full_id, ground_of
-from passgate.tasks.formats.folder import NamedFile, files_of_paths, sidecar_names
-from passgate.tasks.formats.loading import Found, SourceTask, task_of_file, tests_of_file
+from passgate.tasks.formats.evals.documents import find_ground, full_id
+from passgate.tasks.formats.folder import NamedFile, path_files, sidecar_names
+from passgate.tasks.formats.loading import Found, SourceTask, read_eval_file, read_task_file
 from passgate.tasks.formats.serialise import Serialisation, differences, serialised_task
 from passgate.tasks.model.policy import Policy
 
@@ -57,14 +57,14 @@ def convert(paths: Sequence[Path], destination: Destination) -> Converted:
     Raise `InputError` with the problems of the files, or with what cannot be written; `UsageError` for task files, and
     where the destination is not possible.
     """
-    named = files_of_paths(paths, destination.environment, SourceTexts()).read
+    named = path_files(paths, destination.environment, SourceTexts()).read
     own = [str(one.file) for one in named if not one.is_eval]
     if own:
         more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
         raise UsageError(f"not eval files: {', '.join(own[:_MOST_NAMED])}{more}; {_NO_TASKS}")
     if not named:
         raise UsageError(f"no eval files in {', '.join(map(str, paths))}")
-    found = [tests_of_file(one.file, one.root, destination.policy, destination.environment) for one in named]
+    found = [read_eval_file(one.file, one.root, destination.policy, destination.environment) for one in named]
     if problems := tuple(dict.fromkeys(problem for one in found for problem in one.problems)):
         raise InputError(problems)
     try:
@@ -86,12 +86,12 @@ def _write_eval_file(named: Sequence[NamedFile], found: Found, destination: Dest
     with staging(texts) as staged:
         # The first file names the others: a JSONL file has its sidecar beside it.
         first = next(iter(staged.places))
-        read = tests_of_file(first, named[0].root, destination.policy, destination.environment)
+        read = read_eval_file(first, named[0].root, destination.policy, destination.environment)
         one, other = ([(each.task, len(each.origin.cannot_run)) for each in said.tasks] for said in (found, read))
         if read.problems or one != other:
             reasons = [problem.message for problem in read.problems] or ["its tests would be others"]
             raise UsageError(f"{source} cannot be written as {out}: {reasons[0]}")
-        ground = ground_of(out, named[0].root)
+        ground = find_ground(out, named[0].root)
         prefix, old = (full_id("", file.absolute(), ground) for file in (out, source))
         ids = [prefix + task.origin.task_id.removeprefix(old) for task in found.tasks]
         changed = tuple(lost_baselines(found.tasks, read.tasks, ids))
@@ -132,7 +132,7 @@ def _write_tasks(sources: Sequence[SourceTask], destination: Destination) -> Con
         for loss in losses
     ]
     with staging(output.texts) as staged:
-        found = [task_of_file(written, output.root, destination.policy) for written in staged.places]
+        found = [read_task_file(written, output.root, destination.policy) for written in staged.places]
         if unreadable := list(_unreadable(tasks, staged, found)):
             # A loss may be the reason why the rest cannot be read, so it is reported first.
             _refuse_losses(not_written, destination)

@@ -7,7 +7,7 @@ from typing import Any
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.formats.folder import suites_folder_of
+from passgate.tasks.formats.folder import find_suites_folder
 from passgate.tasks.formats.loading import load_paths, load_prices, policy_or_default, refuse_what_cannot_run
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.metering.cost_cap import CostCap
@@ -27,7 +27,7 @@ def try_task(
     """
     policy = policy_or_default(gates)
     if named.is_file():
-        suites, task = suites_folder_of(named), _task_in_file(named, task_id, policy)
+        suites, task = find_suites_folder(named), _task_in_file(named, task_id, policy)
     else:
         task = task_in_suites(str(named), suites, policy)
     return one_trial(task, find_agent(agent, gates, suites), gates, suites, policy)

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from passgate.tasks.errors import Problem, UsageError
 from passgate.tasks.formats.document import Document, read_document
 from passgate.tasks.formats.findings import Finding, is_address
-from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, validated
+from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, validate
 from passgate.tasks.model.agent import (
     KINDS,
     AgentEntry,
@@ -49,7 +49,7 @@ def read_agents(file: Path, name: str, parse: Parse) -> dict[str, AgentSpec] | l
     `parse` gives the agent that a text like `cli:COMMAND` means and raises `UsageError` for any other text.
     """
     document = read_document(file, name)
-    content = document.problems or validated(AgentsFile, document, schema_validator("agents"))
+    content = document.problems or validate(AgentsFile, document, schema_validator("agents"))
     if isinstance(content, list):
         return content
     agents = {agent: _spec(document, agent, entry, parse) for agent, entry in content.agents.items()}
@@ -184,7 +184,7 @@ class AgentVTarget:
 
     def text(self, key: str | None) -> str | None:
         """Return the text at a key, with what its variables stand for."""
-        return None if key is None else _resolved(self.entry[key], self.environment) or None
+        return None if key is None else _fill_references(self.entry[key], self.environment) or None
 
     def shape_problems(self, keys: Mapping[str, Any]) -> list[Problem]:
         """Return how the target differs from what its provider takes, and which of its variables are not set."""
@@ -193,23 +193,23 @@ class AgentVTarget:
         problems = check_schema(self.document, Draft202012Validator(whole))
         texts = {key: value for key, value in self.entry.items() if key in keys and isinstance(value, str)}
         for key, text in texts.items() if not problems else ():
-            if key != "api_key" and (missing := _not_set(text, self.environment)):
+            if key != "api_key" and (missing := _missing_variables(text, self.environment)):
                 problems.append(self.problem(missing, key))
             if "\0" in text:
                 problems.append(self.problem("holds a NUL character, which no command and no address can", key))
         return problems
 
 
-def _not_set(text: str, environment: Mapping[str, str]) -> str | None:
+def _missing_variables(text: str, environment: Mapping[str, str]) -> str | None:
     missing = [name for name in _REFERENCE.findall(text) if not environment.get(name, "").strip()]
     return f"not set in the environment: {', '.join(dict.fromkeys(missing))}" if missing else None
 
 
-def _resolved(text: str, environment: Mapping[str, str]) -> str:
+def _fill_references(text: str, environment: Mapping[str, str]) -> str:
     return _REFERENCE.sub(lambda found: environment[found[1]], text).strip()
 
 
-def agent_of(target: AgentVTarget) -> AgentSpec | list[Problem]:
+def target_agent(target: AgentVTarget) -> AgentSpec | list[Problem]:
     """Return the agent that a target without an alias is, or everything that keeps it from being one."""
     provider = target.entry.get("provider")
     if not isinstance(provider, str):
@@ -316,7 +316,7 @@ def read_targets(file: Path, name: str) -> TargetsFile | list[Problem]:
     return problems or TargetsFile(document, file.absolute().parent, positions)
 
 
-def agent_of_target(
+def find_target_agent(
     files: Sequence[TargetsFile], name: str, environment: Mapping[str, str]
 ) -> AgentSpec | list[Problem]:
     """Return the agent that a target is, or why it cannot be one. Of a name in several files the first file's counts.
@@ -330,19 +330,19 @@ def agent_of_target(
         file = next(file for file in files if name in file.positions)
         target = AgentVTarget(file.document, file.positions[name], file.folder, environment)
         if "use_target" not in target.entry:
-            return agent_of(target)
+            return target_agent(target)
         problem = _alias_problem(target.entry["use_target"], known, seen, environment)
         if problem is not None:
             return [target.problem(problem, "use_target")]
-        name = _resolved(target.entry["use_target"], environment)
+        name = _fill_references(target.entry["use_target"], environment)
 
 
 def _alias_problem(alias: Any, known: Sequence[str], seen: Sequence[str], environment: Mapping[str, str]) -> str | None:
     if not isinstance(alias, str):
         return "expected the name of a target"
-    if missing := _not_set(alias, environment):
+    if missing := _missing_variables(alias, environment):
         return missing
-    name = _resolved(alias, environment)
+    name = _fill_references(alias, environment)
     if name in seen:
         return f"the targets refer to each other: {', '.join([*seen, name])}"
     return None if name in known else f"no target {name!r}{nearest(name, known)}"

@@ -15,11 +15,11 @@ import yaml
 
 from passgate.tasks.errors import Problem, UsageError
 from passgate.tasks.formats.digests import FileDigests
-from passgate.tasks.formats.evals.case_files import read_lines, sidecar_of
-from passgate.tasks.formats.evals.documents import Documents, ground_of
+from passgate.tasks.formats.evals.case_files import find_sidecar, read_lines
+from passgate.tasks.formats.evals.documents import Documents, find_ground
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, TESTS_KEYS
-from passgate.tasks.formats.four_suite import with_files
+from passgate.tasks.formats.four_suite import fill_files
 from passgate.tasks.formats.loading import SourceTask
 from passgate.tasks.formats.rules import asked_messages
 from passgate.tasks.formats.serialise import LeavesError, Loss, Serialisation, differences, serialised_task
@@ -106,7 +106,7 @@ def _digests(source: SourceTask, known: dict[Path, FileDigests]) -> tuple[str, s
     """Return the digest of a task and that of its graders, as loading gives them. Files are read once."""
     files = known.setdefault(source.root, FileDigests(source.root))
     messages = asked_messages(source.task, source.root)
-    return files.task(source.task, messages), files.graders(with_files(source.task, source.root))
+    return files.task(source.task, messages), files.graders(fill_files(source.task, source.root))
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,9 @@ def eval_file_texts(source: Path, out: Path) -> dict[Path, str]:
 
 def _parts(source: Path) -> tuple[dict[str, Any], list[Any]]:
     """Return what an eval file says of all its tests, and the tests, both as they are written."""
-    documents = Documents(ground_of(source, source.parent), Complaints(), {}, str)
+    documents = Documents(find_ground(source, source.parent), Complaints(), {}, str)
     if source.suffix == LINES_SUFFIX:
-        sidecar = sidecar_of(source.absolute(), documents)
+        sidecar = find_sidecar(source.absolute(), documents)
         root = documents.content(Path(sidecar.node.places.file)) if sidecar is not None else None
         tests = [line.value for line in read_lines(source.absolute(), documents, as_written=True)]
     else:

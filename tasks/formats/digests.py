@@ -39,7 +39,7 @@ def named_by_command(command: Command, root: Path) -> Iterator[str]:
 
     Of a folder that it works in, or that holds the suites folder, only what Python runs there.
     """
-    for name in _named(command):
+    for name in _path_words(command):
         if (root / name).is_file():
             yield name
         elif (root / name).is_dir():
@@ -52,13 +52,13 @@ def named_by_command(command: Command, root: Path) -> Iterator[str]:
 
 def named_outside(command: Command) -> Iterator[str]:
     """Yield what a command may name outside of the suites folder, relative to it, there or not."""
-    for name in filter(is_outside, _named(command)):
+    for name in filter(is_outside, _path_words(command)):
         yield f"{name}/{_RUN_BY_PYTHON}" if _holds_suites(name) else name
 
 
 def run_by_command(command: Command, root: Path) -> Iterator[str]:
     """Return the files of the suites folder that a command names, but for what it puts somewhere else."""
-    return (name for name in _named(command, _COPYING) if (root / name).is_file())
+    return (name for name in _path_words(command, _COPYING) if (root / name).is_file())
 
 
 def run_outside(command: Command, root: Path) -> Iterator[str]:
@@ -66,7 +66,7 @@ def run_outside(command: Command, root: Path) -> Iterator[str]:
 
     Of a folder only what Python runs there: the agent may work on the rest.
     """
-    for name in filter(is_outside, _named(command, _COPYING)):
+    for name in filter(is_outside, _path_words(command, _COPYING)):
         yield f"{name}/{_RUN_BY_PYTHON}" if (root / name).is_dir() else name
 
 
@@ -80,7 +80,7 @@ def is_outside(name: str) -> bool:
     return Path(os.path.normpath(name)).parts[:1] == (os.pardir,)
 
 
-def _named(command: Command, without: Collection[str] = ()) -> Iterator[str]:
+def _path_words(command: Command, without: Collection[str] = ()) -> Iterator[str]:
     """Return the words that may be paths, also in texts for a shell, but for those of some programs."""
     return _names(command[0], (word for part in _parts(command[1]) if part[0] not in without for word in part))
 
@@ -262,7 +262,7 @@ def given_to_agents(tasks: Iterable[EvalTask], suites_folder: Path) -> set[str]:
     return sandboxes | rules | {space.template for space in spaces if space.template}
 
 
-def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
+def relocate_task(task: EvalTask, copy: Path, original: Path) -> EvalTask:
     """Return a task that was read from a copy of a suites folder, with the folders that its agent works on outside of
     it as they are around the original, and local repositories too.
 

@@ -51,12 +51,12 @@ def files_below(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def suite_of(file: Path) -> Suite | None:
+def find_suite(file: Path) -> Suite | None:
     """Return the suite whose folder a file lies in, by the innermost folder that has a suite's name."""
     return next((SUITES[part] for part in reversed(file.parts[:-1]) if part in SUITES), None)
 
 
-def suites_folder_of(path: Path) -> Path:
+def find_suites_folder(path: Path) -> Path:
     """Return the folder that paths in a task are relative to: the one that holds the suite's folder, else its own."""
     absolute = path.absolute()
     for folder in (absolute, *absolute.parents):
@@ -65,14 +65,14 @@ def suites_folder_of(path: Path) -> Path:
     return absolute if absolute.is_dir() else absolute.parent
 
 
-def root_of(file: Path, named: Path) -> Path:
+def find_root(file: Path, named: Path) -> Path:
     """Return the folder that paths in a file are relative to, which was found by a path: its own, or that of a folder.
 
     It is the one that holds the suite's folder; outside of suites the folder that was named, or the file's own.
     """
     if not named.is_dir():
-        return suites_folder_of(named)
-    return named.absolute() if suite_of(file.absolute()) is None else suites_folder_of(file)
+        return find_suites_folder(named)
+    return named.absolute() if find_suite(file.absolute()) is None else find_suites_folder(file)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class _Open:
         return (*self.path, self.key if self.is_mapping else None)[:KEYS_KEPT]
 
 
-def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
+def text_values(file: Path) -> Iterator[tuple[KeyPath, str]]:
     """Return every text that is a value, in order, up to where the file stops being YAML."""
     return ((outer.inner(), text) for outer, text, is_key in _texts(file, SourceTexts()) if not is_key)
 
@@ -115,7 +115,7 @@ def _texts(file: Path, sources: SourceTexts) -> Iterator[tuple[_Open, str, bool]
                 yield opened[-1], "", True
 
 
-def kind_of(file: Path, sources: SourceTexts | None = None) -> Kind | None:
+def file_kind(file: Path, sources: SourceTexts | None = None) -> Kind | None:
     """Return what a file is: a task of passgate's own format, an eval file, tests for an eval file to take in, or none
     of these (`None`), as the results of evals. If its content does not tell, its name does, so that an eval file with a
     mistake in it is still one.
@@ -207,24 +207,24 @@ class NamedFiles:
     others: tuple[Path, ...]  # of folders: what is neither tasks nor evals
 
 
-def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], sources: SourceTexts) -> NamedFiles:
+def path_files(paths: Iterable[Path], environment: Mapping[str, str], sources: SourceTexts) -> NamedFiles:
     """Return the files of paths, in order. `environment` are the variables of the process."""
     read: dict[NamedFile, None] = {}
     others: list[Path] = []
     for path in dict.fromkeys(paths):
         if not path.is_dir():
-            kind = kind_of(path, sources) if path.is_file() else None
+            kind = file_kind(path, sources) if path.is_file() else None
             is_eval = kind in {"eval", "cases"} or (kind is None and path.suffix not in YAML_SUFFIXES)
-            read[NamedFile(root_of(path, path), path, is_eval)] = None
+            read[NamedFile(find_root(path, path), path, is_eval)] = None
             continue
-        found = files_of_folder(path, environment, sources)
+        found = folder_files(path, environment, sources)
         others += found.others
-        read |= dict.fromkeys(NamedFile(root_of(file, path), file, is_eval=False) for file in found.tasks)
-        read |= dict.fromkeys(NamedFile(root_of(file, path), file, is_eval=True) for file in found.evals)
+        read |= dict.fromkeys(NamedFile(find_root(file, path), file, is_eval=False) for file in found.tasks)
+        read |= dict.fromkeys(NamedFile(find_root(file, path), file, is_eval=True) for file in found.evals)
     return NamedFiles(tuple(read), tuple(others))
 
 
-def files_of_folder(folder: Path, environment: Mapping[str, str], sources: SourceTexts | None = None) -> FolderFiles:
+def folder_files(folder: Path, environment: Mapping[str, str], sources: SourceTexts | None = None) -> FolderFiles:
     """Return what the files below a folder are. A file that an eval file takes in is not read a second time, unless it
     is a suite of which only some tests are selected. In a suite's folder every other YAML file is a task. `environment`
     has the variables of the process.
@@ -232,27 +232,27 @@ def files_of_folder(folder: Path, environment: Mapping[str, str], sources: Sourc
     sources = sources or SourceTexts()
     absolute = folder.absolute()
     files = (file for file in files_below(absolute) if file.suffix in _SUFFIXES or file.name.endswith(".eval.json"))
-    kinds = {file: kind_of(file, sources) for file in sorted(files)}
+    kinds = {file: file_kind(file, sources) for file in sorted(files)}
     readable = [file for file, kind in kinds.items() if kind in {"eval", "cases"}]
     taken = {file: _taken_by(file, kinds, absolute, environment, sources) for file in readable}
     inner = {part for file in readable for part in taken[file] if part != file}
     roots = {file for file in readable if file not in inner}
-    seen = {file for root in roots for file in _reached(root, taken)}
+    seen = {file for root in roots for file in _closure(root, taken)}
     for file in readable:
         if file not in seen:  # in a circle of files that take in one another: one of them is read for itself
             roots.add(file)
-            seen |= _reached(file, taken)
-    parts = {part for root in roots for part in _reached(root, taken)} - roots
+            seen |= _closure(file, taken)
+    parts = {part for root in roots for part in _closure(root, taken)} - roots
     groups: dict[str, list[Path]] = {"tasks": [], "evals": [], "parts": [], "others": []}
     for file, kind in kinds.items():
-        is_task = file.suffix in YAML_SUFFIXES and suite_of(file) is not None
+        is_task = file.suffix in YAML_SUFFIXES and find_suite(file) is not None
         unread = "parts" if file in parts else "tasks" if is_task else "others"
         group = "tasks" if kind == "task" else "evals" if file in roots else unread
         groups[group].append(folder / file.relative_to(absolute))
     return FolderFiles(**{name: tuple(found) for name, found in groups.items()})
 
 
-def _reached(root: Path, taken: Mapping[Path, set[Path]]) -> set[Path]:
+def _closure(root: Path, taken: Mapping[Path, set[Path]]) -> set[Path]:
     """Return a file and all that it takes in."""
     seen, waiting = {root}, [root]
     while waiting:
@@ -270,19 +270,19 @@ def _taken_by(
         heads = {name: _head(name, sources) for name in sidecar_names(file) if name in kinds}
         return {name for name, (depth, keys) in heads.items() if depth != 1 or keys.isdisjoint(TESTS_KEYS)}
     # Imported here: most suites have no eval files.
-    from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, files_of, ground_of
+    from passgate.tasks.formats.evals.documents import FILE_SCHEME, Documents, find_files, find_ground
     from passgate.tasks.formats.evals.node import Complaints, Node, TextPlaces
 
-    documents = Documents(ground_of(file, folder), Complaints(), environment, str)
+    documents = Documents(find_ground(file, folder), Complaints(), environment, str)
     found: set[Path] = set()
-    scalars = list(scalars_of(file))
+    scalars = list(text_values(file))
     for path, text in scalars:
         starts = text.startswith(("./", "../", FILE_SCHEME))
         is_path = starts or (Path(text).suffix in _SUFFIXES and not set(text) & set(" \n"))
         if not text or len(text) > _MAX_PATH or not (is_path or path in _TEST_PATHS):
             continue
         node = documents.interpolated(Node(text, TextPlaces(str(file)), file.parent))
-        for named in files_of(node, documents) if isinstance(node.value, str) else ():
+        for named in find_files(node, documents) if isinstance(node.value, str) else ():
             if not named.is_dir():
                 found |= {named} if path in _TEST_PATHS or kinds.get(named) is None else set()
                 continue

@@ -16,8 +16,8 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.document import Document, DocumentPath, SourceTexts, format_path, read_document
 from passgate.tasks.formats.findings import read_text
-from passgate.tasks.formats.normalise import Origin, normalised
-from passgate.tasks.formats.rules import asked_messages, findings, sandbox_names, with_texts
+from passgate.tasks.formats.normalise import Origin, normalise
+from passgate.tasks.formats.rules import asked_messages, fill_texts, findings, sandbox_names
 from passgate.tasks.formats.schema_check import (
     Difference,
     check_schema,
@@ -71,7 +71,7 @@ class TaskShape:
 
     def leave_out(self, found: Iterable[Difference]) -> None:
         """Take out of the task what is wrong, and say of each part what that means."""
-        parts = {part for difference in found if (part := self._told(difference))}
+        parts = {part for difference in found if (part := self._leave_out_part(difference))}
         if parts:
             self._take_out({part for part in parts if not _is_below(part, parts)})
             self._left_out |= parts
@@ -110,7 +110,7 @@ class TaskShape:
         elif found:
             self.leave_out(found)
 
-    def _told(self, difference: Difference) -> DocumentPath:
+    def _leave_out_part(self, difference: Difference) -> DocumentPath:
         """Say what is wrong. Gives the part of the document that goes with it; an empty path for all of it."""
         problem = difference_problem(self._document, difference)
         if not difference.path or difference.path[0] in _NEEDED:
@@ -192,8 +192,8 @@ class TaskReader:
         answer = self.task_file(file)
         if answer.task is None:
             return None, answer
-        task, messages = with_files(answer.task, self._suites_folder), asked_messages(answer.task, self._suites_folder)
-        return normalised(task, messages, answer.origin, self._policy, self._digests), answer
+        task, messages = fill_files(answer.task, self._suites_folder), asked_messages(answer.task, self._suites_folder)
+        return normalise(task, messages, answer.origin, self._policy, self._digests), answer
 
     def task_file(self, file: Path) -> ReadTaskFile:
         """Return what a file says."""
@@ -229,24 +229,24 @@ class TaskReader:
         return self._sandboxes[name]
 
 
-def with_files(task: TaskFile, root: Path) -> TaskFile:
+def fill_files(task: TaskFile, root: Path) -> TaskFile:
     """Return a task with what its files hold: those of the expected messages and the prompts of judges."""
-    messages, graders = with_texts(task.expected_messages, root), _with_prompts(task.graders, root)
+    messages, graders = fill_texts(task.expected_messages, root), _fill_prompts(task.graders, root)
     return task.model_copy(update={"expected_messages": messages, "graders": graders})
 
 
-def _with_prompts(graders: tuple[Grader, ...], root: Path) -> tuple[Grader, ...]:
+def _fill_prompts(graders: tuple[Grader, ...], root: Path) -> tuple[Grader, ...]:
     found: list[Grader] = []
     for grader in graders:
         update: dict[str, Any] = {}
         if isinstance(grader, LlmGrader) and grader.prompt_file is not None and not grader.prompt:
             update["prompt"] = read_text(root / grader.prompt_file)
         elif isinstance(grader, Composite):
-            update["assertions"] = _with_prompts(grader.assertions, root)
+            update["assertions"] = _fill_prompts(grader.assertions, root)
         elif isinstance(grader, Turns):
-            asserted = [(turn, _with_prompts(turn.assertions, root)) for turn in grader.turns]
+            asserted = [(turn, _fill_prompts(turn.assertions, root)) for turn in grader.turns]
             update["turns"] = tuple(turn.model_copy(update={"assertions": members}) for turn, members in asserted)
-            update["conversation"] = _with_prompts(grader.conversation, root)
+            update["conversation"] = _fill_prompts(grader.conversation, root)
         found.append(grader.model_copy(update=update) if update else grader)
     return tuple(found)
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.document import DocumentPath, SourceTexts, format_path, read_document
-from passgate.tasks.formats.folder import NamedFile, files_of_folder, files_of_paths
+from passgate.tasks.formats.folder import NamedFile, folder_files, path_files
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.normalise import Loaded, Origin, together
 from passgate.tasks.formats.project_files import (
@@ -67,7 +67,7 @@ class Found:
     problems: tuple[Problem, ...] = ()
 
 
-def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
+def read_eval_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
     """Return the tests of an eval file."""
     from passgate.tasks.formats.evals.reader import EvalReader
 
@@ -77,7 +77,7 @@ def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[s
     return Found(tasks, tuple(dict.fromkeys(found.complaints.problems)))
 
 
-def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
+def read_task_file(file: Path, root: Path, policy: Policy) -> Found:
     """Return the task of a task file; what passgate cannot read, or does not know, is a problem."""
     answer = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
     unread = (*answer.problems, *answer.unread, *answer.warnings)
@@ -171,7 +171,7 @@ def load_folder(
     if not suites_folder.is_dir():
         raise UsageError(f"no suites folder {suites_folder}: name one with --suites, or make one with `passgate init`")
     sources = SourceTexts()
-    found = files_of_folder(suites_folder, environment, sources)
+    found = folder_files(suites_folder, environment, sources)
     named = [NamedFile(suites_folder, file, is_eval=False) for file in found.tasks]
     named += [NamedFile(suites_folder, file, is_eval=True) for file in found.evals]
     named.sort(key=lambda one: one.file)
@@ -185,7 +185,7 @@ def load_folder(
 def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
     """Read the tasks of files and folders: those that are right, and every problem of the others."""
     sources = SourceTexts()
-    named = files_of_paths(paths, os.environ, sources)
+    named = path_files(paths, os.environ, sources)
     by_root: dict[Path, list[NamedFile]] = {}
     for file in named.read:
         by_root.setdefault(file.root, []).append(file)
@@ -205,7 +205,7 @@ def _read_files(
     for one in files:
         shown = shown_path(one.file, here.absolute()).encode("utf-8", "backslashreplace").decode()
         if shown != shown_path(one.file, here.absolute()):
-            message = "the name of the file is no UTF-8 text: give it one that is"
+            message = "the name of the file is not UTF-8 text: rename it"
             read.append(Loaded(problems=(Problem(file=shown, line=1, column=1, path="", message=message),), files=1))
             continue
         if one.is_eval:

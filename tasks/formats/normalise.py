@@ -58,7 +58,7 @@ def together(read: Sequence[Loaded]) -> Loaded:
     )
 
 
-def normalised(
+def normalise(
     task: TaskFile, messages: Sequence[TaskMessage], origin: Origin, policy: Policy, digests: FileDigests
 ) -> EvalTask:
     """Return a task with the defaults of its suite; `messages` are its inputs' with what files held."""

@@ -20,7 +20,7 @@ from passgate.tasks.formats.findings import (
     contents_left_out,
     read_text,
 )
-from passgate.tasks.formats.folder import suite_of
+from passgate.tasks.formats.folder import find_suite
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model import assertions, graders
 from passgate.tasks.model.graders import AGGREGATOR_NEEDS, Grader
@@ -44,7 +44,7 @@ _OF_SCORES = (Metric.MEAN, Metric.CONFIDENCE_INTERVAL)
 
 def findings(task: TaskFile, file: Path, root: Path, policy: Policy) -> Iterator[Finding]:
     """Everything wrong with a task of a file whose shape is right. `root` is the suites folder."""
-    folder = suite_of(file)
+    folder = find_suite(file)
     if folder is not None and folder != task.suite:
         yield ("suite",), f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`"
     yield from policy_findings(task, policy)
@@ -86,10 +86,10 @@ def policy_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
 
 def asked_messages(task: TaskFile, root: Path) -> Messages:
     """Return the messages of a task's inputs with what their files hold, where nothing is wrong with them."""
-    return with_texts(MESSAGES.validate_python(task.inputs.get("messages") or ()), root)
+    return fill_texts(MESSAGES.validate_python(task.inputs.get("messages") or ()), root)
 
 
-def with_texts(messages: Messages, root: Path) -> Messages:
+def fill_texts(messages: Messages, root: Path) -> Messages:
     """Messages with what their files hold."""
 
     def read(block: ContentBlock) -> ContentBlock:
@@ -185,7 +185,7 @@ def _function(path: DocumentPath, function: str, root: Path) -> Iterator[Finding
     if problems:
         return
     try:
-        known = _functions_of((root / file).read_bytes())
+        known = _function_names((root / file).read_bytes())
     except (OSError, ValueError, SyntaxError) as error:
         yield path, f"{file} is not a Python file that can be read: {error}"
         return
@@ -195,7 +195,7 @@ def _function(path: DocumentPath, function: str, root: Path) -> Iterator[Finding
 
 # Many tasks have their tools in one file.
 @lru_cache(maxsize=64)
-def _functions_of(source: bytes) -> tuple[str, ...]:
+def _function_names(source: bytes) -> tuple[str, ...]:
     body = ast.parse(source).body
     return tuple(node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 

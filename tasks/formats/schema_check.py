@@ -93,10 +93,12 @@ def difference_problem(document: Document, difference: Difference) -> Problem:
 def differences(data: Any, validator: Draft202012Validator) -> list[Difference]:
     """Return every way in which data differ from the schema, in its order."""
     errors = validator.iter_errors(data)
-    return list(dict.fromkeys(found for error in errors for found in _found(error, tuple(error.absolute_path))))
+    return list(
+        dict.fromkeys(found for error in errors for found in _error_differences(error, tuple(error.absolute_path)))
+    )
 
 
-def validated(model: type[Model], document: Document, validator: Draft202012Validator) -> Model | list[Problem]:
+def validate(model: type[Model], document: Document, validator: Draft202012Validator) -> Model | list[Problem]:
     """Return the document as a model, or everything that is wrong with it."""
     problems = check_schema(document, validator)
     if problems:
@@ -149,7 +151,7 @@ def read_model(
     document = read_document(file, name)
     if document.problems:
         return document.problems
-    read = validated(model, document, schema_validator(schema))
+    read = validate(model, document, schema_validator(schema))
     if isinstance(read, list):
         return read
     return [document.problem(path, message, at_key=at_key) for path, message in findings(read)] or read
@@ -163,7 +165,7 @@ def nearest(name: object, known: Sequence[str]) -> str:
     return f"; known: {', '.join(sorted(set(known)))}" if known else ""
 
 
-def _found(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
+def _error_differences(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
     kind, instance, schema = str(error.validator), _any(error.instance), _any(error.schema)
     if kind == "additionalProperties":
         known = list(schema.get("properties", {}))
@@ -178,7 +180,7 @@ def _found(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
             if key not in instance and error.message.startswith(f"{key!r} is"):
                 yield Difference(path, f"the key {key!r} is missing")
     elif kind in {"anyOf", "oneOf"}:
-        yield from _of_branches(error, path)
+        yield from _branch_differences(error, path)
     else:
         yield Difference(path, _message(error, kind))
 
@@ -191,7 +193,7 @@ def _unknown_key(path: DocumentPath, known: Sequence[str]) -> Difference:
     return Difference(path, f"unknown key{nearest(path[-1], known)}", is_unknown_key=True, is_misspelt=is_misspelt)
 
 
-def _of_branches(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
+def _branch_differences(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
     """Yield, of several allowed forms, the differences from the one that was meant: the one of the right type."""
     branches: dict[int, list[ValidationError]] = {}
     for inner in error.context or ():
@@ -203,7 +205,7 @@ def _of_branches(error: ValidationError, path: DocumentPath) -> Iterator[Differe
     elif meant:
         # Of several forms of one type the last is the widest.
         for inner in meant[-1]:
-            yield from _found(inner, (*path, *inner.relative_path))
+            yield from _error_differences(inner, (*path, *inner.relative_path))
     else:
         # What the others would have been: their one value, else their type.
         expected: dict[str, None] = {}
@@ -243,7 +245,7 @@ def _any(value: Any) -> Any:
 
 def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
     """Return the schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
-    schema = simplified(json_schema(model))
+    schema = simplify(json_schema(model))
     definitions = schema.get("$defs", {})
     schema = _tell_apart(schema, definitions)
     schema["$defs"] = {key: _tell_apart(value, definitions) for key, value in definitions.items()}
@@ -254,18 +256,18 @@ def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
     return {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
 
 
-def simplified(value: Any) -> Any:
+def simplify(value: Any) -> Any:
     """Return a schema without generated titles, empty defaults, and `null` as a way of leaving a key out."""
     if isinstance(value, list):
-        return [simplified(item) for item in value]
+        return [simplify(item) for item in value]
     if not isinstance(value, dict):
         return value
     result: dict[str, Any] = {}
     for key, item in value.items():
         if key in {"properties", "$defs"}:  # in there `title` is a name
-            result[key] = {name: simplified(inner) for name, inner in item.items()}
+            result[key] = {name: simplify(inner) for name, inner in item.items()}
         elif not (key == "title" and isinstance(item, str)) and (key != "default" or isinstance(item, _PLAIN)):
-            result[key] = simplified(item)
+            result[key] = simplify(item)
     if "anyOf" in result:
         result["anyOf"] = options = [option for option in result["anyOf"] if option != {"type": "null"}]
         if len(options) == 1:

@@ -24,12 +24,12 @@ _AS_IN_TASKS: Final = "As in task files."
 _WHOLE: Final = {"type": "integer", "minimum": 1}
 
 
-def _of(name: str) -> Schema:
+def _ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
 def _many(name: str, least: int = 0) -> Schema:
-    return {"type": "array", "items": _of(name), **({"minItems": least} if least else {})}
+    return {"type": "array", "items": _ref(name), **({"minItems": least} if least else {})}
 
 
 def _any_of(*options: Schema) -> Schema:
@@ -41,14 +41,14 @@ _HELD: Final[dict[str, Schema]] = {
     **dict.fromkeys(TESTS_KEYS, _any_of({"type": "string"}, _many("Entry", 1))),
     **dict.fromkeys(("assertions", "assert", "evaluators", "conversation"), _many("Assertion")),
     **dict.fromkeys(("input_messages", "expected_messages"), _many("Message")),
-    **dict.fromkeys(("experiment", "policy"), _of("Policy")),
-    **dict.fromkeys(("repeat", "trials"), _any_of(_WHOLE, _of("Repeat"))),
-    **dict.fromkeys(("before_all", "before_each", "after_each", "after_all", "setup"), _of("Hook")),
+    **dict.fromkeys(("experiment", "policy"), _ref("Policy")),
+    **dict.fromkeys(("repeat", "trials"), _any_of(_WHOLE, _ref("Repeat"))),
+    **dict.fromkeys(("before_all", "before_each", "after_each", "after_all", "setup"), _ref("Hook")),
     "input": _any_of({"type": "string"}, _many("Message"), {"type": "object"}),
     "rubrics": _many("RubricItem", 1),
-    "execution": _of("Execution"),
-    "run": _of("Run"),
-    "evaluate_options": _of("EvaluateOptions"),
+    "execution": _ref("Execution"),
+    "run": _ref("Run"),
+    "evaluate_options": _ref("EvaluateOptions"),
     "targets": _many("Target"),
     "turns": _many("Turn", 1),
     "extensions": _many("Extension"),
@@ -81,7 +81,7 @@ def agentevals_schema() -> Schema:
         properties = {key: definitions[name]["properties"][key] for key in keys}
         definitions[name] = {**definitions[name], "properties": properties, "patternProperties": {}}
     definitions["Suite"]["required"] = ["name"]
-    definitions["Test"] |= {"required": ["id"], "allOf": [_one_needed(("input", "input_messages"))]}
+    definitions["Test"] |= {"required": ["id"], "allOf": [_need_one(("input", "input_messages"))]}
     return _schema("eval", "AgentEvals EVAL.yaml", definitions, ("assert", "rubrics", "execution"))
 
 
@@ -98,8 +98,8 @@ def _schema(name: str, title: str, definitions: dict[str, Schema], goals: Sequen
     root = definitions.pop("Suite")
     for_every_test = [key for key in ("prompts", "default_test", "scenarios") if key in root["properties"]]
     needed = [
-        _one_needed(key for key in (*TESTS_KEYS, "scenarios") if key in root["properties"]),
-        _unless((*goals, *for_every_test), _one_needed(_GOALS)),
+        _need_one(key for key in (*TESTS_KEYS, "scenarios") if key in root["properties"]),
+        _unless((*goals, *for_every_test), _need_one(_GOALS)),
         _unless(for_every_test, {"required": ["id"]}),
     ]
     own = {**root["patternProperties"], "^x-": {"description": "The file's own."}}
@@ -111,35 +111,35 @@ def _unless(keys: Sequence[str], then: Schema) -> Schema:
     """Return what holds of each test of a file that has none of the keys."""
     item = {"if": {"type": "object", "not": {"required": ["include"]}}, "then": then}
     tests_hold = {"properties": {key: {"items": item} for key in TESTS_KEYS}}
-    return {"if": {"not": _one_needed(keys)}, "then": tests_hold} if keys else tests_hold
+    return {"if": {"not": _need_one(keys)}, "then": tests_hold} if keys else tests_hold
 
 
-def _one_needed(names: Iterable[str]) -> Schema:
+def _need_one(names: Iterable[str]) -> Schema:
     return {"anyOf": [{"required": [name]} for name in names]}
 
 
 def _definitions(names_of: Callable[[Form], tuple[str, ...]], aggregators: Sequence[str]) -> dict[str, Schema]:
     """Return what a file is made of. `names_of`: the names that a form goes by, none to leave it out."""
-    rubric_item = _any_of(_TEXT, _of("RubricMapping"))
+    rubric_item = _any_of(_TEXT, _ref("RubricMapping"))
     aggregator = _mapping(graders.AggregatorWords)
-    aggregator["properties"]["type"]["enum"] = _spelled(aggregators)
-    either = {"if": {"required": ["include"]}, "then": _of("Include"), "else": _of("Test")}
-    call = {"if": {"required": ["function"]}, "then": _of("OpenAiCall"), "else": _of("Call")}
-    hooks = {"hooks": _of("Hooks")}
-    places = {"workspace": _any_of(_TEXT, _of("Workspace")), "environment": _any_of(_TEXT, _of("Environment"))}
-    target = {"type": "object", "properties": {"hooks": _of("Hooks")}}
+    aggregator["properties"]["type"]["enum"] = _spellings(aggregators)
+    either = {"if": {"required": ["include"]}, "then": _ref("Include"), "else": _ref("Test")}
+    call = {"if": {"required": ["function"]}, "then": _ref("OpenAiCall"), "else": _ref("Call")}
+    hooks = {"hooks": _ref("Hooks")}
+    places = {"workspace": _any_of(_TEXT, _ref("Workspace")), "environment": _any_of(_TEXT, _ref("Environment"))}
+    target = {"type": "object", "properties": {"hooks": _ref("Hooks")}}
     template = {"properties": {"include": _TEXT}, "additionalProperties": False}
     return {
         **_grader_definitions(names_of),
         "Suite": _mapping(SuiteWords, **places),
         "Test": _mapping(tests.EvalTestWords, **places),
         "Assertion": _any_of(
-            _TEXT, {"type": "object", "if": {"required": ["include"]}, "then": template, "else": _of("Grader")}
+            _TEXT, {"type": "object", "if": {"required": ["include"]}, "then": template, "else": _ref("Grader")}
         ),
         "Aggregator": aggregator,
         "RubricItem": rubric_item,
         "RubricMapping": _mapping(
-            judges.RubricItem, score_ranges={"type": ["object", "array"], "items": _of("ScoreRange")}
+            judges.RubricItem, score_ranges={"type": ["object", "array"], "items": _ref("ScoreRange")}
         ),
         "ScoreRange": _mapping(judges.ScoreSpan),
         "FieldCheck": _describe(_mapping(computed_forms.FIELD), FieldCheck),
@@ -167,12 +167,12 @@ def _definitions(names_of: Callable[[Form], tuple[str, ...]], aggregators: Seque
 
 
 def _grader_definitions(names_of: Callable[[Form], tuple[str, ...]]) -> dict[str, Schema]:
-    forms = {found[0]: (form, _spelled(found)) for form in graders.FORMS if (found := names_of(form))}
+    forms = {found[0]: (form, _spellings(found)) for form in graders.FORMS if (found := names_of(form))}
     definitions: dict[str, Schema] = {}
     branches = []
     for name, (form, names) in forms.items():
         title = "".join(part.capitalize() for part in name.replace(":", "_").replace("-", "_").split("_"))
-        branches.append({"if": {"properties": {"type": {"enum": names}}, "required": ["type"]}, "then": _of(title)})
+        branches.append({"if": {"properties": {"type": {"enum": names}}, "required": ["type"]}, "then": _ref(title)})
         definitions[title] = _grader(form, definitions)
     kinds = {"description": "What grades.", "enum": [name for _, names in forms.values() for name in names]}
     grader = {"type": "object", "required": ["type"], "properties": {"type": kinds}, "allOf": branches}
@@ -180,7 +180,7 @@ def _grader_definitions(names_of: Callable[[Form], tuple[str, ...]]) -> dict[str
 
 
 def _grader(form: Form, definitions: dict[str, Schema]) -> Schema:
-    held = {"fields": _many("FieldCheck"), "expected": _many("ExpectedCall"), "aggregator": _of("Aggregator")}
+    held = {"fields": _many("FieldCheck"), "expected": _many("ExpectedCall"), "aggregator": _ref("Aggregator")}
     held |= {"criteria": _many("RubricItem")} if form.names[0] == "rubrics" else {}
     for name, inner in input_schema(form.words, "", "")["$defs"].items():
         for value in inner.get("properties", {}).values():
@@ -223,12 +223,12 @@ def _mapping(words: type[EvalWords], **held: Schema) -> Schema:
     }
     if plain := [name for name, names in needed.items() if len(names) == 1]:
         mapping["required"] = plain
-    if several := [_one_needed(names) for names in needed.values() if len(names) > 1]:
+    if several := [_need_one(names) for names in needed.values() if len(names) > 1]:
         mapping["allOf"] = several
     return mapping
 
 
-def _spelled(names: Iterable[str]) -> list[str]:
+def _spellings(names: Iterable[str]) -> list[str]:
     """Return names in snake_case and in kebab-case."""
     return list(dict.fromkeys(spelling for name in names for spelling in (name, name.replace("_", "-"))))
 

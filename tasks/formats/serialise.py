@@ -93,7 +93,7 @@ def serialised_model(model: BaseModel, saying: Serialisation, path: str = "") ->
     fields = type(model).model_fields
     plain: dict[str, Any] = {}
     for name in sorted(fields, key=lambda name: name != "type"):
-        value = _placed(model, name, saying.place)
+        value = _place_value(model, name, saying.place)
         if _is_left_out(model, name, value, fields[name]):
             continue
         inner = f"{path}.{name}" if path else name
@@ -120,7 +120,7 @@ def _with_one_prompt(grader: LlmGrader, saying: Serialisation, path: str) -> Llm
     return grader.model_copy(update={"prompt": ""})
 
 
-def _placed(model: BaseModel, name: str, place: Place) -> Any:
+def _place_value(model: BaseModel, name: str, place: Place) -> Any:
     value = getattr(model, name)
     is_path = value is not None and name in _PATHS.get(type(model), ())
     match model:

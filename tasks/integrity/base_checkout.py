@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.formats.agents_file import looks_like_a_form
-from passgate.tasks.formats.digests import in_place_of
-from passgate.tasks.formats.folder import files_of_folder
+from passgate.tasks.formats.digests import relocate_task
+from passgate.tasks.formats.folder import folder_files
 from passgate.tasks.formats.project_files import ENV_FILE, EnvFileError, read_env_file
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity import git
@@ -73,7 +73,7 @@ def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Seq
         (folder / ".git").mkdir(exist_ok=True)
         # A repository may be large, so write the whole tree only for tasks that may need it.
         uses_more = any(file.is_link for file in files)
-        if uses_more or (suites.is_dir() and files_of_folder(suites, os.environ).evals):
+        if uses_more or (suites.is_dir() and folder_files(suites, os.environ).evals):
             # Without these files, only tasks that name one of them fail to load.
             with suppress(CommitTooLargeError):
                 write_files(checkout.objects, _not_in(folder, committed_files(root, commit)), folder)
@@ -212,7 +212,7 @@ def plan_of_checkout(own: Plan, files: PlanFiles, default_branch: str) -> Plan:
     changed = {
         "run_id": own.run_id,
         "created_at": own.created_at,
-        "tasks": tuple(in_place_of(task, files.suites, original) for task in plan.tasks),
+        "tasks": tuple(relocate_task(task, files.suites, original) for task in plan.tasks),
         "policy": plan.policy.into(default_branch).model_copy(update={"secrets": secrets}),
         "prices": plan.prices.over(own.prices),
         "warnings": (*plan.warnings, *([unpriced] if added else [])),

@@ -13,7 +13,7 @@ from passgate.tasks.formats.agents_file import (
     AGENTS_FILE,
     TARGETS_FILE,
     TargetsFile,
-    agent_of_target,
+    find_target_agent,
     looks_like_a_form,
     read_agents,
     read_targets,
@@ -41,7 +41,7 @@ class NamedAgents:
             return self.agents[name]
         if name not in self.target_names:
             return None
-        answer = agent_of_target(self.targets, name, os.environ)
+        answer = find_target_agent(self.targets, name, os.environ)
         if isinstance(answer, AgentSpec):
             return answer
         raise InputError(answer)

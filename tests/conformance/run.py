@@ -9,7 +9,7 @@ from statistics import fmean
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.formats.evals.runtime import STRATEGIES
-from passgate.tasks.formats.folder import suites_folder_of
+from passgate.tasks.formats.folder import find_suites_folder
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.graders import TrialResult, grade, trial_result
 from passgate.tasks.graders.evidence import Evidence
@@ -162,7 +162,7 @@ async def _grades(task: EvalTask, transcript: Transcript, row: Row, corpus: Corp
         metrics=trial_metrics(transcript),
         sandbox=LocalSandbox(corpus.scratch / "workspace", corpus.scratch / "scratch"),
         masker=UNMASKED,
-        suites_folder=suites_folder_of(corpus.folder / row.path),
+        suites_folder=find_suites_folder(corpus.folder / row.path),
         judge=None,
     )
     judges = [judge_for(grader, corpus.folder / row.path, corpus.folder) for grader in task.graders]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.formats.folder import files_of_folder
+from passgate.tasks.formats.folder import folder_files
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from tests.conformance.__main__ import compared_in
 from tests.conformance.compare import Finding
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there is no corpu
 def test_every_eval_file_loads_or_is_refused_for_a_mistake_of_its_own() -> None:
     policy = policy_or_default(Path("gates.yaml"))
     refused: dict[str, set[str]] = {}
-    for file in files_of_folder(CORPUS, {}).evals:
+    for file in folder_files(CORPUS, {}).evals:
         loaded = load_paths([file], policy)
         assert loaded.tasks or loaded.problems, f"{file} has neither a task nor a problem"
         for problem in loaded.problems:

@@ -146,12 +146,12 @@ def test_targets_of_agentv() -> None:
     assert set(terms(listing(text, "Keys of `cli` targets"))) == set(targets_file._CLI_KEYS)
     assert set(terms(listing(text, "Keys of the others"))) == set(targets_file._CHAT_KEYS)
     ignored = text.partition("These keys are ignored")[2].partition(": ")[2].partition(". ")[0]
-    assert code_in(ignored) == set(targets_file._READ_OVER)
+    assert code_in(ignored) == set(agents_file._READ_OVER)
 
 
 def test_addresses_and_keys_of_the_providers_of_agentv() -> None:
     for provider, _, base_url, key in rows(table(section("docs/agents.md", "Targets of AgentV"), "provider"))[3:]:
-        known = targets_file._CHAT_PROVIDERS[provider.strip("`")]
+        known = agents_file._CHAT_PROVIDERS[provider.strip("`")]
         assert key.strip("`") == known.api_key_variable
         assert not re.fullmatch(r"`[\w./]+`", base_url) or known.base_url == f"https://{base_url.strip('`')}"
 

@@ -10,7 +10,7 @@ from tests.property.documents import changed, paths_of
 from tests.property.test_documents import holds, values, yaml_like
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.formats.agents_file import TargetsFile, agent_of_target, read_agents, read_targets
+from passgate.tasks.formats.agents_file import TargetsFile, find_target_agent, read_agents, read_targets
 from passgate.tasks.formats.project_files import read_pins, read_prices
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Pins
@@ -68,7 +68,7 @@ def read_everything(tmp_path: Path, content: bytes) -> None:
     holds(targets, TargetsFile)
     if isinstance(targets, TargetsFile):
         for name in targets.positions:
-            holds(agent_of_target([targets], name, ENVIRONMENT), AgentSpec)
+            holds(find_target_agent([targets], name, ENVIRONMENT), AgentSpec)
 
 
 @given(content=st.binary() | yaml_like.map(str.encode))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.property.documents import nested, paths_of
 
 from passgate.tasks.formats.evals.compose import SuiteWords, raw_tests
-from passgate.tasks.formats.evals.documents import ground_of, interpolate
-from passgate.tasks.formats.evals.node import Complaints, JsonError, offset_of, parse_json
+from passgate.tasks.formats.evals.documents import find_ground, interpolate
+from passgate.tasks.formats.evals.node import Complaints, JsonError, find_offset, parse_json
 from passgate.tasks.formats.evals.prompts import WITH_TEMPLATES
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
 from passgate.tasks.formats.evals.words import names_by_spelling
-from passgate.tasks.formats.folder import files_of_folder, kind_of
+from passgate.tasks.formats.folder import file_kind, folder_files
 
 TEXTS = (
     *("", "hi", "x", "./raw.yaml", "./rows.jsonl", "file://table.csv", "./cases/", "*.yaml", "**/*", "../..", "/"),
@@ -52,7 +52,7 @@ def surroundings(folder: Path) -> None:
 def holds(folder: Path, name: str) -> None:
     """The file gives tests, or problems with a place that a person can go to."""
     complaints = Complaints()
-    ground = ground_of(folder / name, folder)
+    ground = find_ground(folder / name, folder)
     tests = raw_tests(folder / name, ground, complaints, environment={"A": "1"}, shown=lambda file: file.name)
     assert tests or complaints.problems
     for problem in (*complaints.problems, *complaints.warnings, *complaints.cannot_run):
@@ -64,8 +64,8 @@ def holds(folder: Path, name: str) -> None:
         assert test.node.problem("here").file
         for key in test.node.value:
             assert test.node.child(key).problem("here", at_key=True).line >= 1
-    kind_of(folder / name)
-    found = files_of_folder(folder, {})
+    file_kind(folder / name)
+    found = folder_files(folder, {})
     assert len({*found.tasks, *found.evals, *found.parts, *found.others}) == sum(
         map(len, (found.tasks, found.evals, found.parts, found.others))
     )
@@ -117,7 +117,7 @@ def test_every_value_of_a_json_text_is_found(value: Any, indent: int | None) -> 
     except JsonError:
         return
     for path in paths_of(value):
-        found, _ = json.JSONDecoder().raw_decode(text, offset_of(text, path))
+        found, _ = json.JSONDecoder().raw_decode(text, find_offset(text, path))
         wanted = value
         for part in path:
             wanted = wanted[part]
@@ -136,7 +136,7 @@ def refusal(text: str) -> JsonError | None:
 def test_any_text_is_json_or_is_told_where_not(text: str) -> None:
     problem = refusal(text)
     assert problem is None or 0 <= problem.offset <= len(text)
-    assert 0 <= offset_of(text, ("a", 0, "b"), at_key=True) <= len(text)
+    assert 0 <= find_offset(text, ("a", 0, "b"), at_key=True) <= len(text)
 
 
 @given(value=values, variables=st.dictionaries(st.text(), st.text()))

@@ -11,7 +11,7 @@ from tests.property.documents import nested
 
 from passgate.tasks.formats.evals.compose import SuiteWords
 from passgate.tasks.formats.evals.reader import EvalReader
-from passgate.tasks.formats.evals.tests import EvalTestWords, merged
+from passgate.tasks.formats.evals.tests import EvalTestWords, merge
 from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
@@ -90,7 +90,7 @@ METADATA = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
 
 @given(under=METADATA, over=METADATA)
 def test_what_a_test_says_of_itself_is_never_lost(under: dict[str, Any], over: dict[str, Any]) -> None:
-    both = merged(under, over)
+    both = merge(under, over)
     assert both.keys() == under.keys() | over.keys()
     for key, value in over.items():
         if not isinstance(value, dict | list) or type(under.get(key)) is not type(value):

@@ -1,4 +1,4 @@
-"""Tests that are no items of a YAML list: lines of JSONL, rows of CSV, folders with one test each."""
+"""Tests that are not items of a YAML list: lines of JSONL, rows of CSV, folders with one test each."""
 
 import csv
 import io
@@ -65,7 +65,7 @@ def read_lines(file: Path, documents: Documents, *, as_written: bool = False) ->
             yield node if is_plain else documents.interpolated(node)
 
 
-def sidecar_of(file: Path, documents: Documents) -> EvalRoot | None:
+def find_sidecar(file: Path, documents: Documents) -> EvalRoot | None:
     """Return what a JSONL file's sidecar, `<base>.yaml` or `<base>.eval.yaml`, says of all its tests. A file with tests
     of its own is no sidecar. Two sidecars must say the same.
     """

@@ -13,14 +13,14 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.case_files import (
     CSV_SUFFIX,
     case_files,
+    find_sidecar,
     lines_beside,
     read_lines,
     read_table,
     says_something,
-    sidecar_of,
 )
 from passgate.tasks.formats.evals.dialects import find_dialect, read_root
-from passgate.tasks.formats.evals.documents import PLAIN, Documents, Ground, files_of
+from passgate.tasks.formats.evals.documents import PLAIN, Documents, Ground, find_files
 from passgate.tasks.formats.evals.node import Complaints, Node, TextPlaces
 from passgate.tasks.formats.evals.raw import EvalRoot, RawTest, SuiteContext
 from passgate.tasks.formats.evals.runtime import GraderLists, LimitWords
@@ -163,7 +163,7 @@ def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[Ra
     empty = Parts.empty(Node({}, TextPlaces(documents.shown(file)), file.parent))
     bare = _Scope(SuiteContext(empty, file, documents), (*trail, file))
     if file.suffix == LINES_SUFFIX:
-        return _whole_suite(file, sidecar_of(file, documents), bare)
+        return _whole_suite(file, find_sidecar(file, documents), bare)
     read = read_root(file, documents)
     if read is None:
         return []
@@ -216,34 +216,34 @@ def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
 def _entry(entry: Node, scope: _Scope) -> list[RawTest]:
     """Return the tests that one item of a list of tests stands for."""
     if isinstance(entry.value, str):
-        return [test for file in files_of(entry, scope.documents) for test in _file_tests(file, entry, scope)]
+        return [test for file in find_files(entry, scope.documents) for test in _file_tests(file, entry, scope)]
     if not isinstance(entry.value, dict):
         scope.documents.refuse(entry.problem("expected a test: a mapping, or the path of a file with tests"))
         return []
     if "include" in entry.value:
         parts = take_apart(entry, Include, scope.documents.complaints)
-        return _included(parts, scope) if parts.sound else []
+        return _include_tests(parts, scope) if parts.sound else []
     return [scope.test(entry)]
 
 
-def _included(include: Parts, scope: _Scope) -> list[RawTest]:
+def _include_tests(include: Parts, scope: _Scope) -> list[RawTest]:
     reference, select, run = include.values["include"], include.get("select"), include.get("run")
-    files, inner = files_of(reference, scope.documents), replace(scope, cases_only=True)
+    files, inner = find_files(reference, scope.documents), replace(scope, cases_only=True)
     if include.value("type") == "suite":
         root = scope.context.root
         parents = (root, root.get("experiment"), root.get("execution"))
         for workspace in filter(None, (parent.get("workspace") for parent in parents if parent is not None)):
             message = "a file that includes suites (`type: suite`) has no workspace; put it into the suites"
             scope.documents.refuse(workspace.problem(message, at_key=True))
-        tests = [test for file in files for test in _imported(file, reference, scope)]
+        tests = [test for file in files for test in _import_suite(file, reference, scope)]
     else:
         tests = [test for file in files for test in _file_tests(file, reference, inner)]
     if select is not None and tests:
-        tests = selected(tests, select, scope.documents)
+        tests = select_tests(tests, select, scope.documents)
     return tests if run is None else [replace(test, runs=(*test.runs, run)) for test in tests]
 
 
-def _imported(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
+def _import_suite(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     """Return the tests of an imported suite: its own words apply, but for the runtime policy."""
     documents = replace(scope.documents, placeholder=PLAIN, own={}, environments={})
     # A file that cannot be read is a problem of its own, and no reason to doubt that it is a suite.
@@ -253,14 +253,14 @@ def _imported(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
         value = root.node.value
         is_suite = isinstance(value, dict) and (has_tests(value) or lines_beside(file) is not None)
     if not is_suite:
-        documents.refuse(at.problem(f"{file.name!r} is no eval file; for raw cases write `type: tests`"))
+        documents.refuse(at.problem(f"{file.name!r} is not an eval file; for raw cases write `type: tests`"))
         return []
-    if _opened(file, at, scope) is None:
+    if _open_file(file, at, scope) is None:
         return []
     return [replace(test, runtime=scope.context) for test in _suite(file, documents, scope.trail)]
 
 
-def _opened(file: Path, at: Node, scope: _Scope) -> _Scope | None:
+def _open_file(file: Path, at: Node, scope: _Scope) -> _Scope | None:
     """Return the scope inside of a file; `None` where it must not be opened."""
     documents = scope.documents
     if file in scope.trail:
@@ -280,11 +280,11 @@ def _file_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     documents = scope.documents
     if file.is_dir():
         return [test for case in case_files(file, at, documents) for test in _file_tests(case, at, scope)]
-    inner = _opened(file, at, scope)
+    inner = _open_file(file, at, scope)
     if inner is None:
         return []
     if file.suffix == LINES_SUFFIX:
-        sidecar = sidecar_of(file, documents)
+        sidecar = find_sidecar(file, documents)
         is_own = sidecar is not None and sidecar.node.places.file == scope.context.root.node.places.file
         if sidecar is None or is_own or scope.cases_only or not says_something(sidecar.node):
             return _lines(file, inner)
@@ -349,7 +349,7 @@ def _refuse_whole(file: Path, at: Node, documents: Documents) -> list[RawTest]:
     return []
 
 
-def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> list[RawTest]:
+def select_tests(tests: Sequence[RawTest], select: Node, documents: Documents) -> list[RawTest]:
     """Return the tests that a `select` takes: by patterns of ids, or by a mapping all of whose keys must hold."""
     wanted = {"test_ids": select.value} if isinstance(select.value, str | list) else select.value
     if not isinstance(wanted, dict):
@@ -366,7 +366,7 @@ def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> li
 
 
 def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
-    patterns, tags = _listed(wanted.get("test_ids", "*")), _listed(wanted.get("tags", []))
+    patterns, tags = _as_list(wanted.get("test_ids", "*")), _as_list(wanted.get("tags", []))
     name = test.id or ""
     # The context of raw cases is the file that takes them in, so the tags of a suite taken apart do not count.
     suite, own = test.context.root, test.node.value
@@ -374,16 +374,16 @@ def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
     of_suite, of_test = (metadata if isinstance(metadata, dict) else {} for metadata in said)
     metadata = of_suite | of_test
     sources = (suite.value("tags"), of_suite.get("tags"), of_test.get("tags"), own.get("tags"))
-    known_tags = [tag for source in sources for tag in _listed(source)]
+    known_tags = [tag for source in sources for tag in _as_list(source)]
     return (
         any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
         and (not tags or any(tag in known_tags for tag in tags))
         and all(
-            any(item in _listed(value) for item in _listed(metadata.get(key)))
+            any(item in _as_list(value) for item in _as_list(metadata.get(key)))
             for key, value in wanted.get("metadata", {}).items()
         )
     )
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]

@@ -166,7 +166,7 @@ _GOAL_PROMPT = """Did the agent reach the goal?
 
 
 def _trajectory(parts: Parts, sources: Sources) -> Options:
-    read = _read_items(parts, "expected", lambda item: _expected(item, sources))
+    read = _read_items(parts, "expected", lambda item: _read_call(item, sources))
     minimums, expected, mode = parts.get("minimums"), parts.get("expected"), parts.value("mode", "any_order")
     if parts.sound and mode != "any_order" and minimums is not None:
         sources.refuse(minimums, "'minimums' are for the mode 'any_order'", at_key=True)
@@ -175,7 +175,7 @@ def _trajectory(parts: Parts, sources: Sources) -> Options:
     return {**parts.only("mode", "minimums", "args_match"), **read}
 
 
-def _expected(item: Node, sources: Sources) -> ExpectedCall | None:
+def _read_call(item: Node, sources: Sources) -> ExpectedCall | None:
     if isinstance(item.value, str):
         return build(ExpectedCall, {"tool": item}, item, sources.complaints)
     if not isinstance(item.value, dict):
@@ -203,7 +203,7 @@ class Goal(EvalWords):
     criteria: str = word("The goal.", "criteria", "goal", needed=True)
 
 
-def _of_value(words: type[EvalWords], parts: Parts, sources: Sources, short: str = "") -> Options:
+def _value_options(words: type[EvalWords], parts: Parts, sources: Sources, short: str = "") -> Options:
     """Return the options of a grader that are its `value`: a mapping, or what stands for the option `short`."""
     value, options = parts.get("value"), dict[str, Node]()
     if value is not None and isinstance(value.value, dict):
@@ -217,7 +217,7 @@ def _of_value(words: type[EvalWords], parts: Parts, sources: Sources, short: str
 
 
 def _goal(parts: Parts, sources: Sources) -> Options:
-    goal = _of_value(Goal, parts, sources, "criteria")
+    goal = _value_options(Goal, parts, sources, "criteria")
     return {"prompt": parts.node.with_value(_GOAL_PROMPT), **parts.only("target"), **goal}
 
 
@@ -227,9 +227,9 @@ def _any_call(parts: Parts, _: Sources) -> Options:
 
 _SKILL = {"skill": ("value",)}
 _CALLS = words_for(ToolTrajectory, DescribedWords, own={"expected": list[dict[str, Any] | str]})
-_USED = partial(_of_value, USED, short="tools")
-_SEQUENCE = partial(_of_value, SEQUENCE, short="steps")
-_COUNT = partial(_of_value, COUNT)
+_USED = partial(_value_options, USED, short="tools")
+_SEQUENCE = partial(_value_options, SEQUENCE, short="steps")
+_COUNT = partial(_value_options, COUNT)
 _OPTIONS = "The options, or the first of them alone."
 _VALUE = value_words(dict[str, Any], "The options.")
 _VALUE_OR_LIST = value_words(list[str] | dict[str, Any], _OPTIONS)
@@ -242,7 +242,7 @@ TRIAL_FORMS = (
     # The options of these are their `value`.
     Form(("trajectory:tool_used",), _VALUE_OR_TEXTS, _USED, model_type="tool_used"),
     Form(("trajectory:tool_sequence",), _VALUE_OR_LIST, _SEQUENCE, model_type="tool_sequence"),
-    Form(("trajectory:tool_args_match",), _VALUE, partial(_of_value, ARGUMENTS), model_type="tool_arguments"),
+    Form(("trajectory:tool_args_match",), _VALUE, partial(_value_options, ARGUMENTS), model_type="tool_arguments"),
     Form(("trajectory:step_count",), _VALUE, _COUNT, model_type="step_count"),
     Form(("trajectory:goal_success",), _GOAL, _goal, model_type="llm_grader"),
     Form(("execution_metrics",), agentevals=("execution_metrics",)),

@@ -14,7 +14,7 @@ from typing import Any
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
-from passgate.tasks.formats.evals.node import Complaints, JsonError, Node, TextPlaces, parse_json, with_placeholders
+from passgate.tasks.formats.evals.node import Complaints, JsonError, Node, TextPlaces, fill_placeholders, parse_json
 from passgate.tasks.formats.folder import PROJECT_MARK, SUITES
 from passgate.tasks.formats.project_files import ENV_FILE, EnvFileError, variables_for
 from passgate.tasks.formats.schema_check import nearest
@@ -54,7 +54,7 @@ class Ground:
         return frozenset(self.relative(path) for path in self.looked_at if not path.is_relative_to(self.suites_folder))
 
 
-def ground_of(file: Path, suites_folder: Path) -> Ground:
+def find_ground(file: Path, suites_folder: Path) -> Ground:
     """Return the ground of an eval file. Its repository is the nearest folder above it with a `.git`. Without one it is
     the outermost of: the suites folder, the working folder if the file lies in it, folders above it with an `.agentv`
     (except the user's home, where AgentV keeps its own settings), and the folder above the file's own.
@@ -81,7 +81,7 @@ def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> 
         candidates = [Path(os.path.normpath(parent / name)) for parent in above]
         if name.startswith("/"):
             candidates = [folder / inner for folder in (ground.repository, *above)]
-        found = first_of(candidates, ground, Path.exists)
+        found = first_existing(candidates, ground, Path.exists)
         # Links are followed: a link inside of the repository may lead out of it.
         outside = not (found or candidates[0]).resolve().is_relative_to(ground.repository.resolve())
     except (OSError, ValueError, RuntimeError) as error:
@@ -101,7 +101,7 @@ def find_folder(node: Node, name: str, ground: Ground, complaints: Complaints) -
     return find_path(node, name, replace(ground, looked_at=set()), complaints)
 
 
-def first_of(candidates: Iterable[Path], ground: Ground, is_there: Callable[[Path], bool]) -> Path | None:
+def first_existing(candidates: Iterable[Path], ground: Ground, is_there: Callable[[Path], bool]) -> Path | None:
     """Return the first candidate that is there; `None` where none is. All that were looked at are noted."""
     for candidate in candidates:
         ground.looked_at.add(candidate)
@@ -154,16 +154,16 @@ def interpolate(
     """
     missing: list[Missing] = []
 
-    def name_of(match: re.Match[str]) -> str:
+    def variable_name(match: re.Match[str]) -> str:
         return next(group for group in match.groups() if group)
 
     def filled(text: str, path: DocumentPath) -> Any:
-        names = map(name_of, placeholder.finditer(text))
+        names = map(variable_name, placeholder.finditer(text))
         missing.extend((path, name) for name in names if name not in variables)
         whole = placeholder.fullmatch(text.strip())
         if not whole:
-            return placeholder.sub(lambda match: variables.get(name_of(match), ""), text)
-        said = variables.get(name_of(whole), "")
+            return placeholder.sub(lambda match: variables.get(variable_name(match), ""), text)
+        said = variables.get(variable_name(whole), "")
         if said in {"true", "false"}:
             return said == "true"
         number = _NUMBER.fullmatch(said)
@@ -171,7 +171,7 @@ def interpolate(
             return said
         return float(said) if number[2] else int(said)
 
-    return with_placeholders(value, filled), tuple(dict.fromkeys(missing))
+    return fill_placeholders(value, filled), tuple(dict.fromkeys(missing))
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class Documents:
         return None
 
 
-def files_of(node: Node, documents: Documents) -> tuple[Path, ...]:
+def find_files(node: Node, documents: Documents) -> tuple[Path, ...]:
     """Return the files and folders that a text names: those that match its pattern, by name, or the one at its path.
     None at all is a problem, because tests would be missing.
     """

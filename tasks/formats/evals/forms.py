@@ -146,7 +146,7 @@ def place_paths(grader: Grader, folder: Path, sources: Sources) -> Grader:
     return type(grader).model_validate(serialised_model(grader, Serialisation(place)))
 
 
-def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
+def add_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     """Return a task with what the key `passgate` of its test says; what is wrong with it goes to the complaints."""
     said = test.get(KEY)
     if said is None or not isinstance(said.value, dict):

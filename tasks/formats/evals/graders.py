@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from passgate.tasks.formats.evals.computed_forms import ANSWER_FORMS, TRIAL_FORMS
-from passgate.tasks.formats.evals.documents import first_of, is_file, upwards
+from passgate.tasks.formats.evals.documents import first_existing, is_file, upwards
 from passgate.tasks.formats.evals.forms import NATIVE_FORMS, DescribedWords, Form, GraderWords, Options, place_paths
-from passgate.tasks.formats.evals.judges import JUDGE_FORMS, prompt_parts, rubric_of
+from passgate.tasks.formats.evals.judges import JUDGE_FORMS, build_rubric, prompt_parts
 from passgate.tasks.formats.evals.messages import Variables
 from passgate.tasks.formats.evals.node import Node, agreed, as_items
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
@@ -123,7 +123,7 @@ class Graders(NamedTuple):
 def read_own_graders(parts: Parts, variables: Variables, sources: Sources) -> Graders:
     """Return the graders of a test or a file. Lists under several names or in several places must be the same."""
     rubrics, execution = parts.get("rubrics"), parts.get("execution")
-    rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
+    rubric = rubric_grader(variables.fill_graders(rubrics), sources) if rubrics is not None else None
     inner = [execution.get(name) for name in GRADER_LISTS] if execution is not None else []
     listed = agreed(present((parts.get("assertions"), *inner)), sources.complaints)
     graders = () if listed is None else read_list(listed, variables, sources)
@@ -133,12 +133,12 @@ def read_own_graders(parts: Parts, variables: Variables, sources: Sources) -> Gr
 
 def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
     """Return the graders of a list with the variables of a test filled in."""
-    return read_graders(variables.filled_in_graders(listed), replace(sources, one_judge=variables.is_template))
+    return read_graders(variables.fill_graders(listed), replace(sources, one_judge=variables.is_template))
 
 
 def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
     """Return the grader for a test's own `rubrics` list. `None` when the list is wrong; the complaints say why."""
-    return None if sources.refuses_type(node, list) else rubric_of(list(node.items()), node, sources)
+    return None if sources.refuses_type(node, list) else build_rubric(list(node.items()), node, sources)
 
 
 def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
@@ -157,9 +157,9 @@ def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
         elif item is texts[0] and inner.one_judge:
             # In files with prompts, AgentV gives all texts to one judge, for one score.
             criteria = "\n".join(text.value.strip() for text in texts)
-            graders.append(_made(item, {}, inner, type="llm_grader", criteria=criteria, weight=len(texts)))
+            graders.append(_build_grader(item, {}, inner, type="llm_grader", criteria=criteria, weight=len(texts)))
         elif item is texts[0]:
-            graders.append(rubric_of(texts, item, inner, weight=len(texts)))
+            graders.append(build_rubric(texts, item, inner, weight=len(texts)))
     return present(graders)
 
 
@@ -202,7 +202,7 @@ def _template(node: Node, sources: Sources) -> Path | None:
         return sources.path(node, name)
     folders = upwards(node.folder, sources.ground.repository)
     candidates = (folder / TEMPLATES_FOLDER / f"{name}{suffix}" for folder in folders for suffix in _TEMPLATE_SUFFIXES)
-    file = first_of(candidates, sources.ground, is_file)
+    file = first_existing(candidates, sources.ground, is_file)
     if file is None:
         sources.cannot_run(node, f"no template {TEMPLATES_FOLDER}/{name}.yaml here or in a folder above")
     return file
@@ -212,7 +212,7 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
     if sources.refuses_type(node, dict, str):
         return None
     if "include" in node.value:
-        return _made(node, {}, sources, type="unavailable", kind="include", options=node.value)
+        return _build_grader(node, {}, sources, type="unavailable", kind="include", options=node.value)
     kind = node.get("type")
     if kind is None:
         sources.refuse(node, "the key 'type' is missing")
@@ -230,10 +230,10 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
     options = {**form.options(parts, sources), **_base(parts, negated, sources)}
     if not parts.sound or len(sources.complaints.problems) > before:
         return None
-    return _made(node, options, sources)
+    return _build_grader(node, options, sources)
 
 
-def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
+def _build_grader(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
     # The values have no keys of their own in the file, so their problems are reported at the node.
     options |= {name: node.with_value(value) for name, value in values.items()}
     grader = cast("Grader | None", build(GRADER_TYPES[options["type"].value], options, node, sources.complaints))
@@ -279,7 +279,7 @@ def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Gr
     if not parts.sound:
         return None
     further = {name: value for name, value in node.value.items() if name not in own}
-    return _made(node, base, sources, type="unavailable", kind=written, options=further)
+    return _build_grader(node, base, sources, type="unavailable", kind=written, options=further)
 
 
 def _base(parts: Parts, negated: bool, sources: Sources) -> Options:

@@ -151,13 +151,13 @@ def prompt_parts(node: Node, sources: Sources) -> Options:
     return {} if text is None else {"prompt": node.with_value(text), "prompt_file": node.with_value(path)}
 
 
-def with_prompt(graders: Sequence[Grader], prompt: Options) -> tuple[Grader, ...]:
+def set_prompt(graders: Sequence[Grader], prompt: Options) -> tuple[Grader, ...]:
     """Return the graders with the options of `prompt_parts` where they ask a judge and have no prompt."""
     text = {name: part.value for name, part in prompt.items()}
     changed: list[Grader] = []
     for grader in graders:
         if isinstance(grader, Composite):
-            members = with_prompt(grader.assertions, prompt)
+            members = set_prompt(grader.assertions, prompt)
             changed.append(grader.model_copy(update={"assertions": members}))
         elif isinstance(grader, LlmGrader) and not grader.prompt and "prompt" in text:
             own = _RUBRICS.sub("{{ criteria }}", text["prompt"])  # without items they are the criteria
@@ -190,7 +190,7 @@ def read_criteria(items: Sequence[Node], node: Node, sources: Sources) -> tuple[
     return tuple(criteria.values())
 
 
-def rubric_of(items: Sequence[Node], node: Node, sources: Sources, weight: int = 1) -> Rubrics | None:
+def build_rubric(items: Sequence[Node], node: Node, sources: Sources, weight: int = 1) -> Rubrics | None:
     """Return the grader with these items. `None` when something is wrong; the complaints say what."""
     before = len(sources.complaints.problems)
     criteria = read_criteria(items, node, sources)

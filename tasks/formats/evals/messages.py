@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from passgate.tasks.formats.evals.documents import FILE_SCHEME, first_of
+from passgate.tasks.formats.evals.documents import FILE_SCHEME, first_existing
 from passgate.tasks.formats.evals.node import Node, as_items
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
@@ -150,18 +150,18 @@ def _message(node: Node, sources: Sources) -> TaskMessage | None:
 def read_expected(short: Node | None, long: Node | None, sources: Sources) -> Expected:
     """`expected_output` and `expected_messages` of a test; both have to say the same."""
     if long is None:
-        return (None, ()) if short is None else _expected(short, sources)
+        return (None, ()) if short is None else _read_answer(short, sources)
     if not isinstance(long.value, list) and not is_message(long.value):
         what = f"expected messages with `role` and `content`, not {shown(long.value)}"
         sources.refuse(long, f"{what}: write a text or a value as `expected_output`")
         return None, ()
     messages = read_messages(long, sources)
-    if short is not None and _answer(_expected(short, sources)) != _answer((None, messages)):
+    if short is not None and _answer(_read_answer(short, sources)) != _answer((None, messages)):
         sources.refuse(long, "says something else than expected_output; keep one of them", at_key=True)
     return None, messages
 
 
-def _expected(node: Node, sources: Sources) -> Expected:
+def _read_answer(node: Node, sources: Sources) -> Expected:
     # The expected value may itself have a key `role`, with another meaning.
     if (is_message(node.value) and node.value["role"] in ROLES) or are_messages(node.value):
         return None, read_messages(node, sources)
@@ -280,15 +280,15 @@ class Variables:
     def filled(self, node: Node, sources: Sources) -> Node:
         """Return a value with the variables filled in."""
         if self.is_template:
-            return node.with_value(_rendered(node.value, {"vars": self.values, **self.values}, node, sources))
+            return node.with_value(_render(node.value, {"vars": self.values, **self.values}, node, sources))
         return node.with_value(fill_variables(node.value, self.values)) if self.values else node
 
-    def filled_at(self, said: Parts | Node, key: str, sources: Sources) -> Node | None:
+    def fill_at(self, said: Parts | Node, key: str, sources: Sources) -> Node | None:
         """Return the same at a key; `None` where there is none."""
         node = said.get(key)
         return None if node is None else self.filled(node, sources)
 
-    def filled_in_graders(self, node: Node) -> Node:
+    def fill_graders(self, node: Node) -> Node:
         """Graders with variables filled in when the test's texts are templates, but for the placeholders of judges."""
         if not self.is_template:
             return node
@@ -297,7 +297,7 @@ class Variables:
         return node.with_value(fill_variables(node.value, {**own, "vars": self.values}))
 
 
-def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
+def read_variables(test: Parts, raw: RawTest, sources: Sources) -> Variables:
     """Return the variables of a test. In the dialect with prompts they may refer to each other and to files."""
     said = test.get("vars")
     if said is None or not isinstance(said.value, dict):
@@ -311,7 +311,7 @@ def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
             values[key] = sources.text(said.child(key), value.removeprefix(FILE_SCHEME))[1] or ""
     for _ in range(_ROUNDS):
         names = {"vars": values, **values}
-        values = {key: _rendered(value, names, said.child(key), sources) for key, value in values.items()}
+        values = {key: _render(value, names, said.child(key), sources) for key, value in values.items()}
     return Variables(values, is_template=True)
 
 
@@ -354,7 +354,7 @@ def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Me
     others = [file for file in files if file is not named]
     if named is None:
         folders = dict.fromkeys((raw.node.folder, raw.context.file.parent))
-        beside = first_of((folder / PROMPT_FILE for folder in folders), sources.ground, Path.is_file)
+        beside = first_existing((folder / PROMPT_FILE for folder in folders), sources.ground, Path.is_file)
         if beside is None:
             return ()
         named = Node(PROMPT_FILE, raw.node.places, beside.parent, raw.node.path)
@@ -374,12 +374,12 @@ def _chat(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, int | float | bool) else value
 
 
-def _rendered(value: Any, names: Mapping[str, Any], node: Node, sources: Sources) -> Any:
+def _render(value: Any, names: Mapping[str, Any], node: Node, sources: Sources) -> Any:
     """Return a value with its texts rendered. A text that is only a placeholder becomes the value of any type."""
     if isinstance(value, list):
-        return [_rendered(item, names, node, sources) for item in value]
+        return [_render(item, names, node, sources) for item in value]
     if isinstance(value, dict):
-        return {key: _rendered(item, names, node, sources) for key, item in value.items()}
+        return {key: _render(item, names, node, sources) for key, item in value.items()}
     if not isinstance(value, str) or "{" not in value:
         return value
     whole = fill_variables(value, names) if value.strip().startswith("{{") else value

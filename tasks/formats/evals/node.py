@@ -69,14 +69,14 @@ class Complaints:
         self.cannot_run.extend(others.cannot_run)
 
 
-def with_placeholders(value: Any, fill: Callable[[str, DocumentPath], Any], path: DocumentPath = ()) -> Any:
+def fill_placeholders(value: Any, fill: Callable[[str, DocumentPath], Any], path: DocumentPath = ()) -> Any:
     """Return a value with its texts that may have placeholders filled by a function of text and path."""
     if isinstance(value, str):
         return fill(value, path) if "{{" in value else value
     if isinstance(value, Mapping):
-        return {key: with_placeholders(item, fill, (*path, key)) for key, item in value.items()}
+        return {key: fill_placeholders(item, fill, (*path, key)) for key, item in value.items()}
     if isinstance(value, list):
-        return [with_placeholders(item, fill, (*path, index)) for index, item in enumerate(value)]
+        return [fill_placeholders(item, fill, (*path, index)) for index, item in enumerate(value)]
     return value
 
 
@@ -132,7 +132,7 @@ class TextPlaces:
 
     def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
         """Return a problem at a path; at the nearest enclosing place when the path is not in the text."""
-        return self.problem_at(offset_of(self.text, path, at_key=at_key), message, path)
+        return self.problem_at(find_offset(self.text, path, at_key=at_key), message, path)
 
     def problem_at(self, offset: int, message: str, path: DocumentPath = ()) -> Problem:
         """Return a problem at an offset of the text."""
@@ -198,7 +198,7 @@ def _deeper(value: Any) -> bool:
     return bool(layer)
 
 
-def offset_of(text: str, path: DocumentPath, *, at_key: bool = False) -> int:
+def find_offset(text: str, path: DocumentPath, *, at_key: bool = False) -> int:
     """Return where the value at a path of a JSON text begins, or its key; its nearest parent where it is absent."""
     key_offset = offset = _skip(text, 0)
     try:

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.evals.documents import Ground, find_folder, first_of, is_file, upwards
+from passgate.tasks.formats.evals.documents import Ground, find_folder, first_existing, is_file, upwards
 from passgate.tasks.formats.evals.forms import Form, GraderWords, Options
 from passgate.tasks.formats.evals.node import Node, as_text
 from passgate.tasks.formats.evals.words import Parts, Sources, word
@@ -74,7 +74,7 @@ def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
     if cwd is not None and given is not None and not given.is_dir():
         sources.cannot_run(cwd, f"{cwd.value!r} is not a folder")
         given = None
-    command = _rooted(node.value, given or node.folder, sources.ground.repository)
+    command = _root_scripts(node.value, given or node.folder, sources.ground.repository)
     scripts = list(_scripts(command))
     folder = given or _nearest(node.folder, scripts, sources.ground)
     if cwd is None or given is not None:  # in a missing folder every script is missing
@@ -83,7 +83,7 @@ def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
     return {"command": node.with_value(words), "cwd": (cwd or node).with_value(sources.ground.relative(folder))}
 
 
-def _rooted(command: Any, folder: Path, repository: Path) -> Any:
+def _root_scripts(command: Any, folder: Path, repository: Path) -> Any:
     """Return a command with absolute paths of scripts, which start at the repository, relative to a folder."""
     if isinstance(command, str):
         return command
@@ -116,7 +116,7 @@ def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
 
 
 def _is_found(script: Path, ground: Ground) -> bool:
-    return first_of([Path(os.path.normpath(script))], ground, lambda _: is_file(script)) is not None
+    return first_existing([Path(os.path.normpath(script))], ground, lambda _: is_file(script)) is not None
 
 
 def _note_missing(node: Node, folder: Path, scripts: Sequence[str], sources: Sources) -> None:
@@ -144,7 +144,7 @@ def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
         for places in _FOLDERS
         for parent, place, stem, suffix in product(above, places, stems, _SUFFIXES)
     )
-    program = first_of(candidates, ground, Path.is_file)
+    program = first_existing(candidates, ground, Path.is_file)
     if program is None:
         return None
     folder = program.parents[2]  # the one that its `.agentv` lies in

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.evals.documents import FILE_SCHEME, PLAIN, Documents, files_of
+from passgate.tasks.formats.evals.documents import FILE_SCHEME, PLAIN, Documents, find_files
 from passgate.tasks.formats.evals.node import Node, TextPlaces
 from passgate.tasks.formats.evals.raw import Dialect, GraftedPlaces, RawTest, SuiteContext
 from passgate.tasks.formats.schema_check import nearest
@@ -37,7 +37,7 @@ def template_reader(documents: Documents, root: Node) -> Documents:
     return replace(documents, placeholder=WITH_TEMPLATES, own=own, environments={})
 
 
-def merged(defaults: Node, test: Node) -> Node:
+def merge_defaults(defaults: Node, test: Node) -> Node:
     """Return a test with its defaults: their graders first, their variables, options and metadata if the test has none
     of that name, and every other key that it does not have.
     """
@@ -91,9 +91,9 @@ def read_prompts(said: Node | None, documents: Documents) -> list[PromptTemplate
     found: list[PromptTemplate] = []
     for item in items:
         if isinstance(item.value, dict):
-            found += _described(item, documents)
+            found += _described_prompts(item, documents)
         elif isinstance(item.value, str) and _is_path(item.value):
-            for file in files_of(item, documents):
+            for file in find_files(item, documents):
                 nodes = _of_file(file, item, documents)
                 found += (PromptTemplate(node, file.stem, (item.value,)) for node in nodes)
         elif isinstance(item.value, str | list):
@@ -110,7 +110,7 @@ def read_prompts(said: Node | None, documents: Documents) -> list[PromptTemplate
     return labelled
 
 
-def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
+def _described_prompts(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
     documents.refuse_unknown_keys(item, (*_PROMPT_CONTENTS, *_MADE, "id", "label", "prefix", "suffix", "config"))
     names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
     given = [part for part in map(item.get, _PROMPT_CONTENTS) if part is not None]
@@ -129,7 +129,7 @@ def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
     if not nodes:
         documents.refuse(part.problem("expected a text or a list of messages"))
     elif isinstance(part.value, str) and not made and (part.path[-1] in {"file", "path"} or _is_path(part.value)):
-        nodes = [node for file in files_of(part, documents) for node in _of_file(file, part, documents)]
+        nodes = [node for file in find_files(part, documents) for node in _of_file(file, part, documents)]
     before, after = (str(item.value.get(key) or "") for key in ("prefix", "suffix"))
     for node in nodes:
         whole = node.with_value(f"{before}{node.value}{after}") if isinstance(node.value, str) else node
@@ -160,7 +160,7 @@ def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
         for part in text.split(_BETWEEN) if file.suffix == ".txt" else [text]:
             yield documents.interpolated(Node(part.strip(), TextPlaces(documents.shown(file)), file.parent))
     else:
-        documents.refuse(at.problem("this is no file"))
+        documents.refuse(at.problem("not a file"))
 
 
 def expand(tests: Sequence[RawTest], context: SuiteContext) -> list[RawTest]:
@@ -168,7 +168,7 @@ def expand(tests: Sequence[RawTest], context: SuiteContext) -> list[RawTest]:
     documents = context.documents
     defaults = context.root.get("default_test")
     if defaults is not None and isinstance(defaults.value, str):
-        files = files_of(defaults, documents)
+        files = find_files(defaults, documents)
         defaults = documents.read(files[0]) if files else None
     if defaults is not None and not isinstance(defaults.value, dict):
         documents.refuse(defaults.problem("expected a mapping with what every test has"))
@@ -186,12 +186,12 @@ def expand(tests: Sequence[RawTest], context: SuiteContext) -> list[RawTest]:
             slug = re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")[:60] if isinstance(said, str) else ""
             whole = replace(test, default_id=slug or f"test-{number}")
         if defaults is not None:
-            whole = replace(whole, node=merged(defaults, whole.node))
-        finished += _prompted(whole, prompts, documents)
+            whole = replace(whole, node=merge_defaults(defaults, whole.node))
+        finished += _prompt_tests(whole, prompts, documents)
     return finished
 
 
-def _prompted(test: RawTest, prompts: Sequence[PromptTemplate], documents: Documents) -> list[RawTest]:
+def _prompt_tests(test: RawTest, prompts: Sequence[PromptTemplate], documents: Documents) -> list[RawTest]:
     """Return the test once for each of the prompts, or for those that its own `prompts` names."""
     if not prompts:
         return [test]
@@ -225,7 +225,7 @@ def _scenario_tests(context: SuiteContext) -> list[RawTest]:
             name = configuration.value.get("id") or f"scenario_{number}_{index}"
             for position, test in enumerate(tests, start=1):
                 own = test.value.get("id") or f"scenario_test_{position}"
-                whole = merged(configuration, test)
+                whole = merge_defaults(configuration, test)
                 node = whole.with_value({**whole.value, "id": f"{name}__{own}"})
                 found.append(RawTest(node, context, context))
     return found
@@ -234,7 +234,7 @@ def _scenario_tests(context: SuiteContext) -> list[RawTest]:
 def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
     """Yield the scenarios of a list, those of the files that it names included."""
     if isinstance(scenarios.value, str):
-        for file in files_of(scenarios, documents):
+        for file in find_files(scenarios, documents):
             content = documents.read(file)
             listed = content.get("scenarios") or content if content is not None else None
             yield from _mappings(listed, "a list of scenarios", documents)

@@ -7,12 +7,12 @@ from pathlib import Path
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.evals.compose import raw_tests
-from passgate.tasks.formats.evals.documents import Ground, full_id, ground_of
+from passgate.tasks.formats.evals.documents import Ground, find_ground, full_id
 from passgate.tasks.formats.evals.messages import Variables
 from passgate.tasks.formats.evals.node import Complaints
 from passgate.tasks.formats.evals.tests import ReadTest, read_test, suite_wide
 from passgate.tasks.formats.evals.words import Sources
-from passgate.tasks.formats.normalise import Loaded, Origin, normalised
+from passgate.tasks.formats.normalise import Loaded, Origin, normalise
 from passgate.tasks.formats.rules import policy_findings
 from passgate.tasks.model.policy import Policy
 
@@ -43,8 +43,7 @@ class EvalReader:
         found = self.tests(file)
         return Loaded(
             tasks=tuple(
-                normalised(test.task, test.messages, origin, self._policy, self._digests)
-                for test, origin in found.tests
+                normalise(test.task, test.messages, origin, self._policy, self._digests) for test, origin in found.tests
             ),
             problems=tuple(dict.fromkeys(found.complaints.problems)),
             warnings=tuple(dict.fromkeys(found.complaints.warnings)),
@@ -55,7 +54,7 @@ class EvalReader:
 
     def tests(self, file: Path) -> EvalTests:
         """Return the tests of an eval file, each as a task file has it."""
-        ground, complaints = ground_of(file, self._suites_folder), Complaints()
+        ground, complaints = find_ground(file, self._suites_folder), Complaints()
         texts: dict[Path, str | ValueError] = {}
         # Where the tests stand, by their ids and prompts: each prompt of a file has tests of the same ids.
         places: dict[tuple[str, str | None], Problem] = {}

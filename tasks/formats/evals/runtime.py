@@ -8,7 +8,7 @@ from pydantic import Field
 from passgate.tasks.formats.evals.node import Complaints, Node, agreed
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Sources, present, take_apart, word
-from passgate.tasks.formats.evals.workspaces import target_hooks, workspace_of
+from passgate.tasks.formats.evals.workspaces import read_workspace, target_hooks
 from passgate.tasks.formats.schema_check import shown, wrong_type
 from passgate.tasks.model.base import Amount, Seconds, Share
 from passgate.tasks.model.task import Budgets, Metric, Scoring, TargetHooks, Trials
@@ -116,7 +116,7 @@ Level = Sequence[Parts]  # mappings of one level must agree
 Said = tuple[str, Node]
 
 
-def run_of(test: Parts, raw: RawTest, sources: Sources) -> dict[str, Any]:
+def runtime_fields(test: Parts, raw: RawTest, sources: Sources) -> dict[str, Any]:
     """Return how a test is run and scored, as fields of a task; `environment` is a mapping of its fields."""
     root, complaints = raw.runtime.root, sources.complaints
     own = read_blocks(test, sources)
@@ -126,17 +126,17 @@ def run_of(test: Parts, raw: RawTest, sources: Sources) -> dict[str, Any]:
     strongest = [[run] for run in (*present([own.get("run")]), *of_includes)]
     levels: list[Level] = [*strongest, present((test, own.get("execution"))), of_file]
     # What a whole run may cost is none of a trial's budgets.
-    if (cost := _said(levels, ("budget_usd",), complaints)) is not None:
+    if (cost := _first_value(levels, ("budget_usd",), complaints)) is not None:
         sources.warn(cost[1], "what a run may cost is said on the command line, with --max-cost", at_key=True)
-    target, hooks = _target_of(levels, sources)
-    limit = _said(levels, ("timeout_seconds", "timeout_ms"), complaints)
+    target, hooks = _target(levels, sources)
+    limit = _first_value(levels, ("timeout_seconds", "timeout_ms"), complaints)
     seconds = None if limit is None else limit[1].value / (1000 if limit[0] == "timeout_ms" else 1)
-    trials = _trials_of(levels, complaints)
-    threshold = _said(levels, ("threshold",), complaints)
+    trials = _trials(levels, complaints)
+    threshold = _first_value(levels, ("threshold",), complaints)
     if threshold is not None and threshold[1].value == 0:
         complaints.problems.append(threshold[1].problem("with a threshold of 0 nothing can fail"))
     given = {"threshold": threshold[1].value} if threshold is not None else {}
-    workspace = workspace_of(test, raw, hooks, sources)
+    workspace = read_workspace(test, raw, hooks, sources)
     return {
         "environment": {"budgets": Budgets(max_seconds=seconds), "workspace": workspace},
         "trials": trials,
@@ -164,7 +164,7 @@ def read_blocks(said: Parts, sources: Sources) -> dict[str, Parts]:
     return blocks
 
 
-def _said(levels: Sequence[Level], names: Sequence[str], complaints: Complaints) -> Said | None:
+def _first_value(levels: Sequence[Level], names: Sequence[str], complaints: Complaints) -> Said | None:
     """Return the value of the first level that has one of the keys, and which."""
     for level in levels:
         said = [(name, part) for block in level for name in names if (part := block.get(name)) is not None]
@@ -174,9 +174,9 @@ def _said(levels: Sequence[Level], names: Sequence[str], complaints: Complaints)
     return None
 
 
-def _trials_of(levels: Sequence[Level], complaints: Complaints) -> Trials:
+def _trials(levels: Sequence[Level], complaints: Complaints) -> Trials:
     """Return the trials of a test. What is not set here comes from its suite."""
-    said = _said(levels, ("repeat", "trials", "runs"), complaints)
+    said = _first_value(levels, ("repeat", "trials", "runs"), complaints)
     if said is None:
         return Trials()
     if not isinstance(said[1].value, dict):
@@ -188,10 +188,10 @@ def _trials_of(levels: Sequence[Level], complaints: Complaints) -> Trials:
     return Trials(k=k, metric=STRATEGIES.get(name))
 
 
-def _target_of(levels: Sequence[Level], sources: Sources) -> tuple[str | None, Sequence[TargetHooks]]:
+def _target(levels: Sequence[Level], sources: Sources) -> tuple[str | None, Sequence[TargetHooks]]:
     """Return the name of the first target, and the hooks of all of them where any has hooks."""
-    one = _said(levels, ("target", "provider", "model", "agent"), sources.complaints)
-    several = _said(levels, ("targets", "providers"), sources.complaints)
+    one = _first_value(levels, ("target", "provider", "model", "agent"), sources.complaints)
+    several = _first_value(levels, ("targets", "providers"), sources.complaints)
     named: dict[str, TargetHooks] = {}
     for _, said in present((one, several)):
         for target in said.items() if isinstance(said.value, list) else (said,):

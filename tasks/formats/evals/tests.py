@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from passgate.tasks.formats.evals.forms import with_native
+from passgate.tasks.formats.evals.forms import add_native
 from passgate.tasks.formats.evals.graders import NO_TRANSFORM, Graders, read_list, read_own_graders
-from passgate.tasks.formats.evals.judges import prompt_parts, with_prompt
-from passgate.tasks.formats.evals.messages import Variables, read_expected, read_input, read_messages, variables_of
+from passgate.tasks.formats.evals.judges import prompt_parts, set_prompt
+from passgate.tasks.formats.evals.messages import Variables, read_expected, read_input, read_messages, read_variables
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
-from passgate.tasks.formats.evals.runtime import GraderLists, Repeats, read_blocks, run_of
+from passgate.tasks.formats.evals.runtime import GraderLists, Repeats, read_blocks, runtime_fields
 from passgate.tasks.formats.evals.words import EvalWords, Parts, Sources, Whole, take_apart, word
-from passgate.tasks.formats.folder import SUITES, suite_of
+from passgate.tasks.formats.folder import SUITES, find_suite
 from passgate.tasks.formats.rules import Messages
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.base import Seconds, Share
@@ -142,19 +142,19 @@ def read_test(raw: RawTest, sources: Sources) -> ReadTest | None:
     sources.cannot_have(test, {"preprocessors": NO_PREPROCESSORS})
     if options := test.get("options"):
         sources.cannot_have(take_apart(options, Options, sources.complaints), OPTIONS_NOT_HAD)
-    fields, messages, user = _told(test, raw, sources)
-    run = run_of(test, raw, sources)
+    fields, messages, user = _content(test, raw, sources)
+    run = runtime_fields(test, raw, sources)
     root = raw.context.root
-    metadata = merged(_metadata(root), _metadata(test))
-    tags = _tags_of(root.value("tags"), test.value("tags"), metadata.get("tags"))
-    suite = _belongs_to(test, raw, metadata, tags, sources)
+    metadata = merge(_metadata(root), _metadata(test))
+    tags = _tags(root.value("tags"), test.value("tags"), metadata.get("tags"))
+    suite = _suite(test, raw, metadata, tags, sources)
     if len(sources.complaints.problems) > before:
         return None
     names = (test.value("suite"), root.value("suite"))
     other = next(({"suite": name} for name in names if isinstance(name, str) and name not in SUITES), {})
     own = {"suite": suite or Suite.GOLDEN, "tags": tags, "metadata": {**other, **metadata}}
     environment = Environment(**run.pop("environment"), user=user)
-    task = with_native(TaskFile(**fields, **run, environment=environment, **own), test, sources)
+    task = add_native(TaskFile(**fields, **run, environment=environment, **own), test, sources)
     return None if len(sources.complaints.problems) > before else ReadTest(task, messages, suite_assumed=suite is None)
 
 
@@ -175,7 +175,7 @@ def _read_wide(root: Parts, variables: Variables, sources: Sources) -> SuiteWide
     if (said := root.get("preprocessors")) and said.value:  # an empty list asks for nothing
         own.cannot_run(said, NO_PREPROCESSORS, at_key=True)
     read_blocks(root, own)
-    said = variables.filled_at(root, "input", own)
+    said = variables.fill_at(root, "input", own)
     messages = () if said is None else read_messages(said, own)
     variable = {key: part.value for key, part in root.only("input", "rubrics", "execution", "assertions").items()}
     has_places = "{{" in json.dumps(variable, default=str)
@@ -187,11 +187,11 @@ def _id(test: Parts, raw: RawTest) -> str:
     return "" if said is None or not str(said).strip() else str(said)
 
 
-def _told(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
+def _content(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
     """Return what agent and judges are told as fields of a task, the messages, and the simulated user."""
-    variables = variables_of(test, raw, sources)
+    variables = read_variables(test, raw, sources)
     wide = suite_wide(raw.context, variables, sources)
-    execution, criteria = test.get("execution"), variables.filled_at(test, "criteria", sources)
+    execution, criteria = test.get("execution"), variables.fill_at(test, "criteria", sources)
     alone = execution is not None and execution.value.get("skip_defaults") is True
     opening, user, turns = _conversation(test, variables, sources)
     own = read_input(test, raw, variables, alone=alone, sources=sources)
@@ -200,12 +200,12 @@ def _told(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], 
     is_graded = graders.said or of_turns or (wide.graders.said and not alone)
     listed: tuple[Grader, ...] = (*graders.all, *(() if alone else wide.graders.all)) if is_graded else (_DEFAULT,)
     if (prompt := (test.get("options") or test.node).get("rubric_prompt")) is not None:
-        listed = with_prompt(listed, prompt_parts(variables.filled_in_graders(prompt), sources))
+        listed = set_prompt(listed, prompt_parts(variables.fill_graders(prompt), sources))
     if turns is not None:
         # The test's own graders grade the whole conversation and count as one more turn.
         listed = (turns.model_copy(update={"conversation": listed}),)
     messages = (*(() if alone else wide.messages), *own, *opening)
-    expected = _expected(test, variables, sources)
+    expected = _expected_answer(test, variables, sources)
     told = "" if criteria is None else str(criteria.value)
     is_graded = is_graded or bool(told.strip()) or expected != (None, ()) or bool(test.wrong & {"criteria", "turns"})
     _refuse_incomplete(test, asks=bool(own or opening), is_graded=is_graded, sources=sources)
@@ -220,7 +220,7 @@ def _told(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], 
     }
     if len(messages) == 1 and messages[0].role == "user" and isinstance(messages[0].content, str):
         return {**fields, "inputs": {"prompt": messages[0].content}}, (), user
-    return {**fields, "inputs": {"messages": [_as_written(message) for message in messages]}}, messages, user
+    return {**fields, "inputs": {"messages": [_plain_message(message) for message in messages]}}, messages, user
 
 
 def _conversation(
@@ -247,23 +247,23 @@ def _conversation(
 
 def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[Messages, TurnGraders]:
     turn = take_apart(node, TurnWords, sources.complaints)
-    said = variables.filled_at(turn, "input", sources)
+    said = variables.fill_at(turn, "input", sources)
     messages = read_messages(said, sources) if said else ()
     if said is not None and not messages:
         sources.refuse(said, "must not be empty")
-    value, as_messages = read_expected(variables.filled_at(turn, "expected_output", sources), None, sources)
+    value, as_messages = read_expected(variables.fill_at(turn, "expected_output", sources), None, sources)
     listed = turn.get("assert")
     graders = read_list(listed, variables, sources) if listed else ()
     return messages, TurnGraders(assertions=graders, expected_output=as_messages[-1].text if as_messages else value)
 
 
-def _expected(test: Parts, variables: Variables, sources: Sources) -> tuple[Any, Messages]:
+def _expected_answer(test: Parts, variables: Variables, sources: Sources) -> tuple[Any, Messages]:
     given = test.get("vars")
     of_vars = variables.is_template and given is not None and "expected_output" in given.value
     if given is not None and of_vars and test.get("expected_output") is None:
         of_given = given.child("expected_output").with_value(variables.values["expected_output"])
         return read_expected(of_given, test.get("expected_messages"), sources)
-    short, long = (variables.filled_at(test, key, sources) for key in ("expected_output", "expected_messages"))
+    short, long = (variables.fill_at(test, key, sources) for key in ("expected_output", "expected_messages"))
     return read_expected(short, long, sources)
 
 
@@ -277,7 +277,7 @@ def _refuse_incomplete(test: Parts, *, asks: bool, is_graded: bool, sources: Sou
         sources.refuse(test.node, f"incomplete test: it needs {' and '.join(missing)}")
 
 
-def _as_written(message: TaskMessage) -> dict[str, Any]:
+def _plain_message(message: TaskMessage) -> dict[str, Any]:
     """Return a message as task files have it: without the contents of its files."""
     if isinstance(message.content, str) and not message.tool_calls and message.role != "tool":
         return {"role": message.role, "content": message.content}
@@ -292,7 +292,7 @@ def _metadata(parts: Parts) -> dict[str, Any]:
     return {**said, **parts.value("metadata", {})}
 
 
-def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Return two mappings as one: lists are joined without repeats, mappings merged, otherwise `over` wins."""
     both = {**under, **over}
     for key in both:
@@ -300,7 +300,7 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
             continue
         below, above = under[key], over[key]
         if isinstance(below, Mapping) and isinstance(above, Mapping):
-            both[key] = merged(below, above)
+            both[key] = merge(below, above)
         elif isinstance(below, list) and isinstance(above, list):
             items: list[Any] = []
             for item in (*below, *above):
@@ -310,7 +310,7 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
-def _tags_of(*said: Any) -> tuple[str, ...]:
+def _tags(*said: Any) -> tuple[str, ...]:
     """Return the tags of several places in order, without repeats. A mapping gives tags as in `team=web`."""
     tags: list[str] = []
     for value in said:
@@ -323,11 +323,11 @@ def _tags_of(*said: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tags))
 
 
-def _belongs_to(
+def _suite(
     test: Parts, raw: RawTest, metadata: Mapping[str, Any], tags: Sequence[str], sources: Sources
 ) -> Suite | None:
     """Return the suite that `suite`, `metadata.suite`, a tag or else the folder names; others are other tools'."""
-    folder = suite_of(raw.runtime.file)
+    folder = find_suite(raw.runtime.file)
     roots = (raw.context.root, raw.runtime.root)
     names = [test.value("suite"), metadata.get("suite"), *(root.value("suite") for root in roots), *tags]
     named = next((SUITES[name] for name in names if isinstance(name, str) and name in SUITES), None)

@@ -9,7 +9,7 @@ from jinja2 import ChainableUndefined, TemplateError, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.evals.node import with_placeholders
+from passgate.tasks.formats.evals.node import fill_placeholders
 from passgate.tasks.model.json_values import MISSING
 
 MAX_LOOPS: Final = 20
@@ -27,7 +27,7 @@ _REFUSED: Final[dict[type[nodes.Node], str]] = {
 _PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 
-def _unbounded(template: nodes.Template) -> Iterator[str]:
+def _refusals(template: nodes.Template) -> Iterator[str]:
     """Yield what a template has beside variables, operators, `if`, plain filters and loops that are not nested."""
     for node in template.find_all(tuple(_REFUSED)):
         yield f"`{{% {_REFUSED[type(node)]} %}}` is not allowed"
@@ -61,7 +61,7 @@ def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
             return text if found is MISSING else found
         return _PLACEHOLDER.sub(inserted, text)
 
-    return with_placeholders(value, filled)
+    return fill_placeholders(value, filled)
 
 
 def _lookup(variables: Mapping[str, Any], name: str) -> Any:
@@ -90,11 +90,13 @@ def render_template(text: str, variables: Mapping[str, Any]) -> str:
     if "{{" not in text and "{%" not in text and "{#" not in text:
         return text
     rendered, length = [], 0
-    environment = _Sandbox(undefined=ChainableUndefined, keep_trailing_newline=True, finalize=_shown, autoescape=False)
+    environment = _Sandbox(
+        undefined=ChainableUndefined, keep_trailing_newline=True, finalize=_nunjucks_text, autoescape=False
+    )
     environment.filters["dump"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
     try:
         template = environment.parse(text)
-        if message := next(_unbounded(template), None):
+        if message := next(_refusals(template), None):
             raise ValueError(f"not a template that passgate renders: {message}")
         # Piece by piece, so that a text without end is given up at the limit.
         for piece in environment.from_string(template).generate(variables):
@@ -107,7 +109,7 @@ def render_template(text: str, variables: Mapping[str, Any]) -> str:
     return "".join(rendered)
 
 
-def _shown(value: Any) -> Any:
+def _nunjucks_text(value: Any) -> Any:
     """Return what Nunjucks prints for a value: nothing for null, `true` and `false` as JSON has them."""
     if value is None:
         return ""

@@ -182,11 +182,11 @@ def _wrong_parts(words: type[EvalWords], data: dict[str, Any]) -> list[Differenc
         # A value of a wrong type is none of the allowed values either.
         mistyped = {each.path for each in found if each.message.startswith("expected ")}
         found = [each for each in found if each.path not in mistyped or each.message.startswith("expected ")]
-        return list(dict.fromkeys(_as_expected(each, words.EXPECTED) for each in found))
+        return list(dict.fromkeys(_plain_difference(each, words.EXPECTED) for each in found))
     return []
 
 
-def _as_expected(found: Difference, expected: Mapping[str, str]) -> Difference:
+def _plain_difference(found: Difference, expected: Mapping[str, str]) -> Difference:
     name = str(found.path[0]) if found.path else ""
     return Difference(found.path[:1], f"expected {expected[name]}") if name in expected else found
 

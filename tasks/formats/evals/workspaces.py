@@ -116,7 +116,9 @@ EXTENSION_HOOKS: Final = ("beforeAll", "beforeEach", "afterEach", "afterAll")
 AGENT_RULES = "agentv:agent-rules"
 _MODULES = re.compile(r".+\.[cm]?[jt]sx?")
 _EXTENSION = f"expected `{FILE_SCHEME}PATH:HOOK` or `{AGENT_RULES}:HOOK`, with one of {', '.join(EXTENSION_HOOKS)}"
-_NO_MODULE = "is no JavaScript or TypeScript module; give any other program as `workspace: {hooks: {before_each: ...}}`"
+_NO_MODULE = (
+    "is not a JavaScript or TypeScript module; give another program as `workspace: {hooks: {before_each: ...}}`"
+)
 _OF_SETUP = (
     "passgate copies it before `setup` runs; for a repository write `workspace: {repos: [{repo: URL, commit: SHA}]}`, "
     'else leave `workdir` out and let `setup` write into "$WORKSPACE_PATH"'
@@ -125,7 +127,7 @@ _NO_DOCKER = "passgate runs nothing in Docker"
 _OF_DOCKER_ALONE = "is for `type: docker`, which passgate does not run; leave it out, and limit trials by budgets"
 
 
-def workspace_of(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], sources: Sources) -> Workspace | None:
+def read_workspace(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks], sources: Sources) -> Workspace | None:
     """Return the workspace of a test: its own keys before its file's, else the folder beside it."""
     own = _workspaces(test, sources)
     policies = present(raw.runtime.root.get(name) for name in ("experiment", "execution"))

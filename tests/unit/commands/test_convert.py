@@ -15,7 +15,7 @@ from passgate.tasks.commands.convert import Converted, Destination, TargetFormat
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats import loading
 from passgate.tasks.formats.document import SourceTexts
-from passgate.tasks.formats.folder import files_of_folder, files_of_paths
+from passgate.tasks.formats.folder import folder_files, path_files
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.task import TaskFile
@@ -45,8 +45,8 @@ def written(source: Path, dialect: TargetFormat, out: str, *, lossy: bool = Fals
 
 def tasks(path: str | Path) -> list[TaskFile]:
     """The tasks of files of either kind."""
-    readers = {True: partial(loading.tests_of_file, environment={}), False: loading.task_of_file}
-    files = files_of_paths([Path(path)], {}, SourceTexts()).read
+    readers = {True: partial(loading.read_eval_file, environment={}), False: loading.read_task_file}
+    files = path_files([Path(path)], {}, SourceTexts()).read
     found = [readers[one.is_eval](one.file, one.root, SHIPPED) for one in files]
     assert [problem for one in found for problem in one.problems] == []
     return [source.task for one in found for source in one.tasks]
@@ -180,7 +180,7 @@ NOT_ITSELF = r"no list of tests of its own"
 @pytest.mark.parametrize("folder_name", FOLDERS)
 def test_every_file_of_the_corpus_is_written_in_every_dialect(folder_name: str, folder: Path) -> None:
     shutil.copytree(CORPUS / folder_name, folder / folder_name)
-    found = files_of_folder(Path(folder_name), os.environ)
+    found = folder_files(Path(folder_name), os.environ)
     converted = 0
     for file in (file for file in found.evals if not load_paths([file], SHIPPED).problems):
         digests = {task.own_id: (task.task_digest, task.grader_digest) for task in load_paths([file], SHIPPED).tasks}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from passgate.tasks.formats.agents_file import AgentVTarget, TargetsFile, agent_of, agent_of_target, read_targets
+from passgate.tasks.formats.agents_file import AgentVTarget, TargetsFile, find_target_agent, read_targets, target_agent
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from tests.unit.formats.reading import beginnings, read_text
@@ -25,7 +25,7 @@ MINE = "{name: mine, provider: cli, command: 'my-agent {PROMPT}'}"
 def answer_of(tmp_path: Path, **entry: Any) -> AgentSpec | list[str]:
     file = tmp_path / "targets.yaml"
     file.write_text(yaml.safe_dump({"targets": [{"name": "first"}, {"name": "mine", **entry}]}), encoding="utf-8")
-    answer = agent_of(AgentVTarget(read_document(file, "targets.yaml"), 1, tmp_path / ".agentv", VARIABLES))
+    answer = target_agent(AgentVTarget(read_document(file, "targets.yaml"), 1, tmp_path / ".agentv", VARIABLES))
     return answer if isinstance(answer, AgentSpec) else [str(problem).partition("targets[1]")[2] for problem in answer]
 
 
@@ -182,13 +182,13 @@ def targets(tmp_path: Path, **entries: dict[str, Any]) -> TargetsFile:
 
 
 def found(files: TargetsFile | list[TargetsFile], name: str, **environment: str) -> AgentSpec:
-    answer = agent_of_target(files if isinstance(files, list) else [files], name, environment)
+    answer = find_target_agent(files if isinstance(files, list) else [files], name, environment)
     assert isinstance(answer, AgentSpec), answer
     return answer
 
 
 def problem(files: TargetsFile, name: str, **environment: str) -> str:
-    answer = agent_of_target([files], name, environment)
+    answer = find_target_agent([files], name, environment)
     assert isinstance(answer, list)
     (only,) = answer
     return str(only).removeprefix("targets.yaml:")

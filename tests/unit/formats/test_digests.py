@@ -9,10 +9,10 @@ import pytest
 from passgate.tasks.formats.digests import (
     FileDigests,
     given_to_agents,
-    in_place_of,
     judging_outside,
     named_by_command,
     named_by_graders,
+    relocate_task,
     run_by_command,
     words_of_command,
 )
@@ -243,7 +243,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 def moved(folders: tuple[Path, Path], **workspace: Any) -> tuple[EvalTask, EvalTask, Workspace]:
     """A task before and after, and the workspace that it has then."""
     task = a_task(workspace=Workspace.model_validate(workspace))
-    after = in_place_of(task, *folders)
+    after = relocate_task(task, *folders)
     assert after.workspace is not None
     return task, after, after.workspace
 
@@ -253,7 +253,7 @@ def test_a_template_of_the_suites_is_the_copys(folders: tuple[Path, Path], templ
     task, after, _ = moved(folders, template=template)
     assert after is task
     bare = a_task()
-    assert in_place_of(bare, *folders) is bare
+    assert relocate_task(bare, *folders) is bare
 
 
 def test_a_template_outside_of_the_suites_is_the_originals_where_it_has_it(folders: tuple[Path, Path]) -> None:

@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.formats.folder import (
+    file_kind,
     files_below,
-    files_of_folder,
-    kind_of,
-    root_of,
-    scalars_of,
-    suite_of,
-    suites_folder_of,
+    find_root,
+    find_suite,
+    find_suites_folder,
+    folder_files,
+    text_values,
 )
 from passgate.tasks.model.task import Suite
 from tests.unit.formats.evals.eval_files import write
@@ -23,14 +23,14 @@ GROUPS = ("tasks", "evals", "parts", "others")
 def test_every_text_that_is_a_value_comes_with_its_first_keys(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("a: one\nb: [two, {c: {d: three}}]\n? [x, y]\n: four\ne: &n five\nf: *n\ng: six\n")
-    assert list(scalars_of(file)) == [
+    assert list(text_values(file)) == [
         *((("a",), "one"), (("b", None), "two"), (("b", None, "c"), "three")),
         *((("", None), "x"), (("", None), "y"), (("",), "four")),
         *((("e",), "five"), (("f",), ""), (("g",), "six")),
     ]
     file.write_text("a: one\nb: [\n")
-    assert list(scalars_of(file)) == [(("a",), "one")], "what stands before the mistake"
-    assert list(scalars_of(tmp_path / "gone.yaml")) == []
+    assert list(text_values(file)) == [(("a",), "one")], "what stands before the mistake"
+    assert list(text_values(tmp_path / "gone.yaml")) == []
 
 
 @pytest.mark.parametrize(
@@ -73,18 +73,18 @@ def test_a_file_is_told_by_its_content_and_then_by_its_name(
     tmp_path: Path, name: str, content: str | bytes, kind: str | None
 ) -> None:
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert kind_of(tmp_path / name) == kind
+    assert file_kind(tmp_path / name) == kind
 
 
 @pytest.mark.parametrize("name", ["gone.yaml", "gone.jsonl"])
 def test_a_file_that_is_not_there_is_of_no_kind(tmp_path: Path, name: str) -> None:
-    assert kind_of(tmp_path / name) is None
+    assert file_kind(tmp_path / name) is None
 
 
 def grouped(root: Path, files: dict[str, str]) -> dict[str, list[str]]:
     """The groups of these files that are not empty."""
     write(root, {".git/HEAD": "", **files})
-    found = files_of_folder(root, {})
+    found = folder_files(root, {})
     groups = {group: [str(file.relative_to(root)) for file in getattr(found, group)] for group in GROUPS}
     return {group: names for group, names in groups.items() if names}
 
@@ -130,7 +130,7 @@ def test_what_an_eval_file_takes_in_is_not_read_again(tmp_path: Path) -> None:
 def test_cases_that_nobody_takes_in_are_read_and_paths_are_as_the_folder_is_given(tmp_path: Path) -> None:
     assert grouped(tmp_path, {"lonely.yaml": CASES, "rows.jsonl": LINE}) == {"evals": ["lonely.yaml", "rows.jsonl"]}
     write(tmp_path, {"evals/EVAL.yaml": "tests: [{id: a}]\n"})
-    assert files_of_folder(tmp_path / "evals", {}).evals == (tmp_path / "evals/EVAL.yaml",)
+    assert folder_files(tmp_path / "evals", {}).evals == (tmp_path / "evals/EVAL.yaml",)
 
 
 def test_lines_and_their_sidecar_are_read_once(tmp_path: Path) -> None:
@@ -198,26 +198,26 @@ def test_folders_behind_links_are_not_followed(tmp_path: Path) -> None:
     ],
 )
 def test_the_innermost_folder_with_a_suites_name_is_the_suite(file: str, suite: Suite | None) -> None:
-    assert suite_of(Path(file)) is suite
+    assert find_suite(Path(file)) is suite
 
 
 def test_the_suites_folder_holds_the_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "suites/golden/deep/a.yaml", "suites/golden/b.yaml", "lonely/c.yaml")
     suites = tmp_path / "suites"
-    assert suites_folder_of(suites / "golden/deep/a.yaml") == suites
-    assert suites_folder_of(suites / "golden/b.yaml") == suites
-    assert suites_folder_of(suites / "golden") == suites
-    assert suites_folder_of(tmp_path / "lonely/c.yaml") == tmp_path / "lonely"
-    assert suites_folder_of(tmp_path / "lonely") == tmp_path / "lonely"
+    assert find_suites_folder(suites / "golden/deep/a.yaml") == suites
+    assert find_suites_folder(suites / "golden/b.yaml") == suites
+    assert find_suites_folder(suites / "golden") == suites
+    assert find_suites_folder(tmp_path / "lonely/c.yaml") == tmp_path / "lonely"
+    assert find_suites_folder(tmp_path / "lonely") == tmp_path / "lonely"
     make(tmp_path, "golden/a.yaml")
     monkeypatch.chdir(tmp_path / "golden")
-    assert suites_folder_of(Path("a.yaml")) == tmp_path
+    assert find_suites_folder(Path("a.yaml")) == tmp_path
 
 
 def test_the_root_is_what_holds_the_suite_else_what_was_named(tmp_path: Path) -> None:
     make(tmp_path, "suites/golden/a.yaml", "evals/deep/b.yaml")
     suites, evals = tmp_path / "suites", tmp_path / "evals"
-    assert root_of(suites / "golden/a.yaml", tmp_path) == suites
-    assert root_of(suites / "golden/a.yaml", suites / "golden/a.yaml") == suites
-    assert root_of(evals / "deep/b.yaml", evals) == evals
-    assert root_of(evals / "deep/b.yaml", evals / "deep/b.yaml") == evals / "deep"
+    assert find_root(suites / "golden/a.yaml", tmp_path) == suites
+    assert find_root(suites / "golden/a.yaml", suites / "golden/a.yaml") == suites
+    assert find_root(evals / "deep/b.yaml", evals) == evals
+    assert find_root(evals / "deep/b.yaml", evals / "deep/b.yaml") == evals / "deep"

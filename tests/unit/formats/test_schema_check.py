@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from passgate.tasks.formats.document import Document, read_document
-from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, shown, validated, wrong_type
+from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, shown, validate, wrong_type
 from tests.builders import SHIPPED
 
 
@@ -111,10 +111,10 @@ class Number(BaseModel):
 
 def test_a_document_becomes_a_model_or_has_problems(document) -> None:
     validator = Draft202012Validator({"properties": {"number": {"type": "integer"}}})
-    assert validated(Number, document("number: 3.0"), validator) == Number(number=3)
-    (problem,) = validated(Number, document("\nnumber: x"), validator)
+    assert validate(Number, document("number: 3.0"), validator) == Number(number=3)
+    (problem,) = validate(Number, document("\nnumber: x"), validator)
     assert (problem.line, problem.column, problem.message) == (2, 9, 'expected a whole number, not "x"')
-    (problem,) = validated(Number, document("number: 1.0e+30"), Draft202012Validator({}))
+    (problem,) = validate(Number, document("number: 1.0e+30"), Draft202012Validator({}))
     assert (problem.line, problem.column, problem.path) == (1, 9, "number")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.evals.compose import raw_tests
-from passgate.tasks.formats.evals.documents import ground_of
+from passgate.tasks.formats.evals.documents import find_ground
 from passgate.tasks.formats.evals.node import Complaints
 from passgate.tasks.formats.evals.raw import RawTest
 
@@ -68,7 +68,7 @@ def read(root: Path, name: str, environment: Mapping[str, str] | None = None) ->
     complaints = Complaints()
     tests = raw_tests(
         root / name,
-        ground_of(root / name, root),
+        find_ground(root / name, root),
         complaints,
         environment=environment or {},
         shown=lambda file: str(file.relative_to(root)),

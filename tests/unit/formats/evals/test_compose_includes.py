@@ -105,7 +105,7 @@ def test_runs_come_from_the_inside_out_and_includes_are_only_so_deep(tmp_path: P
     ]
 
 
-NO_EVAL = "is no eval file; for raw cases write `type: tests`"
+NO_EVAL = "is not an eval file; for raw cases write `type: tests`"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.formats.evals import dialects
 from passgate.tasks.formats.evals.raw import Dialect
-from passgate.tasks.formats.folder import kind_of
+from passgate.tasks.formats.folder import file_kind
 from tests.unit.formats.evals.eval_files import write
 from tests.unit.formats.evals.eval_tasks import read_file
 
@@ -36,7 +36,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_files_of_a_new_dialect_are_found_and_read(tmp_path: Path) -> None:
     write(tmp_path, {"sums.yaml": "checks: [{called: sum, ask: 2 + 2?, answer: '4'}]\n"})
-    assert kind_of(tmp_path / "sums.yaml") == "eval"
+    assert file_kind(tmp_path / "sums.yaml") == "eval"
     answer = read_file(tmp_path, {"checks": [{"called": "sum", "ask": "2 + 2?", "answer": "4"}]}, name="sums.yaml")
     assert answer.problems == []
     assert answer.ids == ["sums/sum", "sums/sum-loud"]

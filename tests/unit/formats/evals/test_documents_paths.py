@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.formats.document import Document
-from passgate.tasks.formats.evals.documents import find_folder, find_path, ground_of
+from passgate.tasks.formats.evals.documents import find_folder, find_ground, find_path
 from passgate.tasks.formats.evals.node import Complaints, Node
 
 
@@ -18,7 +18,7 @@ def a_file(path: Path) -> Path:
 def found(file: Path, name: str) -> tuple[Path | None, Complaints]:
     complaints = Complaints()
     node = Node(name, Document(str(file)), file.parent)
-    return find_path(node, name, ground_of(file, file.parent), complaints), complaints
+    return find_path(node, name, find_ground(file, file.parent), complaints), complaints
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_the_repository(elsewhere: Path, marks: tuple[str, ...], file: str, repo
     """The home folder has a `.agentv` for its settings."""
     for name in (*marks, file):
         a_file(elsewhere / name)
-    assert ground_of(elsewhere / file, (elsewhere / file).parent).repository == elsewhere / repository
+    assert find_ground(elsewhere / file, (elsewhere / file).parent).repository == elsewhere / repository
 
 
 def test_or_it_is_the_suites_folder_or_the_working_folder(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = a_file(elsewhere / "suites/a/b/c/EVAL.yaml")
-    assert ground_of(file, elsewhere / "suites").repository == elsewhere / "suites"
+    assert find_ground(file, elsewhere / "suites").repository == elsewhere / "suites"
     monkeypatch.chdir(elsewhere)
-    assert ground_of(file, file.parent).repository == elsewhere
+    assert find_ground(file, file.parent).repository == elsewhere
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_places_outside_of_the_suites_folder_that_a_file_could_come_from_are_not
     file = a_file(elsewhere / "team/suites/golden/EVAL.yaml")
     for name in (".git", "a.md", "desk/a"):
         a_file(elsewhere / name)
-    ground = ground_of(file, elsewhere / "team/suites")
+    ground = find_ground(file, elsewhere / "team/suites")
     node = Node("a.md", Document("EVAL.yaml"), file.parent)
     assert find_folder(node, "desk", ground, Complaints()) == elsewhere / "desk"
     assert ground.looked_at_outside() == set()
@@ -110,6 +110,6 @@ def test_places_outside_of_the_suites_folder_that_a_file_could_come_from_are_not
 
 
 def test_tasks_hold_paths_relative_to_the_suites_folder(elsewhere: Path) -> None:
-    ground = ground_of(a_file(elsewhere / "suites/golden/EVAL.yaml"), elsewhere / "suites")
+    ground = find_ground(a_file(elsewhere / "suites/golden/EVAL.yaml"), elsewhere / "suites")
     assert ground.relative(elsewhere / "suites/golden/a.md") == "golden/a.md"
     assert ground.relative(elsewhere / "shared/a.md") == "../shared/a.md"

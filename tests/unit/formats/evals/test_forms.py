@@ -8,7 +8,7 @@ import yaml
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.documents import Documents, Ground
-from passgate.tasks.formats.evals.forms import KEY, with_native
+from passgate.tasks.formats.evals.forms import KEY, add_native
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.tests import EvalTestWords
 from passgate.tasks.formats.evals.words import Sources, take_apart
@@ -80,7 +80,7 @@ def native(root: Path, said: Any, **files: str) -> tuple[TaskFile, list[str]]:
     document, complaints = read_document(root / "evals/EVAL.yaml", "EVAL.yaml"), Complaints()
     node = Node(document.data, document, root / "evals")
     test = take_apart(node, EvalTestWords, complaints)
-    task = with_native(TASK, test, Sources(Documents(Ground(root, root), complaints, {}, str), complaints))
+    task = add_native(TASK, test, Sources(Documents(Ground(root, root), complaints, {}, str), complaints))
     return task, [f"{problem.path}: {problem.message}" for problem in complaints.problems]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.evals.node import JsonError, TextPlaces, offset_of, parse_json
+from passgate.tasks.formats.evals.node import JsonError, TextPlaces, find_offset, parse_json
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ TEXT = '\n{"a": {"b": [1, {"c": "x"}], "d\\n": 2},\n "e" : [ [ ] , 3 ]}'
     ],
 )
 def test_a_value_is_found_or_its_nearest_parent(path: tuple[Any, ...], found: str) -> None:
-    assert TEXT[offset_of(TEXT, path) :].startswith(found)
+    assert TEXT[find_offset(TEXT, path) :].startswith(found)
 
 
 def test_a_key_is_found_and_a_problem_has_line_and_column() -> None:
-    assert TEXT[offset_of(TEXT, ("a", "d\n"), at_key=True) :].startswith('"d\\n"')
+    assert TEXT[find_offset(TEXT, ("a", "d\n"), at_key=True) :].startswith('"d\\n"')
     problem = TextPlaces("f.jsonl", TEXT, line=7).problem(("e", 1), "wrong")
     assert (problem.line, problem.column, problem.path) == (9, 16, "e[1]")
-    assert offset_of('{"a": ', ("a", "b")) in range(7)
+    assert find_offset('{"a": ', ("a", "b")) in range(7)
 
 
 def test_good_json_is_read() -> None:

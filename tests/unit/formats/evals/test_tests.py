@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.formats.evals.documents import Ground, full_id
 from passgate.tasks.formats.evals.graders import NO_TRANSFORM
-from passgate.tasks.formats.evals.tests import merged
+from passgate.tasks.formats.evals.tests import merge
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.graders import Turns
 from passgate.tasks.model.task import Scoring, Suite
@@ -224,7 +224,7 @@ def test_metadata_of_the_file_lies_under_that_of_the_test(tmp_path: Path) -> Non
 
 
 def test_lists_are_joined_without_repeating_and_a_suite_of_another_tool_is_kept(tmp_path: Path) -> None:
-    assert merged({"a": [1, True, {"b": 1}]}, {"a": [True, 1.0, {"b": 1}, 2]}) == {"a": [1, True, {"b": 1}, 2]}
+    assert merge({"a": [1, True, {"b": 1}]}, {"a": [True, 1.0, {"b": 1}, 2]}) == {"a": [1, True, {"b": 1}, 2]}
     assert read_test(tmp_path).one.metadata == {}
     assert read_test(tmp_path, {"suite": "math-tests"}).one.metadata == {"suite": "math-tests"}
 

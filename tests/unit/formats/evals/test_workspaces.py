@@ -74,7 +74,7 @@ def test_extensions_belong_to_the_workspace(tmp_path: Path, said: Any, extension
         (["file://hooks.ts"], f"[0]: {AS_A_TEXT}"),
         (["file://hooks.ts:setUp"], f"[0]: {AS_A_TEXT}"),
         (["agentv:other:beforeAll"], f"[0]: {AS_A_TEXT}"),
-        (["file://patch.py:beforeEach"], "[0]: 'patch.py' is no JavaScript or TypeScript module; give any other"),
+        (["file://patch.py:beforeEach"], "[0]: 'patch.py' is not a JavaScript or TypeScript module; give another"),
         ([{"id": "mine"}], "[0].id: `id` must be agentv:agent-rules; a module stands as a text"),
         ([{"id": "agentv:agent-rules", "skill": "x"}], "[0].skill: unknown key; did you mean 'skills'?"),
         ([{"id": "agentv:agent-rules", "hook": "always"}], '[0].hook: "always" is not one of the allowed values'),
