@@ -17,7 +17,7 @@ from passgate.tasks.errors import Problem, UsageError
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.evals.case_files import find_sidecar, read_lines
 from passgate.tasks.formats.evals.documents import Documents, find_ground
-from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.evals.node import Complaints
 from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, TESTS_KEYS
 from passgate.tasks.formats.four_suite import fill_files
 from passgate.tasks.formats.loading import SourceTask
@@ -182,23 +182,20 @@ def eval_file_texts(source: Path, out: Path) -> dict[Path, str]:
 def _parts(source: Path) -> tuple[dict[str, Any], list[Any]]:
     """Return what an eval file says of all its tests, and the tests, both as they are written."""
     documents = Documents(find_ground(source, source.parent), Complaints(), {}, str)
+    tests: Any
     if source.suffix == LINES_SUFFIX:
         sidecar = find_sidecar(source.absolute(), documents)
         root = documents.content(Path(sidecar.node.places.file)) if sidecar is not None else None
         tests = [line.value for line in read_lines(source.absolute(), documents, as_written=True)]
     else:
         root = documents.content(source.absolute())
-        tests = root.value if root is not None and isinstance(root.value, list) else _tests(root, source)
+        tests = root.value if root is not None else None
     said = root.value if root is not None and isinstance(root.value, dict) else {}
-    return {key: value for key, value in said.items() if key not in TESTS_KEYS}, tests
-
-
-def _tests(root: Node | None, source: Path) -> list[Any]:
-    said = root.value if root is not None and isinstance(root.value, dict) else {}
-    tests = next((said[key] for key in TESTS_KEYS if said.get(key) is not None), None)
+    if tests is said:
+        tests = next((said[key] for key in TESTS_KEYS if said.get(key) is not None), None)
     if not isinstance(tests, list) or "scenarios" in said:
         raise UsageError(f"{source}: it has no list of tests of its own; convert the file that its tests are in")
-    return tests
+    return {key: value for key, value in said.items() if key not in TESTS_KEYS}, tests
 
 
 def yaml_text(document: Any) -> str:

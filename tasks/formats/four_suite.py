@@ -73,15 +73,11 @@ class TaskShape:
         """Take out of the task what is wrong, and say of each part what that means."""
         parts = {part for difference in found if (part := self._leave_out_part(difference))}
         if parts:
-            self._take_out({part for part in parts if not _is_below(part, parts)})
+            self.take_out({part for part in parts if not _is_below(part, parts)})
             self._left_out |= parts
 
-    def leave_out_sandbox(self, problems: Iterable[Problem]) -> None:
-        """Take the sandbox out of the task for problems in a file of its own."""
-        self.cannot_run += problems
-        self._take_out([("environment", "sandbox")])
-
-    def _take_out(self, parts: Iterable[DocumentPath]) -> None:
+    def take_out(self, parts: Iterable[DocumentPath]) -> None:
+        """Take parts out of the task, without a word."""
         self._data, self._task = copy.deepcopy(self._data), None
         for *above, key in parts:
             container = _at(self._data, above)
@@ -204,13 +200,24 @@ class TaskReader:
             found = findings(said, file.absolute(), self._suites_folder, self._policy)
             shape.leave_out(Difference(path, message) for path, message in found)
             if sandbox_problems := self._sandbox_problems(said.environment.sandbox):
-                shape.leave_out_sandbox(sandbox_problems)
+                shape.cannot_run += sandbox_problems
+                shape.take_out([("environment", "sandbox")])
             said = shape.task()
         if said is None:
             problems = tuple(dict.fromkeys([*shape.problems, *shape.cannot_run]))
             return ReadTaskFile(None, Origin("", document.file, 1), problems)
         line = document.line_of("task_id")
-        missing = missing_graders(shape.read_graders(said), document.file, line)
+        missing = tuple(
+            Problem(
+                file=document.file,
+                line=line,
+                column=1,
+                path="graders",
+                message=f"passgate has no evaluator {grader.kind!r}",
+            )
+            for grader in all_graders(shape.read_graders(said))
+            if isinstance(grader, Unavailable)
+        )
         unread = tuple(dict.fromkeys(shape.cannot_run))
         reasons = tuple(map(str, (*unread, *missing)))
         origin = Origin(said.task_id, document.file, line, cannot_run=reasons, unknown=tuple(shape.unknown))
@@ -249,15 +256,6 @@ def _fill_prompts(graders: tuple[Grader, ...], root: Path) -> tuple[Grader, ...]
             update["conversation"] = _fill_prompts(grader.conversation, root)
         found.append(grader.model_copy(update=update) if update else grader)
     return tuple(found)
-
-
-def missing_graders(graders: tuple[Grader, ...], file: str, line: int) -> tuple[Problem, ...]:
-    """Return the graders of a task that passgate does not have."""
-    return tuple(
-        Problem(file=file, line=line, column=1, path="graders", message=f"passgate has no evaluator {grader.kind!r}")
-        for grader in all_graders(graders)
-        if isinstance(grader, Unavailable)
-    )
 
 
 def shown_path(file: Path, working_folder: Path) -> str:

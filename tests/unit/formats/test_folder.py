@@ -9,7 +9,6 @@ from passgate.tasks.formats.folder import (
     find_suite,
     find_suites_folder,
     folder_files,
-    text_values,
 )
 from passgate.tasks.model.task import Suite
 from tests.unit.formats.evals.eval_files import write
@@ -18,19 +17,6 @@ TASK = "task_id: a\nsuite: golden\n"
 SAY_YES = "task_id: a\n"
 CASES, LINE = "[{id: a, input: x}]\n", '{"id": "c", "input": "x"}\n'
 GROUPS = ("tasks", "evals", "parts", "others")
-
-
-def test_every_text_that_is_a_value_comes_with_its_first_keys(tmp_path: Path) -> None:
-    file = tmp_path / "a.yaml"
-    file.write_text("a: one\nb: [two, {c: {d: three}}]\n? [x, y]\n: four\ne: &n five\nf: *n\ng: six\n")
-    assert list(text_values(file)) == [
-        *((("a",), "one"), (("b", None), "two"), (("b", None, "c"), "three")),
-        *((("", None), "x"), (("", None), "y"), (("",), "four")),
-        *((("e",), "five"), (("f",), ""), (("g",), "six")),
-    ]
-    file.write_text("a: one\nb: [\n")
-    assert list(text_values(file)) == [(("a",), "one")], "what stands before the mistake"
-    assert list(text_values(tmp_path / "gone.yaml")) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.model.assertions import CodeGrader, FieldCheck
+from passgate.tasks.model.assertions import FieldCheck
 from tests.unit.formats.evals.eval_files import write
 from tests.unit.formats.evals.eval_tasks import Answer, read_file, read_test
 
@@ -113,14 +113,6 @@ def test_an_experiment_is_no_name(tmp_path: Path) -> None:
     (problem,) = read_test(tmp_path, {"experiment": "nightly"}).problems
     assert problem.startswith('experiment: expected a mapping, not "nightly": the name of a run stands under `tags`')
     assert read_test(tmp_path, {"tags": {"experiment": "nightly"}}).problems == []
-
-
-@pytest.mark.parametrize("key", ["command", "script"])
-def test_code_is_a_code_grader(tmp_path: Path, key: str) -> None:
-    said = [{"type": "code", key: ["python", "grade.py"]}]
-    write(tmp_path, {"grade.py": ""})
-    (grader,) = read_test(tmp_path, **{"assert": said}).one.graders
-    assert grader == CodeGrader(type="code_grader", command=("python", "grade.py"))
 
 
 @pytest.mark.parametrize(
@@ -239,8 +231,3 @@ def test_a_key_that_is_not_read_is_refused_with_what_to_write(tmp_path: Path, to
 )
 def test_what_cannot_be_had_says_what_to_write(tmp_path: Path, top: Any, said: Any, remedy: str) -> None:
     assert of_prompts(tmp_path, top, **said).cannot_run[0].startswith(remedy)
-
-
-def test_arguments_of_an_expected_call_may_be_called_its_input(tmp_path: Path) -> None:
-    grader = {"type": "tool-trajectory", "mode": "exact", "expected": [{"tool": "a", "input": {"b": 1}}]}
-    assert read_test(tmp_path, **{"assert": [grader]}).one.graders[0].expected[0].args == {"b": 1}

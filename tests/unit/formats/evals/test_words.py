@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from passgate.tasks.formats.document import Document, read_document
+from passgate.tasks.formats.document import Document
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Whole, names_by_spelling, take_apart, word
+from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Whole, take_apart, word
 from tests.unit.formats.evals.eval_files import Told
 
 
@@ -76,15 +76,3 @@ def test_further_keys_are_kept_unless_they_are_nearly_known() -> None:
     parts, told = apart({"number": 1, "wrapping": "red", "kinds": "large"}, further=True)
     assert [*parts.further] == ["wrapping"]
     assert told.problems == ["kinds: unknown key; did you mean 'kind'?"]
-
-
-def test_a_problem_has_the_line_and_column_of_its_value(tmp_path: Path) -> None:
-    file, complaints = tmp_path / "f.yaml", Complaints()
-    file.write_text("number: 1\nnames:\n  - a\n  - 3\n")
-    document = read_document(file, "f.yaml")
-    take_apart(Node(document.data, document, tmp_path), Order, complaints)
-    assert [(found.line, found.column) for found in complaints.problems] == [(4, 5)]
-
-
-def test_the_first_name_of_a_key_is_the_one_that_code_uses() -> None:
-    assert names_by_spelling(Order)["how_many"] == "number"
