@@ -1,17 +1,17 @@
-"""The dialects of eval files: to add one, write a file that has its `Dialect` and name that here."""
+"""The dialects of eval files: to add one, write a file that has its `EvalDialect` and name that here."""
 
 from pathlib import Path
 
 from passgate.tasks.formats.evals.documents import Documents
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.prompts import PROMPTS
-from passgate.tasks.formats.evals.raw import Dialect, EvalRoot
+from passgate.tasks.formats.evals.raw import EvalDialect, EvalRoot
 
-DIALECTS: list[Dialect] = [PROMPTS]
-_PLAIN = Dialect(lambda _: True, lambda _: False)  # AgentEvals' and AgentV's suites
+DIALECTS: list[EvalDialect] = [PROMPTS]
+_PLAIN = EvalDialect(lambda _: True, lambda _: False)  # AgentEvals' and AgentV's suites
 
 
-def find_dialect(root: Node) -> Dialect:
+def find_dialect(root: Node) -> EvalDialect:
     """Return the dialect of the content of an eval file."""
     keys = root.value if isinstance(root.value, dict) else ()
     return next(dialect for dialect in (*DIALECTS, _PLAIN) if dialect.recognises(keys))

@@ -10,7 +10,7 @@ from typing import Any
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.evals.documents import FILE_SCHEME, PLAIN, Documents, find_files
 from passgate.tasks.formats.evals.node import Node, TextPlaces
-from passgate.tasks.formats.evals.raw import Dialect, GraftedPlaces, RawTest, SuiteContext
+from passgate.tasks.formats.evals.raw import EvalDialect, GraftedPlaces, RawTest, SuiteContext
 from passgate.tasks.formats.schema_check import nearest
 
 # `${{ NAME }}` and `{{ env.NAME }}`, for files whose texts are templates.
@@ -264,7 +264,7 @@ def _mappings(node: Node | None, what: str, documents: Documents) -> list[Node]:
     return [item for item in node.items() if isinstance(item.value, dict)]
 
 
-PROMPTS = Dialect(
+PROMPTS = EvalDialect(
     recognises=lambda keys: not TEMPLATE_KEYS.isdisjoint(keys),
     claims=lambda keys: "prompts" in keys and not _BESIDE_PROMPTS.isdisjoint(keys),
     reader=template_reader,

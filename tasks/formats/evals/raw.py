@@ -45,7 +45,7 @@ class RawTest:
 
 
 @dataclass(frozen=True)
-class Dialect:
+class EvalDialect:
     """What the eval files of one family have of their own. All else is read as AgentV's suites are."""
 
     recognises: Callable[[Collection[str]], bool]  # by the keys of a file
@@ -73,7 +73,7 @@ class EvalRoot(NamedTuple):
     """The document of an eval file, with passgate's names of its keys."""
 
     node: Node
-    dialect: Dialect
+    dialect: EvalDialect
 
 
 def rename_keys(node: Node, names: Mapping[str, str]) -> Node:

@@ -1,4 +1,4 @@
-"""A dialect of eval files is a file, which has its `Dialect`, and a line in `DIALECTS`."""
+"""A dialect of eval files is a file, which has its `EvalDialect`, and a line in `DIALECTS`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.formats.evals import dialects
-from passgate.tasks.formats.evals.raw import Dialect
+from passgate.tasks.formats.evals.raw import EvalDialect
 from passgate.tasks.formats.folder import file_kind
 from tests.unit.formats.evals.eval_files import write
 from tests.unit.formats.evals.eval_tasks import read_file
@@ -17,7 +17,7 @@ def _asks(keys):
 
 
 # Its files say `checks`, and every check is made twice: as it is, and in capital letters.
-CHECKS = Dialect(
+CHECKS = EvalDialect(
     recognises=_asks,
     claims=_asks,
     file_keys={"checks": "tests"},
