@@ -148,7 +148,7 @@ class InProcess:
         self._engine, self._worker, self._at_once = engine, worker, at_once
 
     async def run(self, current: Round) -> None:
-        """As of `Executor`. The order and the number of trials at once hold over all batches of the round."""
+        """See `Executor`. The order and the number of trials at once hold over all batches of the round."""
         scheduler = Scheduler(self._at_once, current.order)
         async with asyncio.TaskGroup() as group:
             for batch in current.batches:

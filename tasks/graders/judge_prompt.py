@@ -30,7 +30,7 @@ class Variable(NamedTuple):
     """What a variable stands for."""
 
     text: str
-    is_material: bool  # Whether it is what is graded, and not the words of whoever wrote the task
+    is_material: bool  # Whether it is what is graded, and not words of the author of the task
     shows_work: bool = False  # Whether it is of what the agent said and did
 
 

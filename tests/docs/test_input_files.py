@@ -14,7 +14,7 @@ from passgate.tasks.agents import http_templates
 from passgate.tasks.agents.commands import PLACEHOLDERS
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import RECORDINGS
-from passgate.tasks.formats import agents_file, targets_file
+from passgate.tasks.formats import agents_file
 from passgate.tasks.graders.probes import mutants
 from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
 from passgate.tasks.model.baseline import BaselineState, Pins
@@ -87,7 +87,7 @@ def test_a_table_has_every_name_and_no_other(page: str, heading: str, names: Ite
         ("docs/agents.md", "cli", "replaces each placeholder", [f"{{{name}}}" for name in PLACEHOLDERS]),
         ("docs/agents.md", "http", "A placeholder", [f"{{{{ {name} }}}}" for name in http_templates.PLACEHOLDERS]),
         ("docs/agents.md", "replay", "", [one.format(task_id="TASK_ID", trial="TRIAL") for one in RECORDINGS]),
-        ("docs/agents.md", "Targets of AgentV", "", targets_file.SUPPORTED),
+        ("docs/agents.md", "Targets of AgentV", "", agents_file.SUPPORTED),
         ("docs/baseline.md", "States", "", BaselineState),
         ("docs/eval-graders.md", "composite", "by the type", get_args(Aggregator.model_fields["type"].annotation)),
         ("docs/grader-checks.md", "What is tried", "The mutants", MUTANTS),
@@ -141,10 +141,10 @@ def test_placeholders_of_an_agents_variables() -> None:
 
 def test_targets_of_agentv() -> None:
     text = section("docs/agents.md", "Targets of AgentV")
-    common = {*targets_file._COMMON, "use_target"} - set(targets_file._READ_OVER)
+    common = {*agents_file._COMMON, "use_target"} - set(agents_file._READ_OVER)
     assert set(terms(listing(text, "Keys of all targets"))) == common
-    assert set(terms(listing(text, "Keys of `cli` targets"))) == set(targets_file._CLI_KEYS)
-    assert set(terms(listing(text, "Keys of the others"))) == set(targets_file._CHAT_KEYS)
+    assert set(terms(listing(text, "Keys of `cli` targets"))) == set(agents_file._CLI_KEYS)
+    assert set(terms(listing(text, "Keys of the others"))) == set(agents_file._CHAT_KEYS)
     ignored = text.partition("These keys are ignored")[2].partition(": ")[2].partition(". ")[0]
     assert code_in(ignored) == set(agents_file._READ_OVER)
 

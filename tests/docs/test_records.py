@@ -20,7 +20,7 @@ from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs
 from passgate.tasks.planning.snapshot import FILES
 from passgate.tasks.report import RUN_FILES
-from passgate.tasks.reports.page.build import PAGE
+from passgate.tasks.reports.page import PAGE
 from tests.docs.pages import code_in, entries, listings, meanings, section, terms
 from tests.project import REPOSITORY
 
@@ -63,7 +63,7 @@ def test_the_columns_of_the_history_and_their_types() -> None:
 def test_the_files_of_a_run() -> None:
     folder = RunStore.of("a")
     written = (folder.plan, folder.journal, folder.verdict)
-    files = {*(file.name for file in written), *RUN_FILES, f"{who_judges._CHECKOUT}/", f"{folder.change.path.name}/"}
+    files = {*(file.name for file in written), *RUN_FILES, f"{who_judges._CHECKOUT}/", f"{folder.change.here.name}/"}
     files |= {mirror.LOCATION, mirror._HOLDER, run_store.COORDINATOR, "snapshot/", f"{FILES}/", PAGE, "report/"}
     assert set(terms(section("docs/history.md", "The run's folder"))) == files
 

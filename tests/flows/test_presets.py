@@ -10,7 +10,7 @@ import pytest
 
 from passgate.tasks.agents.presets import presets
 from passgate.tasks.formats.loading import load_paths
-from passgate.tasks.model.agent import AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.agent import AgentSpec, Endpoint
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
@@ -51,10 +51,10 @@ def try_preset(name: str, task: EvalTask, upstream: ScriptedUpstream, suites: Pa
     spec: AgentSpec = preset.model_copy(
         update={
             "target": preset.target.replace("codex exec ", "codex exec --model gpt-5 "),
-            "upstreams": Upstreams(
-                openai=Endpoint(base_url=upstream.openai_base_url),
-                anthropic=Endpoint(base_url=upstream.anthropic_base_url),
-            ),
+            "upstreams": {
+                "openai": Endpoint(base_url=upstream.openai_base_url),
+                "anthropic": Endpoint(base_url=upstream.anthropic_base_url),
+            },
         }
     )
     return asyncio.run(trial_of(spec, task, suites))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.builders import SHIPPED
 from tests.property.documents import nested
 
-from passgate.tasks.commands.convert import Destination, Dialect, convert
+from passgate.tasks.commands.convert import Destination, TargetFormat, convert
 from passgate.tasks.formats.conversion import yaml_text
 from passgate.tasks.formats.loading import load_paths
 
@@ -83,10 +83,10 @@ TESTS = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.parametrize("dialect", list(Dialect))
+@pytest.mark.parametrize("dialect", list(TargetFormat))
 @given(said=st.lists(TESTS, min_size=1, max_size=2), top=st.sampled_from([{}, {"execution": {"threshold": 1}}]))
 def test_reading_what_was_written_gives_the_same_tasks(
-    tmp_path_factory: pytest.TempPathFactory, dialect: Dialect, said: list[dict[str, Any]], top: dict[str, Any]
+    tmp_path_factory: pytest.TempPathFactory, dialect: TargetFormat, said: list[dict[str, Any]], top: dict[str, Any]
 ) -> None:
     root = tmp_path_factory.mktemp("repository")
     (root / ".git").mkdir()
@@ -96,9 +96,13 @@ def test_reading_what_was_written_gives_the_same_tasks(
     source.write_text(yaml_text({**top, "tests": tests}), encoding="utf-8")
     loaded = load_paths([source], SHIPPED)
     assert loaded.problems == ()
-    out = {Dialect.FOUR_SUITE: root, Dialect.EVAL: root / "other.yaml", Dialect.JSONL: root / "shop.jsonl"}[dialect]
+    out = {
+        TargetFormat.FOUR_SUITE: root,
+        TargetFormat.EVAL: root / "other.yaml",
+        TargetFormat.JSONL: root / "shop.jsonl",
+    }[dialect]
     converted = convert([source], Destination(dialect, out, SHIPPED, {}, overwrite=True))
-    read = load_paths(converted.files[:1] if dialect is Dialect.JSONL else converted.files, SHIPPED)
+    read = load_paths(converted.files[:1] if dialect is TargetFormat.JSONL else converted.files, SHIPPED)
     assert read.problems == converted.left_out == ()
     before, after = ({t.own_id: (t.task_digest, t.grader_digest) for t in each.tasks} for each in (loaded, read))
     assert after == before

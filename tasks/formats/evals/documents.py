@@ -185,7 +185,7 @@ class Documents:
     placeholder: re.Pattern[str] = PLAIN
     own: Mapping[str, str] = field(default_factory=dict)  # what the eval file sets itself, before all else
     environments: dict[Path, dict[str, str]] = field(default_factory=dict)
-    # Whoever asks for a file again gets what was read, so that its problems are told once.
+    # A file that is asked for again is what was read, so its problems are reported once.
     known: dict[tuple[object, ...], Any] = field(default_factory=dict)
     opened: list[Path] = field(default_factory=list)  # every file that tests were taken from, as often as that was
 

@@ -139,7 +139,7 @@ def _described_prompts(item: Node, documents: Documents) -> Iterator[PromptTempl
 
 
 def _is_path(text: str) -> bool:
-    """Return whether a prompt is a file's name: it says so, or it is one word that ends as one."""
+    """Return whether a prompt is a file's name: marked as one, or one word that ends as one."""
     return text.startswith(FILE_SCHEME) or (not set(text) & set(" \n{") and Path(text).suffix in _PROMPT_FILES)
 
 
@@ -148,7 +148,7 @@ def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
     if file.suffix in _PROMPT_PROGRAMS:
         message = f"{at.value!r} is a program; passgate takes texts and messages"
         documents.complaints.cannot_run.append(at.problem(message))
-        yield at  # its tests load all the same, as everything that asks for what cannot be had
+        yield at  # its tests load all the same, like all that need what passgate does not support
     elif file.suffix in _PROMPT_DOCUMENTS:
         content = documents.read(file)
         if content is not None and not isinstance(content.value, str | list):

@@ -188,7 +188,7 @@ def _id(test: Parts, raw: RawTest) -> str:
 
 
 def _content(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
-    """Return what agent and judges are told as fields of a task, the messages, and the simulated user."""
+    """Return what agent and judges receive as fields of a task, the messages, and the simulated user."""
     variables = read_variables(test, raw, sources)
     wide = suite_wide(raw.context, variables, sources)
     execution, criteria = test.get("execution"), variables.fill_at(test, "criteria", sources)

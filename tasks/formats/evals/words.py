@@ -278,7 +278,7 @@ class Sources:
             try:
                 self.texts[path] = read_text(path)
             except ValueError as error:
-                self.texts[path] = error  # every test that names the file is told
+                self.texts[path] = error  # every test that names the file reports it
         content = self.texts[path]
         if isinstance(content, ValueError):
             self.cannot_run(node, f"{called or name!r} {content}")
