@@ -101,8 +101,8 @@ class Baseline(Frozen):
     repeats: tuple[Repeat, ...] = ()
     """Earlier runs of the commit that is judged, the oldest first, whatever the baseline is."""
     repeated_trials: tuple[Trial, ...] = ()
-    """The measured trials of `repeats` that count together with those of this run; none unless the policy wants it. Each
-    names its run in `reused_from`."""
+    """The measured trials of `repeats` that count together with those of this run; none unless the policy wants it.
+    Each names its run in `reused_from`."""
     tasks: dict[str, BaselineTask] = {}
     """Of every task of the plan."""
 
