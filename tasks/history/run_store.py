@@ -6,7 +6,6 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -66,6 +65,8 @@ class RunStore:
         """The URL or folder that contains the run, and the id of the run."""
         self.plan, self.journal, self.verdict = (self.here / name for name in (PLAN, _JOURNAL, _VERDICT))
         self._files = LocalStorage(self.here)
+        # The file of each transcript's line, where it begins and where it ends: all transcripts may fill the memory
+        self._transcript_places: dict[str, tuple[str, int, int]] | None = None
 
     @classmethod
     def of(cls, run: str) -> "RunStore":
@@ -194,12 +195,19 @@ class RunStore:
     def finished_trials(self, trials: Iterable[Trial]) -> Iterator[FinishedTrial]:
         """Yield trials of `read_trials` with their transcripts, one at a time: all of them may fill the memory."""
         wanted = {(one.task_id, one.trial): (one.status, one.started_at) for one in trials}
+        places: dict[str, tuple[str, int, int]] = {}
         for name, content in self.journal_parts():
-            for one, _ in parsed_lines(content, f"{self.here}/{name}", FinishedTrial):
+            start = 0
+            for one, end in parsed_lines(content, f"{self.here}/{name}", FinishedTrial):
+                if not one.trial.reused_from:
+                    places[one.trial.transcript_digest] = name, start, end
+                start = end
                 key = one.trial.task_id, one.trial.trial
                 if wanted.get(key) == (one.trial.status, one.trial.started_at):
                     del wanted[key]
                     yield one
+        # Who reads transcripts afterwards need not parse the journal again.
+        self._transcript_places = places
 
     async def take_over(self, trials: Iterable[FinishedTrial]) -> None:
         """Put trials that another run has measured into the journal, but for those that it contains already."""
@@ -220,7 +228,12 @@ class RunStore:
         trial is from. Raises `StorageError`.
         """
         try:
-            place = self._transcript_places.get(digest)
+            if self._transcript_places is None:
+                if not self.journal.exists():
+                    raise ValueError("there is no journal")
+                for _ in self.finished_trials(()):
+                    pass
+            place = (self._transcript_places or {}).get(digest)
             if place is None:
                 return None
             part, start, end = place
@@ -229,23 +242,6 @@ class RunStore:
                 return FinishedTrial.model_validate_json(stream.read(end - start)).transcript
         except (OSError, ValueError) as error:
             raise StorageError(f"cannot read the transcripts of {self.location}: {error}") from error
-
-    @cached_property
-    def _transcript_places(self) -> dict[str, tuple[str, int, int]]:
-        """The file of each transcript's line, where it begins and where it ends: all transcripts may fill the memory.
-        A torn last line has none.
-        """
-        places: dict[str, tuple[str, int, int]] = {}
-        parts = list(self.journal_parts())
-        if not parts:
-            raise ValueError("there is no journal")
-        for name, content in parts:
-            start = 0
-            for line, end in parsed_lines(content, name, LineWithoutTranscript):
-                if not line.trial.reused_from:
-                    places[line.trial.transcript_digest] = name, start, end
-                start = end
-        return places
 
     def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
         """Yield the whole lines that the journal has grown by. `seen` keeps how far each file was read, and moves on.
