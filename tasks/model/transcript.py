@@ -30,8 +30,7 @@ def is_same_tool(tool: str, called: str) -> bool:
     """Return whether a call means a tool: by its own name, or with its server before it, as in `mcp__shop__refund`,
     `shop__refund`, `shop.refund` and `shop/refund`.
     """
-    own, name = tool.casefold(), called.casefold()
-    return name == own or (name.endswith(own) and name.removesuffix(own).endswith(("__", ".", ":", "/")))
+    return called == tool or (called.endswith(tool) and called.removesuffix(tool).endswith(("__", ".", ":", "/")))
 
 
 class Usage(Frozen):

@@ -102,7 +102,7 @@ def targets_files(suites: Path, working_folder: Path) -> tuple[Path, ...]:
 
 
 def _unknown(text: str, names: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(text, [*names, AgentKind.ORACLE, AgentKind.NOP], n=1)
+    close = difflib.get_close_matches(text, [*names, *presets(), AgentKind.ORACLE, AgentKind.NOP], n=1)
     hint = f"; did you mean {str(close[0])!r}?" if close else "."
     if not names:
         return f"unknown agent {text!r}{hint} Known: {FORMS}; {AGENTS_FILE} beside the gates file gives agents names"

@@ -15,7 +15,6 @@ from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.policy import GatePolicy, Policy, Rule
 from passgate.tasks.model.price import price_remedy
@@ -70,6 +69,9 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
             with temporary_folder("isolation") as folder:
                 refuse_unisolated(best_isolation((), run_folder=folder))
     _refuse_unknown_price(plan)
+    # Imported late: it reads Parquet, and commands that check task files need only the rest of this module.
+    from passgate.tasks.integrity.tracked_folders import open_history
+
     open_history(plan.history_location, checkout)
     recorded = plan.agent.model_dump_json()
     if run_masker(plan).json(recorded) != recorded:

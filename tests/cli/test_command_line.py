@@ -89,7 +89,7 @@ def test_what_is_no_utf_8_is_exit_2(here: Here, monkeypatch: pytest.MonkeyPatch)
     )
     here.write(f"suites/golden/{name}.yaml", "task_id: a\n")
     for command in (("validate", "suites"), ("run", "ci_merge", "--engine", "none")):
-        assert "n\\udcff.yaml:1:1: the name of the file is no UTF-8 text" in refused(here, *command)
+        assert "n\\udcff.yaml:1:1: the name of the file is not UTF-8 text" in refused(here, *command)
     (here.path / name).mkdir()
     monkeypatch.chdir(here.path / name)
     assert "the name of the working folder" in refused(here, "validate", "suites")

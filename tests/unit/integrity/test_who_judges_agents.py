@@ -259,5 +259,7 @@ def test_an_agent_of_the_merge_base_that_cannot_be_run_any_more_is_refused_with_
     commit_on_main(repository)
     (repository.path / "module_of_desk.py").unlink()
     define(repository, {"agent": "replay"})
-    with pytest.raises(UsageError, match=r"agent 'desk' \(kind \(python at .* that cannot be run: .*module_of_desk"):
+    with pytest.raises(
+        UsageError, match=r"agent 'desk' is judged \(kind \(python at .* that cannot be run: .*module_of_desk"
+    ):
         prepared(agent="desk")

@@ -8,7 +8,7 @@ from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.planning.named_agents import find_agent, named_agents, targets_files
 
-AGENTS = "agents: {claude: {agent: 'cli:claude -p {prompt}', model: claude-sonnet-5}, codex: {agent: 'cli:codex'}}\n"
+AGENTS = "agents: {claude: {agent: 'cli:claude -p {prompt}', model: claude-sonnet-5}, coder: {agent: 'cli:codex'}}\n"
 TARGETS = """\
 targets:
   - {name: local, provider: cli, command: "my-agent {PROMPT}"}
@@ -70,8 +70,8 @@ def test_a_name_is_one_of_agents_yaml_before_one_of_a_target(text: str, name: st
 
 def test_agents_yaml_lies_beside_the_gates_file() -> None:
     write("policies/agents.yaml", AGENTS)
-    assert find("codex", gates="policies/gates.yaml").target == "codex"
-    assert "unknown agent 'codex'" in refused("codex")
+    assert find("coder", gates="policies/gates.yaml").target == "codex"
+    assert "unknown agent 'coder'" in refused("coder")
 
 
 @pytest.mark.usefixtures("named")
@@ -93,7 +93,7 @@ def test_a_form_is_an_agent_itself_and_needs_no_file(text: str) -> None:
 def test_an_unknown_name_is_refused_with_the_names_nearest_first_and_the_forms() -> None:
     message = refused("codx")
     assert message.startswith("unknown agent 'codx'; did you mean 'codex'? ")
-    assert "the agents codex, " in message
+    assert "the agents coder, " in message
     assert all(name in message for name in ("claude", "local", "default", "editor", "'cli:COMMAND'"))
 
 

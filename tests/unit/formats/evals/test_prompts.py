@@ -48,7 +48,7 @@ def test_prompts_stand_in_the_file_or_in_others(tmp_path: Path) -> None:
         ("prompts: [{raw: a, labl: b}]", "p.yaml:1:20: prompts[0].labl: unknown key; did you mean 'label'?"),
         ("prompts: [{raw: 3}]", "p.yaml:1:17: prompts[0].raw: expected a text or a list of messages"),
         ("prompts: [file://map.yaml]", "map.yaml:1:1: expected a list of messages"),
-        ("prompts: [file://folder]", "p.yaml:1:11: prompts[0]: this is not a file"),
+        ("prompts: [file://folder]", "p.yaml:1:11: prompts[0]: not a file"),
         ("scenarios: [{config: [{}], test: []}]", "p.yaml:1:28: scenarios[0].test: unknown key; known: config"),
         ("scenarios: [{config: [{}], tests: []}]", "p.yaml:1:35: scenarios[0].tests: expected a list of tests"),
         ("scenarios: [{tests: [{}]}]", "p.yaml:1:13: scenarios[0]: expected a list of mappings with `vars`"),
