@@ -44,7 +44,7 @@ check: install
 	$(BIN)/lint-imports --no-logo
 
 engine-schema: install
-	$(BIN)/python -m passgate.flows.embedded.schema
+	$(BIN)/python -m passgate.flows.embedded.server
 
 schema: install
 	$(BIN)/python -m passgate.tasks.formats.schemas schema

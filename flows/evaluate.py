@@ -5,10 +5,9 @@ With an engine the verbs of `passgate.tasks` are its steps, without one they are
 
 from functools import partial
 
-from passgate.flows.integrity import with_change
-from passgate.flows.process.interrupts import cancelled_by_sigterm
+from passgate.flows.integrity import judge_integrity
+from passgate.flows.process.interrupts import cancel_on_sigterm
 from passgate.tasks.agents.llm_judge import judge_name
-from passgate.tasks.commands.drift import drift_of
 from passgate.tasks.execution.coordinator import OpenExecutor
 from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.holding import holding
@@ -42,7 +41,7 @@ async def evaluate(
     `loaded` is the plan of the request where this process has loaded it already, `run_id` that of a new run.
     `open_executor` says where its trials run; they run in this process when it is not given.
     """
-    with cancelled_by_sigterm():
+    with cancel_on_sigterm():
         plan = await engine.step("load", work_of(load, gate, request, run_id)) if loaded is None else loaded
         store, run = RunStore.of(plan.run_id), partial(run_trials, open_executor or partial(in_process, engine))
         async with holding(store) as still_held, engine.progress(plan):
@@ -55,12 +54,23 @@ async def evaluate(
             await engine.step("record", work_of(record, plan, store.finished_trials(trials)))
             baseline = pool(trials)
             measurement = await engine.step("measure", work_of(measure, plan, trials, baseline))
-            name, drift = judge_name(plan.policy.judge), drift_of(plan)
+            name, drift = judge_name(plan.policy.judge), drift_findings(plan)
             judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, name, drift)
-            verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
+            verdict = await judge_integrity(plan, trials, await engine.step("judge", judging), run, earlier)
             recent = recent_runs(earlier, plan.run_id)
             view = view_of(verdict, trials, store, baseline.tasks, earlier=recent, plan=plan)
             await still_held()
             await engine.step("report", work_of(report, view, store, run_masker(plan)))
         await engine.publish(verdict)
     return verdict
+
+
+def drift_findings(plan: Plan) -> tuple[str, ...]:
+    """Return the drift that the run of a plan shows, if the policy of its gate asks for it."""
+    alarm = plan.gate_policy.alarm
+    if alarm is False or not alarm.drift:
+        return ()
+    # Imported here, because most gates need no trend.
+    from passgate.tasks.commands.trend import drift
+
+    return drift(plan)

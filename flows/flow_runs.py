@@ -1,22 +1,28 @@
-"""Connect a Prefect flow run with the run of a gate: its id, its attempts, its cancellation."""
+"""Connect a Prefect flow run with the run of a gate: its id, its environment, its attempts, its cancellation."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from prefect import get_client
+from prefect.blocks.system import Secret
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.context import FlowRunContext
 from prefect.states import Running
 from prefect.utilities.engine import propose_state
+from prefect.variables import Variable
 
+from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.plan import new_run_id
 
+_SECONDS_VARIABLE: Final = "PASSGATE_PREFECT_SECONDS"
+_SECONDS_TO_REPORT = 60.0
 _SECONDS = 3.0  # Between two looks at whether somebody has cancelled the flow run
 _SECONDS_TO_LOOK = 10.0  # A worker kills the process after thirty
 _SECONDS_TO_NAME = 5.0
@@ -29,6 +35,15 @@ def current_flow_run() -> FlowRun:
     if context is None or context.flow_run is None:
         raise RuntimeError("this is not a flow run")
     return context.flow_run
+
+
+def seconds_to_report() -> float:
+    """Return how many seconds Prefect may take to accept a verdict. Raise `UsageError`."""
+    given = os.environ.get(_SECONDS_VARIABLE)
+    try:
+        return max(0.0, float(given)) if given else _SECONDS_TO_REPORT
+    except ValueError as error:
+        raise UsageError(f"{_SECONDS_VARIABLE} is not a number: {given}") from error
 
 
 def own_run_id(gate: GateName) -> str:
@@ -64,17 +79,38 @@ async def rename_flow_run(plan: Plan) -> None:
             await client.update_flow_run(flow_run.id, name=name)
 
 
+async def resolve_environment() -> None:
+    """Replace each environment variable of the form `prefect-secret:NAME` or `prefect-variable:NAME` by the value of
+    that Secret block or variable, so that deployments and logs contain only names.
+
+    Raise `UsageError` if it does not exist, and Prefect's own errors.
+    """
+    for name, value in list(os.environ.items()):
+        kind, _, stored = value.partition(":")
+        if kind == "prefect-secret":
+            try:
+                secret: Any = await Secret.aload(stored)
+            except ValueError as error:
+                raise UsageError(f"Prefect has no Secret block {stored!r}, which {name} names") from error
+            os.environ[name] = str(secret.get())
+        elif kind == "prefect-variable":
+            variable = await Variable.aget(stored)
+            if variable is None:
+                raise UsageError(f"Prefect has no variable {stored!r}, which {name} names")
+            os.environ[name] = str(variable)
+
+
 async def start_retry(state: State[Any]) -> bool:
     """Propose a final state, and start another attempt if the flow run has `retries` left. Return whether it did.
 
     Prefect retries a flow only for exceptions. If a flow returns a failed state, Prefect leaves it in AwaitingRetry for
     ever.
     """
-    if not _retries():
+    if not current_flow_run().empirical_policy.retries:
         return False
     flow_run_id = current_flow_run().id
     async with get_client() as client:
-        answer = await propose_state(client, _unmarked(state), flow_run_id=flow_run_id)
+        answer = await propose_state(client, _copy(state), flow_run_id=flow_run_id)
         if not answer.is_scheduled():
             return False
         await propose_state(client, Running(), flow_run_id=flow_run_id)
@@ -83,18 +119,14 @@ async def start_retry(state: State[Any]) -> bool:
 
 async def end_without_retries(state: State[Any]) -> None:
     """Set a failed state that another attempt would not change, although the flow run has `retries` left."""
-    if state.is_failed() and _retries():
+    if state.is_failed() and current_flow_run().empirical_policy.retries:
         async with get_client() as client:
-            await propose_state(client, _unmarked(state), flow_run_id=current_flow_run().id, force=True)
+            await propose_state(client, _copy(state), flow_run_id=current_flow_run().id, force=True)
 
 
-def _unmarked(state: State[Any]) -> State[Any]:
+def _copy(state: State[Any]) -> State[Any]:
     """Copy a state, because Prefect marks what it receives and misreads a marked state that a flow returns."""
     return State(type=state.type, name=state.name, message=state.message)
-
-
-def _retries() -> int:
-    return current_flow_run().empirical_policy.retries or 0
 
 
 class Cancellation:

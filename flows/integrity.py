@@ -1,4 +1,4 @@
-"""Gate integrity: what the other files say: a change's own, or in a local run those of the merge base."""
+"""Gate integrity: judge by the other files too: a change's own, or in a local run those of the merge base."""
 
 import posixpath
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,17 +20,17 @@ from passgate.tasks.planning.snapshot import plan_with_files
 from passgate.tasks.reports.messages import warn
 
 RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[Trial]]]
-"""Runs what a plan's journal does not hold yet and gives every trial of the plan."""
+"""Runs what a plan's journal does not contain yet and returns every trial of the plan."""
 
 
-async def with_change(
+async def judge_integrity(
     plan: Plan, trials: Sequence[Trial], verdict: Verdict, run: RunTrials, earlier: EarlierRuns
 ) -> Verdict:
-    """Return the verdict with the edits of judging files, and beside it that of the change's own files where those of
-    the merge base have judged, or the other way round. `earlier` are the runs that the plan is compared with.
+    """Return the verdict with the edits of judging files, and with the verdict of the other files beside it: of the
+    change's own files if those of the merge base have judged, or the other way round.
 
-    Trials that are the same under both are run once. Nothing of the other files is stored in the history, and what
-    goes wrong with them changes no verdict.
+    `earlier` are the runs that the plan is compared with. Trials that are the same under both files are run once.
+    Nothing of the other files is stored in the history, and their errors change no verdict.
     """
     if not plan.base.edits:
         return verdict
@@ -48,11 +48,11 @@ async def with_change(
         if known is None:
             raise
         other, notes = None, (*verdict.notes, f"what {whose} say is not known: {known}")
-    both = integrity.model_copy(update={"change" if by_base else "at_base": other, "edits": _marked(plan)})
+    both = integrity.model_copy(update={"change" if by_base else "at_base": other, "edits": _grading_edits(plan)})
     return verdict.model_copy(update={"integrity": both, "notes": notes})
 
 
-def _marked(plan: Plan) -> tuple[Edit, ...]:
+def _grading_edits(plan: Plan) -> tuple[Edit, ...]:
     """Return the edits, and mark those that grade a task differently, if the change can be read."""
     try:
         change = plan_with_files(RunStore.of(plan.run_id).change)
@@ -60,19 +60,19 @@ def _marked(plan: Plan) -> tuple[Edit, ...]:
         if first_known(error) is None:
             raise
         return plan.base.edits
+
+    def grading(task: EvalTask) -> tuple[object, ...]:
+        return task.grader_digest, task.k, task.metric, task.budgets
+
     files = {task.task_id: posixpath.normpath(posixpath.join(plan.revision.folder, task.file)) for task in plan.tasks}
-    now = {task.task_id: _grading(task) for task in change.tasks}
-    others = {files[task.task_id] for task in plan.tasks if now.get(task.task_id) != _grading(task)}
+    now = {task.task_id: grading(task) for task in change.tasks}
+    others = {files[task.task_id] for task in plan.tasks if now.get(task.task_id) != grading(task)}
     # What several tasks share, such as hidden tests, may be what another grader is made of.
     by_shared = bool(others - {edit.path for edit in plan.base.edits})
     return tuple(
         edit.model_copy(update={"grades": edit.path in others or (by_shared and edit.path not in files.values())})
         for edit in plan.base.edits
     )
-
-
-def _grading(task: EvalTask) -> tuple[object, ...]:
-    return task.grader_digest, task.k, task.metric, task.budgets
 
 
 async def _other_verdict(
@@ -84,51 +84,42 @@ async def _other_verdict(
     await store.take_over(RunStore.of(plan.run_id).finished_trials(shared))
     more = sum(task.k for task in change.tasks) - sum(one.trial < one.k for one in shared)
     if more:
-        warn(f"what {whose} say takes up to {more} more trials")
-    request = plan.request.model_copy(update={"max_cost": _left(plan, trials, shared)})
-    # Who is run has been decided with the plan; what the change makes of the agent is no agent of the gate's.
+        warn(f"judging by {whose} takes up to {more} more trials")
+    cap = plan.request.max_cost
+    if cap is not None:
+        # The change may cost what is left of the cap without the trials that only the other plan has.
+        spent, of_both = (sum(one.cost for one in group if not one.reused_from) for group in (trials, shared))
+        cap = max(0.0, cap - (spent - of_both))
+    request = plan.request.model_copy(update={"max_cost": cap})
+    # The agent was chosen with the plan: what the change makes of it is not the gate's agent.
     change = change.model_copy(update={"request": request, "agent": plan.agent})
     if change.history_location != plan.history_location:
         open_history(change.history_location, Checkout(Path.cwd()))
         earlier = read_rows(change)
     # This run is in the history by now, and no baseline of its own.
     pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), earlier)
-    made = await run(change, pool)
-    baseline, name = pool(made), judge_name(change.policy.judge)
-    own = judge(change, change.policy, made, measure(change, made, baseline), baseline, name)
+    all_trials = await run(change, pool)
+    baseline, name = pool(all_trials), judge_name(change.policy.judge)
+    own = judge(change, change.policy, all_trials, measure(change, all_trials, baseline), baseline, name)
     return OtherVerdict(decision=own.decision, headline=own.headline, reasons=own.reasons)
 
 
 def shared_trials(plan: Plan, change: Plan, trials: Sequence[Trial]) -> list[Trial]:
-    """Of the measured trials of one plan those that another one would have just the same: of equal tasks, with equal
-    graders, limits, prices and judges.
+    """Return the measured trials of a plan that another plan would have too: of equal tasks, graders, limits,
+    prices and judges.
     """
-    if not _same_prices(plan, change) or not _same_judge(plan, change):
+    if plan.prices != change.prices and plan.agent.calls_models:
         return []
-    wanted = {task.task_id: _circumstances(task) for task in change.tasks}
-    same = {task.task_id for task in plan.tasks if wanted.get(task.task_id) == _circumstances(task)}
-    return [one for one in trials if one.task_id in same and one.status in MEASURED]
-
-
-def _circumstances(task: EvalTask) -> tuple[object, ...]:
-    return task.suite, task.task_digest, task.grader_digest, task.k, task.metric, task.budgets
-
-
-def _same_prices(plan: Plan, change: Plan) -> bool:
-    return plan.prices == change.prices or not plan.agent.calls_models
-
-
-def _same_judge(plan: Plan, change: Plan) -> bool:
-    """Whether the same judge marks for both: recorded replies are files that can be edited."""
+    # Recorded replies of a judge are files, which can be edited.
     recorded = plan.policy.judge.recorded
     folder = f"/{PurePosixPath(recorded)}/" if recorded else ""
-    edited = bool(folder) and any(folder in f"/{edit.path}" for edit in plan.base.edits)
-    return plan.policy.judge == change.policy.judge and not edited
+    is_edited = bool(folder) and any(folder in f"/{edit.path}" for edit in plan.base.edits)
+    if plan.policy.judge != change.policy.judge or is_edited:
+        return []
 
+    def circumstances(task: EvalTask) -> tuple[object, ...]:
+        return task.suite, task.task_digest, task.grader_digest, task.k, task.metric, task.budgets
 
-def _left(plan: Plan, trials: Sequence[Trial], shared: Sequence[Trial]) -> float | None:
-    """Return what the change's own plan may cost: the cap without the cost of the other plan alone."""
-    if plan.request.max_cost is None:
-        return None
-    spent, of_both = (sum(one.cost for one in group if not one.reused_from) for group in (trials, shared))
-    return max(0.0, plan.request.max_cost - (spent - of_both))
+    wanted = {task.task_id: circumstances(task) for task in change.tasks}
+    same = {task.task_id for task in plan.tasks if wanted.get(task.task_id) == circumstances(task)}
+    return [one for one in trials if one.task_id in same and one.status in MEASURED]

@@ -1,6 +1,6 @@
 """The nightly run: all four suites, for the trend."""
 
-from passgate.flows.gate_flow import gate_flow
+from passgate.flows.prefect_engine import gate_flow
 from passgate.tasks.model.task import GateName
 
 nightly = gate_flow(GateName.NIGHTLY)

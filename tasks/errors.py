@@ -1,4 +1,4 @@
-"""Every exception of passgate, the exit codes of its command, and the text of what is said of a trial.
+"""Every exception of passgate, the exit codes of its command, and texts about a trial that may contain secrets.
 
 PassgateError
 ├── UsageError        2  a command line or a setting that cannot be used
@@ -19,7 +19,7 @@ EXCERPT: Final = 2000  # Characters of foreign text in one message
 
 
 class ExitCode(IntEnum):
-    """What the `passgate` command answers to the shell."""
+    """The exit codes of the `passgate` command."""
 
     PASS = 0
     FAIL = 1
@@ -52,8 +52,8 @@ class Quote:
 
 @dataclass(frozen=True)
 class RawText:
-    """What graders, agents and errors say of a trial, secrets included. `Masker.render` makes text of it that may leave
-    the trial.
+    """A message of a grader, an agent or an error about a trial, secrets included. `Masker.render` returns the text
+    that may leave the trial.
     """
 
     parts: tuple[str | Quote, ...] = ()
@@ -70,7 +70,7 @@ Raw = str | Quote | RawText
 
 
 class PassgateError(Exception):
-    """The base of all; its text says what is wrong, where, and what to do about it."""
+    """The base of all. Its text says what is wrong, where, and what to do about it."""
 
     exit_code = ExitCode.BUG
 
@@ -124,7 +124,7 @@ class StorageError(PassgateError):
 
 
 class UnknownJudgeError(PassgateError):
-    """In CI, nobody can tell whose files must judge the change: no verdict of others would mean anything."""
+    """In CI, nobody can tell whose files must judge the change, so no verdict would mean anything."""
 
     exit_code = ExitCode.INCONCLUSIVE
 
@@ -136,7 +136,7 @@ class EngineError(PassgateError):
 
 
 class WorkerLostError(EngineError):
-    """A process that ran a batch of trials is gone, or could not be had: the batch is to be run again."""
+    """A process that ran a batch of trials is gone or unavailable: the batch must run again."""
 
 
 class MeasurementError(PassgateError):

@@ -1,4 +1,4 @@
-"""Load: what the user asked for in, the plan of a run in its folder out."""
+"""Load a run: write the plan of what the user asked for into the run's folder."""
 
 from pathlib import Path
 
@@ -21,19 +21,19 @@ def load(gate: GateName, request: RunRequest, run_id: str = "", *, by_hand: bool
     """Load the plan of a run, new or resumed. Find every problem that can be known before a trial; run nothing.
 
     `run_id` is that of a new run; without it, passgate makes one. A run that somebody starts by hand, outside of CI and
-    without a base, is judged by the files of the working folder.
-    Where a change edits what it is judged by, it is the plan of the merge base's files; that of the change's own is
-    written beside it. Raises `InputError` or `UsageError`, `MeasurementError` for a provider that is down, and in CI
-    `UnknownJudgeError`.
+    without a base, is judged by the files of the working folder. If a change edits what it is judged by, the plan has
+    the merge base's files, and the plan of the change's own files is written beside it.
+
+    Raises `InputError` or `UsageError`, `MeasurementError` for a provider that is down, and in CI `UnknownJudgeError`.
     """
     with Checkout(Path.cwd()) as checkout:
         refuse_tracked_runs(checkout)
         if request.run is not None:
-            return _begun(request.run, gate, request, checkout)
+            return _load_begun(request.run, gate, request, checkout)
         own = new_plan(gate, request, checkout, run_id)
         store = RunStore.new(own.run_id, request.run_store)
         store.refuse_unwritable()
-        # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
+        # Checking an agent loads its code and sends it keys, so first find out which agent runs.
         is_local = by_hand and request.base is None and not checkout.is_job
         chosen = who_judges(own, checkout, is_local=is_local)
     try:
@@ -41,8 +41,8 @@ def load(gate: GateName, request: RunRequest, run_id: str = "", *, by_hand: bool
         _refuse_unrunnable(chosen, checkout)
         History(chosen.plan.history_location).refuse_unwritable()
         if chosen.change is not None:
-            _written(chosen.change)
-        return _written(chosen.plan)
+            _write_plan(chosen.change)
+        return _write_plan(chosen.plan)
     except BaseException:
         store.remove()
         raise
@@ -51,7 +51,7 @@ def load(gate: GateName, request: RunRequest, run_id: str = "", *, by_hand: bool
 def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
     agent = chosen.plan.base.agent
     if agent is None or not agent.by_base:
-        # What stands beside a local run keeps nobody from it.
+        # Problems of the files beside a local run do not prevent it.
         beside = None if chosen.plan.base.is_local else chosen.change
         for plan in filter(None, (beside, chosen.plan)):
             refuse_unrunnable(plan, checkout)
@@ -63,7 +63,7 @@ def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
         raise UsageError(f"{agent.note}, and that cannot be run: {error}") from error
 
 
-def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) -> Plan:
+def _load_begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) -> Plan:
     store = RunStore.of(run)
     store.settle_here()
     plan = plan_with_files(store)
@@ -72,8 +72,8 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
     try:
         verdict = store.read_verdict()
     except StorageError:
-        verdict = None  # a killed run has left it in halves
-    # What a person has decided is not undone by judging the run again.
+        verdict = None  # a killed run has left half of it
+    # Judging the run again must not undo what a person has decided.
     if verdict is not None and verdict.sign_off is not None:
         raise UsageError(f"the run {verdict.run_id} is signed off, {verdict.sign_off.decided}: start a new run")
     refuse_doubt(plan.base, checkout)
@@ -84,8 +84,8 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
 
 
-def _written(plan: Plan) -> Plan:
-    """Write a plan, with the files that it needs where other machines are to run it; gives the plan as it is stored."""
+def _write_plan(plan: Plan) -> Plan:
+    """Write a plan, with the files that it needs if other machines run it. Return the plan as it is stored."""
     store = RunStore.new(plan.run_id, plan.request.run_store)
     if store.url is not None:
         plan = with_snapshot(plan, store)

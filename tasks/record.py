@@ -1,4 +1,4 @@
-"""Record: finished trials in, the history grown by one run out."""
+"""Record the finished trials of a run in the history."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -15,7 +15,7 @@ _AT_ONCE: Final = 500  # rows as Python objects take ten times the memory that t
 
 
 def record(context: RunContext, finished: Iterable[FinishedTrial]) -> History:
-    """Store a run that is complete, but for trials of earlier runs, which are stored already. Raises `StorageError`."""
+    """Store a complete run, without trials of earlier runs, which are stored already. Raise `StorageError`."""
     history = History(context.history_location)
     own = (one for one in finished if not one.trial.reused_from)
     tables, transcripts = [arrow_schema().empty_table()], dict[str, str]()

@@ -65,10 +65,8 @@ def append_step_summary(text: str) -> None:
 def write_page(
     view: RunView, store: RunStore, masker: Masker, beside: int | None = None, going: "Going | None" = None
 ) -> None:
-    """Write the page of a run, and beside it the files with at most so many of the trials that the page has no room
-    for; with all of them where no number is given. `going` is the progress of a run without a verdict.
-
-    Raises `StorageError`.
+    """Write the page of a run, and beside it files with the trials that the page has no room for, at most `beside` of
+    them. `going` is the progress of a run without a verdict. Raise `StorageError`.
     """
     from passgate.tasks.reports.page import run_pages
 

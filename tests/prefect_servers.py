@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from passgate.flows.embedded.schema import make_database
+from passgate.flows.embedded.server import make_database
 from tests.project import clean_environment
 from tests.sharing import locked
 from tests.waiting import LIMIT, wait_until

@@ -10,7 +10,7 @@ from tests.builders import a_plan, a_policy, a_task
 
 from bench.gate_trust.rates import read_rates
 from bench.gate_trust.setting import RUNS, TASKS, Scale, shipped_gate
-from passgate.tasks.commands.forecast import setting_of
+from passgate.tasks.commands.forecast import forecast_setting
 from passgate.tasks.forecasts.assumptions import Basis, Setting
 from passgate.tasks.forecasts.drawn_trials import Draws, drawn_baseline
 from passgate.tasks.forecasts.simulated_gate import SimulatedGate, TaskTests
@@ -139,7 +139,7 @@ def setting_of_world(world: World, plan: Plan) -> Setting:
     """
     rates = np.array(world.rates or ((np.arange(world.tasks) + 0.5) / world.tasks) ** (1 / 8))
     given = {task.name: float(rate) for task, rate in zip(plan.tasks, world.mean_rates(rates), strict=True)}
-    return setting_of(plan, Basis(Baseline(branch="main"), given, "assumed", spread=world.run_effect))
+    return forecast_setting(plan, Basis(Baseline(branch="main"), given, "assumed", spread=world.run_effect))
 
 
 def plan_of(world: World, **regression: float) -> Plan:

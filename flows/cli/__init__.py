@@ -6,16 +6,17 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
+from typing import Final
 
 import typer
 from typer.exceptions import TyperException
 
-from passgate.flows.cli.app import VerdictCode, app
-from passgate.flows.cli.terminal import take_standard_streams, warnings_printed
-from passgate.flows.process.exit_code import WorkerReport
+from passgate.flows.cli.app import app
+from passgate.flows.cli.output import VerdictCode, print_warnings, take_standard_streams
 from passgate.flows.process.interrupts import ignore_interrupts
+from passgate.flows.process.supervision import WorkerReport
 from passgate.tasks.errors import (
     ExitCode,
     InputError,
@@ -29,6 +30,9 @@ from passgate.tasks.files.proxies import exceptions_with_loopback
 from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.messages import warn, write_line
 
+_COMPLETE: Final = "_PASSGATE_COMPLETE"
+"""The environment variable by which a shell asks what could come next."""
+
 
 def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None = None) -> int:
     """Run one command, report its exit code and return it. Print errors on standard error, without a traceback.
@@ -38,28 +42,55 @@ def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None 
     """
     report = report or WorkerReport()
     if arguments is not None:
-        return _exit_code(_ended(arguments, report))
-    # What passgate serves on the loopback is not asked for through a proxy, by Prefect's client and by agents alike.
+        return _exit_code(_run(arguments, report))
+    # Neither Prefect's client nor an agent uses a proxy for what passgate serves on the loopback.
     if any(name.lower().endswith("_proxy") for name in os.environ):
         os.environ |= exceptions_with_loopback(os.environ)
     output = take_standard_streams()
-    ended = _ended(sys.argv[1:], report)
+    ended = _run(sys.argv[1:], report)
     ignore_interrupts()
     code, failure = _exit_code(ended), output.failure if output is not None else None
     # A reader that closed the pipe, such as `| head`, is not an error.
     if failure is not None and failure.errno != errno.EPIPE:
         warn(f"cannot write to standard output: {failure.strerror}")
         code = code if isinstance(ended, VerdictCode | BaseException) else ExitCode.INCONCLUSIVE
-    report.ended(code)
+    report.report_exit(code)
     return code
 
 
-def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseException:
-    """Run one command. Return its exit code or the error that it raised."""
-    if (problem := _no_text(arguments)) is not None:
-        return problem
+def complete() -> int:
+    """Answer a shell that asks what could come next, or show or install what makes it ask. Return the exit code.
+
+    Print no traceback, which would appear in the middle of the user's line.
+    """
+    completes = _COMPLETE in os.environ
     try:
-        with warnings_printed():
+        with Path(os.devnull).open("w", encoding="utf-8") as null, redirect_stderr(null if completes else sys.stderr):
+            app(prog_name="passgate")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
+    except Exception as error:  # noqa: BLE001 - as above
+        if not completes:
+            warn(f"cannot set up the completion: {error}")
+        return ExitCode.BAD_INPUT
+    return ExitCode.PASS
+
+
+def _run(arguments: Sequence[str], report: WorkerReport) -> int | BaseException:
+    """Run one command. Return its exit code or the error that it raised.
+
+    Refuse text that is not UTF-8, which passgate could neither record nor report.
+    """
+    texts = [("the argument", argument) for argument in arguments]
+    with suppress(OSError):  # without a working folder; a command that needs one reports it
+        texts.append(("the name of the working folder", str(Path.cwd())))
+    for what, text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return UsageError(f"{what} {text!r} is not UTF-8 text")
+    try:
+        with print_warnings():
             result = app(args=list(arguments), standalone_mode=False, obj=report)
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - users get no traceback
         return error
@@ -67,19 +98,6 @@ def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseExceptio
     if result == ExitCode.INTERRUPTED:
         return KeyboardInterrupt()
     return ExitCode.PASS if result is None else result
-
-
-def _no_text(arguments: Sequence[str]) -> UsageError | None:
-    """Return an error for text that is not UTF-8, which passgate could neither record nor report."""
-    texts = [("the argument", argument) for argument in arguments]
-    with suppress(OSError):  # without a working folder, whose users report that
-        texts.append(("the name of the working folder", str(Path.cwd())))
-    for what, text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return UsageError(f"{what} {text!r} is no UTF-8 text")
-    return None
 
 
 def _exit_code(ended: int | BaseException) -> int:
@@ -103,18 +121,18 @@ def _exit_code(ended: int | BaseException) -> int:
         from passgate.tasks.reports.figures import count
 
         for problem in error.problems:
-            write_line(_masked(problem))
+            write_line(_mask(problem))
         summary = f"{count(len(error.problems), 'problem')} found, nothing was run"
         warn(summary)
         _tell_ci(summary, error.problems)
         return error.exit_code
     if isinstance(error, PassgateError):
-        warn(_masked(error))
-        _tell_ci(_masked(error))
+        warn(_mask(error))
+        _tell_ci(_mask(error))
         return error.exit_code
     with tempfile.NamedTemporaryFile("w", prefix=BUG_PREFIX, suffix=".txt", delete=False, encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
-    warn(f"a bug in passgate: {type(error).__name__}: {_masked(error)}\nThe details for a report are in {file.name}")
+    warn(f"a bug in passgate: {type(error).__name__}: {_mask(error)}\nThe details for a report are in {file.name}")
     return ExitCode.BUG
 
 
@@ -126,13 +144,13 @@ def _tell_ci(summary: str, problems: Sequence[Problem] = ()) -> None:
     from passgate.tasks.reports.annotations import error_annotations
     from passgate.tasks.reports.markdown import no_verdict
 
-    places = [(problem.file, problem.line, _masked(problem.message)) for problem in problems]
+    places = [(problem.file, problem.line, _mask(problem.message)) for problem in problems]
     # On standard error, because a command with --json prints nothing else on the other stream.
     sys.stderr.write(error_annotations(places or [("", 0, summary)]))
-    append_step_summary(no_verdict(summary, [_masked(problem) for problem in problems]))
+    append_step_summary(no_verdict(summary, [_mask(problem) for problem in problems]))
 
 
-def _masked(error: object) -> str:
+def _mask(error: object) -> str:
     """Return the text of an error without the values of variables that hold secrets by their names."""
     from passgate.tasks.history.masking import masker_for
 

@@ -4,16 +4,15 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from passgate.flows.cli.options import EngineName
-from passgate.flows.embedded import NO_TLS
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import Engine
@@ -62,7 +61,7 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
     if engine is EngineName.PREFECT:
         try:
             async with _prefect(plan):
-                from passgate.flows.display.states import WITHOUT_VERDICT
+                from passgate.flows.states import WITHOUT_VERDICT
 
                 state = await _run_flow(plan.gate, request, store)
             if not store.has_verdict() and state.name in WITHOUT_VERDICT:
@@ -70,23 +69,19 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
             if not store.has_verdict():
                 raise EngineError(f"Prefect{_at_server()} has ended the flow run as {state.name}")
         except EngineError as error:
-            if not store.has_verdict():
-                _refuse_without_prefect(plan, error)
-            warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
+            limit, has_verdict = plan.agent.concurrency_limit, store.has_verdict()
+            if limit is not None and not has_verdict:
+                remedy = f"resume the run with `passgate run {plan.gate} --resume {plan.run_id}`"
+                raise EngineError(f"{error}; the concurrency limit {limit} needs Prefect; {remedy}") from error
+            warn(f"{error}; {'the verdict stands' if has_verdict else 'the run continues without Prefect'}")
     if not store.has_verdict():
         await evaluate(plan.gate, request, Engine(), plan)
 
 
-def _refuse_without_prefect(plan: Plan, failure: EngineError) -> None:
-    """Raise `EngineError` if trials of the run need a concurrency limit of Prefect, which has failed."""
-    limit = plan.agent.concurrency_limit
-    if limit is not None:
-        remedy = f"resume the run with `passgate run {plan.gate} --resume {plan.run_id}`"
-        raise EngineError(f"{failure}; the concurrency limit {limit} needs Prefect; {remedy}")
-
-
 async def _run_flow(gate: GateName, request: RunRequest, store: RunStore) -> Any:
     """Return the final state of a gate's flow. Limit the time to begin, and the time to end after the verdict."""
+    from passgate.flows.flow_runs import seconds_to_report
+
     begun = asyncio.Event()
 
     def begin(*_: object) -> None:
@@ -104,7 +99,13 @@ async def _run_flow(gate: GateName, request: RunRequest, store: RunStore) -> Any
         if not running.done() and not begun.is_set():
             raise EngineError(f"Prefect{_at_server()} did not start the flow run within {_seconds_to_start():g} s")
         await _wait_for_first(running, verdict_is_there(), None)
-        await _wait_for_acceptance(running)
+        await asyncio.wait([running], timeout=_SECONDS_TO_END)
+        if not running.done():
+            _print(f"waiting for Prefect{_at_server()} to take the verdict")
+            await asyncio.wait([running], timeout=seconds_to_report())
+        if not running.done():
+            seconds = _SECONDS_TO_END + seconds_to_report()
+            raise EngineError(f"Prefect{_at_server()} did not accept the verdict within {seconds:g} s")
         return running.result()
     except (PassgateError, asyncio.CancelledError):
         raise
@@ -114,20 +115,6 @@ async def _run_flow(gate: GateName, request: RunRequest, store: RunStore) -> Any
     finally:
         running.cancel()
         await asyncio.wait([running], timeout=1)
-
-
-async def _wait_for_acceptance(running: "asyncio.Task[Any]") -> None:
-    """Wait until Prefect has taken the verdict. Raise `EngineError` if it does not."""
-    from passgate.flows.display.report_retries import seconds_to_report
-
-    await asyncio.wait([running], timeout=_SECONDS_TO_END)
-    if not running.done():
-        sys.stderr.write(f"waiting for Prefect{_at_server()} to take the verdict\n")
-        sys.stderr.flush()
-        await asyncio.wait([running], timeout=seconds_to_report())
-    if not running.done():
-        seconds = _SECONDS_TO_END + seconds_to_report()
-        raise EngineError(f"Prefect{_at_server()} did not accept the verdict within {seconds:g} s")
 
 
 async def _wait_for_first(
@@ -147,6 +134,8 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
 
     Raise `UsageError` if trials of the plan need a server that other runs share, and none is set.
     """
+    from passgate.flows.embedded import NO_TLS
+
     missing = {name: value for name, value in _SETTINGS.items() if name not in os.environ}
     # Agents do not get what is set here; another process of the run has to know it too.
     missing[SET_FOR_PREFECT] = ",".join((*missing, os.environ.get(SET_FOR_PREFECT, "")))
@@ -164,7 +153,7 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
             )
         yield
     except BaseException:
-        # The run may go on without Prefect: nobody waits for what the server still holds.
+        # The run may continue without Prefect: nobody waits for what the server still holds.
         embedded.end()
         raise
     from prefect.events.worker import EventsWorker
@@ -183,8 +172,7 @@ async def _connect_to_api(settings: Mapping[str, str]) -> "EmbeddedServer | None
     try:
         await asyncio.wait([waiting], timeout=_SECONDS_OF_SILENCE)
         if not waiting.done():
-            sys.stderr.write("starting Prefect\n")
-            sys.stderr.flush()
+            _print("starting Prefect")
             await asyncio.wait([waiting], timeout=_seconds_to_start() - _SECONDS_OF_SILENCE)
     finally:
         is_late = connecting.cancel()
@@ -211,27 +199,23 @@ def _connect(connecting: "Future[EmbeddedServer | None]", settings: Mapping[str,
             if not connecting.set_running_or_notify_cancel():
                 return server.end()
             # For this process only: agents that use Prefect must not reach this server.
-            with _environment({**settings, _API_URL: url}):
+            before = {name: os.environ[name] for name in (*settings, _API_URL) if name in os.environ}
+            os.environ.update({**settings, _API_URL: url})
+            try:
                 refresh_global_settings_context()
+            finally:
+                for name in (*settings, _API_URL):
+                    del os.environ[name]
+                os.environ.update(before)
         connecting.set_result(server)
     except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
         if not connecting.cancelled():
             connecting.set_exception(error)
 
 
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Variables with other values, while the context lasts."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def _print(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def _seconds_to_start() -> float:

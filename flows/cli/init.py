@@ -3,26 +3,32 @@
 import json
 import os
 import shlex
-from importlib.resources import as_file, files
+from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from passgate.flows.cli import options
-from passgate.flows.cli.ci_files import CiService, ci_contents, find_service, remaining_steps
+from passgate import __version__
+from passgate.flows.cli.output import answer
+from passgate.tasks.errors import UsageError
 
 if TYPE_CHECKING:
     from passgate.tasks.agents.presets import Preset
 
 _GATES: Final = Path("gates.yaml")
+_AGENTS: Final = Path("agents.yaml")
+_DEPLOYMENTS: Final = Path("prefect.yaml")
+_SCHEMAS: Final = Path("suites", "_shared", "schema")
+_SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
+_GITLAB: Final = Path(".gitlab-ci.yml")
+_NAME: Final = "my-agent"
 _RUNS_TOOLS: Final = "openai"
 _KINDS: Final = frozenset({"cli", "python", "http", _RUNS_TOOLS})
-_WITH_TOOLS: Final = "suites"
-"""The first tasks of an agent whose tools passgate runs."""
-_PLAIN: Final = "plain/suites"
-"""The first tasks of any other: a prompt that holds all of it, and an answer that is a text."""
+_FIRST_RUNS: Final = 6
+"""After 6 runs, the shipped policy has admitted every new task: with k = 3 it needs 17 passed trials."""
 _UNTIL_A_JUDGE: Final = {
     "    suites: [golden, adversarial, open_ended, failure_replays]\n": (
         "    suites: [golden, adversarial, failure_replays]  # open_ended too, once `judge:` names a model\n"
@@ -32,14 +38,55 @@ _UNTIL_A_JUDGE: Final = {
     "# The shipped suites are marked": "# The first task of open_ended is marked",
 }
 """What of the shipped policy waits for the first judge: without one, a gate with open_ended is INCONCLUSIVE."""
-_AGENTS: Final = Path("agents.yaml")
-_SCHEMAS: Final = Path("suites", "_shared", "schema")
-_SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
-_NAME: Final = "my-agent"
 _REQUIRED: Final = "isolation: required\n"
 # GitLab's jobs run in containers, most of which forbid it.
 _PREFERRED: Final = "isolation: preferred  # `required` needs runners whose containers allow user namespaces\n"
-_DEPLOYMENTS: Final = Path("prefect.yaml")
+
+
+class CiService(StrEnum):
+    """A CI service."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
+
+class _CiFile(NamedTuple):
+    """The CI file of a service."""
+
+    service: str
+    file: Path
+    scaffold: str
+    """The name of its template."""
+    agent: str
+    """The key that names the agent."""
+    shown: str
+    """The key as messages show it."""
+    first_runs: str
+    """The command that starts the runs of the first baseline."""
+    indent: str
+    """The indent of the commands that install the agent."""
+
+
+_CI_FILES: Final = {
+    CiService.GITHUB: _CiFile(
+        "GitHub",
+        Path(".github", "workflows", "passgate.yaml"),
+        "workflow.yaml",
+        "AGENT",
+        "env.AGENT",
+        f"`gh workflow run passgate.yaml --field runs={_FIRST_RUNS}`",
+        10 * " ",
+    ),
+    CiService.GITLAB: _CiFile(
+        "GitLab",
+        Path(".gitlab", "passgate.yml"),
+        "gitlab.yml",
+        "PASSGATE_AGENT",
+        "PASSGATE_AGENT",
+        f"`glab ci run --variables PASSGATE_RUNS:{_FIRST_RUNS}`",
+        6 * " ",
+    ),
+}
 
 
 def init(
@@ -60,31 +107,26 @@ def init(
     prefect: Annotated[
         bool, typer.Option("--prefect", help="Also write Prefect deployments of the gates, and automations.")
     ] = False,
-    as_json: options.JsonOption = False,
-    quiet: options.QuietOption = False,
 ) -> int:
     """Write one task for each suite, gates.yaml, agents.yaml, their schemas and the CI jobs. Keep every file that
     exists.
     """
-    from passgate import __version__
-    from passgate.flows.cli.output import answer
-    from passgate.flows.cli.own_version import own_version
-    from passgate.flows.repository_name import default_branch, repository_name
-    from passgate.tasks.agents.presets import presets
-    from passgate.tasks.errors import UsageError
-    from passgate.tasks.planning.named_agents import load_agents
+    from passgate.flows.cli.repository import default_branch, own_version, repository_name
 
-    preset = None if agent in load_agents(folder / _AGENTS) else presets().get(agent or "")
-    is_new = preset is not None or agent is None or agent in _KINDS
-    kind = agent if is_new else _kind(str(agent), folder)
-    named = agent if preset is not None else None if is_new else _name(str(agent), folder)
-    service = ci or find_service(folder)
-    tasks = _WITH_TOOLS if kind == _RUNS_TOOLS else _PLAIN
-    own, branch = own_version(__version__), default_branch(folder)
-    wanted, written = _contents(agent, named, tasks, _policy(service, branch), preset), set[Path]()
-    wanted |= _ci_files(service, named, own.suffix, branch, preset)
-    repository = repository_name(folder)
-    wanted |= _deployments(repository.text, named) if prefect else {}
+    kind, named, preset = _find_agent(agent, folder)
+    service = ci or (CiService.GITLAB if (folder / _GITLAB).exists() else CiService.GITHUB)
+    own, branch, repository = own_version(__version__), default_branch(folder), repository_name(folder)
+    wanted = _starter_files("suites" if kind == _RUNS_TOOLS else "plain/suites")
+    wanted[_GATES] = _policy(service, branch).encode()
+    entry = _agents_entry(agent, named, preset)
+    wanted |= {_AGENTS: f"version: 1\nagents:\n{entry}".encode()} if entry else {}
+    wanted = {path: _add_schema_comment(path, content) for path, content in wanted.items()}
+    for schema in (f"{name}.schema.json" for name in _SCHEMA_NAMES):
+        wanted[_SCHEMAS / schema] = files("passgate").joinpath("schema", schema).read_bytes()
+    wanted |= _ci_files(service, named, own.suffix, branch, preset.package if preset else "")
+    if prefect:
+        wanted |= _deployments(repository.text, named)
+    written = set[Path]()
     try:
         for name, content in wanted.items():
             if not (folder / name).exists():
@@ -100,21 +142,49 @@ def init(
     if named is not None:
         lines.append(f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent")
     if preset is not None and _AGENTS not in written:
-        lines.append(f"Then: add to the agents of {folder / _AGENTS}:\n{indent(preset.entry(str(named)), '  ')}")
-    steps = remaining_steps(service, folder, written, branch, named=named is not None, knows_passgate=own.is_known)
+        lines.append(f"Then: add to the agents of {folder / _AGENTS}:\n{entry}")
+    steps = _remaining_steps(service, folder, written, branch, named=named is not None, knows_passgate=own.is_known)
     if _DEPLOYMENTS in written and not repository.is_of_remote:
-        steps.append(_name_warning(repository.text))
+        steps.append(
+            "no remote `origin` on a server names the deployments: if another repository on your Prefect server is "
+            f"called {repository.text} too, replace {repository.text} in prefect.yaml and prefect-automations.yaml, or "
+            "each `prefect deploy` replaces the deployments of the other"
+        )
     lines += [f"Then: {what}" for what in steps]
-    made = [str(folder / name) for name in wanted if name in written]
-    kept = [str(folder / name) for name in wanted if name not in written]
-    answer(lambda: "\n".join(lines), lambda: {"wrote": made, "kept": kept}, as_json=as_json, quiet=quiet)
+    document = {
+        "wrote": [str(folder / name) for name in wanted if name in written],
+        "kept": [str(folder / name) for name in wanted if name not in written],
+    }
+    answer(lambda: "\n".join(lines), lambda: document)
     return 0
 
 
-def _kind(agent: str, folder: Path) -> str:
+def _find_agent(agent: str | None, folder: Path) -> "tuple[str | None, str | None, Preset | None]":
+    """Find the kind of an agent, its name in the workflow, and its preset; `None` for what it has not."""
+    from passgate.tasks.agents.presets import presets
+    from passgate.tasks.formats.agents_file import looks_like_a_form
+    from passgate.tasks.planning.named_agents import load_agents
+
+    preset = None if agent in load_agents(folder / _AGENTS) else presets().get(agent or "")
+    if preset is not None:
+        return agent, agent, preset
+    if agent is None or agent in _KINDS:
+        return agent, None, None
+    # The workflow names the agent as agents.yaml does, which may exist already.
+    named = _NAME if looks_like_a_form(agent) and not (folder / _AGENTS).exists() else agent
+    return _agent_kind(agent, folder), named, None
+
+
+def _agents_entry(agent: str | None, named: str | None, preset: "Preset | None") -> str:
+    """Return the entry of agents.yaml for a new agent, indented; empty for one that needs none."""
+    if preset is not None:
+        return indent(preset.entry(str(named)), "  ")
+    return f"  {_NAME}:\n    agent: {json.dumps(agent)}\n" if named == _NAME else ""
+
+
+def _agent_kind(agent: str, folder: Path) -> str:
     """Find the kind of an agent. Raise `UsageError` for one that cannot be used, or that only proves graders."""
     from passgate.tasks.agents import make_agent
-    from passgate.tasks.errors import UsageError
     from passgate.tasks.planning.named_agents import find_agent
 
     spec = find_agent(agent, folder / _GATES, folder / "suites")
@@ -125,38 +195,15 @@ def _kind(agent: str, folder: Path) -> str:
     return spec.kind
 
 
-def _name(agent: str, folder: Path) -> str:
-    """Return the name of an agent in the workflow: that in agents.yaml, or as given if agents.yaml exists already."""
-    from passgate.tasks.formats.agents_file import looks_like_a_form
-
-    is_there = (folder / _AGENTS).exists()
-    return agent if is_there or not looks_like_a_form(agent) else _NAME
+def _scaffold(*names: str) -> Path:
+    return Path(__file__).parent.joinpath("scaffold", *names)
 
 
-def _ci_files(
-    service: CiService, named: str | None, version: str, branch: str, preset: "Preset | None"
-) -> dict[Path, bytes]:
-    with as_file(files("passgate").joinpath("flows", "cli", "scaffold")) as scaffold:
-        return ci_contents(service, scaffold, named, version, branch, preset.package if preset else "")
-
-
-def _contents(
-    agent: str | None, named: str | None, tasks: str, policy: str, preset: "Preset | None"
-) -> dict[Path, bytes]:
-    """Return the content of the files of the gate, by their paths. `tasks` is the scaffold's folder."""
-    package = files("passgate")
-    with as_file(package.joinpath("flows", "cli", "scaffold")) as scaffold:
-        first = scaffold / tasks
-        starters = [path for path in sorted(first.rglob("*")) if path.is_file()]
-        contents = {path.relative_to(first.parent): path.read_bytes() for path in starters if path.suffix != ".pyc"}
-        contents[_GATES] = policy.encode()
-        schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
-    if preset is not None:
-        contents[_AGENTS] = f"version: 1\nagents:\n{indent(preset.entry(str(named)), '  ')}".encode()
-    elif named == _NAME:
-        contents[_AGENTS] = f"version: 1\nagents:\n  {_NAME}:\n    agent: {json.dumps(agent)}\n".encode()
-    named_schemas = {path: _add_schema_comment(path, content) for path, content in contents.items()}
-    return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
+def _starter_files(tasks: str) -> dict[Path, bytes]:
+    """Return the first tasks by their paths: with tools that passgate runs, or plain with a text as the answer."""
+    folder = _scaffold(tasks)
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
+    return {path.relative_to(folder.parent): path.read_bytes() for path in found}
 
 
 def _policy(service: CiService, branch: str) -> str:
@@ -173,42 +220,83 @@ def _policy(service: CiService, branch: str) -> str:
     return policy
 
 
-def _name_warning(repository: str) -> str:
-    """Return what to check if the deployments have the name of a folder, which another repository may have too."""
-    return (
-        "no remote `origin` on a server names the deployments: if another repository on your Prefect server is called "
-        f"{repository} too, replace {repository} in prefect.yaml and prefect-automations.yaml, or each `prefect "
-        "deploy` replaces the deployments of the other"
+def _ci_files(service: CiService, named: str | None, version: str, branch: str, package: str) -> dict[Path, bytes]:
+    """Return the contents of the CI files by their paths in the repository.
+
+    The files install `passgate` followed by `version`, run for changes into `branch`, and run the agent `named`; `None`
+    leaves its place empty. `package` of npm, if there is one, is the agent's program.
+    """
+    ci = _CI_FILES[service]
+    text = _scaffold(ci.scaffold).read_text(encoding="utf-8").replace("==0.0.0", version)
+    branches = branch if branch.isidentifier() else json.dumps(branch)
+    text = text.replace("branches: [main]", f"branches: [{branches}]")
+    if named is not None:
+        # JSON is valid YAML, even if the agent's command contains quotes.
+        text = text.replace(f'{ci.agent}: ""', f"{ci.agent}: {json.dumps(named)}", 1)
+    if package:
+        text = text.replace("passgate[graders", "passgate[graders,mcp")
+        text = text.replace(
+            "if [ -f requirements.txt ];",
+            f"npm install --global {package}\n{ci.indent}if [ -f requirements.txt ];",
+        )
+    contents = {ci.file: text.encode()}
+    if service is CiService.GITLAB:
+        contents[_GITLAB] = f"include:\n  - local: {ci.file.as_posix()}\n".encode()
+    return contents
+
+
+def _remaining_steps(
+    service: CiService, folder: Path, written: set[Path], branch: str, *, named: bool, knows_passgate: bool
+) -> list[str]:
+    """Return what the user has to do: in files that existed before, for a missing agent, and at the service."""
+    ci, steps = _CI_FILES[service], []
+    if not knows_passgate and ci.file in written:
+        steps.append(f"put the address of passgate's repository in place of OWNER/passgate in {ci.file}")
+    if not named:
+        steps.append(f"name your agent in {ci.file}, or the job fails: `{ci.shown}`")
+    elif ci.file not in written:
+        steps.append(f"put it into {ci.shown} of {ci.file}")
+    here = folder.resolve()
+    top = next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
+    if here != top:
+        below = here.relative_to(top).as_posix()
+        steps.append(f"{ci.service} reads {ci.file} at the top of the repository: move it there, and run it in {below}")
+    if service is CiService.GITLAB:
+        try:
+            includes = (folder / _GITLAB).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            includes = ""
+        if ci.file.as_posix() not in includes:
+            steps.append(f"let {_GITLAB} include the jobs: `include: [{{local: {ci.file.as_posix()}}}]`")
+    steps.append(
+        f"commit the files to {branch}, and make the first {_FIRST_RUNS} runs there, its baseline: {ci.first_runs}"
     )
+    return steps
 
 
 def _deployments(repository: str, agent: str | None) -> dict[Path, bytes]:
     """Return the files for Prefect, with the names of this repository and its agent."""
-    from passgate.flows.repository_name import UNNAMED
+    from passgate.flows.cli.repository import UNNAMED
 
     contents = {}
-    with as_file(files("passgate").joinpath("flows", "cli", "scaffold", "prefect")) as scaffold:
-        for file in sorted(scaffold.glob("*.yaml")):
-            text = file.read_text(encoding="utf-8").replace(UNNAMED, repository)
-            text = text.replace(UNNAMED.replace("-", "_"), repository.replace("-", "_"))
-            if agent is not None:
-                text = text.replace("agent: oracle", f"agent: {json.dumps(agent)}")
-            contents[Path(file.name)] = text.encode()
+    for file in sorted(_scaffold("prefect").glob("*.yaml")):
+        text = file.read_text(encoding="utf-8").replace(UNNAMED, repository)
+        text = text.replace(UNNAMED.replace("-", "_"), repository.replace("-", "_"))
+        if agent is not None:
+            text = text.replace("agent: oracle", f"agent: {json.dumps(agent)}")
+        contents[Path(file.name)] = text.encode()
     return contents
 
 
 def _add_schema_comment(file: Path, content: bytes) -> bytes:
-    """Add the comment by which an editor's YAML language server finds the schema of a file."""
-    name = _schema_name(file)
-    if name is None:
+    """Add the comment by which an editor's YAML language server finds the schema of a file, if it has one."""
+    if file in (_GATES, _AGENTS):
+        name = file.stem
+    elif file.name == "sandbox.yaml":
+        name = "sandbox"
+    elif file.suffix == ".yaml" and file.parts[0] == "suites" and file.parts[1] != "_shared":
+        name = "task"
+    else:
         return content
     schema = os.path.relpath(_SCHEMAS / f"{name}.schema.json", file.parent)
     return f"# yaml-language-server: $schema={schema}\n".encode() + content
-
-
-def _schema_name(file: Path) -> str | None:
-    if file in (_GATES, _AGENTS):
-        return file.stem
-    if file.name == "sandbox.yaml":
-        return "sandbox"
-    return "task" if file.suffix == ".yaml" and file.parts[0] == "suites" and file.parts[1] != "_shared" else None

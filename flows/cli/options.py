@@ -1,26 +1,25 @@
-"""Options that several commands share."""
+"""Options that several commands share, with their parsers and their completions.
 
-import inspect
-from collections.abc import Callable
+The shell completes gates, tasks and runs, which passgate reads from files cheaply. An error completes nothing.
+"""
+
+import os
+import re
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Final
 
 import typer
-from typer.models import OptionInfo
 
-from passgate.flows.cli.completion import complete_gates, complete_runs
 from passgate.tasks.model.names import GateName, RunnerName, Suite
 
-
-def set_plain_metavars(command: Callable[..., Any]) -> None:
-    """Show `N` for a number in the help of a command, and nothing for an option without a value."""
-    for parameter in inspect.signature(command).parameters.values():
-        for info in getattr(parameter.annotation, "__metadata__", ()):
-            if isinstance(info, OptionInfo) and info.metavar is None:
-                kinds = get_args(get_args(parameter.annotation)[0]) or get_args(parameter.annotation)
-                info.metavar = "" if bool in kinds else "N" if int in kinds else None
+_RUNS: Final = Path(".passgate", "runs")
+_SUITES: Final = Path("suites")
+_MOST_FILES, _MOST_BYTES = 2000, 20_000
+_MOST_RUNS: Final = 50
+_TASK_ID: Final = re.compile(rb"^task_id:[ \t]*[\"']?([\w./-]+)", re.MULTILINE)
 
 
 def named_path(text: str) -> Path:
@@ -48,6 +47,55 @@ def named_day(text: str) -> str:
         raise typer.BadParameter(f"{text!r} is not a day: write it as 2026-01-31") from error
 
 
+def complete_gates(incomplete: str) -> list[str]:
+    """Return the gates that begin with a text."""
+    return [gate for gate in map(str, GateName) if gate.startswith(incomplete)]
+
+
+def complete_runs(incomplete: str) -> list[str]:
+    """Return `last` and the newest runs of the working folder, if they begin with a text."""
+    runs = [name for name in sorted(_folder_names(_RUNS), reverse=True) if name.startswith(incomplete)]
+    return [*(["last"] if "last".startswith(incomplete) else []), *runs[:_MOST_RUNS]]
+
+
+def complete_tasks(incomplete: str) -> list[str]:
+    """Return the tasks in `suites` whose `suite/task_id` begins with a text, from a plain search of their files."""
+    names = set[str]()
+    for suite in _folder_names(_SUITES):
+        files_of_suite = [] if suite.startswith(("_", ".")) else sorted((_SUITES / suite).rglob("*.yaml"))
+        for file in files_of_suite[:_MOST_FILES]:
+            try:
+                with file.open("rb") as content:
+                    found = _TASK_ID.search(content.read(_MOST_BYTES))
+            except OSError:
+                continue
+            if found is not None:
+                names.add(f"{suite}/{found[1].decode('utf-8', 'replace')}")
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def complete_schemas(incomplete: str) -> list[str]:
+    """Return the published schemas that begin with a text."""
+    try:
+        return [name for name in schema_names() if name.startswith(incomplete)]
+    except OSError:
+        return []
+
+
+def schema_names() -> list[str]:
+    """Return the names of all published schemas, sorted."""
+    suffix = ".schema.json"
+    found = (entry.name for entry in files("passgate").joinpath("schema").iterdir())
+    return sorted(name.removesuffix(suffix) for name in found if name.endswith(suffix))
+
+
+def _folder_names(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in os.scandir(folder) if entry.is_dir()]
+    except OSError:
+        return []
+
+
 GateArgument = Annotated[
     GateName,
     typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate, autocompletion=complete_gates),
@@ -59,10 +107,6 @@ RunArgument = Annotated[
         help="The run: its id, the first characters of it, its folder, its URL, or `last`.",
         autocompletion=complete_runs,
     ),
-]
-TaskFilesArgument = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE", help="Task files, eval files, folders that contain them.", parser=named_path),
 ]
 AgentOption = Annotated[
     str,

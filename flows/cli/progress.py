@@ -1,4 +1,4 @@
-"""Shows the progress of a run from its journal: bars on a terminal, plain lines elsewhere."""
+"""Show the progress of a run from its journal: bars on a terminal, plain lines elsewhere."""
 
 import json
 import sys
@@ -6,8 +6,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -27,30 +26,6 @@ _ALL = "all"
 _LEAST_ENDED, _LEAST_SECONDS = 3, 5.0  # Before them nothing is said of the time left
 
 
-class RunProgress(NamedTuple):
-    """How far the planned trials of a run are."""
-
-    done: int
-    total: int
-    cost: float
-    """US dollars that are known to be spent."""
-    left: float | None
-    """Seconds, at the pace so far; `None` where that is not known."""
-
-    @property
-    def shown(self) -> str:
-        """`$1.25, about 3m05s left`; empty where neither is known."""
-        parts = (dollars(self.cost) if self.cost else "", f"about {duration(self.left)} left" if self.left else "")
-        return ", ".join(part for part in parts if part)
-
-
-def seconds_left(ended: int, seconds: float, missing: int) -> float | None:
-    """Return the seconds that the missing trials take at the pace of those that have ended."""
-    if ended < _LEAST_ENDED or seconds < _LEAST_SECONDS or not missing:
-        return None
-    return seconds * missing / ended
-
-
 class JournalFollower:
     """Counts the trials in a growing journal."""
 
@@ -67,7 +42,7 @@ class JournalFollower:
 
     def counts(self) -> dict[str, Counter[str]]:
         """Count the trials that the journal contains now, by suite: planned ones by status, and confirming ones."""
-        # The run itself complains of a journal that it cannot read.
+        # The run itself reports a journal that it cannot read.
         with suppress(StorageError):
             for line in self._store.new_lines(self._seen):
                 with suppress(ValueError, LookupError, TypeError):
@@ -89,7 +64,18 @@ def _cost(trial: dict[str, Any]) -> float:
     return sum(float(cost) for cost in costs if cost)
 
 
-def _done(counts: Counter[str]) -> int:
+def cost_and_time(cost: float, ended: int, seconds: float, missing: int) -> str:
+    """Return what a run has cost and the time that is left at its pace, as in `$1.25, about 3m05s left`.
+
+    What is not known is left out: `ended` trials in `seconds` may be too few to say.
+    """
+    parts = [dollars(cost)] if cost else []
+    if ended >= _LEAST_ENDED and seconds >= _LEAST_SECONDS and missing:
+        parts.append(f"about {duration(seconds * missing / ended)} left")
+    return ", ".join(parts)
+
+
+def _ended_count(counts: Counter[str]) -> int:
     """Return the number of planned trials that have ended."""
     return counts.total() - counts[_CONFIRMING]
 
@@ -104,15 +90,14 @@ class Progress:
 
     def __init__(self, plan: Plan, store: RunStore) -> None:
         self._totals = sum((Counter({str(task.suite): task.k}) for task in plan.tasks), Counter[str]())
+        self._total = self._totals.total()
         self._follower = JournalFollower(store)
-        self._seconds = _LIVE_SECONDS
         self._stopped = threading.Event()
-        self._show = self._bars if sys.stderr.isatty() else self._lines
-        self._thread = threading.Thread(target=self._show, daemon=True)
+        self._thread = threading.Thread(target=self._bars if sys.stderr.isatty() else self._lines, daemon=True)
         self._begun = time.monotonic()
         self._done_before: int | None = None
-        planned = f"{count(len(plan.tasks), 'task')}, {count(self._totals.total(), 'trial')}"
-        confirming = plan.gate_policy.most_confirming(self._totals.total())
+        planned = f"{count(len(plan.tasks), 'task')}, {count(self._total, 'trial')}"
+        confirming = plan.gate_policy.most_confirming(self._total)
         price = f", at most {count(confirming, 'confirming trial')} more" if confirming else ""
         self._headline = f"{plan.run_id}: {plan.agent}, {planned}{price}"
 
@@ -120,19 +105,20 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopped.set()
         self._thread.join(timeout=5)
 
-    def _spent(self, counts: dict[str, Counter[str]]) -> RunProgress:
-        """How far the run is. What an interrupted run had done before does not count for its pace."""
-        done, total = sum(map(_done, counts.values())), self._totals.total()
+    def _summary(self, counts: dict[str, Counter[str]]) -> tuple[int, str]:
+        """Return how many planned trials have ended, and the cost and the time left.
+
+        The trials of an interrupted run that this command resumes do not count for its pace.
+        """
+        done = sum(map(_ended_count, counts.values()))
         if self._done_before is None:
             self._done_before, self._begun = done, time.monotonic()
-        left = seconds_left(done - self._done_before, time.monotonic() - self._begun, total - done)
-        return RunProgress(done, total, self._follower.cost, left)
+        ended, seconds = done - self._done_before, time.monotonic() - self._begun
+        return done, cost_and_time(self._follower.cost, ended, seconds, self._total - done)
 
     def _bars(self) -> None:
         console = Console(stderr=True)
@@ -146,43 +132,40 @@ class Progress:
         )
         with Bars(*columns, console=console) as bars:
             rows = {suite: bars.add_task(suite, total=total, outcome="") for suite, total in self._totals.items()}
-            all_row = bars.add_task(_ALL, total=self._totals.total(), outcome="")
+            all_row = bars.add_task(_ALL, total=self._total, outcome="")
             # After the run has stopped, once more: trials may have ended since the last look.
             last = False
             while not last:
-                last = self._stopped.wait(self._seconds)
+                last = self._stopped.wait(_LIVE_SECONDS)
                 counts = self._follower.counts()
-                for suite, of_suite in counts.items():
-                    bars.update(rows[suite], completed=_done(of_suite), outcome=_outcome(of_suite))
-                spent = self._spent(counts)
-                bars.update(all_row, completed=spent.done, outcome=spent.shown)
+                for suite, counted in counts.items():
+                    bars.update(rows[suite], completed=_ended_count(counted), outcome=_outcome(counted))
+                done, summary = self._summary(counts)
+                bars.update(all_row, completed=done, outcome=summary)
 
     def _lines(self) -> None:
         write_line(self._headline)
         shown: dict[str, Counter[str]] = {}
-        shown_of_all, pause = "", _PLAIN_SECONDS
+        shown_summary, pause = "", _PLAIN_SECONDS
         next_line = time.monotonic()
         last = False
         while not last:
-            last = self._stopped.wait(self._seconds)
+            last = self._stopped.wait(_LIVE_SECONDS)
             due = last or time.monotonic() >= next_line
             counts = self._follower.counts()
-            for suite, of_suite in counts.items():
-                if self._is_worth_a_line(suite, of_suite, shown.get(suite), due=due):
-                    outcome = f", {_outcome(of_suite)}" if _outcome(of_suite) else ""
-                    write_line(f"{suite}: {_done(of_suite)}/{self._totals[suite]} trials{outcome}")
-                    shown[suite] = of_suite
-            spent = self._spent(counts)
-            text = f"{_ALL}: {spent.done}/{spent.total} trials, {spent.shown}"
-            if due and spent.shown and text != shown_of_all:
+            for suite, counted in counts.items():
+                before, total = shown.get(suite), self._totals[suite]
+                # The end of a suite gets its line at once, whenever the next lines are due.
+                has_ended = _ended_count(counted) == total and (before is None or _ended_count(before) < total)
+                if counted != before and (due or has_ended):
+                    outcome = f", {_outcome(counted)}" if _outcome(counted) else ""
+                    write_line(f"{suite}: {_ended_count(counted)}/{total} trials{outcome}")
+                    shown[suite] = counted
+            done, summary = self._summary(counts)
+            text = f"{_ALL}: {done}/{self._total} trials, {summary}"
+            if due and summary and text != shown_summary:
                 write_line(text)
-                shown_of_all = text
+                shown_summary = text
             if due:
                 next_line = time.monotonic() + pause
                 pause = min(pause * 1.5, _MOST_PLAIN_SECONDS)
-
-    def _is_worth_a_line(self, suite: str, counts: Counter[str], before: Counter[str] | None, *, due: bool) -> bool:
-        # The end of a suite gets its line at once, whenever the next lines are due.
-        total = self._totals[suite]
-        ended = _done(counts) == total and (before is None or _done(before) < total)
-        return counts != before and (due or ended)

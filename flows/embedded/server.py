@@ -1,15 +1,25 @@
-"""Serve Prefect's API in a thread of this process."""
+"""Serve Prefect's API in a thread of this process, on a database that is made from a snapshot of its schema.
+
+Prefect's hundred migrations take ten seconds. `python -m passgate.flows.embedded.server` writes the snapshot from the
+installed Prefect.
+"""
 
 import asyncio
+import os
+import re
 import socket
 import sqlite3
+import tempfile
 import threading
 from concurrent.futures import Future
+from contextlib import closing, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from passgate.flows.embedded.schema import make_database
-
+SNAPSHOT = Path(__file__).parent / "schema.sql"
+_HEAD = re.compile(r"INSERT INTO alembic_version VALUES \('(\w+)'\);")
+_REVISION = re.compile(r"^(down_revision|revision)\b[^=]*=\s*(.*)$", re.MULTILINE)
 _SQLITE = "sqlite+aiosqlite:///"
 _POLL_SECONDS = 0.02
 _SECONDS_TO_STOP = 20.0  # On a busy machine it takes that long to store what is in memory
@@ -77,24 +87,91 @@ def _settings() -> dict[Any, Any]:
 
     url, home = str(PREFECT_API_DATABASE_CONNECTION_URL.value()), Path(PREFECT_HOME.value())
     settings: dict[Any, Any] = {PREFECT_API_BLOCKS_REGISTER_ON_START: False}
-    database = _database_file(url)
+    database = Path(url.removeprefix(_SQLITE))
+    is_file = url.startswith(_SQLITE) and ":memory:" not in url and "?" not in url
     if "?" in str(home) and url.startswith(f"{_SQLITE}{home}"):
         # Prefect would take the rest of the path for options and create the database beside its home.
-        database = Path(url.removeprefix(_SQLITE))
         settings[PREFECT_API_DATABASE_CONNECTION_URL] = f"{_SQLITE}{database.as_uri()}?uri=true"
-    return {**settings, PREFECT_API_DATABASE_MIGRATE_ON_START: database is None or not _is_current(database)}
+        is_file = True
+    is_current = False
+    if is_file:
+        with suppress(OSError, sqlite3.Error):
+            is_current = make_database(database)
+    return {**settings, PREFECT_API_DATABASE_MIGRATE_ON_START: not is_current}
 
 
-def _database_file(url: str) -> Path | None:
-    """Return the file of a database URL, or `None` if it has no file or has options."""
-    if not url.startswith(_SQLITE) or ":memory:" in url or "?" in url:
+def make_database(database: Path) -> bool:
+    """Create Prefect's database if it does not exist. Return whether it has the schema of the installed Prefect.
+
+    Of two runs that start at once, the first to link its file wins. Raise `OSError` or `sqlite3.Error` if it cannot be
+    created or read.
+    """
+    head = installed_head()
+    if not database.exists() and head == snapshot_head():
+        database.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=database.parent, prefix=".passgate-") as folder:
+            unfinished = Path(folder) / database.name
+            with closing(sqlite3.connect(unfinished)) as connection:
+                # Nothing can be lost before the file is linked.
+                connection.execute("PRAGMA synchronous = OFF")
+                connection.executescript(SNAPSHOT.read_text(encoding="utf-8"))
+            with suppress(FileExistsError):
+                os.link(unfinished, database)
+    return database.exists() and head is not None and head == _database_head(database)
+
+
+def snapshot_head() -> str | None:
+    """Return the last migration of the snapshot."""
+    found = _HEAD.search(SNAPSHOT.read_text(encoding="utf-8"))
+    return found[1] if found else None
+
+
+def installed_head() -> str | None:
+    """Return the last migration of the installed Prefect, which no other one follows, without importing it.
+
+    Return `None` if it is not found, or if there are several.
+    """
+    prefect = find_spec("prefect")
+    if prefect is None or prefect.origin is None:
         return None
-    return Path(url.removeprefix(_SQLITE))
+    revisions, before = set[str](), set[str]()
+    for file in Path(prefect.origin).parent.glob("server/database/_migrations/versions/sqlite/*.py"):
+        for name, value in _REVISION.findall(file.read_text(encoding="utf-8")):
+            (revisions if name == "revision" else before).update(re.findall(r"[\"'](\w+)[\"']", value))
+    heads = revisions - before
+    return heads.pop() if len(heads) == 1 else None
 
 
-def _is_current(database: Path) -> bool:
-    """Return whether a database needs no migrations of the installed Prefect. Create it if it does not exist."""
-    try:
-        return make_database(database)
-    except (OSError, sqlite3.Error):
-        return False
+def _database_head(database: Path) -> str | None:
+    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        try:
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        except sqlite3.OperationalError:  # another process is migrating it
+            return None
+    return str(row[0]) if row else None
+
+
+def write_snapshot() -> None:
+    """Let Prefect migrate an empty database, and write its schema to the snapshot.
+
+    It creates every table and index, and the last migration. Migrations insert no other rows.
+    """
+    from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, temporary_settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "prefect.db"
+        with temporary_settings({PREFECT_API_DATABASE_CONNECTION_URL: f"{_SQLITE}{file}"}):
+            from prefect.server.database import provide_database_interface
+
+            asyncio.run(provide_database_interface().create_db())
+        with closing(sqlite3.connect(file)) as connection:
+            statements = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+            ).fetchall()
+        version = f"INSERT INTO alembic_version VALUES ('{_database_head(file)}')"  # noqa: S608 - of Prefect's own files
+        lines = ["PRAGMA journal_mode = WAL", "BEGIN", *(sql.strip() for (sql,) in statements), version, "COMMIT"]
+        SNAPSHOT.write_text("".join(f"{line};\n" for line in lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_snapshot()

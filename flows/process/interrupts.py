@@ -23,7 +23,7 @@ class InterruptionError(PassgateError):
 
 
 @contextmanager
-def cancelled_by_sigterm() -> Iterator[None]:
+def cancel_on_sigterm() -> Iterator[None]:
     """Let the first SIGTERM cancel the current asyncio task. Ignore further ones, so that the clean-up completes.
 
     A handler that raises, as Prefect's does, interrupts the main thread anywhere. While asyncio starts a process, that
@@ -54,11 +54,16 @@ def cancelled_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def until_ended(work: Coroutine[Any, Any, T]) -> T:
+def run_until_interrupted(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's work and return its result. Raise `KeyboardInterrupt` if ^C or a SIGTERM interrupts it."""
+
+    async def run() -> T:
+        with cancel_on_sigterm():
+            return await work
+
     before = signal.getsignal(signal.SIGTERM)
     try:
-        return asyncio.run(_cancel_on_sigterm(work))
+        return asyncio.run(run())
     except Exception:
         raise
     except BaseException as error:
@@ -66,11 +71,6 @@ def until_ended(work: Coroutine[Any, Any, T]) -> T:
     finally:
         # When the loop closes, it leaves its own default handler.
         signal.signal(signal.SIGTERM, before)
-
-
-async def _cancel_on_sigterm(work: Coroutine[Any, Any, T]) -> T:
-    with cancelled_by_sigterm():
-        return await work
 
 
 def ignore_interrupts() -> None:

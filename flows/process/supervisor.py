@@ -35,10 +35,12 @@ def main() -> int:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
     if "_PASSGATE_COMPLETE" in os.environ or sys.argv[1:2] in (["--install-completion"], ["--show-completion"]):
         # The shell waits for the completions, and there is nothing to supervise.
-        from passgate.flows.cli.completion import complete
+        from passgate.flows.cli import complete
 
         return complete()
-    interrupts = _interrupts()
+    # Without those that a shell or nohup set to be ignored.
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    interrupts = {kind for kind in kinds if signal.getsignal(kind) is not signal.SIG_IGN}
     # A signal that arrives before its handler exists waits.
     signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)
     # Nobody writes to this pipe. It closes when the command ends.
@@ -59,7 +61,10 @@ def _supervise(command_ends: int, interrupts: set[signal.Signals]) -> int:
     if worker == 0:
         os.close(reading)
         os.close(command_ends)
-        _die_with(supervisor)
+        # Let the kernel kill the worker when the supervisor is gone.
+        _set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != supervisor:
+            os.kill(os.getpid(), signal.SIGKILL)
         return _work(writing, interrupts)
     os.close(writing)
     # After the fork: the worker stays in the foreground of the terminal, which it may read from.
@@ -90,12 +95,6 @@ def _wait_for(supervisor: int, interrupts: set[signal.Signals]) -> int:
     return _INCONCLUSIVE
 
 
-def _interrupts() -> set[signal.Signals]:
-    """Return the signals that interrupt the command, without those that a shell or nohup set to be ignored."""
-    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    return {kind for kind in kinds if signal.getsignal(kind) is not signal.SIG_IGN}
-
-
 def _work(report: int, interrupts: Iterable[signal.Signals]) -> int:
     """Run the command and report to the supervisor. Return the exit code of the worker, which nobody relies on.
 
@@ -110,7 +109,7 @@ def _work(report: int, interrupts: Iterable[signal.Signals]) -> int:
     gc.set_threshold(100_000, 50, 100)
     try:
         from passgate.flows.cli import main as run_command
-        from passgate.flows.process.exit_code import WorkerReport
+        from passgate.flows.process.supervision import WorkerReport
 
         return run_command(report=WorkerReport(report))
     except KeyboardInterrupt:  # before the command has begun; the supervisor prints the message
@@ -128,24 +127,11 @@ def _interrupt(_kind: int, frame: FrameType | None) -> None:
     and there is nothing to clean up. The supervisor prints the message.
     """
     signal.signal(signal.SIGTERM, _ignore)
-    if _is_importing(frame):
-        os._exit(_INTERRUPTED)
-    raise KeyboardInterrupt
-
-
-def _is_importing(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename == _IMPORT_SYSTEM:
-            return True
+            os._exit(_INTERRUPTED)
         frame = frame.f_back
-    return False
-
-
-def _die_with(supervisor: int) -> None:
-    """Let the kernel kill this process when the supervisor is gone."""
-    _set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != supervisor:
-        os.kill(os.getpid(), signal.SIGKILL)
+    raise KeyboardInterrupt
 
 
 def _adopt_orphans() -> None:

@@ -20,7 +20,7 @@ from passgate.tasks.agents.http_templates import HeaderTemplates, check_template
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, symptom
 from passgate.tasks.agents.transcripts import as_text, excerpt, first_problem, no_answer, read_json, read_transcript
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.files.proxies import proxy_of, via_proxy
+from passgate.tasks.files.proxies import find_proxy, via_proxy
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec, HttpOptions
 from passgate.tasks.model.checks import State, Symptom
@@ -70,7 +70,7 @@ class AgentEndpoint:
         self._retry_policy = retry_policy
         self._breaker = Breaker(retry_policy)
         self._tls = _tls()
-        self._uses_proxies = proxy_of(url) is not None
+        self._uses_proxies = find_proxy(url) is not None
 
     async def ask(self, content: bytes, headers: Mapping[str, str], *, seconds: float) -> Reply:
         """Return the reply to one request, in at most `seconds`.

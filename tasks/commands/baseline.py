@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from passgate import __version__
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, write_pins
@@ -12,26 +13,26 @@ from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.git import full_commit
 from passgate.tasks.integrity.merge_base import pinned_base, request_base
 from passgate.tasks.integrity.tracked_folders import open_history
-from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline, Pins
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.baseline import pooled_baseline, read_earlier_runs
 from passgate.tasks.planning.find_run import run_name
+from passgate.tasks.planning.named_agents import find_agent
 
 
-def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, version: str) -> Plan:
+def plan_of_every_task(request: RunRequest) -> Plan:
     """Return the plan of a run that is never run: every task of the suites folder, whatever its gates.
 
-    `folder` lies in the repository. Raises `InputError` or `UsageError`.
+    Raises `InputError` or `UsageError`.
     """
-    gates = Path(request.gates)
+    gates, suites = Path(request.gates), Path(request.suites)
+    agent = find_agent(request.agent, gates, suites)
     policy, is_shipped = policy_of_run(gates)
-    tasks = load_tasks(Path(request.suites), policy)
-    pins = load_pins(gates)
-    with Checkout(folder) as checkout:
+    tasks, pins = load_tasks(suites, policy), load_pins(gates)
+    with Checkout(Path.cwd()) as checkout:
         policy = policy.into(checkout.baseline_branch)
-        base = pinned_base(request_base(checkout, request, policy), pins, folder)
+        base = pinned_base(request_base(checkout, request, policy), pins, Path.cwd())
     created_at = datetime.now(UTC)
     return Plan(
         run_id=f"{created_at:%Y%m%dT%H%M%SZ}~",  # sorts after every run that began in the same second
@@ -39,13 +40,13 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
         request=request,
         agent=agent,
         created_at=created_at,
-        suites_folder=str(Path(request.suites).absolute()),
+        suites_folder=str(suites.absolute()),
         policy=policy,
         shipped_policy=is_shipped,
         tasks=tasks,
         base=base,
         pins=pins,
-        passgate_version=version,
+        passgate_version=__version__,
     )
 
 

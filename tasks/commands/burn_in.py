@@ -66,7 +66,7 @@ def first_runs(plan: Plan, runs: int) -> int:
     return min(plan.policy.baseline.runs, runs // 2)
 
 
-def folder_of(plan: Plan) -> Path:
+def burn_in_folder(plan: Plan) -> Path:
     """Return the folder for the trials of a burn-in. They never enter the history."""
     return (STATE_FOLDER / "burn-in" / plan.run_id).absolute()
 
@@ -79,7 +79,7 @@ async def burn_in(
     Without a `pool` the first runs make one. The finished runs are in `finished`, whatever ends the burn-in. `tell` is
     called after each run. Raises `UsageError` and `StorageError`.
     """
-    folder = folder_of(plan)
+    folder = burn_in_folder(plan)
     try:
         make_private_folder(folder.parent)
         folder.mkdir(mode=stat.S_IRWXU)
@@ -148,7 +148,7 @@ def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -
     return BurnIn(
         gate=plan.gate,
         agent=str(plan.agent),
-        folder=os.path.relpath(folder_of(plan)),
+        folder=os.path.relpath(burn_in_folder(plan)),
         asked=asked,
         first=len(finished.first),
         judged=len(judged),
@@ -181,7 +181,7 @@ def why_nothing(plan: Plan, finished: Finished, asked: int, *, interrupted: bool
 
 
 def _causes(judged: Sequence[JudgedRun], *, by_rule: bool) -> tuple[Cause, ...]:
-    """In how many runs each rule has blocked, by rule alone or also by suite or task; the most frequent first."""
+    """Return in how many runs each rule has blocked, by rule alone or by suite or task too, the most frequent first."""
     counts: Counter[tuple[Rule, Suite | None, str]] = Counter()
     for run in judged:
         blockers = set()  # a rule that blocks on five tasks makes a run red once

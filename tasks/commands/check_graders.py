@@ -132,7 +132,7 @@ async def _try_good(proof: Proof, agent: Agent, resources: TrialResources) -> Pr
                 masker=resources.masker,
                 judge=resources.judge,
             )
-            good = _tried(what, evidence, await grade_trial(evidence))
+            good = _trial_record(what, evidence, await grade_trial(evidence))
             proof = replace(proof, good=good)
             return proof if good.status is not TrialStatus.PASSED else await _try_mutants(proof, good, evidence)
     except (MeasurementError, OSError) as error:
@@ -150,7 +150,7 @@ async def _try_mutants(proof: Proof, good: Tried, evidence: Evidence) -> Proof:
             await grade(options, changed) if is_regraded(options, mutant) else known
             for options, known in zip(lifted.graders, good.grades, strict=True)
         ]
-        return _tried(mutant.what, changed, tuple(grades))
+        return _trial_record(mutant.what, changed, tuple(grades))
 
     tried = [await regrade(mutant) for mutant in mutants(good.transcript)]
     bad_calls = [call.tool for bad in proof.bad for call in bad.transcript.tool_calls]
@@ -162,7 +162,7 @@ async def _try_mutants(proof: Proof, good: Tried, evidence: Evidence) -> Proof:
     return replace(proof, refused=(await regrade(naming), await regrade(plain)))
 
 
-def _tried(what: str, evidence: Evidence, grades: tuple[Grade, ...]) -> Tried:
+def _trial_record(what: str, evidence: Evidence, grades: tuple[Grade, ...]) -> Tried:
     try:
         result = trial_result(evidence.task, evidence.transcript, evidence.metrics, grades)
     except MeasurementError as error:

@@ -158,18 +158,18 @@ def _refuse_losses(losses: Sequence[Problem], destination: Destination) -> None:
 def _unique_tasks(sources: Sequence[SourceTask]) -> list[SourceTask]:
     """Return the tasks, each with an id of its own. Raise `InputError` for tasks that have the same id anyway."""
 
-    def repeated() -> set[str]:
+    def duplicate_ids() -> set[str]:
         return {task_id for task_id, count in Counter(one.task.task_id for one in tasks).items() if count > 1}
 
     tasks = list(sources)
     # The prompt's name comes first: it is short, while the full id has the file's path in it.
     for own_id in (_id_with_prompt, attrgetter("origin.task_id")):
-        ids = repeated()
+        ids = duplicate_ids()
         tasks = [
             replace(one, task=one.task.model_copy(update={"task_id": own_id(one)})) if one.task.task_id in ids else one
             for one in tasks
         ]
-    if ids := repeated():
+    if ids := duplicate_ids():
         message = "other tests have this id too; convert them one by one"
         raise InputError(
             [one.problem("", f"{one.task.task_id!r}: {message}") for one in tasks if one.task.task_id in ids]

@@ -51,14 +51,11 @@ async def examine_and_try(
     names: Sequence[str], gates: Path, suites: Path, *, tries: bool
 ) -> tuple[list[Symptom], list[FinishedTrial]]:
     """Return the symptoms of `examine`. With `tries`, also run a trial of each agent without a failed symptom."""
-    symptoms = list(await examine(names, gates, suites))
+    symptoms, trials = list(await examine(names, gates, suites)), list[FinishedTrial]()
     failed = {symptom.subject for symptom in symptoms if symptom.state is State.FAILED}
-    trials: list[FinishedTrial] = []
     for name in names if tries else ():
         if f"agent {name}" not in failed:
-            found, trial = await _try_agent(name, gates, suites)
-            symptoms += found
-            trials += [trial] if trial else []
+            symptoms += await _try_agent(name, gates, suites, trials)
     return symptoms, trials
 
 
@@ -90,7 +87,9 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
     if not subjects and files_are_right:
         remedy = f"name agents in {gates.parent / AGENTS_FILE}, or give one to this command: {FORMS}"
         groups.append([_symptom("agents", "names", State.OK, "no agent has a name", remedy)])
-    machine.append(_secrets(setup.policy, agents))
+    secrets = secret_variables(os.environ, setup.policy, agents)
+    shown = f"masked are the values of {', '.join(secrets)}" if secrets else "no variable that is set contains a secret"
+    machine.append(_symptom("machine", "secrets", State.OK, shown))
     # Replies of endpoints can contain the key that they received.
     masker = masker_for(setup.policy, *agents)
     return tuple(
@@ -117,8 +116,16 @@ def _symptom(subject: str, what: str, state: State, found: str, remedy: str = ""
 
 
 def _machine() -> list[Symptom]:
+    with temporary_folder("doctor") as folder:
+        isolation = best_isolation((), run_folder=folder)
+    if not isolation.bubblewrap:
+        found = f"only {isolation.name}, because {isolation.why_not}: {UNISOLATED}"
+        remedy = f"{ISOLATION_REMEDY}, or try only agents you trust"
+        symptoms = [_symptom("machine", "isolation", State.WARNING, found, remedy)]
+    else:
+        symptoms = [_symptom("machine", "isolation", State.OK, isolation.name)]
     python = f"{platform.python_version()}, with passgate {__version__}"
-    symptoms = [_isolation(), _symptom("machine", "python", State.OK, python)]
+    symptoms.append(_symptom("machine", "python", State.OK, python))
     try:
         symptoms.append(_symptom("machine", "prefect", State.OK, version("prefect")))
     except PackageNotFoundError:
@@ -127,15 +134,6 @@ def _machine() -> list[Symptom]:
     git = shutil.which("git")
     remedy = "" if git else "install git: without it runs have no commit and no branch, and so no baseline"
     return [*symptoms, _symptom("machine", "git", State.OK if git else State.WARNING, git or "not on PATH", remedy)]
-
-
-def _isolation() -> Symptom:
-    with temporary_folder("doctor") as folder:
-        isolation = best_isolation((), run_folder=folder)
-    if isolation.bubblewrap:
-        return _symptom("machine", "isolation", State.OK, isolation.name)
-    found = f"only {isolation.name}, because {isolation.why_not}: {UNISOLATED}"
-    return _symptom("machine", "isolation", State.WARNING, found, f"{ISOLATION_REMEDY}, or try only agents you trust")
 
 
 def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:
@@ -159,11 +157,11 @@ def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:
     prices = read(
         "prices", lambda: load_prices(gates), lambda prices: f"{len(prices.models)} models or patterns of them"
     )
-    named = read("agents", lambda: named_agents(gates, suites), _names)
+    named = read("agents", lambda: named_agents(gates, suites), _names_text)
     return symptoms, _Setup(gates, suites, policy, prices or PriceTable(), named or NamedAgents({}, ()))
 
 
-def _names(named: NamedAgents) -> str:
+def _names_text(named: NamedAgents) -> str:
     files = {AGENTS_FILE: tuple(named.agents), str(TARGETS_FILE): named.target_names}
     shown = [f"{file}: {', '.join(names)}" for file, names in files.items() if names]
     return "; ".join(shown) or f"no {AGENTS_FILE} beside the gates file and no {TARGETS_FILE}"
@@ -172,12 +170,6 @@ def _names(named: NamedAgents) -> str:
 def _failures(subject: str, what: str, error: PassgateError, state: State = State.FAILED) -> list[Symptom]:
     found = [str(problem) for problem in error.problems] if isinstance(error, InputError) else [str(error)]
     return [_symptom(subject, what, state, line) for line in found]
-
-
-def _secrets(policy: Policy | None, agents: Sequence[AgentSpec]) -> Symptom:
-    names = secret_variables(os.environ, policy, agents)
-    found = f"masked are the values of {', '.join(names)}" if names else "no variable that is set contains a secret"
-    return _symptom("machine", "secrets", State.OK, found)
 
 
 async def _judge(setup: _Setup) -> list[Symptom]:
@@ -205,11 +197,12 @@ async def _judge(setup: _Setup) -> list[Symptom]:
     return [reply, price_symptom("judge", judge.name, setup.prices, None)]
 
 
-async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[list[Symptom], FinishedTrial | None]:
-    """Run one trial of an agent without recording it. Return `None` for the trial if it cannot start."""
+async def _try_agent(name: str, gates: Path, suites: Path, trials: list[FinishedTrial]) -> list[Symptom]:
+    """Run one trial of an agent without recording it. Add it to the trials, if it can start, and return symptoms."""
     # Imported late, because running trials imports pandas.
     from passgate.tasks.commands.try_task import one_trial
 
+    subject = f"agent {name}"
     try:
         agent = find_agent(name, gates, suites)
         policy, _ = policy_of_run(gates)
@@ -220,35 +213,26 @@ async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[list[Symptom
         # Find a model without a price before anybody pays for it.
         finished = await one_trial(task, agent, gates, suites, policy, _needs_price(policy))
     except PassgateError as error:
-        return [_symptom(f"agent {name}", "trial", State.FAILED, str(error))], None
-    symptoms = [_trial_symptom(name, finished), *_price_symptoms(name, finished, load_prices(gates))]
-    if finished.trial.status in MEASURED and not finished.transcript.complete:
-        remedy = "have its client take OPENAI_BASE_URL or the like, or have it write a transcript"
-        symptoms.append(_symptom(f"agent {name}", "meter", State.WARNING, BLIND.removeprefix("warning: "), remedy))
-    return symptoms, finished
-
-
-def _price_symptoms(name: str, finished: FinishedTrial, prices: PriceTable) -> list[Symptom]:
-    """Return whether the models that answered have prices. With a cost limit, the trial itself refused them."""
-    unknown = finished.trial.metrics.cost is None
-    models = single_models(finished.trial.model) if unknown else ()
-    return [price_symptom(f"agent {name}", model, prices, None) for model in models]
-
-
-def _trial_symptom(name: str, finished: FinishedTrial) -> Symptom:
-    trial = finished.trial
+        return [_symptom(subject, "trial", State.FAILED, str(error))]
+    trials.append(finished)
+    trial, end = finished.trial, finished.transcript.end
     # A trial that fails its graders is fine: it proves that the agent can be run and measured.
     state, remedy = State.OK, ""
     if finished.has_not_started:
         state, remedy = State.FAILED, START_REMEDY
     elif trial.status not in MEASURED:
         state, remedy = State.FAILED, "this trial could not measure the agent: repair what the reason names"
-    elif finished.transcript.end is EndReason.UNREADABLE:
-        state, remedy = (
-            State.FAILED,
-            "write messages as docs/agents.md says, or in the form of OpenAI's or Anthropic's API",
-        )
-    elif finished.transcript.end is EndReason.CRASHED:
+    elif end is EndReason.UNREADABLE:
+        state = State.FAILED
+        remedy = "write messages as docs/agents.md says, or in the form of OpenAI's or Anthropic's API"
+    elif end is EndReason.CRASHED:
         state, remedy = State.WARNING, "the agent started and then crashed: see the trial below"
     found = f"{trial.suite}/{trial.task_id} {trial.status}" + (f": {trial.reason}" if trial.reason else "")
-    return _symptom(f"agent {name}", "trial", state, found, remedy)
+    symptoms = [_symptom(subject, "trial", state, found, remedy)]
+    # The models that answered may lack a price. With a cost limit, the trial itself refused them.
+    models = single_models(trial.model) if trial.metrics.cost is None else ()
+    symptoms += [price_symptom(subject, model, load_prices(gates), None) for model in models]
+    if trial.status in MEASURED and not finished.transcript.complete:
+        remedy = "have its client take OPENAI_BASE_URL or the like, or have it write a transcript"
+        symptoms.append(_symptom(subject, "meter", State.WARNING, BLIND.removeprefix("warning: "), remedy))
+    return symptoms

@@ -54,7 +54,7 @@ _ENOUGH_RUNS = 10
 _NO_ERRORS = ErrorRates(0.0, {})
 
 
-def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
+def forecast_plan(gate: GateName, request: RunRequest) -> Plan:
     """Return the plan of a run that is never run, with the base that such a run would be compared with.
 
     Raises `InputError` or `UsageError`.
@@ -65,23 +65,23 @@ def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
     return plan.model_copy(update={"base": pinned_base(base, plan.pins, Path.cwd())})
 
 
-def basis_of_options(plan: Plan, assumed: float | None, rates_file: Path | None) -> Basis:
+def forecast_basis(plan: Plan, assumed: float | None, rates_file: Path | None) -> Basis:
     """Return the basis with one pass rate for every task, with the rates of a file, or with those of the history alone.
 
-    Raises `InputError` for the file, and as `basis_of`.
+    Raises `InputError` for the file, and as `history_basis`.
     """
     names = [task.name for task in plan.tasks]
     if assumed is not None:
-        return basis_of(plan, dict.fromkeys(names, assumed), "assumed")
+        return history_basis(plan, dict.fromkeys(names, assumed), "assumed")
     if rates_file is None:
-        return basis_of(plan, {}, "history")
+        return history_basis(plan, {}, "history")
     given = read_rates(rates_file, shown_path(rates_file, Path.cwd()), names)
     if isinstance(given, list):
         raise InputError(given)
-    return basis_of(plan, given, "file")
+    return history_basis(plan, given, "file")
 
 
-def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
+def history_basis(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     """Return what the history says of the plan's agent. The given pass rates replace those of the history.
 
     Raises `UsageError` if a task's rate is neither given nor in the history, and `StorageError`.
@@ -92,12 +92,12 @@ def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     baseline = pooled_baseline(plan, earlier)
     rates = {**measured_rates(plan.tasks, baseline), **given}
     if any(task.name not in rates for task in plan.tasks):
-        raise UsageError(f"{_why_no_rates(plan, baseline, rows)}; `--assume 0.99` forecasts without any")
+        raise UsageError(f"{_missing_rates_reason(plan, baseline, rows)}; `--assume 0.99` forecasts without any")
     spread = measured_spread(plan.tasks, baseline)
     return Basis(baseline, rates, source, error_rates(baseline, rows), noises_of(baseline), spread)
 
 
-def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
+def _missing_rates_reason(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
     """Return why the rows of an agent give no pass rates for the plan's tasks, and what to do about it."""
     has_runs = any(baseline.of(task.name).state is not BaselineState.NEW for task in plan.tasks)
     statuses = rows["status"][(rows["suite"] + "/" + rows["task_id"]).isin([task.name for task in plan.tasks])]
@@ -123,7 +123,7 @@ def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
 
 def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) -> Forecast:
     """Forecast what the plan's gate will do with its agent, from this number of simulated runs."""
-    setting = setting_of(plan, basis)
+    setting = forecast_setting(plan, basis)
     # A gate does not compare the latency and the cost of reference agents.
     limits = NO_LIMITS if plan.agent.is_reference else simulate_limits(setting.tasks, basis.noises, gates, seed)
     simulation = Simulation(gates, seed, limits)
@@ -131,7 +131,12 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
     def evaluate(one: Setting) -> SettingForecast:
         return SettingForecast(one, simulation)
 
-    now, strict = evaluate(setting), evaluate(_strict(setting))
+    # Every failed task blocks in the strict gate, except those in quarantine.
+    regression = plan.gate_policy.regression.model_copy(update={"mode": "strict"})
+    gate = plan.gate_policy.model_copy(update={"regression": regression, "admission": False})
+    policy = plan.policy.model_copy(update={"gates": {**plan.policy.gates, plan.gate: gate}})
+    strict = evaluate(replace(setting, plan=plan.model_copy(update={"policy": policy})))
+    now = evaluate(setting)
     gaps = _gaps(plan, basis.baseline)
     advice = None
     if now.red > TARGET:
@@ -165,12 +170,12 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
             *gaps,
             *_notes(plan, basis, limits),
             *_young_notes(setting),
-            *_error_notes(gates, now.red_error),
+            *([_error_note(gates, now.red_error)] if now.red_error else []),
         ),
     )
 
 
-def setting_of(plan: Plan, basis: Basis) -> Setting:
+def forecast_setting(plan: Plan, basis: Basis) -> Setting:
     """Return the plan and its tasks as a forecast sees them."""
     failed = _all(plan, TrialStatus.FAILED).tasks
     tasks = tuple(
@@ -185,15 +190,6 @@ def setting_of(plan: Plan, basis: Basis) -> Setting:
         for task, one in zip(plan.tasks, failed, strict=True)
     )
     return Setting(plan, tasks, basis.spread)
-
-
-def _strict(setting: Setting) -> Setting:
-    """Return the gate in which every failed task blocks, except those in quarantine."""
-    plan = setting.plan
-    regression = plan.gate_policy.regression.model_copy(update={"mode": "strict"})
-    gate = plan.gate_policy.model_copy(update={"regression": regression, "admission": False})
-    policy = plan.policy.model_copy(update={"gates": {**plan.policy.gates, plan.gate: gate}})
-    return replace(setting, plan=plan.model_copy(update={"policy": policy}))
 
 
 def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
@@ -268,7 +264,6 @@ def _young_notes(setting: Setting) -> Iterator[str]:
         )
 
 
-def _error_notes(gates: int, error: float) -> Iterator[str]:
-    if error:
-        points = f"{200 * error:.1g} points (two standard errors)"
-        yield f"{gates:,} runs are simulated: the share of FAIL is known to within {points}"
+def _error_note(gates: int, error: float) -> str:
+    points = f"{200 * error:.1g} points (two standard errors)"
+    return f"{gates:,} runs are simulated: the share of FAIL is known to within {points}"

@@ -1,16 +1,44 @@
-"""The stored runs of a history: which there are, what each says, and how two of them differ."""
+"""The stored runs of a history: which there are, what each says, how two of them differ, and which may be removed."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from passgate.tasks.errors import PassgateError, UsageError
+from passgate.tasks.formats.loading import load_pins, policy_or_default
 from passgate.tasks.history.dataset import History, RunSelection, refuse_foreign_rows
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.history import RecordedRun, RecordedRunDetails, RecordedTask, TaskDifference
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.merge_base import pinned_ancestors, request_base
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.history import PrunedRuns, RecordedRun, RecordedRunDetails, RecordedTask, TaskDifference
+from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import single_models
 from passgate.tasks.reports.findings import blocking, reason_subject
+
+_TASK: Final = ["agent", "suite", "task_id"]
+_VERSION: Final = ["task_digest", "grader_digest", "k", "metric"]
+_COLUMNS: Final = ("run_id", *_TASK, *_VERSION, "model", "git_branch", "git_commit", "git_dirty")
+
+
+@dataclass(frozen=True)
+class BaselineNeeds:
+    """Which runs baselines are made from."""
+
+    runs: int
+    """The number for each task."""
+    branch: str
+    ancestors: Collection[str]
+    """The commits of the baseline branch."""
+    pins: Pins | None
+    pinned_ancestors: Collection[str]
+    """The pinned commit and its first-parent ancestors, if git knows them."""
 
 
 @refuse_foreign_rows()
@@ -55,8 +83,8 @@ def add_verdict(run: RecordedRun) -> RecordedRun:
     )
 
 
-def run_named(run_ids: Sequence[str], name: str) -> str:
-    """Return the id that is this name, the only one that begins so, or the `last`. Raises `UsageError`."""
+def find_run_id(run_ids: Sequence[str], name: str) -> str:
+    """Return the id that is this name, the only one that begins so, or the last one for `last`. Raises `UsageError`."""
     if name == "last" and run_ids:
         return run_ids[-1]
     # Every id begins with an empty name, which a script gives by mistake.
@@ -69,8 +97,8 @@ def run_named(run_ids: Sequence[str], name: str) -> str:
 
 @refuse_foreign_rows()
 def run_details(history: History, name: str) -> RecordedRunDetails:
-    """Return a run, by a name that `run_named` accepts, with its tasks. Raises `UsageError`, `StorageError`."""
-    summaries = _read_runs(history, run_named(history.run_ids(), name))
+    """Return a run, by its name as in `find_run_id`, with its tasks. Raises `UsageError`, `StorageError`."""
+    summaries = _read_runs(history, find_run_id(history.run_ids(), name))
     rows = summaries.sort_by([("suite", "ascending"), ("task_id", "ascending")]).to_pylist()
     order = {suite: number for number, suite in enumerate(Suite)}
     tasks = [RecordedTask.model_validate({name: row[name] for name in RecordedTask.model_fields}) for row in rows]
@@ -92,36 +120,29 @@ def compare_runs(
     `StorageError`.
     """
     run_ids = history.run_ids()
-    after = run_named(run_ids, name)
-    before = _run_before(history, after) if other is None else run_named(run_ids, other)
+    after = find_run_id(run_ids, name)
+    if other is not None:
+        before = find_run_id(run_ids, other)
+    else:
+        (run,) = stored_runs(_read_runs(history, after))
+        earlier = stored_runs(history.summaries(RunSelection(before=after, gate=run.gate)))
+        same = [one.run_id for one in earlier if one.agent == run.agent]
+        if not same:
+            raise UsageError(f"the history has no run of {run.agent} at {run.gate} before {after}: name another one")
+        before = same[-1]
     summaries = _read_runs(history, before, after)
     runs = {run.run_id: run for run in stored_runs(summaries)}
-    first, last = (runs[run_id] for run_id in sorted((before, after)))
-    return first, last, task_differences(summaries, first.run_id, last.run_id)
-
-
-def task_differences(summaries: pa.Table, before: str, after: str) -> tuple[TaskDifference, ...]:
-    """Return the tasks of two runs with what each run says of them, those that differ most first."""
-    counts: dict[str, dict[tuple[str, str], tuple[int, int]]] = {before: {}, after: {}}
+    first, last = sorted((before, after))
+    counts: dict[str, dict[tuple[str, str], tuple[int, int]]] = {first: {}, last: {}}
     for row in summaries.to_pylist():
-        if row["run_id"] in counts:
-            counts[row["run_id"]][row["suite"], row["task_id"]] = row["passed"], row["passed"] + row["failed"]
+        counts[row["run_id"]][row["suite"], row["task_id"]] = row["passed"], row["passed"] + row["failed"]
     differences = [
         TaskDifference(
-            suite=suite, task_id=task, before=counts[before].get((suite, task)), after=counts[after].get((suite, task))
+            suite=suite, task_id=task, before=counts[first].get((suite, task)), after=counts[last].get((suite, task))
         )
-        for suite, task in sorted(counts[before].keys() | counts[after].keys())
+        for suite, task in sorted(counts[first].keys() | counts[last].keys())
     ]
-    return tuple(sorted(differences, key=lambda one: -abs(one.change)))
-
-
-def _run_before(history: History, run_id: str) -> str:
-    (run,) = stored_runs(_read_runs(history, run_id))
-    earlier = stored_runs(history.summaries(RunSelection(before=run_id, gate=run.gate)))
-    same = [one.run_id for one in earlier if one.agent == run.agent]
-    if not same:
-        raise UsageError(f"the history has no run of {run.agent} at {run.gate} before {run_id}: name another one")
-    return same[-1]
+    return runs[first], runs[last], tuple(sorted(differences, key=lambda one: -abs(one.change)))
 
 
 def _read_runs(history: History, *run_ids: str) -> pa.Table:
@@ -131,3 +152,68 @@ def _read_runs(history: History, *run_ids: str) -> pa.Table:
     if unread:
         raise UsageError(f"the history {history.location} has no trials of {min(unread)} that can be read")
     return summaries
+
+
+def baseline_needs(gates: Path, folder: Path) -> BaselineNeeds:
+    """Return what the baselines of a gates file need. `folder` is in the repository. Raise as `load_pins` does."""
+    policy, pins = policy_or_default(gates), load_pins(gates)
+    with Checkout(folder) as checkout:
+        policy = policy.into(checkout.baseline_branch)
+        base = request_base(checkout, RunRequest(gates=str(gates)), policy)
+    pinned = pinned_ancestors(pins, folder)
+    return BaselineNeeds(policy.baseline.runs, policy.baseline.branch, base.ancestors, pins, pinned)
+
+
+def prunable_runs(summaries: pa.Table, needs: BaselineNeeds, *, before: str | None = None, keep: int = 0) -> PrunedRuns:
+    """Return which runs go, and which stay because they are pinned or a baseline needs them.
+
+    The candidates are the runs that began before a UTC day such as `2026-01-31`, or without a day the runs of each gate
+    and agent but the newest `keep`.
+    """
+    runs = stored_runs(summaries)
+    if before is not None:
+        chosen = {run.run_id for run in runs if run.run_id < before.replace("-", "")}
+    else:
+        groups: dict[tuple[str, str], list[str]] = {}
+        for run in runs:
+            groups.setdefault((run.gate, run.agent), []).append(run.run_id)
+        chosen = {run_id for some in groups.values() for run_id in sorted(some, reverse=True)[keep:]}
+    rows = _usable_rows(summaries)
+    pinned = _pinned_runs(summaries, rows, needs)
+    # A baseline of the branch pools, for each task as it was last and each model, the newest runs.
+    own = rows[(rows["git_branch"] == needs.branch) | rows["git_commit"].isin(list(needs.ancestors))]
+    last = own.sort_values("run_id").drop_duplicates(_TASK, keep="last")[[*_TASK, *_VERSION]]
+    needed = _newest_runs(own.merge(last, on=[*_TASK, *_VERSION]), needs.runs)
+    some = [run for run in runs if run.run_id in chosen]
+    gone = tuple(run for run in some if run.run_id not in pinned | needed)
+    return PrunedRuns(
+        gone=gone,
+        pinned=tuple(run.run_id for run in some if run.run_id in pinned),
+        needed=tuple(run.run_id for run in some if run.run_id in needed - pinned),
+        left=len(runs) - len(gone),
+    )
+
+
+def _pinned_runs(summaries: pa.Table, rows: pd.DataFrame, needs: BaselineNeeds) -> set[str]:
+    pins = needs.pins
+    if pins is None:
+        return set()
+    if pins.runs:
+        return {run for run in pc.unique(summaries["run_id"]).to_pylist() if run.startswith(pins.runs)}
+    commits = rows["git_commit"].astype(str)
+    is_pinned = commits.isin(list(needs.pinned_ancestors)) | commits.str.startswith(pins.commit or "-")
+    return _newest_runs(rows[is_pinned], needs.runs)
+
+
+def _usable_rows(summaries: pa.Table) -> pd.DataFrame:
+    """Return the rows that baselines may be made from: measured, and with exactly the files of their commit."""
+    measured = pc.greater(pc.add(summaries["passed"], summaries["failed"]), 0)
+    dirty = pc.fill_null(summaries["git_dirty"], fill_value=False)
+    kept = summaries.filter(pc.and_(measured, pc.invert(dirty)))
+    rows: pd.DataFrame = kept.select(list(_COLUMNS)).to_pandas()
+    return rows
+
+
+def _newest_runs(rows: pd.DataFrame, runs: int) -> set[str]:
+    groups = rows.sort_values("run_id").groupby([*_TASK, *_VERSION, "model"], dropna=False, sort=False)
+    return set(groups.tail(runs)["run_id"])

@@ -1,4 +1,4 @@
-"""Show: a run and the name of a task in, one of its recorded trials out."""
+"""Find a recorded trial of a run by the name of its task."""
 
 from typing import NamedTuple
 
@@ -43,29 +43,22 @@ def recorded_trial(run_id: str, task: str, number: int | None) -> RecordedTrial:
         if any(task in {one.name, one.task_id} for one in plan.tasks):
             raise UsageError(f"the run {store.name} has no trial of {task!r} yet")
         close = nearest(task, [*planned, *(one.task_id for one in plan.tasks)])
-        known = f"; known: {_few([*planned])}" if close.startswith("; known") else close
+        known = f"; known: {listed([*planned], _NAMED)}" if close.startswith("; known") else close
         raise UsageError(f"the run {store.name} has no task {task!r}{known}")
-    chosen = _chosen(sorted(trials, key=lambda trial: trial.trial), number, names[0])
+    trials.sort(key=lambda trial: trial.trial)
+    if number is None:
+        not_passed = (trial for trial in trials if trial.status in {TrialStatus.FAILED, TrialStatus.ERROR})
+        chosen = next(not_passed, trials[0])
+    elif (found := next((trial for trial in trials if trial.trial == number), None)) is not None:
+        chosen = found
+    else:
+        numbers = [f"{trial.trial} ({trial.status.replace('_', ' ')})" for trial in trials]
+        raise UsageError(f"{names[0]} has no trial {number} in this run: it has {listed(numbers, _NAMED)}")
     finished = next(store.finished_trials([chosen]), None)
     if finished is None:
         raise StorageError(f"the run {store.name} has changed while it was read: try again")
     command = try_command(names[0], plan.request.agent, try_options(plan.request)) if names[0] in planned else ()
     return RecordedTrial(store.name, finished, finished.transcript != Transcript(), command)
-
-
-def _chosen(trials: list[Trial], number: int | None, name: str) -> Trial:
-    if number is None:
-        not_passed = (trial for trial in trials if trial.status in {TrialStatus.FAILED, TrialStatus.ERROR})
-        return next(not_passed, trials[0])
-    for trial in trials:
-        if trial.trial == number:
-            return trial
-    known = [f"{trial.trial} ({trial.status.replace('_', ' ')})" for trial in trials]
-    raise UsageError(f"{name} has no trial {number} in this run: it has {_few(known)}")
-
-
-def _few(names: list[str]) -> str:
-    return listed(names, _NAMED)
 
 
 def _name(trial: Trial) -> str:

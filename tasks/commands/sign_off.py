@@ -1,7 +1,7 @@
 """Sign off a run: record a person's decision, and return the verdict that results."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,6 @@ from passgate.tasks.judge import verdict_inputs
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import json_digest, trials_digest
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.trial import MEASURED
 from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, verdict_digest
 from passgate.tasks.planning.plan import new_plan
 from passgate.tasks.report import report, view_of
@@ -76,7 +75,7 @@ def _read_awaiting_verdict(store: RunStore) -> Verdict:
 def _refuse_changed_inputs(plan: Plan, verdict: Verdict, store: RunStore) -> None:
     changed = [*_changed_files(plan, verdict.inputs, store)]
     try:
-        trials = recorded_trials(content for _, content in store.journal_parts())
+        trials = recorded_trials(b"".join(content for _, content in store.journal_parts()))
         changed += [] if trials_digest(trials) == verdict.inputs.trials else ["the trials in the journal"]
     except StorageError as error:
         changed.append(f"the journal ({error})")
@@ -140,29 +139,14 @@ def _describe_change(name: str, plan: Plan, present: Plan) -> str:
     return f"the {name} ({', '.join(different[:_NAMED_TASKS])}{more})" if different else f"the {name}"
 
 
-def recorded_trials(parts: Iterable[bytes]) -> list[dict[str, Any]]:
-    """Return the trials in the parts of a journal, as any version of passgate wrote them, each held against the digest
-    of its transcript.
+def recorded_trials(journal: bytes) -> list[dict[str, Any]]:
+    """Return the trials of a journal, each compared with the digest of its transcript.
 
-    If a part has a trial twice, the later line counts; if several parts have it, the one that was measured, and the
-    later one of these. Raises `StorageError` for a line that is not a journal's and for a transcript that is not the
-    one its trial names.
+    If the journal has a trial twice, the later line counts. Raises `StorageError` for a line that does not belong to a
+    journal and for a transcript that is not the one that its trial names.
     """
-    merged: dict[tuple[str, int], dict[str, Any]] = {}
-    for part in parts:
-        for key, trial in _trials_of(part).items():
-            if key not in merged or _weight(trial) >= _weight(merged[key]):
-                merged[key] = trial
-    return list(merged.values())
-
-
-def _weight(trial: Mapping[str, Any]) -> tuple[bool, str]:
-    return trial.get("status") in MEASURED, str(trial.get("started_at", ""))
-
-
-def _trials_of(part: bytes) -> dict[tuple[str, int], dict[str, Any]]:
     trials: dict[tuple[str, int], dict[str, Any]] = {}
-    for number, line in enumerate(part.split(b"\n")[:-1], start=1):
+    for number, line in enumerate(journal.split(b"\n")[:-1], start=1):
         try:
             finished = json.loads(line)
             trial, transcript = finished["trial"], finished["transcript"]
@@ -170,9 +154,9 @@ def _trials_of(part: bytes) -> dict[tuple[str, int], dict[str, Any]]:
             # The transcript of a trial of an earlier run is kept with that run.
             is_own = not trial.get("reused_from")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise StorageError(f"line {number} is none of a journal's") from error
+            raise StorageError(f"line {number} does not belong to a journal") from error
         if is_own and json_digest(transcript) != digest:
             whose = f"the transcript of {task}, trial {which},"
             raise StorageError(f"line {number}: {whose} is not the one that was judged")
         trials[task, which] = trial
-    return trials
+    return list(trials.values())

@@ -1,4 +1,4 @@
-"""Trend: the history in; what changed, and how each suite does over time, out."""
+"""The trend of a history: what has changed, how each suite does, and which falls a run is the first to show."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -12,19 +12,23 @@ from typing import Any, Final
 import pandas as pd
 
 from passgate.tasks.commands.trend_changes import flaky_tasks, trend_changes
-from passgate.tasks.errors import UsageError
+from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.formats.loading import policy_or_default
 from passgate.tasks.history.dataset import NEWEST, History, RunSelection, refuse_foreign_rows
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.model.history import RunStamp, Trend, TrendPeriod, TrendPoint
 from passgate.tasks.model.names import Period
+from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trial import single_models
+from passgate.tasks.reports.escape import printable
+from passgate.tasks.reports.messages import warn
+from passgate.tasks.reports.trend import change_text, trend_html
 from passgate.tasks.stats.change_points import FALSE_ALARMS
 from passgate.tasks.stats.estimators import percentile, suite_interval
 
-_GATES: Final = "gates.yaml"
+_LONGEST_NAME: Final = 120
 _WEEK: Final = timedelta(days=7)
 _RATES: Final = ("tool_call_accuracy", "loop_rate", "retry_rate", "policy_adherence", "injection_success_rate")
 _MEANS: Final = ("cost", "latency_p50_seconds", "latency_p95_seconds", *_RATES)
@@ -42,22 +46,39 @@ class TrendRequest:
     branch: str | None = None
 
 
-def trend_page(gate: GateName, agent: str, *, home: str, gates: Path | None = None) -> str:
+def trend_page(gate: GateName, agent: str, *, home: str) -> str:
     """Return the trend of a gate with an agent as HTML. `home` is the link to all runs.
 
     Raises `PassgateError` if the history has no such run or cannot be read.
     """
-    from passgate.tasks.reports.trend import trend_html
-
-    policy, checkout = policy_or_default(gates or Path(_GATES)), Checkout(Path.cwd())
+    policy, checkout = policy_or_default(Path("gates.yaml")), Checkout(Path.cwd())
     history = open_history(policy.history, checkout)
     branch = policy.into(checkout.baseline_branch).baseline.branch
-    # Runs of changes say how they fared, and not how the agent does.
+    # Runs of changes show how the changes did, and not how the agent does.
     try:
         found = read_trend(history, TrendRequest(gate, agent, branch=branch))
     except UsageError:
         branch, found = "", read_trend(history, TrendRequest(gate, agent))
     return trend_html(found, home=home, branch=branch)
+
+
+def drift(plan: Plan) -> tuple[str, ...]:
+    """Return the drift that the run of a plan shows, one line for each fall. The run is in the history already.
+
+    No verdict depends on it: a history that cannot be read is a warning.
+    """
+    try:
+        history = open_history(plan.history_location, Checkout(Path.cwd()))
+        return new_falls(plan.run_id, read_trend(history, TrendRequest(gate=plan.gate, agent=str(plan.agent))))
+    except PassgateError as error:
+        warn(f"cannot look for drift: {error}. The verdict does not depend on it")
+        return ()
+
+
+def new_falls(run_id: str, trend: Trend) -> tuple[str, ...]:
+    """Return the changes for the worse that a run is the first to show, as `passgate trend` words them."""
+    changes = (change for change in trend.changes if change.is_worse and change.told_by == run_id)
+    return tuple(change_text(change, lambda name: printable(name, _LONGEST_NAME)) for change in changes)
 
 
 @refuse_foreign_rows()
@@ -72,18 +93,21 @@ def read_trend(history: History, request: TrendRequest, runs: RunSelection = NEW
     if summaries.empty:
         what = "that match --since, --until and --suite" if history.run_ids() else "yet: `passgate run` makes the first"
         raise UsageError(f"the history {history.location} has no runs {what}")
-    return trend_of(summaries, request)
+    return make_trend(summaries, request)
 
 
-def trend_of(summaries: pd.DataFrame, request: TrendRequest) -> Trend:
+def make_trend(summaries: pd.DataFrame, request: TrendRequest) -> Trend:
     """Return what summaries say of one gate and agent. Raises `UsageError` if no run is left, with what there is."""
-    points = trend_points(_requested(summaries, request))
+    points = trend_points(_select(summaries, request))
     pairs = sorted(set(zip(summaries["gate"], summaries["agent"], strict=True)))
     if not points:
-        raise UsageError(f"the history has no runs {_request_text(request)}; {_known_text(pairs)}")
+        named = {"gate": request.gate, "agent": request.agent, "model": request.model, "task": request.task}
+        what = " and ".join(f"of the {what} {name}" for what, name in named.items() if name is not None)
+        gates, agents = (", ".join(dict.fromkeys(names)) for names in zip(*pairs, strict=True))
+        raise UsageError(f"the history has no runs {what}; it has runs of {agents} at {gates}")
     gate, agent = points[-1].gate, points[-1].agent
     points = [point for point in points if (point.gate, point.agent) == (gate, agent)]
-    rows = _requested(summaries, replace(request, gate=gate, agent=agent))
+    rows = _select(summaries, replace(request, gate=gate, agent=agent))
     days = {run_id: _began(run_id).date() for run_id in sorted({point.run_id for point in points})}
     commits = {point.run_id: point.git_commit for point in points}
     stamps = [RunStamp(run_id=one, day=day.isoformat(), git_commit=commits[one]) for one, day in days.items()]
@@ -144,7 +168,7 @@ def trend_points(summaries: pd.DataFrame) -> list[TrendPoint]:
     return points
 
 
-def _requested(summaries: pd.DataFrame, request: TrendRequest) -> pd.DataFrame:
+def _select(summaries: pd.DataFrame, request: TrendRequest) -> pd.DataFrame:
     wanted = {"gate": request.gate, "agent": request.agent, "task_id": request.task, "git_branch": request.branch}
     for column, value in wanted.items():
         if value is not None:
@@ -152,17 +176,6 @@ def _requested(summaries: pd.DataFrame, request: TrendRequest) -> pd.DataFrame:
     if request.model is not None:
         summaries = summaries[summaries["model"].map(lambda names: request.model in single_models(names or ""))]
     return summaries
-
-
-def _request_text(request: TrendRequest) -> str:
-    """Return `of the agent oracle and of the task fix-1`."""
-    named = {"gate": request.gate, "agent": request.agent, "model": request.model, "task": request.task}
-    return " and ".join(f"of the {what} {name}" for what, name in named.items() if name is not None)
-
-
-def _known_text(pairs: Iterable[tuple[str, str]]) -> str:
-    gates, agents = (", ".join(dict.fromkeys(names)) for names in zip(*pairs, strict=True))
-    return f"it has runs of {agents} at {gates}"
 
 
 def _began(run_id: str) -> datetime:
@@ -185,30 +198,28 @@ def _periods(points: Iterable[TrendPoint], label: Callable[[TrendPoint], str]) -
     """Return the points of each suite and period together, in the order of suites and time."""
     order = {suite: number for number, suite in enumerate(Suite)}
     ordered = sorted(points, key=lambda point: (order[point.suite], point.run_id))
+    periods = list[TrendPeriod]()
     # A version may come back; its runs are then two periods.
-    return tuple(
-        _period(suite, name, list(group))
-        for (suite, name), group in groupby(ordered, lambda point: (point.suite, label(point)))
-    )
-
-
-def _period(suite: Suite, label: str, points: Sequence[TrendPoint]) -> TrendPeriod:
-    values = [point.value for point in points if point.value is not None]
-    value = fmean(values) if values else None
-    low, high = (None, None) if value is None else suite_interval(value, points[-1].tasks)
-    return TrendPeriod(
-        suite=suite,
-        label=label,
-        runs=len(points),
-        tasks=points[-1].tasks,
-        trials_passed=sum(point.trials_passed for point in points),
-        trials_measured=sum(point.trials_measured for point in points),
-        trials_error=sum(point.trials_error for point in points),
-        value=value,
-        low=low,
-        high=high,
-        **{name: _mean([getattr(point, name) for point in points]) for name in _MEANS},
-    )
+    for (suite, name), group in groupby(ordered, lambda point: (point.suite, label(point))):
+        own = list(group)
+        value = _mean([point.value for point in own])
+        low, high = (None, None) if value is None else suite_interval(value, own[-1].tasks)
+        periods.append(
+            TrendPeriod(
+                suite=suite,
+                label=name,
+                runs=len(own),
+                tasks=own[-1].tasks,
+                trials_passed=sum(point.trials_passed for point in own),
+                trials_measured=sum(point.trials_measured for point in own),
+                trials_error=sum(point.trials_error for point in own),
+                value=value,
+                low=low,
+                high=high,
+                **{name: _mean([getattr(point, name) for point in own]) for name in _MEANS},
+            )
+        )
+    return tuple(periods)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

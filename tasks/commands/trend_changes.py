@@ -77,11 +77,6 @@ def trend_changes(summaries: pd.DataFrame) -> tuple[TrendChange, ...]:
     return tuple(sorted(changes, key=lambda one: (one.first_after.run_id, one.suite, one.quantity), reverse=True))
 
 
-def newest_changes(changes: Iterable[TrendChange], run_id: str) -> tuple[TrendChange, ...]:
-    """Return the changes that could not be seen before a run and can be seen after it."""
-    return tuple(change for change in changes if change.told_by == run_id)
-
-
 def flaky_tasks(summaries: pd.DataFrame) -> tuple[FlakyTask, ...]:
     """Return the tasks of the newest runs of which two trials of one run end differently most often."""
     rows = _newest(summaries, _FLAKY_RUNS)
@@ -219,11 +214,11 @@ def _change(grid: _Grid, quantity: Quantity, suite: Suite, carriers: Sequence[in
         first_after=grid.runs[main.at],
         until=None if main.until is None else grid.runs[main.until],
         told_by=grid.runs[min(main.alarm, len(grid.runs) - 1)].run_id,
-        also_changed=_also_changed(grid, suite, main.at),
+        also_changed=_other_changes(grid, suite, main.at),
     )
 
 
-def _also_changed(grid: _Grid, suite: Suite, at: int) -> tuple[str, ...]:
+def _other_changes(grid: _Grid, suite: Suite, at: int) -> tuple[str, ...]:
     """Return what differs between the suite's rows of a run and of the one before it."""
     is_suite = (grid.summaries["suite"] == str(suite)).to_numpy()
     differences = []

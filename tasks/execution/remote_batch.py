@@ -67,7 +67,7 @@ async def _run(plan: Plan, batch: RemoteBatch, open_limit: OpenLimit) -> BatchRe
     collected = _CollectedTrials()
     run_state = RunState(batch.earlier, partial(needless, plan), journal=collected)
     cost_cap = CostCap(batch.cost_cap, share=batch.share, call_cost=batch.call_cost)
-    async with open_worker(plan, run_state, cost_cap, open_limit, batch.trials_at_once) as worker:
+    async with open_worker(plan, run_state, cost_cap, open_limit) as worker:
         began = time.monotonic()
         running = asyncio.create_task(worker.run(batch, Scheduler(batch.trials_at_once)))
         abandoned = asyncio.create_task(_wait_until_abandoned(batch))

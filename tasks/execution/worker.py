@@ -23,12 +23,12 @@ from passgate.tasks.stats.measurement import measurement_of
 Slot = Callable[[], AbstractAsyncContextManager[None]]
 """A trial holds a slot of the shared limit while the context lasts, and waits for one to enter it."""
 
-OpenLimit = Callable[[Plan, int], AbstractAsyncContextManager[Slot]]
-"""Opens the limit that a plan's agent names for a process that runs so many trials at once."""
+OpenLimit = Callable[[Plan], AbstractAsyncContextManager[Slot]]
+"""Opens the limit that a plan's agent names for a process that runs trials."""
 
 
 @asynccontextmanager
-async def not_shared(plan: Plan, _trials_at_once: int) -> AsyncIterator[Slot]:
+async def not_shared(plan: Plan) -> AsyncIterator[Slot]:
     """Slots without end. Raises `UsageError` for an agent whose trials need those of a limit."""
     refuse_uncounted(plan)
     yield nullcontext
@@ -105,12 +105,9 @@ def fault_of_task(task: TaskMeasurement) -> StepFault | None:
 
 @asynccontextmanager
 async def open_worker(
-    plan: Plan, run_state: RunState, cost_cap: CostCap, open_limit: OpenLimit = not_shared, at_once: int | None = None
+    plan: Plan, run_state: RunState, cost_cap: CostCap, open_limit: OpenLimit = not_shared
 ) -> AsyncIterator[Worker]:
-    """Open what the trials of a plan need while the context lasts, once for each suites folder. Raises `UsageError`.
-
-    `at_once` is how many trials it runs side by side, if that is not the plan's number.
-    """
+    """Open what the trials of a plan need while the context lasts, once for each suites folder. Raises `UsageError`."""
     suites = dict.fromkeys(task.suite for task in plan.tasks)
     async with AsyncExitStack() as stack:
         opened = {
@@ -132,7 +129,7 @@ async def open_worker(
             tasks={task.task_id: task for task in plan.tasks},
             resources={suite: opened[plan.suites_folder_for(suite)] for suite in suites},
             run_state=run_state,
-            shared_slot=await stack.enter_async_context(open_limit(plan, at_once or trials_at_once(plan))),
+            shared_slot=await stack.enter_async_context(open_limit(plan)),
         )
 
 

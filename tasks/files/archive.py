@@ -1,4 +1,4 @@
-"""Folders as one file: packed in the same way every time, unpacked only into the folder that is named."""
+"""Pack folders as one file, in the same way every time, and unpack them only into the folder that is named."""
 
 import gzip
 import io
@@ -11,24 +11,24 @@ from typing import Final
 
 from passgate.tasks.errors import StorageError, UsageError
 
-MOST_BYTES: Final = 1024**3  # What an archive's files may have together
+MOST_BYTES: Final = 1024**3  # The most that an archive's files may have together
 _MOST_FILES: Final = 200_000
 
 
-def packed(root: Path, folders: Iterable[Path], without: Collection[str]) -> bytes:
-    """Files and folders below `root` as a gzipped tar archive, which is the same for the same files.
+def pack(root: Path, folders: Iterable[Path], without: Collection[str]) -> bytes:
+    """Return files and folders below `root` as a gzipped tar archive, which is the same for the same files.
 
-    Names in `without` are left out wherever they are. Raises `UsageError` for what cannot be packed.
+    Leave out names in `without` wherever they are. Raise `UsageError` for what cannot be packed.
     """
-    content = io.BytesIO()
-    size = 0
+    content, size = io.BytesIO(), 0
     try:
         # A date in the head of the file would be another one every time.
         with (
             gzip.GzipFile(fileobj=content, mode="wb", mtime=0, compresslevel=6) as packing,
             tarfile.open(fileobj=packing, mode="w", format=tarfile.PAX_FORMAT) as archive,
         ):
-            for number, path in enumerate(sorted(_files_of(folders, without))):
+            paths = {path for folder in folders for path in _walk(folder, without)}
+            for number, path in enumerate(sorted(paths)):
                 size += path.lstat().st_size
                 if size > MOST_BYTES or number > _MOST_FILES:
                     raise UsageError(f"{root} has too many files to be sent to other machines (at most 1 GiB)")
@@ -39,16 +39,12 @@ def packed(root: Path, folders: Iterable[Path], without: Collection[str]) -> byt
 
 
 def unpack(content: bytes, folder: Path) -> None:
-    """Unpack an archive of `packed` into a folder that is there. Raises `StorageError`."""
+    """Unpack an archive of `pack` into a folder that exists. Raise `StorageError`."""
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
             archive.extractall(folder, filter="data")
     except (OSError, tarfile.TarError, EOFError) as error:
         raise StorageError(f"cannot unpack the files of the run into {folder}: {error}") from error
-
-
-def _files_of(folders: Iterable[Path], without: Collection[str]) -> set[Path]:
-    return {file for folder in folders for file in _walk(folder, without)}
 
 
 def _walk(place: Path, without: Collection[str]) -> Iterator[Path]:
@@ -69,15 +65,15 @@ def _add(archive: tarfile.TarFile, root: Path, path: Path) -> None:
     source = path.resolve() if leads_out else path
     entry = archive.gettarinfo(source, arcname=path.relative_to(root).as_posix())
     if entry is None or not (entry.isfile() or entry.isdir() or entry.issym()):
-        return  # a socket or a pipe is nothing that a task is made of
+        return  # no task is made of a socket or a pipe
     if entry.issym() and entry.linkname.startswith("/"):
         entry.linkname = os.path.relpath(path.resolve(), path.parent.resolve())
     if entry.islnk():
         entry.type, entry.size = tarfile.REGTYPE, source.stat().st_size
     entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, 0, "", ""
     entry.mode = stat.S_IMODE(entry.mode)
-    if entry.isfile():
-        with source.open("rb") as stream:
-            archive.addfile(entry, stream)
-    else:
+    if not entry.isfile():
         archive.addfile(entry)
+        return
+    with source.open("rb") as stream:
+        archive.addfile(entry, stream)

@@ -57,7 +57,7 @@ def search_path() -> str:
     return os.pathsep.join([*first, os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
 
 
-def with_active_packages(environment: Mapping[str, str]) -> dict[str, str]:
+def add_active_packages(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with which a Python of passgate finds the packages of the active environment too, after its
     own. Another version of Python cannot use them.
     """

@@ -32,7 +32,7 @@ def exceptions_with_loopback(environment: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def proxy_of(url: str) -> str | None:
+def find_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for a URL, as curl and httpx read it; `None` where there is none."""
     # Imported late: it takes longer than the command line.
     from urllib.request import getproxies, proxy_bypass
@@ -48,7 +48,7 @@ def proxy_of(url: str) -> str | None:
 
 def via_proxy(url: str) -> str:
     """Return what a message about a URL says of the proxy in between, as in ` (through the proxy http://host:3128)`."""
-    proxy = proxy_of(url)
+    proxy = find_proxy(url)
     if not proxy:
         return ""
     parts = urlsplit(proxy)

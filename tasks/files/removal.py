@@ -20,7 +20,7 @@ class Remains:
 
     folder: Path  # the root of the tree
     name: str  # an entry that is in the way
-    reason: str  # why it is
+    reason: str
 
     def __str__(self) -> str:
         name = self.name if len(self.name) <= 100 else f"{self.name[:100]}..."
@@ -28,8 +28,9 @@ class Remains:
 
 
 def remove_tree(folder: Path) -> Remains | None:
-    """Remove a folder with all that is in it; gives what could not be removed, `None` when all is gone. Follows no
-    link, enters no other file system and raises no `OSError`. Whatever is in the way, the rest is removed.
+    """Remove a folder with everything in it. Return what could not be removed, or `None`.
+
+    Follow no link, enter no other file system and raise no `OSError`. Whatever is in the way, the rest is removed.
     """
     try:
         parent = os.open(folder.parent, _DIRECTORY)
@@ -64,9 +65,8 @@ class _Removal:
     def run(self) -> None:
         try:
             while len(self._levels) > 1 or self._levels[0].subfolders:
-                level = self._levels[-1]
-                if level.subfolders:
-                    self._enter(level.subfolders.pop())
+                if self._levels[-1].subfolders:
+                    self._enter(self._levels[-1].subfolders.pop())
                 else:
                     self._leave()
         except OSError as error:
@@ -94,25 +94,21 @@ class _Removal:
             return
         os.close(self._open)
         self._open = inner
-        self._levels.append(_Level(name, _identity(inner), self._remove_files()))
-
-    def _remove_files(self) -> list[str]:
-        """Remove everything but folders from the open folder. Return the names of its folders."""
         removed = True
-        subfolders: list[str] = []
         while removed:  # an entry may be passed over while others are removed
-            removed, subfolders = False, []
-            with os.scandir(self._open) as entries:
+            removed, subfolders = False, list[str]()
+            with os.scandir(inner) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         subfolders.append(entry.name)
                     else:
                         removed |= self._remove_entry(entry.name)
-        return subfolders
+        self._levels.append(_Level(name, _identity(inner), subfolders))
 
     def _leave(self) -> None:
-        """Go back to the folder above and remove the one that was open, which is empty now. Raises `OSError` if
-        somebody has moved it meanwhile: what lies above it then is not ours.
+        """Go back to the folder above and remove the one that was open, which is empty now.
+
+        Raise `OSError` if somebody has moved it meanwhile: what lies above it then is not ours.
         """
         name, above = self._levels.pop().name, self._levels[-1]
         outer = os.open("..", _DIRECTORY, dir_fd=self._open)
@@ -123,7 +119,7 @@ class _Removal:
         self._remove_entry(name)
 
     def _remove_entry(self, name: str, reason: OSError | None = None) -> bool:
-        """Remove a file or an empty folder. Gives whether it is gone; if not, `reason` or the failure is kept."""
+        """Remove a file or an empty folder. Return whether it is gone; if not, keep `reason` or the failure."""
         try:
             if stat.S_ISDIR(os.stat(name, dir_fd=self._open, follow_symlinks=False).st_mode):
                 os.rmdir(name, dir_fd=self._open)
@@ -148,7 +144,7 @@ def _identity(descriptor: int) -> tuple[int, int]:
 
 
 def _file_system(descriptor: int) -> str:
-    """Which mount a folder belongs to. Linux tells; elsewhere the device has to do, which a bind mount shares."""
+    """Return the mount that a folder belongs to. Only Linux knows it; a bind mount shares the device of its source."""
     try:
         lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
     except OSError:

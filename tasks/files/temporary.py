@@ -1,4 +1,4 @@
-"""Temporary folders: all in one private folder of the user, each held by its process for as long as that lives.
+"""Temporary folders: all in one private folder of the user, each locked by its process for as long as that lives.
 
 A lock on its folder shows whether a process lives: the kernel gives it back however the process ends, also in
 another container, where process ids mean nothing.
@@ -17,9 +17,10 @@ from typing import Final
 from passgate.tasks.errors import UsageError
 from passgate.tasks.files.removal import Remains, remove_tree
 
-# How the private folder of a user is called, in the temporary folder of the machine.
 ROOT_PREFIX: Final = "passgate-user-"
-BUG_PREFIX: Final = "passgate-bug-"  # how reports of bugs are called, which stay there for the user
+"""The beginning of the name of a user's private folder, in the temporary folder of the machine."""
+BUG_PREFIX: Final = "passgate-bug-"
+"""The beginning of the names of bug reports, which stay there for the user."""
 # Where paths are short enough for a socket.
 SHORT_PLACE: Final = Path("/tmp")  # noqa: S108 - the folder in it is private
 _OFTEN_TEMPORARY: Final = (SHORT_PLACE, Path("/var/tmp"))  # noqa: S108
@@ -27,23 +28,23 @@ _REMEDY: Final = "name a folder that you can write to in TMPDIR"
 
 
 class TemporaryFolder:
-    """A folder that its process holds until it is removed, named after `label` and the process. Raises `UsageError`."""
+    """A folder that its process locks until it is removed, named after `label` and the process. Raise `UsageError`."""
 
     def __init__(self, label: str, *, place: Path | None = None) -> None:
         root = _private_root(place or _temporary_place())
         try:
-            with _locked(root):  # a sweep sees no folder that is not held yet
+            with _lock_root(root):  # a sweep sees no folder that is not locked yet
                 name = label.replace("/", "-")  # the run of a change's own files is called RUN/change
                 self.path = Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-", dir=root))
-                self._held = _hold(self.path)
+                self._lock = _lock_folder(self.path)
         except OSError as error:
             raise UsageError(f"cannot make a folder in {root}: {error}: {_REMEDY}") from error
 
     def remove(self) -> Remains | None:
-        """Remove the folder with all that is in it; what could not be removed."""
+        """Remove the folder with everything in it. Return what could not be removed."""
         remains = remove_tree(self.path)
-        if self._held is not None:
-            os.close(self._held)
+        if self._lock is not None:
+            os.close(self._lock)
         return remains
 
 
@@ -59,7 +60,7 @@ def temporary_folder(label: str, *, place: Path | None = None) -> Iterator[Path]
 
 @asynccontextmanager
 async def new_folder(parent: Path, prefix: str = "") -> AsyncIterator[Path]:
-    """Make a folder in a trial's folder and remove it after the `with` block. Raise `OSError` only for the making."""
+    """Make a folder in a trial's folder and remove it after the `with` block. Raise `OSError` if it cannot be made."""
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
         yield folder
@@ -69,33 +70,32 @@ async def new_folder(parent: Path, prefix: str = "") -> AsyncIterator[Path]:
 
 def private_roots() -> tuple[Path, ...]:
     """Return the existing private folders of this user, in every usual place for temporary files."""
-    places = dict.fromkeys([_temporary_place(), *_OFTEN_TEMPORARY])
-    roots = dict.fromkeys(_root_in(place) for place in places)
+    roots = dict.fromkeys(map(_root_in, (_temporary_place(), *_OFTEN_TEMPORARY)))
     return tuple(root for root in roots if root.is_dir() and not root.is_symlink())
 
 
 def sweep() -> list[Remains]:
-    """Remove the folders of processes that have ended without removing them; what could not be removed."""
+    """Remove the folders of processes that ended without removing them. Return what could not be removed."""
     left: list[Remains] = []
     for root in private_roots():
         folders: list[Path] = []
         with suppress(OSError):
             folders = sorted(entry for entry in root.iterdir() if entry.is_dir() and not entry.is_symlink())
         for folder in folders:
-            held = None
-            with suppress(OSError), _locked(root):  # a folder that is gone was removed by its process meanwhile
-                held = _hold(folder)
-            if held is None:
+            lock = None
+            with suppress(OSError), _lock_root(root):  # a folder that is gone was removed by its process meanwhile
+                lock = _lock_folder(folder)
+            if lock is None:
                 continue  # its process lives, or nobody can know
             remains = remove_tree(folder)
-            os.close(held)
+            os.close(lock)
             left += [] if remains is None else [remains]
     return left
 
 
-def _hold(folder: Path) -> int | None:
-    """Lock a folder for this process; `None` if another process has it or the file system has no locks, as some network
-    file systems. Raises `OSError` for a folder that is not there.
+def _lock_folder(folder: Path) -> int | None:
+    """Lock a folder for this process. Return `None` if another process has the lock or the file system has no locks, as
+    some network file systems. Raise `OSError` for a folder that does not exist.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -107,7 +107,7 @@ def _hold(folder: Path) -> int | None:
 
 
 @contextmanager
-def _locked(root: Path) -> Iterator[None]:
+def _lock_root(root: Path) -> Iterator[None]:
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # without locks nothing is swept either
@@ -123,7 +123,7 @@ def _private_root(place: Path) -> Path:
     try:
         root.mkdir(mode=stat.S_IRWXU, exist_ok=True)
         found = root.lstat()
-        # In a folder that all may write to somebody else may have made one of this name, or a link.
+        # In a folder that everybody may write to, somebody else may have made one of this name, or a link.
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise UsageError(f"{root} is not a folder of yours: {_REMEDY}")
         if stat.S_IMODE(found.st_mode) != stat.S_IRWXU:

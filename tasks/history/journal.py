@@ -13,8 +13,7 @@ from typing import Protocol, Self, TypeVar
 from pydantic import ConfigDict, ValidationError
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
-from passgate.tasks.files.locks import take_lock
+from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, take_lock
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
 

@@ -12,8 +12,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.files.atomic_write import make_private_folder
-from passgate.tasks.files.locks import take_lock
+from passgate.tasks.files.atomic_write import make_private_folder, take_lock
 from passgate.tasks.history.journal import FileJournal, LineWithoutTranscript, merged, parsed_lines
 from passgate.tasks.history.mirror import CHANGE, LOCATION, PLAN, Mirror, fetch
 from passgate.tasks.history.storage import (

@@ -4,6 +4,7 @@ endpoints, graders.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,9 +17,10 @@ from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.names import RunnerName
 from passgate.tasks.model.policy import GatePolicy, Policy, Rule
 from passgate.tasks.model.price import price_remedy
-from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.providers.registry import PROVIDERS
 from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
@@ -170,3 +172,19 @@ def _problems(tasks: Sequence[EvalTask], find: Callable[[EvalTask], Iterable["Va
             subject = "this task" if one.place is None else f"the grader {task.graders[one.place].label!r}"
             found.append(grader_problem(task, one.place, f"{subject} {what}: {one.why}; {one.remedy}"))
     return found
+
+
+def refuse_runner(request: RunRequest) -> None:
+    """Raise `UsageError` for a task runner that this installation does not have, or that is not fully named."""
+    runner = request.runner
+    if runner is None:
+        for option, value in (("--workers", request.workers), ("--runner-address", request.runner_address)):
+            if value is not None:
+                raise UsageError(f"{option} is for a task runner of Prefect: add --runner process, dask or ray")
+    elif runner is RunnerName.PROCESS:
+        if request.runner_address is not None:
+            raise UsageError(
+                "--runner process has no address: leave out --runner-address, or name --runner dask or ray"
+            )
+    elif find_spec(f"prefect_{runner}") is None:
+        raise UsageError(f"--runner {runner!s} is not installed: pip install 'passgate[{runner!s}]'")

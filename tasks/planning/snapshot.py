@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.files.archive import packed, unpack
+from passgate.tasks.files.archive import pack, unpack
 from passgate.tasks.formats.digests import judging_outside, rule_files
 from passgate.tasks.formats.project_files import ENV_FILE
 from passgate.tasks.history.masking import run_masker
@@ -26,7 +26,7 @@ def with_snapshot(plan: Plan, store: RunStore) -> Plan:
     folders = [suites, *_outside(plan, suites), *([brought] if plan.brought else [])]
     root = Path(os.path.commonpath(folders)) if len(folders) > 1 else suites.parent
     _refuse_secrets(plan, folders)
-    content = packed(root, folders, _NEVER_SENT)
+    content = pack(root, folders, _NEVER_SENT)
     digest = hashlib.sha256(content).hexdigest()
     store.write_file(_name(digest), content)
     snapshot = Snapshot(

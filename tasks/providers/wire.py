@@ -8,7 +8,7 @@ from typing import Final, cast
 import httpcore
 import httpx
 
-from passgate.tasks.files.proxies import proxy_of
+from passgate.tasks.files.proxies import find_proxy
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.retries import AttemptError
 
@@ -58,7 +58,7 @@ class Wire:
             # The certificates take 25 ms, so they are loaded once, and not before there is a connection.
             tls = httpx.create_ssl_context() if self._endpoint.url.scheme == "https" else None
             # The proxy that the environment names for the address, as curl and httpx read it.
-            named = proxy_of(self._endpoint.base_url)
+            named = find_proxy(self._endpoint.base_url)
             named_proxy = httpx.Proxy(named) if named else None
             proxy = httpcore.Proxy(url=str(named_proxy.url), auth=named_proxy.raw_auth) if named_proxy else None
             self._pool = httpcore.AsyncConnectionPool(

@@ -84,7 +84,7 @@ def test_what_cannot_be_done_is_exit_2_with_a_message_and_no_traceback(
 
 def test_what_is_no_utf_8_is_exit_2(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     name = os.fsdecode(b"n\xff")
-    assert "the argument 'cli:echo n\\udcff' is no UTF-8 text" in refused(
+    assert "the argument 'cli:echo n\\udcff' is not UTF-8 text" in refused(
         here, "run", "ci_merge", "--agent", f"cli:echo {name}"
     )
     here.write(f"suites/golden/{name}.yaml", "task_id: a\n")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passgate.flows.cli.completion import complete_gates, complete_runs, complete_schemas, complete_tasks
+from passgate.flows.cli.options import complete_gates, complete_runs, complete_schemas, complete_tasks
 from tests.cli.commands import Here
 from tests.project import Project
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from passgate import __version__
-from passgate.flows.cli.own_version import own_version
+from passgate.flows.cli.repository import own_version
 from passgate.tasks.model.task import GateName
 from tests.cli.commands import Here, exits, told
 from tests.docs.commands import COMMANDS
@@ -232,7 +232,7 @@ def test_what_is_installed_is_a_version_that_exists(
         here.git("remote", "add", "origin", direct)
         suffix += here.git("rev-parse", "HEAD")
         direct = {"url": here.path.as_uri(), "dir_info": {"editable": True}}
-    monkeypatch.setattr("passgate.flows.cli.own_version._direct_url", lambda: direct)
+    monkeypatch.setattr("passgate.flows.cli.repository._install_source", lambda: direct)
     assert own_version(__version__) == (suffix, "OWNER" not in suffix)
 
 

@@ -2,13 +2,18 @@
 
 import json
 import shutil
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.cli.commands import Here, exits, refused
+from tests.answering import Answer, serving
+from tests.cli.commands import Here, exits, refused, told
 from tests.docs.commands import COMMANDS
 from tests.gates import verdict_of
-from tests.scenarios import Scenarios
+from tests.project import REPOSITORY
+from tests.scenarios import Scenario, Scenarios
 from tests.scenarios.gates import SAYS_YES, two_runs_of_a_part
 
 VERDICT = "nightly INCONCLUSIVE: the evidence is not complete\n"
@@ -98,3 +103,30 @@ def test_validate_gives_its_problems_as_json(here: Here) -> None:
     here.write("suites/golden/broken.yaml", SAYS_YES.replace("graders", "grades"))
     problems = json.loads(exits(here, 2, "validate", "suites", "--json").stdout)["problems"]
     assert [(one["file"], one["line"]) for one in problems] == [("suites/golden/broken.yaml", line) for line in (2, 6)]
+
+
+def test_every_published_schema_is_listed_and_printed(here: Here) -> None:
+    published = {file.name.removesuffix(".schema.json"): file for file in Path(REPOSITORY, "schema").iterdir()}
+    listed = told(here, "schema").splitlines()
+    assert [line.split()[0] for line in listed] == sorted(published)
+    assert all(len(line.split()) > 1 for line in listed)
+    for name, file in published.items():
+        assert json.loads(told(here, "schema", name)) == json.loads(file.read_text())
+    assert "there is no schema 'gats'; did you mean 'gates'?" in refused(here, "schema", "gats")
+
+
+def test_the_trials_of_a_run_are_sent_and_counted(red: Scenario) -> None:
+    names = []
+
+    def answer(_: BaseHTTPRequestHandler, body: bytes) -> Answer:
+        for of_resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            names.extend(span.name for of_scope in of_resource.scope_spans for span in of_scope.spans)
+        return 200, {}, b""
+
+    with serving(answer) as url:
+        said = told(red, "traces", "--endpoint", f"{url}/v1/traces")
+        sent = len(names)
+        as_json = told(red, "traces", "--endpoint", f"{url}/v1/traces", "--json")
+    assert names.count("invoke_agent nop") == 2 * 4
+    assert said == f"sent {sent} spans\n"
+    assert json.loads(as_json) == {"spans": sent}

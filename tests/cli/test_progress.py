@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.flows.cli.progress import Progress, RunProgress, seconds_left
+from passgate.flows.cli.progress import Progress, cost_and_time
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.transcript import Usage
@@ -99,9 +99,7 @@ def test_a_suite_whose_plan_is_done_has_no_line_for_every_confirming_trial(
 
 
 def test_the_time_left_is_told_by_the_pace_of_this_command() -> None:
-    assert seconds_left(ended=10, seconds=100.0, missing=30) == 300.0
-    assert RunProgress(done=10, total=40, cost=1.25, left=300.0).shown == "$1.25, about 5m00s left"
+    assert cost_and_time(1.25, ended=10, seconds=100.0, missing=30) == "$1.25, about 5m00s left"
     # Not before there is a pace, and not at the end.
-    assert seconds_left(ended=2, seconds=100.0, missing=30) is None
-    assert seconds_left(ended=10, seconds=1.0, missing=30) is None
-    assert seconds_left(ended=10, seconds=100.0, missing=0) is None
+    for ended, seconds, missing in ((2, 100.0, 30), (10, 1.0, 30), (10, 100.0, 0)):
+        assert cost_and_time(0.0, ended, seconds, missing) == ""

@@ -124,7 +124,7 @@ def test_nothing_that_is_opened_later_gets_the_number_of_a_closed_stream(gate: P
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_message_is_there_as_soon_as_it_is_said(bare_project: Project, unbuffered: str) -> None:
     code = (
-        "import sys; from passgate.flows.cli.terminal import take_standard_streams; take_standard_streams(); "
+        "import sys; from passgate.flows.cli.output import take_standard_streams; take_standard_streams(); "
         "from passgate.tasks.reports.messages import warn; warn('it waits'); sys.stdin.read()"
     )
     environment = bare_project.full_environment(PYTHONUNBUFFERED=unbuffered)
@@ -135,7 +135,7 @@ def test_a_message_is_there_as_soon_as_it_is_said(bare_project: Project, unbuffe
 
 SAYS_MORE_THAN_A_PIPE_HAS_ROOM_FOR = """
 import os
-from passgate.flows.cli.terminal import say, take_standard_streams
+from passgate.flows.cli.output import say, take_standard_streams
 take_standard_streams()
 os.write(1, bytes(60_000))
 say("".join(f"{number:04}\\n" for number in range(1600)))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.flows.process.exit_code import BegunRun, read_decision
+from passgate.flows.process.supervision import BegunRun
 from tests.cli.commands import exits, told
 from tests.gates import WRITE_OK
 from tests.processes import how_to_resume, interrupted, marked_processes, parent_of, supervisor_of, worker_of
@@ -146,7 +146,7 @@ HOLDS_AN_IMPORT = """
     import signal, sys, time
     class Held:
         def find_spec(name, path, target=None):
-            if name == "passgate.flows.cli.terminal":
+            if name == "passgate.flows.cli.output":
                 try:
                     open("importing", "w").close()
                     time.sleep(4242)
@@ -240,12 +240,11 @@ def test_the_supervisor_imports_little_before_the_worker_starts() -> None:
 def test_what_a_worker_has_reported_counts_also_where_it_is_read_after_its_end() -> None:
     code = """
         import os, sys
-        from passgate.flows.process.supervision import Supervision
-        from passgate.flows.process.exit_code import WorkerReport
+        from passgate.flows.process.supervision import Supervision, WorkerReport
         reading, writing = os.pipe()
         worker = os.fork()
         if worker == 0:
-            WorkerReport(writing).ended(1)
+            WorkerReport(writing).report_exit(1)
             os._exit(0)
         os.close(writing)
         os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)
@@ -259,10 +258,10 @@ def test_what_a_worker_has_reported_counts_also_where_it_is_read_after_its_end()
 def test_a_verdict_of_another_run_or_half_of_one_is_none(tmp_path: Path) -> None:
     file = tmp_path / "verdict.json"
     run = BegunRun(run_id="r", gate="ci_merge", verdict_file=str(file))
-    assert read_decision(run) is None
+    assert run.read_decision() is None
     whole = json.dumps({"run_id": "r", "decision": "PASS"})
     for text in ("", "[]", whole[:-1], json.dumps({"run_id": "s", "decision": "PASS"}), '{"run_id": "r"}'):
         file.write_text(text)
-        assert read_decision(run) is None, text
+        assert run.read_decision() is None, text
     file.write_text(whole)
-    assert read_decision(run) == "PASS"
+    assert run.read_decision() == "PASS"

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from playwright.sync_api import sync_playwright
 
-from passgate.flows.cli import terminal
+from passgate.flows.cli import results
 from tests.builders import a_finished, a_plan, a_policy, a_task
 from tests.cli.commands import Here, told
 
@@ -48,8 +48,8 @@ def test_the_page_is_opened_on_a_screen_or_where_it_is_asked_for(
     here: Here, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], on_a_screen: bool, opens: bool
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(terminal, "is_screen", lambda: on_a_screen)
-    monkeypatch.setattr(terminal, "open_in_browser", opened.append)
+    monkeypatch.setattr(results, "is_screen", lambda: on_a_screen)
+    monkeypatch.setattr(results, "open_in_browser", opened.append)
     told(here, "view", *options)
     assert opened == ([(here.path / INDEX).as_uri()] if opens else [])
 

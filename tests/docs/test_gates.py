@@ -9,7 +9,7 @@ import yaml
 
 from passgate import __version__
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.commands.forecast import basis_of, forecast
+from passgate.tasks.commands.forecast import forecast, history_basis
 from passgate.tasks.formats import digests
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.integrity.checkout import BRANCH_VARIABLES, TARGET_COMMIT_VARIABLES, TARGET_VARIABLES
@@ -74,6 +74,6 @@ def test_the_forecast_of_the_shipped_gate(tmp_path: Path, monkeypatch: pytest.Mo
         files=PlanFiles.of(request),
     )
     rates = {f"{task.suite}/{task.task_id}": 0.95 for task in plan.tasks}
-    text = forecast_text(forecast(plan, basis_of(plan, rates, "assumed")), width=100, color=False)
+    text = forecast_text(forecast(plan, history_basis(plan, rates, "assumed")), width=100, color=False)
     shown = next(block.values[0].text for block in blocks("text", page="docs/forecast.md"))
     assert words_of(shown) == words_of(text), "`passgate forecast ci_merge --assume 0.95`"

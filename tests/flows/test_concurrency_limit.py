@@ -19,10 +19,10 @@ TASKS, K = 2, 8
 # Slots come back a minute after their holder was killed, the least that Prefect has, and who waits soon says so.
 SHORT_LEASES = """
 import sys
-from passgate.flows import concurrency_limit, slot_pool
+from passgate.flows import concurrency_limit
 from passgate.flows.process.supervisor import main
-concurrency_limit.LEASE_SECONDS = slot_pool.LEASE_SECONDS = 60.0
-slot_pool._RENEW_SECONDS = slot_pool._ASK_SECONDS = slot_pool._TELL_SECONDS = 0.5
+concurrency_limit.LEASE_SECONDS = 60.0
+concurrency_limit._RENEW_SECONDS = concurrency_limit._ASK_SECONDS = concurrency_limit._WARN_SECONDS = 0.5
 sys.exit(main())
 """
 

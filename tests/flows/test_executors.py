@@ -1,19 +1,24 @@
 """Task runners that break while batches are handed out."""
 
 import asyncio
+import multiprocessing
 import re
 import sys
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import pytest
+from prefect.context import serialize_context
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.task_runners import ProcessPoolTaskRunner, ThreadPoolTaskRunner
 
 from passgate.flows import batch_task, executors
 from passgate.tasks.errors import UsageError, WorkerLostError
 from passgate.tasks.model.names import RunnerName
 from passgate.tasks.model.run import BatchResult, RemoteBatch, RunRequest
+from passgate.tasks.planning import requirements
 from tests.waiting import until
 
 BATCH = RemoteBatch(
@@ -40,10 +45,10 @@ BATCH = RemoteBatch(
 def test_a_task_runner_that_is_not_there_or_not_fully_named_is_refused(
     asked: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executors, "find_spec", lambda _: None)
+    monkeypatch.setattr(requirements, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=re.escape(said)):
-        executors.refuse_runner(RunRequest.model_validate(asked))
-    executors.refuse_runner(RunRequest(runner=RunnerName.PROCESS, workers=2))
+        requirements.refuse_runner(RunRequest.model_validate(asked))
+    requirements.refuse_runner(RunRequest(runner=RunnerName.PROCESS, workers=2))
 
 
 async def test_a_closed_task_runner_takes_no_batch() -> None:
@@ -83,8 +88,8 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
             future.set_exception(BrokenProcessPool("a process has ended"))
         return future
 
-    monkeypatch.setattr(executors, "_started", started)
-    monkeypatch.setattr(batch_task, "submit", submit)
+    monkeypatch.setattr(executors, "_start", started)
+    monkeypatch.setattr(executors, "submit", submit)
     runner: Any = executors._Runner(RunRequest(runner=RunnerName.PROCESS))
     await runner.open()
     lost = asyncio.create_task(runner.run(BATCH))
@@ -100,3 +105,30 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
 async def test_a_library_that_would_end_the_process_only_fails() -> None:
     with pytest.raises(RuntimeError, match="SystemExit: 3"):
         await executors._in_thread(lambda: sys.exit(3))
+
+
+ELSEWHERE = "http://127.0.0.1:9/api"
+
+
+def settings_here() -> tuple[str, int]:
+    return str(PREFECT_API_URL.value()), PREFECT_CLIENT_MAX_RETRIES.value()
+
+
+def test_a_process_has_the_settings_of_the_coordinator_before_its_first_task() -> None:
+    with temporary_settings({PREFECT_API_URL: ELSEWHERE, PREFECT_CLIENT_MAX_RETRIES: 2}):
+        runner = batch_task.process_task_runner()
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, spawn, runner._initializer, runner._initargs) as processes:
+        assert processes.submit(settings_here).result() == (ELSEWHERE, 2)
+
+
+def test_only_tasks_of_such_processes_bring_no_settings() -> None:
+    class Processes(ProcessPoolTaskRunner):
+        def submit(self, *_: Any) -> Any:
+            return serialize_context()["settings_context"]
+
+    class Threads(ThreadPoolTaskRunner):
+        submit: Any = Processes.submit
+
+    assert not batch_task.submit(Processes(), BATCH)
+    assert batch_task.submit(Threads(), BATCH)

@@ -102,3 +102,42 @@ def test_the_flow_run_of_a_resumed_run_is_named_after_the_agent_of_its_plan(proj
     ended = flow(project, "run", folder.name)
     assert "STATE GateFailed" in ended.stdout, ended.stdout + ended.stderr
     assert flow_run_of(project)["name"] == "ci_merge nop"
+
+
+RESOLVE = """
+import asyncio, json, os
+from prefect.blocks.system import Secret
+from prefect.variables import Variable
+from passgate.flows.flow_runs import resolve_environment
+from passgate.tasks.errors import UsageError
+
+async def main():
+    await Secret(value="s3cret-of-a-block").asave("a-key-of-tests", overwrite=True)
+    await Variable.aset("a_place_of_tests", "s3://bucket/history", overwrite=True)
+    try:
+        await resolve_environment()
+    except UsageError as error:
+        return str(error)
+    return {name: os.environ[name] for name in ("A_KEY", "A_PLACE", "PLAIN")}
+
+print(json.dumps(asyncio.run(main())))
+"""
+NAMED = {"A_KEY": "prefect-secret:a-key-of-tests", "A_PLACE": "prefect-variable:a_place_of_tests", "PLAIN": "as it is"}
+
+
+def test_a_flow_run_gets_what_prefect_keeps_under_the_names(project: Project) -> None:
+    ended = project.run([*CODE, RESOLVE], **NAMED)
+    expected = {"A_KEY": "s3cret-of-a-block", "A_PLACE": "s3://bucket/history", "PLAIN": "as it is"}
+    assert json.loads(ended.stdout) == expected, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"A_KEY": "prefect-secret:none"}, "Prefect has no Secret block 'none', which A_KEY names"),
+        ({"A_PLACE": "prefect-variable:none"}, "Prefect has no variable 'none', which A_PLACE names"),
+    ],
+)
+def test_a_name_that_prefect_does_not_know_is_refused(project: Project, changed: dict[str, str], said: str) -> None:
+    ended = project.run([*CODE, RESOLVE], **NAMED | changed)
+    assert json.loads(ended.stdout) == said, ended.stderr

@@ -11,7 +11,7 @@ import yaml
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.commands.burn_in import Finished, burn_in, summarise
-from passgate.tasks.commands.forecast import forecast, plan_of_forecast
+from passgate.tasks.commands.forecast import forecast, forecast_plan
 from passgate.tasks.forecasts.assumptions import Basis
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.forecast import BurnIn
@@ -67,7 +67,7 @@ def burnt_in(
     # waits for the disk.
     monkeypatch.setattr("os.fsync", lambda _: None)
     monkeypatch.setattr("passgate.tasks.execution.resources.make_agent", lambda *_: FunctionAgent(agent))
-    plan = plan_of_forecast(GateName.CI_MERGE, RunRequest(agent="nop"))
+    plan = forecast_plan(GateName.CI_MERGE, RunRequest(agent="nop"))
     finished = Finished()
     asyncio.run(burn_in(plan, runs, finished, None))
     measured = summarise(plan, finished, runs)

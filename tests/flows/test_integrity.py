@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from passgate.flows.integrity import RunTrials, shared_trials, with_change
+from passgate.flows.integrity import RunTrials, judge_integrity, shared_trials
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.journal import read_journal
@@ -245,7 +245,7 @@ FULL = ExceptionGroup("trials", [StorageError("the disk is full")])
 async def test_a_change_that_no_other_files_judge_has_one_verdict(base: Base, integrity: Integrity | None) -> None:
     plan = a_plan(A, base=base)
     verdict = judged(plan, [])
-    both = await with_change(plan, [], verdict, raising(FULL), NO_RUNS)
+    both = await judge_integrity(plan, [], verdict, raising(FULL), NO_RUNS)
     assert both == verdict.model_copy(update={"integrity": integrity})
 
 
@@ -253,13 +253,13 @@ async def test_a_change_that_no_other_files_judge_has_one_verdict(base: Base, in
 async def test_what_goes_wrong_with_the_changes_own_verdict_changes_no_other_but_a_bug_is_no_answer() -> None:
     plan = planned(A)
     trials = trials_of(A, "pp")
-    verdict = await with_change(plan, trials, judged(plan, trials), raising(FULL), NO_RUNS)
+    verdict = await judge_integrity(plan, trials, judged(plan, trials), raising(FULL), NO_RUNS)
     assert verdict.decision is judged(plan, trials).decision
     assert verdict.integrity is not None
     assert verdict.integrity.change is None
     assert verdict.notes[-1] == "what this change's own files say is not known: the disk is full"
     with pytest.raises(ZeroDivisionError):
-        await with_change(plan, [], judged(plan, []), raising(ZeroDivisionError()), NO_RUNS)
+        await judge_integrity(plan, [], judged(plan, []), raising(ZeroDivisionError()), NO_RUNS)
 
 
 @pytest.mark.usefixtures("working_folder")
@@ -275,7 +275,7 @@ async def test_both_plans_share_one_cost_cap(cap: float | None, left: float | No
         asked.append(change)
         return RunStore.of(change.run_id).read_trials()
 
-    verdict = await with_change(plan, trials, judged(plan, trials), runs, NO_RUNS)
+    verdict = await judge_integrity(plan, trials, judged(plan, trials), runs, NO_RUNS)
     assert (asked[0].request.max_cost, asked[0].request.jobs) == (left, 2)
     taken = read_journal(RunStore.of(plan.run_id).change.journal)[0]
     assert [(one.trial.task_id, one.trial.metrics) for one in taken] == [("a", TrialMetrics(cost=1.0))]

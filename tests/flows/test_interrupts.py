@@ -23,16 +23,16 @@ STARTS_PROCESSES = """
 
     async def work():
         {before}
-        with cancelled_by_sigterm():
+        with cancel_on_sigterm():
             threading.Timer(0.2, os.kill, (os.getpid(), {kind})).start()
             async with asyncio.TaskGroup() as group:
                 for _ in range(4):
                     group.create_task(start())
 
-    from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
+    from passgate.flows.process.interrupts import cancel_on_sigterm, run_until_interrupted
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        until_ended(work())
+        run_until_interrupted(work())
     except KeyboardInterrupt:
         sys.exit(130)
     """
@@ -55,28 +55,28 @@ def run(code: str) -> "subprocess.CompletedProcess[str]":
 
 THE_HANDLERS_OF_OTHERS_ARE_BACK_IN_PLACE_AFTERWARDS = """
     import signal
-    from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
+    from passgate.flows.process.interrupts import cancel_on_sigterm, run_until_interrupted
 
     def others(*_): ...
     def inner(*_): ...
 
     async def work():
         signal.signal(signal.SIGTERM, inner)
-        with cancelled_by_sigterm():
+        with cancel_on_sigterm():
             assert signal.getsignal(signal.SIGTERM) is not inner
         assert signal.getsignal(signal.SIGTERM) is inner
         return 5
 
     signal.signal(signal.SIGTERM, others)
-    assert until_ended(work()) == 5
+    assert run_until_interrupted(work()) == 5
     assert signal.getsignal(signal.SIGTERM) is others
     """
 AFTER_AN_INNER_CONTEXT_THE_OUTER_ONE_HEARS_SIGTERM = """
     import asyncio, os, signal, sys
-    from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
+    from passgate.flows.process.interrupts import cancel_on_sigterm, run_until_interrupted
 
     async def inner():
-        with cancelled_by_sigterm():
+        with cancel_on_sigterm():
             await asyncio.sleep(0)
 
     async def work():
@@ -85,18 +85,18 @@ AFTER_AN_INNER_CONTEXT_THE_OUTER_ONE_HEARS_SIGTERM = """
         await asyncio.sleep(20)
 
     try:
-        until_ended(work())
+        run_until_interrupted(work())
     except KeyboardInterrupt:
         sys.exit()
     sys.exit("nobody has heard the signal")
     """
 BESIDE_THE_MAIN_THREAD_IT_DOES_NOTHING = """
     import asyncio, signal, threading
-    from passgate.flows.process.interrupts import cancelled_by_sigterm
+    from passgate.flows.process.interrupts import cancel_on_sigterm
 
     async def work():
         before = signal.getsignal(signal.SIGTERM)
-        with cancelled_by_sigterm():
+        with cancel_on_sigterm():
             assert signal.getsignal(signal.SIGTERM) is before
         done.append(True)
 

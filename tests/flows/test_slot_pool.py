@@ -6,34 +6,34 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from passgate.flows.slot_pool import SlotPool, SlotUsage
+from passgate.flows.concurrency_limit import GlobalLimit, SlotPool
 from passgate.tasks.errors import UsageError
 
 
-class CountingLimit:
+class CountingLimit(GlobalLimit):
     """A limit as a Prefect server has one: it counts slots, and what it is asked."""
 
     name = "provider"
 
     def __init__(self, size: int) -> None:
         self.size, self.taken, self.requests = size, 0, 0
-        self.leases: dict[UUID, int] = {}
+        self.leases = set[UUID]()
 
     async def _asked(self) -> None:
         self.requests += 1
         await asyncio.sleep(0)
 
-    async def usage(self) -> SlotUsage:
+    async def is_full(self) -> bool:
         await self._asked()
-        return SlotUsage(self.size, self.taken)
+        return self.taken >= self.size
 
-    async def take(self, slots: int) -> UUID | None:
+    async def take(self) -> UUID | None:
         await self._asked()
-        if self.taken + slots > self.size:
+        if self.taken >= self.size:
             return None
-        self.taken += slots
+        self.taken += 1
         lease = uuid4()
-        self.leases[lease] = slots
+        self.leases.add(lease)
         return lease
 
     async def renew(self, lease: UUID) -> bool:
@@ -42,15 +42,16 @@ class CountingLimit:
 
     async def release(self, lease: UUID) -> None:
         await self._asked()
-        self.taken -= self.leases.pop(lease, 0)
+        self.taken -= lease in self.leases
+        self.leases.discard(lease)
 
-    async def release_unleased(self, slots: int) -> None:
+    async def release_forgotten(self) -> None:
         await self._asked()
-        self.taken -= slots
+        self.taken -= 1
 
 
 class MissingLimit(CountingLimit):
-    async def take(self, slots: int) -> UUID | None:
+    async def take(self) -> UUID | None:
         raise UsageError("the Prefect server has no such limit")
 
 
@@ -61,7 +62,7 @@ async def run_trials(pool: SlotPool, trials: int, work: Callable[[], Awaitable[N
         async with turns, pool.slot():
             await work()
 
-    async with pool.kept(5), asyncio.TaskGroup() as group:
+    async with pool.open(5), asyncio.TaskGroup() as group:
         for _ in range(trials):
             group.create_task(trial())
 
@@ -78,10 +79,10 @@ def test_trials_hand_slots_on_and_ask_for_few(size: int, trials_at_once: int) ->
         await asyncio.sleep(0)
         running -= 1
 
-    asyncio.run(run_trials(SlotPool(limit, size, trials_at_once, lambda _: None), 300, work, trials_at_once))
+    asyncio.run(run_trials(SlotPool(limit, lambda _: None), 300, work, trials_at_once))
     assert 1 <= most <= min(size, trials_at_once)
     assert limit.taken == 0
-    assert limit.requests <= 60
+    assert limit.requests <= 3 * min(size, trials_at_once) + 10
 
 
 def test_several_processes_hold_no_more_than_the_limit_and_all_come_to_their_end() -> None:
@@ -93,7 +94,7 @@ def test_several_processes_hold_no_more_than_the_limit_and_all_come_to_their_end
         await asyncio.sleep(0.001)
 
     async def both() -> None:
-        pools = [SlotPool(limit, 3, 4, lambda _: None) for _ in range(2)]
+        pools = [SlotPool(limit, lambda _: None) for _ in range(2)]
         await asyncio.gather(*(run_trials(pool, 20, work) for pool in pools))
 
     asyncio.run(both())
@@ -106,7 +107,7 @@ def test_slots_of_a_server_that_has_forgotten_its_leases_go_back() -> None:
     async def forgotten() -> None:
         limit.leases.clear()
 
-    asyncio.run(run_trials(SlotPool(limit, 4, 2, lambda _: None), 1, forgotten))
+    asyncio.run(run_trials(SlotPool(limit, lambda _: None), 1, forgotten))
     assert limit.taken == 0
 
 
@@ -115,7 +116,7 @@ def test_whoever_waits_hears_that_there_is_no_limit() -> None:
         raise AssertionError
 
     with pytest.raises(ExceptionGroup) as raised:
-        asyncio.run(run_trials(SlotPool(MissingLimit(4), 4, 2, lambda _: None), 3, never))
+        asyncio.run(run_trials(SlotPool(MissingLimit(4), lambda _: None), 3, never))
     assert raised.group_contains(UsageError, match="no such limit")
 
 
@@ -123,13 +124,13 @@ def test_a_trial_that_is_cancelled_while_it_waits_takes_no_slot_with_it() -> Non
     limit = CountingLimit(1)
 
     async def cancelling() -> None:
-        pool = SlotPool(limit, 1, 2, lambda _: None)
+        pool = SlotPool(limit, lambda _: None)
 
         async def wait_for_slot() -> None:
             async with pool.slot():
                 raise AssertionError
 
-        async with pool.kept(5):
+        async with pool.open(5):
             async with pool.slot():
                 waiting = asyncio.create_task(wait_for_slot())
                 await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from prefect import flow, task
 from prefect.client.orchestration import PrefectClient
 from prefect.runtime import flow_run
 from prefect.states import Completed
-from passgate.flows.display.task_runs import ShownStep, report_missing
+from passgate.flows.prefect_engine import ShownStep, report_missing
 
 @task
 async def step(): ...

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.files.environment import inherited_variables, unusable_packages, with_active_packages
+from passgate.tasks.files.environment import add_active_packages, inherited_variables, unusable_packages
 
 IMPORT_SECONDS: Final = 300.0  # How long the import of an agent may take
 _PROGRAM: Final = "passgate.tasks.agents.processes.fork_server"
@@ -86,7 +86,7 @@ class ForkServer:
                 numbers = (requests.fileno(), control.fileno())
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), self._target, *self._variables],
-                    env=with_active_packages({**inherited_variables(), **self._variables}),
+                    env=add_active_packages({**inherited_variables(), **self._variables}),
                     stdin=subprocess.DEVNULL,
                     stdout=printed,
                     stderr=printed,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.commands.burn_in import Finished, JudgedRun, first_runs, folder_of, summarise, why_nothing
+from passgate.tasks.commands.burn_in import Finished, JudgedRun, burn_in_folder, first_runs, summarise, why_nothing
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
 from passgate.tasks.model.forecast import BurnIn
@@ -115,7 +115,7 @@ def test_why_there_is_nothing_to_say(finished: dict[str, Any], interrupted: bool
 @pytest.mark.parametrize(("runs", "pooled", "first"), [(50, 20, 20), (30, 20, 15), (2, 20, 1), (50, 3, 3)])
 def test_at_most_half_of_the_runs_make_the_baseline(runs: int, pooled: int, first: int) -> None:
     policy = PLAN.policy.model_copy(update={"baseline": BaselinePolicy(runs=pooled)})
-    assert folder_of(PLAN) == Path(".passgate/burn-in").absolute() / PLAN.run_id, "in no history"
+    assert burn_in_folder(PLAN) == Path(".passgate/burn-in").absolute() / PLAN.run_id, "in no history"
     assert first_runs(PLAN.model_copy(update={"policy": policy}), runs) == first
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.commands.forecast import basis_of, forecast
+from passgate.tasks.commands.forecast import forecast, history_basis
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecasts.assumptions import Basis
 from passgate.tasks.history.baseline import ErrorRates
@@ -154,22 +154,22 @@ def store(plan: Plan, *tasks: EvalTask, branch: str = "main", run_id: str = RUN,
 
 def refusal(plan: Plan) -> str:
     with pytest.raises(UsageError) as raised:
-        basis_of(plan, {}, "history")
+        history_basis(plan, {}, "history")
     return str(raised.value).replace(str(plan.request.history), "HISTORY")
 
 
 def test_a_history_gives_rates_and_baseline(plan: Plan) -> None:
     store(plan, *plan.tasks)
-    basis = basis_of(plan, {}, "history")
+    basis = history_basis(plan, {}, "history")
     assert basis.rates == dict.fromkeys(basis.baseline.tasks, pytest.approx(6.5 / 7))
     assert basis.baseline.tasks["golden/t00"].passed == 3
-    rates = basis_of(plan, {"golden/t00": 0.5}, "file").rates
+    rates = history_basis(plan, {"golden/t00": 0.5}, "file").rates
     assert (rates["golden/t00"], rates["golden/t01"]) == (0.5, pytest.approx(6.5 / 7))
 
 
 def test_a_new_task_beside_known_ones_is_only_reported(plan: Plan) -> None:
     store(plan, plan.tasks[0])
-    found = forecast(plan, basis_of(plan, {}, "history"), gates=100)
+    found = forecast(plan, history_basis(plan, {}, "history"), gates=100)
     assert (found.rates, found.baseline_runs) == ("history", 1)
     assert [(task.state, task.passed, task.n) for task in found.tasks] == [("green", 3, 3), ("new task", 0, 0)]
     assert found.tasks[1].red == 0
@@ -181,9 +181,9 @@ def test_an_empty_history_is_refused_with_the_remedy_unless_all_rates_are_given(
         "`passgate run ci_merge --agent cli:my-agent` makes the first; `--assume 0.99` forecasts without any"
     )
     given = {"golden/t00": 0.9, "golden/t01": 0.8}
-    assert basis_of(plan, given, "file").rates == given
+    assert history_basis(plan, given, "file").rates == given
     with pytest.raises(UsageError, match="no runs"):
-        basis_of(plan, {"golden/t00": 0.9}, "file")
+        history_basis(plan, {"golden/t00": 0.9}, "file")
     agent = AgentSpec(kind=AgentKind.CLI, target="sh it's.sh {prompt}")
     command = shlex.split(refusal(plan.model_copy(update={"agent": agent})).split("`")[1])
     assert command == ["passgate", "run", "ci_merge", "--agent", "cli:sh it's.sh {prompt}"], "for a shell"

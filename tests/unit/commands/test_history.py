@@ -1,15 +1,28 @@
 """The stored runs of a history, and two of them side by side."""
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from passgate.tasks.commands.history import compare_runs, run_details, run_named, stored_runs
+from passgate.tasks.commands.history import (
+    BaselineNeeds,
+    compare_runs,
+    find_run_id,
+    prunable_runs,
+    run_details,
+    stored_runs,
+)
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.columns import summary_schema, trials_table
 from passgate.tasks.history.dataset import History
+from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.agent import AgentKind, AgentSpec
-from passgate.tasks.reports.stored_runs import differences_table, stored_runs_table
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.history import PrunedRuns
+from passgate.tasks.model.run import Revision
+from passgate.tasks.reports.stored_runs import differences_table, pruned_text, stored_runs_table
 from tests.builders import a_plan, a_run_id, a_task, trials_of
 
 FIRST, SECOND, THIRD, FOURTH, FIFTH = (a_run_id(f"2026010{day}") for day in range(1, 6))
@@ -41,9 +54,9 @@ def test_the_runs_of_a_history_are_listed_from_the_oldest_on(history: History) -
 
 def test_a_run_is_named_by_its_beginning_or_as_the_last() -> None:
     runs = [FIRST, SECOND, THIRD]
-    assert [run_named(runs, name) for name in ("last", SECOND[:8], SECOND)] == [THIRD, SECOND, SECOND]
+    assert [find_run_id(runs, name) for name in ("last", SECOND[:8], SECOND)] == [THIRD, SECOND, SECOND]
     with pytest.raises(UsageError, match="no run 'last'"):
-        run_named((), "last")
+        find_run_id((), "last")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +64,7 @@ def test_a_run_is_named_by_its_beginning_or_as_the_last() -> None:
 )
 def test_a_name_that_is_not_that_of_one_run_is_refused(name: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        run_named([FIRST, SECOND, THIRD], name)
+        find_run_id([FIRST, SECOND, THIRD], name)
 
 
 def test_a_run_is_compared_with_the_one_before_it_of_the_same_gate_and_agent(history: History) -> None:
@@ -89,3 +102,79 @@ def test_hostile_text_is_escaped_and_what_is_empty_has_no_table(history: History
     assert stored_runs_table((), width=80, color=False) == "No runs.\n"
     text = differences_table(*compare_runs(history, SECOND, SECOND), width=100, color=False)
     assert text == f"{SECOND} -> {SECOND}: 0 tasks of 2 differ\n"
+
+
+IDS = tuple(a_run_id(f"2026010{day}") for day in range(1, 7))
+NONE = BaselineNeeds(2, "main", (), None, ())
+
+
+def summary(run_id: str, *, branch: str = "main", agent: str = "mine", dirty: bool = False, **of_task: Any) -> pa.Table:
+    task = a_task(**{"task_digest": "1"} | of_task)
+    revision = Revision(commit=f"{run_id[7]:0<40}", branch=branch, dirty=dirty)
+    plan = a_plan(task, run_id=run_id, agent=AgentSpec(kind=AgentKind.CLI, target=agent), revision=revision)
+    return task_summaries(trials_table(trials_of(task, "ppp"), plan))
+
+
+def pruned(summaries: list[pa.Table], needs: BaselineNeeds = NONE) -> PrunedRuns:
+    """What goes of a history of which everything is chosen."""
+    return prunable_runs(pa.concat_tables(summaries), needs)
+
+
+OF_BRANCH = summary(IDS[3], branch="topic")
+
+
+def test_the_runs_before_a_day_and_beyond_a_number_of_each_gate_and_agent_are_chosen() -> None:
+    table = pa.concat_tables([*(summary(run_id) for run_id in IDS[:4]), summary(IDS[4], agent="other")])
+    no_needs = BaselineNeeds(0, "none", (), None, ())
+
+    def gone(**chosen: Any) -> set[str]:
+        return {run.run_id for run in prunable_runs(table, no_needs, **chosen).gone}
+
+    assert gone(before="2026-01-03") == set(IDS[:2])
+    assert gone(keep=3) == {IDS[0]}
+    assert gone(keep=1) == set(IDS[:3])
+
+
+@pytest.mark.parametrize(
+    ("summaries", "needs", "removed"),
+    [
+        # The newest runs of each agent on the baseline branch stay.
+        ([*map(summary, IDS[:4])], NONE, IDS[:2]),
+        ([*map(summary, IDS[:3]), summary(IDS[3], agent="other")], NONE, IDS[:1]),
+        # No baseline is made from runs of other branches or of files that were changed.
+        ([OF_BRANCH, summary(IDS[4], dirty=True), summary(IDS[5])], NONE, IDS[3:5]),
+        ([OF_BRANCH], BaselineNeeds(2, "main", ("4" + "0" * 39,), None, ()), ()),
+        # Runs of a task before it was edited go; a task that a newer run lacks may come back as it was.
+        ([*map(summary, IDS[:2]), summary(IDS[2], task_digest="2")], NONE, IDS[:2]),
+        ([*map(summary, IDS[:2]), summary(IDS[3], task_id="other")], NONE, ()),
+    ],
+)
+def test_runs_that_no_baseline_needs_go(
+    summaries: list[pa.Table], needs: BaselineNeeds, removed: tuple[str, ...]
+) -> None:
+    assert tuple(run.run_id for run in pruned(summaries, needs).gone) == removed
+
+
+@pytest.mark.parametrize(
+    ("pinned_by", "ancestors"),
+    [({"runs": (IDS[0],)}, ()), ({"commit": "1" + "0" * 39}, ("1" + "0" * 39,)), ({"commit": "1" + "0" * 39}, ())],
+)
+def test_the_runs_of_a_pinned_baseline_stay(pinned_by: dict[str, Any], ancestors: tuple[str, ...]) -> None:
+    pins = Pins(**pinned_by, reason="x")
+    result = pruned(list(map(summary, IDS)), BaselineNeeds(2, "main", (), pins, ancestors))
+    assert (result.pinned, result.needed, result.left) == (IDS[:1], IDS[4:], 3)
+    assert tuple(run.run_id for run in result.gone) == IDS[1:4]
+
+
+def test_what_goes_and_what_stays_is_said_and_hostile_text_escaped() -> None:
+    needs = BaselineNeeds(1, "main", (), Pins(runs=(IDS[0],), reason="x"), ())
+    result = pruned([summary(run_id, agent="\x1b[31mred\u202e") for run_id in IDS[:3]], needs)
+    text = pruned_text(result, done=False, width=120, color=False)
+    assert text.endswith(
+        "1 run would be removed.\n1 run stays: pinned in baseline.yaml\n"
+        "1 run stays: needed by a baseline\n2 runs left.\n"
+    )
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert "1 run is removed." in pruned_text(result, done=True, width=120, color=False)
+    nothing = PrunedRuns(gone=(), pinned=(), needed=(), left=0)
+    assert pruned_text(nothing, done=True, width=80, color=False) == "Nothing to remove.\n0 runs left.\n"

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.errors import UsageError
+from passgate.tasks.commands.sign_off import recorded_trials
+from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.json_values import json_digest, trials_digest
 from passgate.tasks.model.verdict import Decision
-from tests.builders import write_task
+from tests.builders import a_finished, a_task, write_task
 from tests.repositories import GitRepository
 from tests.signing import a_run_that_awaits
 from tests.unit.releases import decide, files_of, verdict_of
@@ -76,7 +78,7 @@ tracked_files = file(".gitignore", ".passgate/\nmore/\n")
         (trials, "the trials in the journal"),
         (a_transcript, r"the journal \(line 2: the transcript of say-yes, trial 1, is not the one"),
         (a_status, "the trials in the journal"),
-        (a_torn_journal, r"the journal \(line 1 is none of a journal's"),
+        (a_torn_journal, r"the journal \(line 1 does not belong to a journal"),
         (commit, r"the commit \(it was [0-9a-f]{12}, now it is [0-9a-f]{12}\)"),
         (tracked_files, r"the tracked files \(some have changes now\)"),
     ],
@@ -170,3 +172,60 @@ def test_a_plan_that_is_not_that_of_the_verdict_is_noticed(loosened: RunStore) -
     loosened.plan.write_text(json.dumps(document))
     with pytest.raises(UsageError, match=r"judged: the tasks\. Restore"):
         decide(loosened)
+
+
+TASK = a_task()
+
+
+def a_line(trial: int = 0, said: str = "yes", **changes: Any) -> bytes:
+    finished = a_finished(TASK, trial, said, **changes)
+    digest = json_digest(finished.transcript.model_dump(mode="json"))
+    kept = finished.model_copy(update={"trial": finished.trial.model_copy(update={"transcript_digest": digest})})
+    return kept.model_dump_json().encode() + b"\n"
+
+
+def keys(trials: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    return [(trial["task_id"], trial["trial"]) for trial in trials]
+
+
+def test_every_trial_has_the_digest_of_its_transcript() -> None:
+    recorded = recorded_trials(a_line(0) + a_line(1, "Zoë \u2028\x00"))
+    assert keys(recorded) == [("say-yes", 0), ("say-yes", 1)]
+    assert len({trial["transcript_digest"] for trial in recorded}) == 2
+    assert recorded_trials(a_line(0, "no") + a_line(0)) == recorded_trials(a_line(0))
+    assert recorded_trials(a_line(0) + a_line(1)[:-5]) == recorded_trials(a_line(0))
+    assert recorded_trials(b"") == []
+
+
+def test_fields_of_a_later_version_do_no_harm() -> None:
+    finished = json.loads(a_line())
+    finished["trial"]["mood"] = "good"
+    finished["transcript"]["mood"] = "good"
+    finished["trial"]["transcript_digest"] = json_digest(finished["transcript"])
+    assert keys(recorded_trials(json.dumps(finished).encode() + b"\n")) == [("say-yes", 0)]
+
+
+def test_another_transcript_is_noticed_unless_it_is_kept_with_an_earlier_run() -> None:
+    with pytest.raises(StorageError, match="line 2: the transcript of say-yes, trial 1, is not the one"):
+        recorded_trials(a_line(0) + a_line(1).replace(b'"output":"yes"', b'"output":"yea"'))
+    line = a_line(reused_from="run-1").replace(b'"output":"yes"', b'"output":""')
+    assert keys(recorded_trials(line)) == [("say-yes", 0)]
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b"{}", b'"text"', b"\xff", b'{"trial": [], "transcript": {}}', b"[" * 100_000]
+)
+def test_a_line_of_something_else_is_noticed(line: bytes) -> None:
+    with pytest.raises(StorageError, match="line 1 does not belong to a journal"):
+        recorded_trials(line + b"\n")
+
+
+def test_the_digest_of_trials_is_of_all_that_was_judged_in_any_order() -> None:
+    trials = recorded_trials(a_line(0) + a_line(1) + a_line(2, "no"))
+    assert trials_digest(trials) == trials_digest(trials[::-1])
+    assert trials_digest(trials) != trials_digest(trials[:2])
+    finished = a_finished(TASK, 0, "yes")
+    (trial,) = recorded_trials(a_line(0))
+    for name, value in (("status", "failed"), ("score", 0.25), ("model", "another")):
+        assert name in finished.trial.model_dump()
+        assert trials_digest([trial | {name: value}]) != trials_digest([trial])

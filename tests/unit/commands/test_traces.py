@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from passgate.tasks.commands import trace_spans
-from passgate.tasks.commands.trace_spans import TraceExportError
-from passgate.tasks.commands.traces import send_traces
+from passgate.tasks.commands import traces
+from passgate.tasks.commands.traces import TraceExportError, send_traces
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
@@ -126,7 +125,7 @@ def test_content_is_sent_only_where_it_is_asked_for(collector: Collector) -> Non
 
 def test_a_trial_that_is_sent_again_has_the_same_ids(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     before = [(span.trace_id, span.span_id) for span in sent(collector)]
-    monkeypatch.setattr(trace_spans, "_SPANS_AT_ONCE", 3)
+    monkeypatch.setattr(traces, "_SPANS_AT_ONCE", 3)
     assert [(span.trace_id, span.span_id) for span in sent(collector)] == before
 
 

@@ -6,13 +6,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from bench.generated_history import night_id
 
-from passgate.tasks.commands.trend import trend_points
+from passgate.flows.evaluate import drift_findings
+from passgate.tasks.commands.trend import make_trend, new_falls, trend_points
 from passgate.tasks.history.columns import summary_schema, trials_table
 from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialMetrics
-from tests.builders import STARTED, a_plan, a_task, a_trial, measured, trials_of
+from tests.builders import STARTED, a_plan, a_policy, a_task, a_trial, measured, trials_of
+from tests.unit.commands.test_trend_changes import REGRESSION, WHOLE, history
 
 GOLDEN, OPEN = a_task(), a_task(task_id="open", suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
 
@@ -100,3 +103,18 @@ def test_confirming_trials_cost_and_count_for_nothing_else() -> None:
     (point,) = trend_points(frame([*trials_of(GOLDEN, "ppf", cost=0.25, wall_time_seconds=1.0), *more]))
     assert (point.trials_passed, point.trials_measured, point.value) == (2, 3, 0.0)
     assert (point.cost, point.latency_p95_seconds) == (1.75, 1.0)
+
+
+def test_the_run_after_which_a_fall_can_first_be_seen_tells_it_and_later_ones_do_not() -> None:
+    found = make_trend(history(REGRESSION), WHOLE)
+    (change,) = [one for one in found.changes if one.is_worse]
+    (told,) = new_falls(change.told_by, found)
+    assert "pass rate" in told
+    assert change.tasks[0] in told
+    assert new_falls(night_id(59), found) == ()
+
+
+@pytest.mark.parametrize("alarm", [False, {"drift": False}])
+def test_a_gate_that_does_not_ask_reads_no_history(alarm: Any) -> None:
+    policy = a_policy(alarm=alarm).model_copy(update={"history": "no-such-kind://anywhere"})
+    assert drift_findings(a_plan(policy=policy)) == ()

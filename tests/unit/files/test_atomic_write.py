@@ -2,12 +2,15 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.files.atomic_write import PRIVATE_FILE, READABLE, write_atomically
+from passgate.tasks.files import atomic_write
+from passgate.tasks.files.atomic_write import PRIVATE_FILE, READABLE, take_lock, write_atomically
 
 
 def test_a_file_is_written_over_what_was_there(tmp_path: Path) -> None:
@@ -42,3 +45,38 @@ def test_what_cannot_be_written_leaves_everything_as_it_was_and_is_told(tmp_path
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.txt", "folder"]
     with pytest.raises(StorageError, match="No such file or directory"):
         write_atomically(tmp_path / "missing" / "a.txt", "text")
+
+
+HOLDS = """
+import fcntl, sys, time
+stream = open(sys.argv[1])
+fcntl.flock(stream, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def holding(file: Path, seconds: float) -> "subprocess.Popen[str]":
+    """Start a process that holds the lock of a file for some seconds, and wait until it does."""
+    command = [sys.executable, "-c", HOLDS, str(file), str(seconds)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_lock_that_is_about_to_be_free_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with holding(file, 0.5), file.open() as stream:
+        take_lock(stream.fileno())
+
+
+def test_a_lock_that_stays_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic_write, "SECONDS_TO_WAIT", 0.2)
+    file = tmp_path / "file"
+    file.touch()
+    with holding(file, 4242) as process, file.open() as stream:
+        with pytest.raises(BlockingIOError):
+            take_lock(stream.fileno())
+        process.kill()

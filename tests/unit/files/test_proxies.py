@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from passgate.tasks.files.proxies import exceptions_with_loopback, is_loopback, proxy_of, via_proxy
+from passgate.tasks.files.proxies import exceptions_with_loopback, find_proxy, is_loopback, via_proxy
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +47,6 @@ def test_the_proxy_of_a_url_is_named_without_its_password(monkeypatch: pytest.Mo
     monkeypatch.setenv("all_proxy", "proxy.example:1080")
     assert via_proxy("https://models.example/v1") == " (through the proxy http://proxy.example:3128)"
     assert via_proxy("http://models.example/v1") == " (through the proxy http://proxy.example:1080)"
-    assert [proxy_of(url) for url in ("https://127.0.0.1:1/v1", "http://[::1]:1", "http://localhost")] == [None] * 3
+    assert [find_proxy(url) for url in ("https://127.0.0.1:1/v1", "http://[::1]:1", "http://localhost")] == [None] * 3
     monkeypatch.setenv("no_proxy", "models.example")
     assert via_proxy("https://models.example/v1") == ""

@@ -19,11 +19,10 @@ pytestmark = pytest.mark.slow
 
 RUN = """
 import asyncio, sys
-from passgate.flows import sign_off
-from passgate.flows.release_candidate import release_candidate
-sign_off._POLL_SECONDS = 1
+from passgate.flows import release_candidate as release
+release._POLL_SECONDS = 1
 options = {"agent": sys.argv[1], "wait_for_sign_off": float(sys.argv[2])}
-print("STATE", asyncio.run(release_candidate(**options, return_state=True)).name)
+print("STATE", asyncio.run(release.release_candidate(**options, return_state=True)).name)
 """
 APPROVE = {"by": "Ada", "decision": "approve", "reason": "read it"}
 

@@ -1,8 +1,10 @@
 """The states of Prefect by what a step or a gate has come to."""
 
+import pytest
 from prefect.client.schemas.objects import StateType
 
-from passgate.flows.display.states import error_state, step_state, verdict_state
+from passgate.flows.publishing import verdict_labels
+from passgate.flows.states import error_state, step_state, verdict_state
 from passgate.tasks.errors import UsageError
 from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.history.run_store import RunStore
@@ -52,3 +54,26 @@ def test_a_pass_with_an_alarm_is_red_and_says_it() -> None:
     alarmed = verdict_state(passed.model_copy(update={"alarms": (Alarm(kind=AlarmKind.DRIFT, message="it sinks"),)}))
     assert (alarmed.name, alarmed.type) == ("GateAlarm", StateType.FAILED)
     assert "alarm: it sinks" in str(alarmed.message)
+
+
+@pytest.mark.parametrize(
+    ("decision", "alarms", "shown"),
+    [
+        (Decision.PASS, (), ("PASS", "none", "false")),
+        (Decision.FAIL, (), ("FAIL", "none", "true")),
+        (Decision.INCONCLUSIVE, (), ("INCONCLUSIVE", "none", "true")),
+        (
+            Decision.PASS,
+            (AlarmKind.DRIFT, AlarmKind.DRIFT, AlarmKind.BELOW_FLOOR),
+            ("PASS", "below_floor,drift", "true"),
+        ),
+    ],
+)
+def test_whatever_is_no_clean_pass_is_red(
+    decision: Decision, alarms: tuple[AlarmKind, ...], shown: tuple[str, str, str]
+) -> None:
+    task = a_task(k=1)
+    verdict = verdict_on(a_plan(task), a_policy(), trials_of(task, "p"), Baseline(branch="main"))
+    given = {"decision": decision, "alarms": tuple(Alarm(kind=kind, message="") for kind in alarms)}
+    names = ("passgate.decision", "passgate.alarms", "passgate.red")
+    assert verdict_labels(verdict.model_copy(update=given)) == dict(zip(names, shown, strict=True))

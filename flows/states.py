@@ -1,7 +1,6 @@
 """The final states of flow runs and task runs in Prefect, with what a reader needs to act."""
 
 import platform
-from collections.abc import Iterator
 from typing import Any
 
 from prefect.client.schemas.objects import State
@@ -57,11 +56,6 @@ def cancelled_state(gate: GateName, run_id: str, message: str, *, in_prefect: bo
     return Cancelled(message=message, data=InterruptionError(text))
 
 
-def how_to_resume(gate: GateName, run_id: str) -> str:
-    """Return how to resume a run, in a shell and in Prefect."""
-    return f"resume it with `passgate run {gate} --resume {run_id}`, or with the parameter run={run_id}"
-
-
 def step_state(fault: StepFault | None, masker: Masker) -> State[Any]:
     """Return the state of a task run. Its name tells errors from failures."""
     if fault is None:
@@ -72,13 +66,15 @@ def step_state(fault: StepFault | None, masker: Masker) -> State[Any]:
 
 def verdict_lines(verdict: Verdict) -> tuple[str, ...]:
     """Return lines with the headline, the run and its folder, the alarms and the blocking reasons."""
-    alarms = (printable(f"alarm: {alarm.message}", _LONGEST_LINE) for alarm in verdict.alarms[:_NAMED_REASONS])
-    return (
-        printable(verdict.headline, _LONGEST_LINE),
-        f"run {run_place(verdict.run_id)}",
-        *alarms,
-        *_blocking(verdict),
-    )
+    lines = [verdict.headline, f"run {run_place(verdict.run_id)}"]
+    lines += [f"alarm: {alarm.message}" for alarm in verdict.alarms[:_NAMED_REASONS]]
+    blocking = [reason for reason in verdict.reasons if reason.blocking]
+    for reason in blocking[:_NAMED_REASONS]:
+        subject = reason_subject(reason)
+        lines.append(f"{reason.rule}{subject and f', {subject}'}: {reason.message}")
+    if len(blocking) > _NAMED_REASONS:
+        lines.append(f"and {len(blocking) - _NAMED_REASONS} more")
+    return tuple(printable(line, _LONGEST_LINE) for line in lines)
 
 
 def run_place(run_id: str) -> str:
@@ -86,13 +82,3 @@ def run_place(run_id: str) -> str:
     location = RunStore.of(run_id).location
     host = "" if "://" in location else f" on {platform.node()}"
     return f"{run_id}, kept in {location}{host}"
-
-
-def _blocking(verdict: Verdict) -> Iterator[str]:
-    blocking = [reason for reason in verdict.reasons if reason.blocking]
-    for reason in blocking[:_NAMED_REASONS]:
-        subject = reason_subject(reason)
-        place = f"{reason.rule}, {subject}" if subject else str(reason.rule)
-        yield printable(f"{place}: {reason.message}", _LONGEST_LINE)
-    if len(blocking) > _NAMED_REASONS:
-        yield f"and {len(blocking) - _NAMED_REASONS} more"

@@ -1,1 +1,0 @@
-"""What a user of Prefect sees of a run: states, artifacts, progress."""
