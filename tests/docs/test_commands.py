@@ -63,7 +63,7 @@ def test_exit_codes() -> None:
 
 
 def test_prefect_states_and_deployments() -> None:
-    source = (REPOSITORY / "flows" / "display" / "states.py").read_text()
+    source = (REPOSITORY / "flows" / "states.py").read_text()
     states = set(re.findall(r'(?:Completed|Failed|Crashed)\(name="(\w+)"', source))
     assert set(terms(section("docs/prefect.md", "States"))) == states | {"Cancelled"}
     deployments = yaml.safe_load((REPOSITORY / "prefect.yaml").read_text())["deployments"]
