@@ -2,8 +2,6 @@
 
 import json
 
-from passgate.tasks.reports.page.build import PAGE
-
 from passgate.tasks.history import mirror, run_store
 from passgate.tasks.history.columns import SCHEMA_VERSION, SUMMARY_VERSION
 from passgate.tasks.history.run_store import RunStore
