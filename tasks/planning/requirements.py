@@ -59,6 +59,9 @@ def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
 
 def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
     """Raise `UsageError` for whatever would prevent every trial from running or from being recorded."""
+    # Commands for authors run nothing, and start without the history.
+    from passgate.tasks.integrity.tracked_folders import open_history
+
     for suites in dict.fromkeys((Path(plan.suites_folder), *(plan.suites_folder_for(suite) for suite in plan.brought))):
         check_agent(plan.agent, suites)
         make_llm_judge(plan.policy.judge, suites)
