@@ -75,7 +75,6 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
                 refuse_unisolated(best_isolation((), run_folder=folder))
     _refuse_unknown_price(plan)
     # Imported late: it reads Parquet, and commands that check task files need only the rest of this module.
-    from passgate.tasks.integrity.tracked_folders import open_history
 
     open_history(plan.history_location, checkout)
     recorded = plan.agent.model_dump_json()
