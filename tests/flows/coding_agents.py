@@ -32,9 +32,13 @@ def _install(folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
         packages = shutil.copytree(PACKAGES, Path(unfinished, "packages"))
         npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        subprocess.run(npm, cwd=packages, check=True, capture_output=True, timeout=280)
+        subprocess.run(npm, cwd=packages, check=True, capture_output=True, timeout=600)
         for name, program in PROGRAMS.items():
             link = packages / "node_modules" / ".bin" / name
             link.unlink(missing_ok=True)
             link.symlink_to(Path("..", program))
         packages.rename(folder)
+
+
+if __name__ == "__main__":
+    installed_commands()
