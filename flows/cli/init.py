@@ -97,7 +97,7 @@ def init(
             metavar="SPEC",
             help="Your agent, for the tasks, agents.yaml and the workflow: 'cli:COMMAND', python:MODULE:FUNCTION, "
             "http:URL, openai:MODEL, a name in your agents.yaml, the kind alone, as in http, or claude-code, codex, "
-            "opencode, qwen-code, copilot.",
+            "gemini-cli, opencode, qwen-code, copilot.",
         ),
     ] = None,
     ci: Annotated[

@@ -8,6 +8,7 @@ import pytest
 from passgate.tasks.agents import agent_class, http, http_templates, openai
 from passgate.tasks.agents.cli import _ANNOUNCED
 from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS, agentv_transcript
+from passgate.tasks.agents.presets import presets
 from passgate.tasks.agents.tools import RecordedTools
 from passgate.tasks.formats.loading import load_prices
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
@@ -99,3 +100,10 @@ async def test_doctor_finds_what_it_says(monkeypatch: pytest.MonkeyPatch) -> Non
         symptoms = await diagnose(agent, REPOSITORY / "suites", load_prices(REPOSITORY / "gates.yaml"), None)
         report = doctor_report(symptoms, width=100, color=False).replace(server.url, "https://models.example")
     assert report.rpartition("\n\n")[0] in PAGES[PAGE]
+
+
+def test_the_presets() -> None:
+    listed = {row[0].strip("`"): row[1:3] for row in rows(section(PAGE, "Presets"))[2:]}
+    assert listed == {
+        name: [f"`{preset.program}` of `{preset.package}`", f"`{preset.key}`"] for name, preset in presets().items()
+    }
