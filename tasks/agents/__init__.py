@@ -50,7 +50,7 @@ def parse_agent(text: str) -> AgentSpec:
 
 def make_agent(spec: AgentSpec, suites_folder: Path) -> Agent:
     """Return the agent, checked as far as possible without running it. Close it. Raises `UsageError`."""
-    if spec.names_mcp and find_spec("mcp") is None:
+    if spec.names_mcp and find_spec("mcp_types") is None:
         raise UsageError(f"the agent {spec} needs the tools over MCP: pip install 'passgate[mcp]'")
     return agent_class(spec.kind).from_spec(spec, suites_folder)
 

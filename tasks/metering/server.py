@@ -52,7 +52,8 @@ async def serving(meter: Meter, label: str = "meter") -> AsyncIterator[None]:
         ]
         meter.bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
         application = _Application(meter)
-        if find_spec("mcp") is not None:
+        # The package mcp has it since version 2; an agent's own environment may have an older one.
+        if find_spec("mcp_types") is not None:
             meter.start_mcp = application.start_mcp
         async with _answering(application, sockets):
             try:
