@@ -74,8 +74,6 @@ def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
             with temporary_folder("isolation") as folder:
                 refuse_unisolated(best_isolation((), run_folder=folder))
     _refuse_unknown_price(plan)
-    # Imported late: it reads Parquet, and commands that check task files need only the rest of this module.
-
     open_history(plan.history_location, checkout)
     recorded = plan.agent.model_dump_json()
     if run_masker(plan).json(recorded) != recorded:

@@ -320,7 +320,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("words", [("try", "golden/a"), ("burn-in", "ci_merge", "--runs", "2")], ids=" ".join)
+@pytest.mark.parametrize("words", [("try", "golden/good"), ("burn-in", "ci_merge", "--runs", "2")], ids=" ".join)
 def test_what_cannot_be_carried_on_is_only_interrupted(gate: Project, words: tuple[str, ...]) -> None:
     mark = str(time.time_ns())
     command = gate.command(*words, *shell_agent(gate, f"sleep 4242.{mark}"))
