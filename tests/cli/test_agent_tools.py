@@ -49,7 +49,7 @@ def post(url, body):
 
 servers = json.load(open(sys.argv[1]))["mcpServers"]
 url = servers["passgate"]["url"]
-assert url == os.environ["PASSGATE_MCP_URL"]
+assert url == os.environ["PASSGATE_MCP_URL"] + "/passgate"
 call = lambda method, params: post(url, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})["result"]
 messages = [{"role": "user", "content": "Refund order 7."}]
 names = [tool["name"] for tool in call("tools/list", {})["tools"]]
