@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile
@@ -87,6 +86,8 @@ class Attempt:
 
 def _call_tool(url: str, name: str, arguments: Mapping[str, Any]) -> Any:
     """Call a tool of the trial's MCP server."""
+    import urllib.request  # Few agents call tools so
+
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     request = urllib.request.Request(url, json.dumps(call).encode(), headers)  # noqa: S310 - passgate made the URL

@@ -144,6 +144,9 @@ async def _access(task: EvalTask, resources: TrialResources, sandbox: AgentSandb
         if meter.start_mcp is not None and (task.tools or task.replay or task.mcp_servers or meter.spec.names_mcp):
             toolbox = make_toolbox(task, sandbox, resources.suites_folder)
             await meter.start_mcp()
+        if toolbox is None and task.mcp_servers:
+            remedy = "run another kind of agent" if meter.bridge is None else "pip install 'passgate[mcp]'"
+            raise MeasurementError(f"the agent cannot reach the task's environment.mcp_servers: {remedy}")
         if toolbox is not None and task.mcp_servers:
             # Imported late: it needs the package mcp.
             from passgate.tasks.metering.mcp_servers import connected_servers

@@ -86,7 +86,7 @@ class _Application:
         # In a thread: the import takes a second, in which the loop must answer other agents.
         try:
             module = await asyncio.to_thread(import_module, "passgate.tasks.metering.mcp_server")
-        except ImportError as error:
+        except Exception as error:  # noqa: BLE001 - of a broken package; every trial with tools waits for an answer
             started.set_exception(MeasurementError(f"the package mcp does not work: {error}"))
             return
         server: ToolServer = module.ToolServer()

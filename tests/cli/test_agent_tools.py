@@ -135,3 +135,15 @@ def test_a_python_function_calls_the_tools_by_its_attempt(shop: Project) -> None
     finished = run(shop, 0, "python:python_agent:answer")
     assert results(finished) == [("refund", {"refunded": 7}, False)]
     assert finished["transcript"]["output"] == "done: {'refunded': 7}"
+
+
+def test_servers_that_the_agent_cannot_reach_are_an_error_and_no_pass(
+    shop: Project, upstream: ScriptedUpstream
+) -> None:
+    servers = '  mcp_servers: {crm: {command: "true"}}'
+    shop.write("suites/golden/say-yes.yaml", TASK.replace("REPLAY", servers))
+    upstream.says(Says("done"))
+    finished = run(shop, 3, "openai:m")
+    assert finished["trial"]["reason"].startswith(
+        "the agent cannot reach the task's environment.mcp_servers: run another"
+    )
