@@ -48,9 +48,13 @@ def main() -> int:
     supervisor = os.fork()
     if supervisor == 0:
         os.close(held)
-        return _supervise(command_ends, interrupts)
-    os.close(command_ends)
-    return _wait_for(supervisor, interrupts)
+        exit_code = _supervise(command_ends, interrupts)
+    else:
+        os.close(command_ends)
+        exit_code = _wait_for(supervisor, interrupts)
+    # Python takes its signal handlers away before it exits. An interrupt would then replace the exit code.
+    signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)
+    return exit_code
 
 
 def _supervise(command_ends: int, interrupts: set[signal.Signals]) -> int:

@@ -39,15 +39,15 @@ def run_with(agent: str) -> tuple[str, ...]:
     return "run", "ci_merge", "--agent", f"cli:sh {{project}}/{agent}"
 
 
-def in_the_worker(project: Project, code: str) -> None:
-    """Have the process that does the work run some code as soon as it is there."""
+def in_the_worker(project: Project, code: str, forks: int = 2) -> None:
+    """Have the process that does the work, or the one after so many forks, run some code as soon as it is there."""
     project.write(
         "site/sitecustomize.py",
         f"import os\ndef begin():\n{textwrap.indent(textwrap.dedent(code), '    ')}\n"
         "forks = []\n"
         "def count():\n"
         "    forks.append(1)\n"
-        "    if len(forks) == 2:\n"  # The command forks the supervisor, and that the worker
+        f"    if len(forks) == {forks}:\n"  # The command forks the supervisor, and that the worker
         "        begin()\n"
         "os.register_at_fork(after_in_child=count) if os.environ.pop('ONCE', '') else None\n",
     )
@@ -218,6 +218,25 @@ def test_a_signal_to_the_process_group_interrupts_the_command_whatever_hears_it_
         os.killpg(process.pid, signal.SIGTERM)
         _, stderr = process.communicate()
     assert (process.returncode, stderr) == (130, "passgate: interrupted\n")
+
+
+def test_an_interrupt_while_the_supervisor_exits_does_not_change_the_exit_code(gate: Project) -> None:
+    in_the_worker(
+        gate,
+        """
+        class Late:
+            def __init__(self):
+                import os, signal
+                self.process, self.getpid, self.kill, self.signal = os.getpid(), os.getpid, os.kill, signal.SIGTERM
+            def __del__(self):
+                if self.process == self.getpid():
+                    self.kill(self.process, self.signal)
+        global late
+        late = Late()
+        """,
+        forks=1,
+    )
+    assert "ci_merge PASS" in told(gate, *run_with("good.sh"))
 
 
 def test_the_supervisor_imports_little_before_the_worker_starts() -> None:
