@@ -6,9 +6,9 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,7 @@ from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, UsageError, first_known
 from passgate.tasks.execution.coordinator import RunState
 from passgate.tasks.execution.scheduler import Scheduler
-from passgate.tasks.execution.worker import OpenLimit, not_shared, open_worker
+from passgate.tasks.execution.worker import OpenLimit, Slot, not_shared, open_worker
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.mirror import PLAN
@@ -64,18 +64,19 @@ class _CollectedTrials:
 
 
 async def _run(plan: Plan, batch: RemoteBatch, open_limit: OpenLimit) -> BatchResult:
+    lookout = _Lookout(batch)
+    await lookout.refuse_abandoned()
     collected = _CollectedTrials()
     run_state = RunState(batch.earlier, partial(needless, plan), journal=collected)
     cost_cap = CostCap(batch.cost_cap, share=batch.share, call_cost=batch.call_cost)
-    async with open_worker(plan, run_state, cost_cap, open_limit) as worker:
+    async with open_worker(plan, run_state, cost_cap, open_limit) as opened:
+        worker = replace(opened, shared_slot=partial(lookout.slot, opened.shared_slot))
         began = time.monotonic()
         running = asyncio.create_task(worker.run(batch, Scheduler(batch.trials_at_once)))
-        abandoned = asyncio.create_task(_wait_until_abandoned(batch))
+        abandoned = asyncio.create_task(lookout.watch())
         try:
             await asyncio.wait([running, abandoned], return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                raise EngineError("the batch was stopped: nobody coordinates it any more")
-            running.result()
+            await (running if running.done() else abandoned)
         finally:
             abandoned.cancel()
             running.cancel()
@@ -89,14 +90,38 @@ async def _run(plan: Plan, batch: RemoteBatch, open_limit: OpenLimit) -> BatchRe
     )
 
 
-async def _wait_until_abandoned(batch: RemoteBatch) -> None:
-    """Return once another process coordinates the run, none does, or the parent of this process has ended."""
-    storage, parent = storage_at(batch.location), os.getppid()
-    while os.getppid() == parent:
-        await asyncio.sleep(LOOK_SECONDS_AT_URL if "://" in batch.location else _LOOK_SECONDS)
+class _Lookout:
+    """Stops a batch once another process coordinates the run, none does, or the parent of this process has ended.
+
+    A cluster may keep the batch of a killed coordinator for longer than the next one needs to run the same trials.
+    """
+
+    def __init__(self, batch: RemoteBatch) -> None:
+        self._storage, self._coordinator, self._parent = storage_at(batch.location), batch.coordinator, os.getppid()
+        self._is_at_url = "://" in batch.location
+
+    async def refuse_abandoned(self) -> None:
+        """Raise `EngineError` if nobody coordinates the batch any more."""
+        is_abandoned = os.getppid() != self._parent
         with suppress(StorageError):
-            if await asyncio.to_thread(storage.read, COORDINATOR) != batch.coordinator.encode():
-                return
+            coordinator = await asyncio.to_thread(self._storage.read, COORDINATOR)
+            is_abandoned = is_abandoned or coordinator != self._coordinator.encode()
+        if is_abandoned:
+            raise EngineError("the batch was stopped: nobody coordinates it any more")
+
+    async def watch(self) -> None:
+        """Look again and again, for trials that run. Raises `EngineError`."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS_AT_URL if self._is_at_url else _LOOK_SECONDS)
+            await self.refuse_abandoned()
+
+    @asynccontextmanager
+    async def slot(self, shared_slot: Slot) -> AsyncIterator[None]:
+        """Hold a slot of the limit that runs share. Raises `EngineError` instead of starting an abandoned trial."""
+        async with shared_slot():
+            if not self._is_at_url:  # There a trial may not wait for an answer.
+                await self.refuse_abandoned()
+            yield
 
 
 @dataclass

@@ -12,7 +12,7 @@ from passgate.tasks.execution.engine import Engine, StepFault, no_fault
 from passgate.tasks.execution.resources import TrialResources, hidden_from_agents, open_resources
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
 from passgate.tasks.execution.trial import left_out, run_trial
-from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.history.run_store import COORDINATOR, RunStore
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.run import Batch, Plan
@@ -157,9 +157,12 @@ class InProcess:
 
 @asynccontextmanager
 async def in_process(
-    engine: Engine, plan: Plan, _store: RunStore, run_state: RunState, *, open_limit: OpenLimit = not_shared
+    engine: Engine, plan: Plan, store: RunStore, run_state: RunState, *, open_limit: OpenLimit = not_shared
 ) -> AsyncIterator[InProcess]:
-    """Open the executor of this process while the context lasts. Raises `UsageError`."""
+    """Open the executor of this process while the context lasts. Raises `UsageError` and `StorageError`."""
+    if store.read_file(COORDINATOR):
+        # A cluster may still have batches of a coordinator that was killed.
+        await asyncio.to_thread(store.write_coordinator, "")
     cost_cap = CostCap(plan.request.max_cost, spent=run_state.spent)
     async with open_worker(plan, run_state, cost_cap, open_limit) as worker:
         yield InProcess(engine, worker, trials_at_once(plan))

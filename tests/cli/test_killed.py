@@ -3,12 +3,14 @@
 import os
 import random
 import signal
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from distributed import Client, Future
 
 from tests.flows.counting import Key, asked, begun, finished, said, trials, wait_for_trials, write_counting
 from tests.flows.dask_cluster import running_dask
@@ -75,6 +77,35 @@ def test_a_run_on_dask_that_is_killed_twenty_times_repeats_no_trial_of_its_journ
         calls = kill_again_and_again(project, 0.3, 4, "--runner", "dask", "--runner-address", dask.address)
     # About forty trials take ten seconds on these slots.
     assert calls.total() <= len(calls) + KILLS * 2 * 40, "more was repeated than the batches in flight"
+
+
+@pytest.mark.slow
+def test_a_batch_of_a_killed_run_that_is_still_queued_at_a_cluster_runs_no_trial_once_the_run_is_resumed(
+    project: Project, tmp_path: Path
+) -> None:
+    free = tmp_path / "free"
+    with running_agent() as agent, running_dask(tmp_path) as dask, Client(dask.address) as client:
+        agent.replies = [Says()]
+        write_counting(project, agent, tasks=2, k=3, jobs=JOBS)
+        options = ("--runner", "dask", "--runner-address", dask.address)
+
+        def queued() -> set[str]:
+            """The keys of what the workers do and what waits for them."""
+            return {key for keys in client.processing().values() for key in keys}
+
+        busy = ["sh", "-c", f"until [ -e {free} ]; do sleep 0.1; done"]
+        client.wait_for_workers(len(dask.nannies))
+        others = [client.submit(subprocess.call, busy, pure=False) for _ in dask.nannies]
+        with begun(project, *options):
+            wait_until(lambda: len(queued()) == 2 * len(others))
+            # A cluster drops the batches of a client that is gone when it hears of it: here it never does.
+            client.publish_dataset(kept=[Future(key, client=client) for key in queued()])
+        with begun(project, *options, "--resume", "last") as resumed:
+            wait_until(lambda: resumed.poll() is not None or len(queued()) == 3 * len(others))
+            free.touch()
+            assert resumed.wait(timeout=600) == 0, said(project)
+        wait_until(lambda: not queued())
+        assert asked(agent) == Counter(finished(project)), "a trial was run by two batches"
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The seam where trials run: the same batches in this process and in child processes."""
+"""The seam where trials run: a run in this process, and the batches of one that runs elsewhere."""
 
 import asyncio
 import json
@@ -7,7 +7,6 @@ import re
 import subprocess
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import cloudpickle
 import pytest
 
 from passgate import __version__
-from passgate.tasks.errors import StorageError, UsageError, WorkerLostError
+from passgate.tasks.errors import EngineError, StorageError, UsageError
 from passgate.tasks.execution.coordinator import OpenExecutor, batches_of
 from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.remote import RunRemotely, remote_executor
@@ -36,7 +35,7 @@ from tests.builders import task_document
 from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
-from tests.waiting import until, wait_until
+from tests.waiting import wait_until
 from tests.warm import CODE, popen
 
 GATES = """
@@ -58,13 +57,17 @@ def agent(attempt):
         time.sleep(0.1)
     return "no" if (attempt.task_id, attempt.trial) == ("b", 1) else "yes"
 """
-CHILD = """
+STARTS_A_BATCH = """
+import subprocess, time
+subprocess.Popen({command}, stdin=open({work!r}))
+time.sleep(999)
+"""
+BATCH = """
 import cloudpickle, sys
 try:
-    outcome = cloudpickle.load(sys.stdin.buffer)()
+    cloudpickle.load(sys.stdin.buffer)()
 except Exception as error:
-    outcome = error
-cloudpickle.dump(outcome, sys.stdout.buffer)
+    cloudpickle.dump(error, sys.stdout.buffer)
 """
 
 
@@ -95,12 +98,6 @@ def judged(plan: Plan, open_executor: OpenExecutor) -> tuple[Verdict, list[Trial
     return judge(plan, plan.policy, trials, measure(plan, trials, pool(trials)), pool(trials), ""), trials
 
 
-def what_counts(verdict: Verdict, trials: Sequence[Trial]) -> Any:
-    """What of a run does not depend on when and where it was run."""
-    rows = sorted((one.task_id, one.trial, one.status, one.reason, one.score, one.grades) for one in trials)
-    return verdict.decision, [reason.message for reason in verdict.reasons], rows, verdict.inputs.tasks
-
-
 HERE: OpenExecutor = partial(in_process, Engine())
 
 
@@ -125,87 +122,45 @@ def first_batch(plan: Plan, **changes: Any) -> RemoteBatch:
     return batch.model_copy(update=changes)
 
 
-def started(batch: RemoteBatch, code: str = CHILD) -> "subprocess.Popen[bytes]":
-    """A batch in a child process."""
-    child = popen([*CODE, code], cwd=Path.cwd(), env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert child.stdin is not None
-    child.stdin.write(cloudpickle.dumps(partial(run_batch, batch)))
-    child.stdin.close()
-    return child
-
-
-def outcome_of(child: "subprocess.Popen[bytes]") -> Any:
-    """What a child process hands on, as a task runner does: a result, or what was raised."""
-    with child:
-        assert child.stdout is not None
-        return cloudpickle.load(child.stdout)
-
-
-async def in_child_process(batch: RemoteBatch) -> BatchResult:
-    result: BatchResult = await asyncio.to_thread(outcome_of, started(batch))
-    return result
-
-
-@pytest.mark.slow
-def test_child_processes_come_to_the_same_verdict_and_the_same_rows(repository: Project) -> None:
-    here = what_counts(*judged(planned(), HERE))
-    called = calls(repository)
-    (repository.path / "calls.log").unlink()
-    assert what_counts(*judged(planned(), elsewhere(in_child_process))) == here
-    assert calls(repository) == called
+async def in_thread(batch: RemoteBatch) -> BatchResult:
+    return await asyncio.to_thread(run_batch, batch)
 
 
 def test_a_worker_with_another_version_runs_nothing_and_says_which_to_install(
     repository: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("passgate.tasks.execution.remote_batch.__version__", "0.0.9")
-
-    async def in_thread(batch: RemoteBatch) -> BatchResult:
-        return await asyncio.to_thread(run_batch, batch)
-
     has = f"has passgate 0.0.9, and the run is coordinated by {__version__}: install passgate {__version__} there"
     with pytest.raises(UsageError, match=re.escape(has)):
         judged(planned(), elsewhere(in_thread))
     assert calls(repository) == []
 
 
-@pytest.mark.slow
-def test_a_batch_whose_process_is_killed_is_repeated_and_nothing_else(repository: Project) -> None:
-    (repository.path / "slow").touch()
-    repository.write("gates.yaml", GATES.replace("k: 3", "k: 20"))
-    killed = list[RemoteBatch]()
-
-    async def losing(batch: RemoteBatch) -> BatchResult:
-        if not killed and len(calls(repository)) > 8:
-            killed.append(batch)
-            with started(batch) as child:
-                before = len(calls(repository))
-                await until(lambda: len(calls(repository)) > before + 1)
-                child.kill()
-            raise WorkerLostError("killed")
-        return await in_child_process(batch)
-
-    plan = planned()
-    judged(plan, elsewhere(losing))
-    repeated = [call for call, count in Counter(calls(repository)).items() if count > 1]
-    assert repeated
-    assert set(repeated) <= {f"{task_id} {number}" for task_id, number in killed[0].trials}
-    assert len(RunStore.of(plan.run_id).read_trials()) == 60
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("successor", ["second", ""])
-def test_a_batch_stops_when_another_process_coordinates_the_run_or_none_does(
-    repository: Project, successor: str
+@pytest.mark.parametrize("seconds", [0, 999])
+def test_a_batch_stops_with_its_trials_when_another_process_coordinates_the_run_or_none_does(
+    repository: Project, successor: str, seconds: int
 ) -> None:
-    (repository.path / "slow").touch()
     plan = planned()
-    batch = first_batch(plan, trials=tuple((task.task_id, number) for task in plan.tasks for number in range(200)))
-    child = started(batch)
-    wait_until(lambda: bool(calls(repository)))
-    RunStore.of(plan.run_id).write_coordinator(successor)
-    assert "nobody coordinates it any more" in str(outcome_of(child))
-    assert len(calls(repository)) < 600
+    file = RunStore.of(plan.run_id).here / "coordinator"
+    taken_over = f'pathlib.Path("{file}").write_text("{successor}"); time.sleep({seconds})'
+    repository.write("agent.py", textwrap.dedent(AGENT).replace("time.sleep(0.1)", taken_over))
+    (repository.path / "slow").touch()
+    batch = first_batch(plan)
+    for _ in range(2):
+        with pytest.raises(EngineError, match="nobody coordinates it any more"):
+            run_batch(batch)
+    assert calls(repository) == ["a 0"], "no trial begins then, and none of a batch that begins later"
+
+
+def test_a_run_that_goes_on_in_this_process_ends_batches_that_are_left_elsewhere(repository: Project) -> None:
+    plan = planned()
+    batch = first_batch(plan)
+    judged(plan, HERE)
+    called = calls(repository)
+    with pytest.raises(EngineError, match="nobody coordinates it any more"):
+        run_batch(batch)
+    assert calls(repository) == called
 
 
 @pytest.mark.slow
@@ -215,8 +170,7 @@ def test_a_batch_stops_when_the_process_that_has_started_it_is_killed(repository
     batch = first_batch(plan, trials=tuple((task.task_id, number) for task in plan.tasks for number in range(200)))
     work = repository.write("batch.pickle", "")
     work.write_bytes(cloudpickle.dumps(partial(run_batch, batch)))
-    command = [*CODE, CHILD]
-    code = f"import subprocess; subprocess.Popen({command!r}, stdin=open({str(work)!r})); import time; time.sleep(999)"
+    code = STARTS_A_BATCH.format(command=[*CODE, BATCH], work=str(work))
     with popen([*CODE, code], cwd=Path.cwd(), env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         wait_until(lambda: bool(calls(repository)))
@@ -229,13 +183,12 @@ def test_trials_that_the_journal_has_lost_give_no_verdict(repository: Project) -
 
     async def losing(batch: RemoteBatch) -> BatchResult:
         os.truncate(RunStore.of(plan.run_id).journal, 0)
-        return await asyncio.to_thread(run_batch, batch)
+        return await in_thread(batch)
 
     with pytest.raises(StorageError, match=r"has lost \d trials"):
         judged(plan, elsewhere(losing, workers=1))
 
 
-@pytest.mark.slow
 def test_the_cost_cap_is_exact_over_four_workers(
     repository: Project, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,7 +198,7 @@ def test_the_cost_cap_is_exact_over_four_workers(
     monkeypatch.setenv("OPENAI_BASE_URL", upstream.openai_base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-any")
     plan = load(GateName.CI_MERGE, RunRequest(agent="openai:m", k=30, jobs=8, max_cost=0.415))
-    verdict, trials = judged(plan, elsewhere(in_child_process, workers=4))
+    verdict, trials = judged(plan, elsewhere(in_thread, workers=4))
     assert upstream.count == 41, "each worker alone can pay for ten calls, and what is left over pays for one more"
     assert verdict.measurement.cost == pytest.approx(0.41)
     assert Counter(one.status for one in trials) == {TrialStatus.PASSED: 41, TrialStatus.NOT_RUN: 79}
