@@ -11,7 +11,7 @@ from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import EarlierRun, RunView, Verdict
-from passgate.tasks.reports import code_quality, junit, markdown, sarif
+from passgate.tasks.reports import junit, markdown, sarif
 from passgate.tasks.reports.messages import warn
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ RUN_FILES: Final[Mapping[str, Callable[[RunView], str]]] = {
     "junit.xml": junit.junit,
     "summary.md": markdown.markdown,
     "violations.sarif": sarif.sarif,
-    "code-quality.json": code_quality.code_quality,
+    "code-quality.json": sarif.code_quality,
 }
 """What makes each of the files that passgate writes into the folder of every run, beside verdict.json."""
 TRIALS_BESIDE: Final = 100

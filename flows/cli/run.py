@@ -15,6 +15,7 @@ from passgate.tasks.model.names import GateName
 from passgate.tasks.reports.messages import warn
 
 if TYPE_CHECKING:
+    from passgate.flows.cli.progress import Progress
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.model.run import Plan, RunRequest
     from passgate.tasks.model.verdict import Verdict
@@ -53,33 +54,16 @@ def run(
 ) -> VerdictCode:
     """Run a gate and give its verdict: run every task k times, grade and record the trials, judge the results."""
     from passgate.tasks.model.run import RunRequest
+    from passgate.tasks.planning.requirements import refuse_runner
 
-    request = RunRequest(
-        agent=agent,
-        suites=suites,
-        gates=gates,
-        history=history,
-        k=k,
-        task=task,
-        base=base,
-        jobs=jobs,
-        max_cost=max_cost,
-        run_store=run_store,
-        runner=runner,
-        workers=workers,
-        runner_address=runner_address,
-    )
-    if runner is not None or workers is not None or runner_address is not None:
-        from passgate.tasks.planning.requirements import refuse_runner
-
-        refuse_runner(request)
+    # Options have the names of the fields of a request.
+    values = {name: value for name, value in locals().items() if name in RunRequest.model_fields}
+    request = RunRequest.model_validate(values)
+    refuse_runner(request)
     if runner is not None and engine is options.EngineName.NONE:
         raise typer.BadParameter(f"--runner {runner} needs Prefect: leave out --engine none (PASSGATE_ENGINE)")
     if resume is not None:
-        # Only what is on the command line can contradict the run that is resumed: a default says nothing.
-        sources = {name: context.get_parameter_source(name) for name in context.params}
-        given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
-        request = _resume_request(resume, request, given)
+        request = _resume_request(resume, request, context)
     report = context.obj if isinstance(context.obj, WorkerReport) else WorkerReport()
     begun: list[tuple[RunStore, Plan]] = []
     try:
@@ -96,12 +80,15 @@ def run(
     return say_verdict(verdict, lambda: _verdict_text(verdict, *begun[0]))
 
 
-def _resume_request(name: str, request: "RunRequest", given: set[str]) -> "RunRequest":
-    """Return the request that resumes a run. Refuse options that were given and that the run does not have."""
+def _resume_request(name: str, request: "RunRequest", context: typer.Context) -> "RunRequest":
+    """Return the request that resumes a run. Refuse options of the command line that the run does not have."""
     from passgate.tasks.model.run import ALSO_OF_RESUMED, RunRequest
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.planning.requirements import refuse_other_options
 
+    # Only what is on the command line can contradict the run that is resumed: a default says nothing.
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     runs = request.run_store
     earlier = find_run(name if runs is None or "://" in name else f"{runs.rstrip('/')}/{name}")
     refuse_other_options(earlier, request.model_dump(include=given - ALSO_OF_RESUMED - {"run_store"}))
@@ -117,7 +104,6 @@ async def _run(
 ) -> "Verdict":
     """Run a gate. Add the run to `begun`, and report it to the supervisor, as soon as its folder exists."""
     from passgate.flows.cli.engine import run_gate
-    from passgate.flows.cli.progress import Progress
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.load import load
 
@@ -129,7 +115,7 @@ async def _run(
     report.report_run(BegunRun(run_id=store.name, gate=str(gate), verdict_file=str(store.verdict)))
     failure: Exception | None = None
     request = request.model_copy(update={"run": plan.run_id, "agent": plan.request.agent})
-    with nullcontext() if output_form.get().quiet else Progress(plan, store):
+    with nullcontext() if output_form.get().quiet else _progress(plan, store):
         try:
             await run_gate(store, plan, request, engine)
         except Exception as error:  # noqa: BLE001 - no later failure changes the verdict
@@ -143,6 +129,12 @@ async def _run(
     if failure is not None:
         warn(f"the verdict stands, but {known or failure}")
     return verdict
+
+
+def _progress(plan: "Plan", store: "RunStore") -> "Progress":
+    from passgate.flows.cli.progress import Progress
+
+    return Progress(plan, store)
 
 
 def _choose_engine(plan: "Plan", engine: options.EngineName) -> options.EngineName:

@@ -45,7 +45,7 @@ def forecast(
     from passgate.tasks.commands.forecast import forecast as make_forecast
     from passgate.tasks.commands.forecast import forecast_basis, forecast_plan
     from passgate.tasks.model.run import RunRequest
-    from passgate.tasks.reports.forecast import forecast_text
+    from passgate.tasks.reports.forecast import forecast_plot, forecast_text
 
     if assume is not None and rates is not None:
         raise UsageError("give --assume or --rates, not both")
@@ -55,8 +55,6 @@ def forecast(
     found = make_forecast(plan, forecast_basis(plan, assume, rates), gates=runs, seed=seed)
     answer(lambda: forecast_text(found, width=width(), color=color()), lambda: found)
     if plot is not None:
-        from passgate.tasks.reports.forecast_plot import forecast_plot
-
         write_output(forecast_plot(found), plot)
         # On standard error: standard output may be JSON.
         if not output_form.get().quiet:

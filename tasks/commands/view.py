@@ -2,19 +2,49 @@
 
 import hashlib
 import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from passgate.tasks.commands.report import write_latest_page
 from passgate.tasks.commands.trend import trend_page
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage
 from passgate.tasks.model.task import GateName
-from passgate.tasks.reports.page import PAGE, RunLine, runs_page
+from passgate.tasks.model.verdict import EarlierRun
+from passgate.tasks.reports import figures
+from passgate.tasks.reports.page import DECISION_MARKS, PAGE
+from passgate.tasks.reports.page.rendering import spark, templates
 
 INDEX: Final = STATE_FOLDER / "pages" / "index.html"
 _RUNS: Final = STATE_FOLDER / "runs"
 _MOST_RUNS: Final = 200
+_SPARK_RUNS: Final = 20
+_RUN_ID: Final = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-(\w+)-")
+
+
+class _RunLine(NamedTuple):
+    """A run in the list; without a decision it has not ended with a verdict."""
+
+    run_id: str
+    decision: str = ""
+    agent: str = ""
+    passed: int = 0
+    measured: int = 0
+    cost: float | None = None
+    has_page: bool = True
+
+    @property
+    def started(self) -> str:
+        found = _RUN_ID.match(self.run_id)
+        return "{}-{}-{} {}:{} UTC".format(*found.groups()) if found else figures.UNKNOWN
+
+    @property
+    def gate(self) -> str:
+        found = _RUN_ID.match(self.run_id)
+        return found[6] if found else figures.UNKNOWN
 
 
 def write_pages(run: str | None = None) -> tuple[Path, list[str]]:
@@ -49,7 +79,7 @@ def write_pages(run: str | None = None) -> tuple[Path, list[str]]:
             trends[gate, agent] = name
         except PassgateError as error:
             failures.append(f"{gate} of {agent} has no trend page: {error}")
-    storage.write(INDEX.name, runs_page(lines, trends).encode("utf-8", "replace"))
+    storage.write(INDEX.name, _index_page(lines, trends).encode("utf-8", "replace"))
     return page, failures
 
 
@@ -62,12 +92,12 @@ def _has_latest_page(folder: Path) -> bool:
     return max(file.stat().st_mtime_ns for file in sources) <= page.stat().st_mtime_ns
 
 
-def _run_line(folder: Path) -> RunLine:
+def _run_line(folder: Path) -> _RunLine:
     has_page = (folder / PAGE).is_file()
     try:
         verdict = json.loads((folder / "verdict.json").read_bytes())
         suites, cost = verdict["measurement"]["suites"], verdict["measurement"]["cost"]
-        return RunLine(
+        return _RunLine(
             folder.name,
             str(verdict["decision"]),
             str(verdict["agent"]),
@@ -77,4 +107,15 @@ def _run_line(folder: Path) -> RunLine:
             has_page,
         )
     except (OSError, ValueError, LookupError, TypeError):
-        return RunLine(folder.name, has_page=has_page)
+        return _RunLine(folder.name, has_page=has_page)
+
+
+def _index_page(lines: Sequence[_RunLine], trends: Mapping[tuple[str, str], str]) -> str:
+    """Render the page with all runs, the newest first. `trends` has the link to the trend of each gate and agent."""
+    groups: dict[tuple[str, str], list[EarlierRun]] = defaultdict(list)
+    for one in lines:
+        if one.measured:
+            groups[one.gate, one.agent].append(EarlierRun(one.run_id, one.passed, one.measured))
+    series = [(*pair, spark(runs[:_SPARK_RUNS][::-1])) for pair, runs in sorted(groups.items())]
+    template = templates().get_template("runs.html.j2")
+    return template.render(lines=lines, series=series, trends=trends, marks=DECISION_MARKS)

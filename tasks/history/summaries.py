@@ -1,13 +1,16 @@
-"""Trials of runs to a row per run and eval task: schema/summary.schema.json."""
+"""Trials of runs to a row per run and eval task: schema/summary.schema.json. Both as DataFrames, for notebooks."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from passgate.tasks.history.columns import SUMMARY_VERSION, summary_schema
+from passgate.tasks.history.dataset import History, RunSelection
 from passgate.tasks.model.task import Metric
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus, joined_models, single_models
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
@@ -34,6 +37,12 @@ TRIAL_COLUMNS: Final = tuple(
     )
 )
 """The columns of trials that summaries are made from."""
+_TYPES = {
+    pa.int64(): pd.Int64Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+    pa.string(): pd.StringDtype(),
+}
 
 
 def task_summaries(trials: pa.Table) -> pa.Table:
@@ -157,3 +166,25 @@ def _values(groups: pa.Table) -> Floats:
         value = score_of(Metric(metric), [score for score in scores if score is not None], least)
         values[index] = np.nan if value is None else value
     return values
+
+
+def load(
+    location: str = ".passgate/history",
+    what: Literal["summaries", "trials"] = "summaries",
+    *,
+    since: str = "",
+    until: str = "",
+    suite: str | None = None,
+) -> pd.DataFrame:
+    """Return the rows of a history at a folder or URL, of runs that began on these UTC days (`2026-01-31`).
+
+    `summaries` has a row per run and eval task, `trials` a row per trial. Integers stay integers where some are not
+    known: what is not known is `pandas.NA`. A history that does not exist yet has no rows. Raises `StorageError`.
+    """
+    history, runs = History(location), RunSelection(since, until, newest=None)
+    if what == "trials":
+        table = history.trials(where=None if suite is None else ds.field("suite") == suite, runs=runs)
+    else:
+        table = history.summaries(runs, suite)
+    frame: pd.DataFrame = table.to_pandas(types_mapper=_TYPES.get)
+    return frame

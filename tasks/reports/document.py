@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
 from passgate.tasks.model.policy import VETOES
-from passgate.tasks.model.verdict import Decision, Exemption, Integrity, Verdict
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, Integrity, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.findings import TaskFinding
 
@@ -114,6 +114,7 @@ class Section(NamedTuple):
 
 
 TONES = {Decision.PASS: Tone.GOOD, Decision.FAIL: Tone.BAD, Decision.INCONCLUSIVE: Tone.OPEN}
+_ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
 _BASELINE_RUNS = 20
 _LABEL = 60  # Characters of the name and the limit of a comparison
 
@@ -176,7 +177,11 @@ def task_explanations(finding: TaskFinding) -> tuple[tuple[str, str], ...]:
     """Return the texts on the failed and the unmeasured trials of a task, each with a label. A text that another task
     has is empty, and its label says where it is.
     """
-    return tuple(finding.told_once(label, text) for label, text in finding.explanations if text.strip())
+    explanations = [(finding.echoes.get(text), label, text) for label, text in finding.explanations if text.strip()]
+    return tuple(
+        (echo.label(finding.name), text if echo.first == finding.name else "") if echo else (label, text)
+        for echo, label, text in explanations
+    )
 
 
 def _facts(verdict: Verdict) -> Mapping[str, str]:
@@ -208,25 +213,34 @@ def _suite(suite: SuiteMeasurement) -> tuple[str | Span, ...]:
 
 def _sign_off(verdict: Verdict) -> Section | None:
     """Return what a person decided, or how to decide; `None` if nobody has to."""
-    if verdict.sign_off is not None:
-        tone = Tone.GOOD if verdict.sign_off.decision == "approve" else Tone.BAD
-        return Section((), ((strong("Sign-off", tone), ": ", Span(findings.signed(verdict.sign_off))),))
+    if (one := verdict.sign_off) is not None:
+        tone = Tone.GOOD if one.decision == "approve" else Tone.BAD
+        signed = f"{one.decided} at {one.at.isoformat(sep=' ', timespec='seconds')}: {one.reason}"
+        return Section((), ((strong("Sign-off", tone), ": ", Span(signed)),))
     if not verdict.awaiting_sign_off:
         return None
-    title = (strong("Awaiting sign-off"), f": {findings.HOW_TO_SIGN_OFF}")
+    title = (strong("Awaiting sign-off"), ": a person decides with one of these commands")
     return Section(title, (Commands(findings.sign_off_commands(verdict)),), Tone.OPEN)
 
 
 def _comparisons(verdict: Verdict) -> Section | None:
     if not verdict.comparisons:
         return None
-    rows = list[tuple[str | Span, ...]]()
-    for one in verdict.comparisons:
-        label, *numbers, limit = figures.comparison_cells(one, lambda text: text[:_LABEL])
-        rows.append((Span(label), *numbers, Span(limit)))
-    header = ("against the baseline", *figures.COMPARISON_HEADER)
-    note = figures.paired_ratio_explained(verdict.comparisons)
-    return Section((), (Table(header, tuple(rows), note=note),))
+    rows = tuple(
+        (
+            Span(one.name[:_LABEL]),
+            figures.quantity(one.baseline, one.unit),
+            figures.quantity(one.current, one.unit),
+            figures.change(one.baseline, one.current),
+            figures.times(one.ratio),
+            figures.times(one.ratio_lower_bound),
+            str(one.pairs),
+            Span(one.limit[:_LABEL]),
+        )
+        for one in verdict.comparisons
+    )
+    header = ("against the baseline", "baseline", "now", "change", "paired ratio", "at least", "tasks", "limit")
+    return Section((), (Table(header, rows, note=figures.paired_ratio_explained(verdict.comparisons)),))
 
 
 def _integrity(verdict: Verdict, integrity: Integrity) -> Section:
@@ -257,18 +271,22 @@ def _confirmations(verdict: Verdict) -> Section | None:
     header = ("evidence", "finding", "now", "at the baseline", "confirming trials")
     rows = tuple(
         (name(one.task), strong(one.finding), f"{one.passed}/{one.n}", figures.at_baseline(one), str(one.confirming))
-        for one in findings.confirmations(verdict)
+        for one in sorted(verdict.confirmations, key=lambda one: (_ORDER.index(one.finding), one.task))
     )
     return Section((strong("Confirming trials"),), (Table(header, rows, texts=2),)) if rows else None
 
 
 def _withheld(title: str, tasks: Sequence[Exemption], verdict: Verdict) -> Section:
     """Return the tasks whose failures do not block, first those that did not pass now."""
+    not_passed = {task.name for task in verdict.measurement.tasks if task.state is not TaskState.PASSED}
     items = tuple(
-        Item((name(one.task), *((" ", strong("not passed now")) if is_red else ()), ": ", Span(one.why)))
-        for one, is_red in findings.withheld(verdict, tasks)
+        Item(
+            (name(one.task), *((" ", strong("not passed now")) if one.task in not_passed else ()), ": ", Span(one.why))
+        )
+        for one in sorted(tasks, key=lambda one: one.task not in not_passed)
     )
-    return Section((strong(title), f": {findings.withheld_title(tasks)}"), (Items(items, 10, 0),))
+    count = figures.count(len(tasks), "task")
+    return Section((strong(title), f": {count}, whose failures do not block (violations do)"), (Items(items, 10, 0),))
 
 
 def _provenance(verdict: Verdict) -> Iterator[tuple[str, Span]]:

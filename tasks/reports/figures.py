@@ -1,6 +1,6 @@
 """Numbers as readers see them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from passgate.tasks.model.measurement import Interval, SuiteMeasurement, TaskMeasurement
 from passgate.tasks.model.trial import trial_numbers
@@ -8,7 +8,6 @@ from passgate.tasks.model.verdict import Comparison, Confirmation
 
 UNKNOWN = "-"
 SUITE_HEADER = ("suite", "tasks", "trials", "metric", "value", "95 % interval", "steps", "cost", "time")
-COMPARISON_HEADER = ("baseline", "now", "change", "paired ratio", "at least", "tasks", "limit")
 
 
 def percent(share: float | None) -> str:
@@ -94,22 +93,6 @@ def suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
         decimal(suite.steps),
         dollars(suite.cost),
         duration(suite.wall_time_seconds),
-    )
-
-
-def comparison_cells(comparison: Comparison, text: Callable[[str], str]) -> tuple[str, ...]:
-    """Return a comparison's name and its row under `COMPARISON_HEADER`. `text` escapes names for the place they stand
-    in.
-    """
-    return (
-        text(comparison.name),
-        quantity(comparison.baseline, comparison.unit),
-        quantity(comparison.current, comparison.unit),
-        change(comparison.baseline, comparison.current),
-        times(comparison.ratio),
-        times(comparison.ratio_lower_bound),
-        str(comparison.pairs),
-        text(comparison.limit),
     )
 
 

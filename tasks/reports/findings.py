@@ -10,23 +10,12 @@ from typing import NamedTuple
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import (
-    Confirmation,
-    Exemption,
-    Finding,
-    Integrity,
-    OtherVerdict,
-    Reason,
-    SignOff,
-    Verdict,
-)
+from passgate.tasks.model.verdict import Confirmation, Finding, Integrity, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import figures
 
 TASK_LIMIT = 50
 REASON_LIMIT = 50
 VIOLATION_LIMIT = 10
-HOW_TO_SIGN_OFF = "a person decides with one of these commands"
-_ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
 
 
 class Echo(NamedTuple):
@@ -75,13 +64,6 @@ class TaskFinding(NamedTuple):
         """`fallen: 5/12 now, 58/60 at the baseline, 9 confirming trials`; empty without confirming trials."""
         one = self.confirmation
         return f"{one.finding}: {figures.against_baseline(one)}" if one else ""
-
-    def told_once(self, label: str, text: str) -> tuple[str, str]:
-        """Return a label and a text, or in their place where the run tells the text of several tasks."""
-        echo = self.echoes.get(text)
-        if echo is None:
-            return label, text
-        return echo.label(self.name), text if echo.first == self.name else ""
 
     @property
     def explanations(self) -> list[tuple[str, str]]:
@@ -234,22 +216,6 @@ def violation_groups(task: TaskMeasurement) -> tuple[ViolationGroup, ...]:
     return tuple(ViolationGroup(rule, message, tuple(trials)) for (rule, message), trials in groups.items())
 
 
-def confirmations(verdict: Verdict) -> tuple[Confirmation, ...]:
-    """Return the fallen tasks first, then those that are open, then those that fit their baseline."""
-    return tuple(sorted(verdict.confirmations, key=lambda one: (_ORDER.index(one.finding), one.task)))
-
-
-def withheld(verdict: Verdict, tasks: Iterable[Exemption]) -> tuple[tuple[Exemption, bool], ...]:
-    """Each exemption with whether its task did not pass now, these first."""
-    open_or_red = {task.name for task in verdict.measurement.tasks if task.state is not TaskState.PASSED}
-    return tuple(sorted(((one, one.task in open_or_red) for one in tasks), key=lambda pair: not pair[1]))
-
-
-def withheld_title(tasks: Sequence[Exemption]) -> str:
-    """`14 tasks, whose failures do not block (violations do)`."""
-    return f"{figures.count(len(tasks), 'task')}, whose failures do not block (violations do)"
-
-
 def blocking(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
     """Those of the reasons that block."""
     return tuple(reason for reason in reasons if reason.blocking)
@@ -285,11 +251,6 @@ def sign_off_commands(verdict: Verdict) -> tuple[str, ...]:
         for decision in ("approve", "reject")
         for line in (f"passgate sign-off {run} \\", f"  --by NAME --decision {decision} --reason TEXT")
     )
-
-
-def signed(sign_off: SignOff) -> str:
-    """`approved by NAME at 2026-04-01 02:09:00+00:00: REASON`."""
-    return f"{sign_off.decided} at {sign_off.at.isoformat(sep=' ', timespec='seconds')}: {sign_off.reason}"
 
 
 def judges(integrity: Integrity) -> str:

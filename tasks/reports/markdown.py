@@ -89,14 +89,9 @@ def _tasks(tasks: Sequence[TaskFinding], limit: int) -> str:
     if not tasks:
         return ""
     summary = f"{figures.count(len(tasks), 'task')} to look at, worst first"
-    shown = list[str]()
-    room = limit - len(summary) - 200  # For the marks of the details and the line that says what was left out
-    for finding in tasks[: findings.TASK_LIMIT]:
-        text = _task(finding)
-        room -= len(text) + 2
-        if room < 0:
-            break
-        shown.append(text)
+    shown = list(map(_task, tasks[: findings.TASK_LIMIT]))
+    # 200 for the marks of the details and the line that says what was left out
+    del shown[_how_many_fit(shown, limit - len(summary) - 200) :]
     if len(shown) < len(tasks):
         shown.append(f"... and {len(tasks) - len(shown)} more, which verdict.json holds")
     return _fold(summary, shown)

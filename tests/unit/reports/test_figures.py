@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.reports.measurements import a_failed_task, a_stopped_task, a_task
-from tests.unit.reports.provenance import a_confirmation
 
 from passgate.tasks.model.measurement import Interval, TaskMeasurement
-from passgate.tasks.model.verdict import Comparison, Finding
+from passgate.tasks.model.verdict import Comparison
 from passgate.tasks.reports import figures
 
 
@@ -108,12 +107,6 @@ def test_a_task_in_short_says_what_is_missing_and_tells_no_estimate_that_is_not_
     task: TaskMeasurement, summary: str
 ) -> None:
     assert figures.task_summary(task) == summary
-
-
-@pytest.mark.parametrize(("confirming", "shown"), [(9, "9 confirming trials"), (1, "1 confirming trial")])
-def test_against_baseline(confirming: int, shown: str) -> None:
-    confirmation = a_confirmation("golden/x", Finding.FALLEN, confirming=confirming)
-    assert figures.against_baseline(confirmation) == f"5/12 now, 58/60 at the baseline, {shown}"
 
 
 @pytest.mark.parametrize(

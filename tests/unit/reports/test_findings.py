@@ -4,13 +4,13 @@ import subprocess
 
 import pytest
 from tests.unit.reports.measurements import a_failed_task, a_stopped_task, a_task
-from tests.unit.reports.provenance import a_confirmation, a_sign_off
+from tests.unit.reports.provenance import a_confirmation
 from tests.unit.reports.verdicts import AWAITING, FAILING, REJECTED, a_reason, a_verdict
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, RunView, Verdict
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, RunView, Verdict
 from passgate.tasks.reports import findings
 from passgate.tasks.reports.markdown import markdown
 from passgate.tasks.reports.terminal import terminal
@@ -151,28 +151,6 @@ def test_missing_evidence_and_an_awaited_sign_off_are_open(verdict: Verdict, rul
     assert {reason.rule for reason in verdict.reasons if findings.is_open(verdict, reason)} == rules
 
 
-def test_fallen_tasks_come_first_and_fitting_ones_last() -> None:
-    order = [Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS]
-    confirmations = tuple(a_confirmation(f"golden/{name}", name) for name in Finding)
-    shown = findings.confirmations(a_verdict(Decision.FAIL, (), confirmations=confirmations[::-1]))
-    assert [one.finding for one in shown] == order
-    assert set(order) == set(Finding)
-
-
-def test_withheld_tasks_that_did_not_pass_come_first() -> None:
-    states = {"a": TaskState.PASSED, "b": TaskState.FAILED, "c": TaskState.UNDECIDED, "d": TaskState.PASSED}
-    verdict = a_verdict(Decision.PASS, tuple(a_task(task_id=name, state=state) for name, state in states.items()))
-    tasks = [Exemption(task=f"golden/{name}", why="new") for name in (*states, "gone")]
-    shown = [(one.task.removeprefix("golden/"), is_red) for one, is_red in findings.withheld(verdict, tasks)]
-    assert shown == [("b", True), ("c", True), ("a", False), ("d", False), ("gone", False)]
-
-
-def test_only_what_would_have_blocked_is_told_of_the_other_verdict() -> None:
-    blocking, reported = (Reason(rule=Rule.COST, blocking=blocks, message="dear") for blocks in (True, False))
-    other = OtherVerdict(decision=Decision.FAIL, headline="ci_merge FAIL", reasons=(reported, blocking))
-    assert findings.blocking(other.reasons) == (blocking,)
-
-
 def stopped(*left_out: int) -> tuple[TaskMeasurement, ...]:
     return tuple(a_stopped_task(not_run=number) for number in left_out)
 
@@ -221,8 +199,3 @@ def test_a_shell_takes_the_sign_off_commands_as_they_stand(run: str) -> None:
     assert said.splitlines() == [
         f"sign-off|{run}|--by|NAME|--decision|{decision}|--reason|TEXT|" for decision in ("approve", "reject")
     ]
-
-
-def test_a_sign_off_says_who_when_and_why() -> None:
-    assert findings.signed(a_sign_off()) == "approved by ada at 2026-04-01 09:30:00+00:00: read it"
-    assert findings.signed(a_sign_off(decision="reject")).startswith("rejected by ada at ")

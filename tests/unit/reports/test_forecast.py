@@ -1,19 +1,20 @@
-"""A forecast and a burn-in in the terminal."""
+"""A forecast and a burn-in in the terminal, and a forecast as a picture."""
 
 from collections.abc import Callable
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 from rich.cells import cell_len
-from tests.unit.reports.forecasts import a_forecast, a_task_forecast, an_advice, catches
+from tests.unit.reports.forecasts import RATES, a_forecast, a_task_forecast, an_advice, catches
 from tests.unit.reports.hostile import HOSTILE
 
-from passgate.tasks.model.forecast import BurnIn, Cause, Effort
+from passgate.tasks.model.forecast import BurnIn, Cause, CurvePoint, Effort
 from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import GateName
-from passgate.tasks.reports.forecast import burn_in_text, forecast_text
+from passgate.tasks.reports.forecast import burn_in_text, forecast_plot, forecast_text
 
 
 def text(width: int = 100, **changes: Any) -> str:
@@ -157,3 +158,33 @@ def burned_in(width: int = 100, **changes: Any) -> str:
 )
 def test_reads_as_the_golden_file(shown: str, file: str, matches_golden: Callable[[str, str], None]) -> None:
     matches_golden(shown, file)
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+FLAT = tuple(CurvePoint(pass_rate=rate, red=0.0, strict_red=0.0) for rate in (1.0, 0.3))
+
+
+def svg_texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_draws_this_policy_and_the_strict_rule_from_100_to_30_percent() -> None:
+    svg = forecast_plot(a_forecast(red=0.01, strict_red=0.45))
+    lines = list(ElementTree.fromstring(svg).iter(f"{SVG}polyline"))
+    assert [len(line.attrib["points"].split()) for line in lines] == [len(RATES), len(RATES)]
+    shown = svg_texts(svg)
+    assert {"100 %", "30 %", "0 %", "this policy", "strict rule: any failed task blocks"} <= set(shown)
+    assert shown[0] == "ci_merge: how often the gate is red when one task falls"
+
+
+@pytest.mark.parametrize(
+    ("changes", "marks"),
+    [
+        ({"red": 0.01, "strict_red": 0.45}, ["45 % unchanged", "1 % unchanged"]),
+        ({"red": 0.45, "strict_red": 0.46}, ["45 % unchanged"]),
+        ({"red": 0.0, "strict_red": 0.0, "curve": FLAT, "tasks": ()}, ["0 % unchanged"]),
+    ],
+    ids=["both", "marks that would cover each other are one", "a flat curve and no task"],
+)
+def test_marks_the_false_reds(changes: dict[str, object], marks: list[str]) -> None:
+    assert [one for one in svg_texts(forecast_plot(a_forecast(**changes))) if "unchanged" in one] == marks

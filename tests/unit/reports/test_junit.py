@@ -19,7 +19,7 @@ from tests.unit.reports.verdicts import (
     a_verdict_that_says,
 )
 
-from passgate.tasks.model.measurement import TaskState, TrialViolation
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Exemption, Reason, RunView, Verdict
@@ -110,13 +110,6 @@ def test_a_task_that_does_not_block_is_skipped_and_says_why(state: TaskState) ->
     told = case(document, task.task_id).findtext("system-out") or ""
     assert "reported, not blocking: task_failed, trials 1, 3: wrong\n" in told
     assert "1 of 14 tests failed" in told
-
-
-def test_no_quarantine_hides_a_violation() -> None:
-    violation = TrialViolation(trial=1, rule="forbidden_tool", message="called rm")
-    task = a_failed_task(violations=(violation,))
-    document = junit(a_verdict(Decision.FAIL, (task,), quarantined=(Exemption(task=task.name, why="quarantined"),)))
-    assert case(document, task.task_id).find("failure") is not None
 
 
 def test_an_awaited_sign_off_is_an_error_and_a_refused_one_a_failure() -> None:

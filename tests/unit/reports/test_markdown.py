@@ -1,7 +1,6 @@
 """The verdict as Markdown."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -69,9 +68,6 @@ def test_a_thousand_small_failures_fit() -> None:
     assert len(shown) <= LIMIT
     assert "golden/task-0049" in shown
     assert "... and 950 more, which verdict.json holds" in shown
-
-
-MakeVerdict = Callable[..., Verdict]
 
 
 def test_withheld_tasks_are_named_and_counted() -> None:

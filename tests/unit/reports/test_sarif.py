@@ -1,4 +1,4 @@
-"""The violations of a verdict as SARIF."""
+"""The violations of a verdict as SARIF, and its reasons as a report of GitLab's Code Quality."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from tests.schema_store import published_schema
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.measurements import a_task
-from tests.unit.reports.verdicts import VERDICTS, a_verdict
+from tests.unit.reports.verdicts import VERDICTS, a_reason, a_verdict
 
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
@@ -57,3 +57,25 @@ def test_hostile_text_stays_text(validator: jsonschema.Draft7Validator) -> None:
     assert "\n" not in result["message"]["text"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].startswith("javascript%3Aalert")
     assert text.encode()
+
+
+def findings(verdict: Verdict) -> list[dict[str, Any]]:
+    return list(json.loads(RUN_FILES["code-quality.json"](RunView(verdict))))
+
+
+@pytest.mark.parametrize("name", ["failing", "inconclusive", "passing"])
+def test_every_finding_has_what_gitlab_reads(name: str) -> None:
+    found = findings(VERDICTS[name])
+    for one in found:
+        assert set(one) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert one["severity"] in {"info", "minor", "major", "critical", "blocker"}
+        assert one["location"]["path"]
+        assert one["location"]["lines"]["begin"] >= 1
+    assert len({one["fingerprint"] for one in found}) == len(found)
+
+
+def test_the_fingerprint_of_a_fall_does_not_change_with_its_figures() -> None:
+    task = a_task(task_id="a")
+    reasons = (a_reason(task, Rule.GOLDEN_REGRESSION, message) for message in ("1 of 3 now", "0 of 3 now"))
+    now, later = (findings(a_verdict(Decision.FAIL, (task,), reasons=(reason,))) for reason in reasons)
+    assert now[0]["fingerprint"] == later[0]["fingerprint"]
