@@ -5,13 +5,15 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.history.mirror import Mirror, RunTakenError
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.history.storage import UnreachableError
+from passgate.tasks.history.storage import RunTakenError, UnreachableError
 from passgate.tasks.reports.messages import warn
+
+if TYPE_CHECKING:
+    from passgate.tasks.history.mirror import Mirror
 
 MIRROR_SECONDS: Final = 10.0
 _SECONDS_TO_ANSWER: Final = 30.0  # A URL that does not answer costs no more, at the begin of a run and at its end
@@ -27,10 +29,10 @@ async def holding(store: RunStore) -> AsyncIterator[Callable[[], Awaitable[None]
     so are files that are not there at the end.
     """
     with store.lock():
-        if store.url is None:
+        mirror = store.mirror()
+        if mirror is None:
             yield _nothing
             return
-        mirror = Mirror(store.here, store.url)
         try:
             await _answer(mirror.take, _SECONDS_TO_ANSWER)
             await _answer(mirror.push, _SECONDS_TO_ANSWER)
@@ -47,7 +49,7 @@ async def _nothing() -> None:
 class _CurrentMirror:
     """Pushes a mirror in a thread while the context lasts, and a last time at its end."""
 
-    def __init__(self, mirror: Mirror, store: RunStore) -> None:
+    def __init__(self, mirror: "Mirror", store: RunStore) -> None:
         self._mirror, self._store = mirror, store
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         self._ended = threading.Event()

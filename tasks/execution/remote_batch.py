@@ -19,9 +19,8 @@ from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import OpenLimit, Slot, not_shared, open_worker
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.gates.early_stopping import needless
-from passgate.tasks.history.mirror import PLAN
 from passgate.tasks.history.run_store import COORDINATOR, parse_plan
-from passgate.tasks.history.storage import storage_at
+from passgate.tasks.history.storage import PLAN, storage_at
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch
 from passgate.tasks.model.trial import FinishedTrial

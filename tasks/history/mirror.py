@@ -20,22 +20,15 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.removal import remove_tree
-from passgate.tasks.history.storage import LocalStorage, Storage, storage_at
+from passgate.tasks.history.storage import CHANGE, LOCATION, PLAN, LocalStorage, RunTakenError, Storage, storage_at
 from passgate.tasks.model.base import Frozen
 
-LOCATION: Final = "location"  # In the folder of a run that has a mirror: the URL
-CHANGE: Final = "change"  # The folder of the change's own files, after the id of the run that is judged
-NOT_MIRRORED: Final = frozenset({"files", "base"})
+_NOT_MIRRORED: Final = frozenset({"files", "base"})
 """Folders with files of the run's tasks. A snapshot or git can bring them back."""
-PLAN: Final = "plan.json"
 HELD_SECONDS: Final = 60.0
 _HOLDER: Final = "holder.json"  # At the URL: who coordinates the run. In the folder: who did so here
 _JOURNAL: Final = "journal.jsonl"
 _PIECE: Final = re.compile(r"(?:(?P<folder>.*)/)?journal/(?:.*/)?(?P<offset>[^/]*)\.jsonl")
-
-
-class RunTakenError(StorageError):
-    """Another process coordinates the run."""
 
 
 class Holder(Frozen):
@@ -99,7 +92,7 @@ class Mirror:
     def __init__(self, folder: Path, url: str) -> None:
         """Open the URL. Raise `UsageError` if this machine has no driver for it."""
         self._folder, self._url = folder, url
-        self._storage: Storage = storage_at(url)
+        self.storage = storage_at(url)
         self._here = LocalStorage(folder)
         self._token = ""
         self._sent: dict[str, tuple[int, int]] = {}  # Sizes and times of files that are at the URL
@@ -109,7 +102,7 @@ class Mirror:
 
     def refuse_held(self) -> Holder | None:
         """Return who has held the run last. Raises `RunTakenError` while another process holds it, `StorageError`."""
-        holder = self._holder(self._storage)
+        holder = self._holder(self.storage)
         if holder is not None and holder.is_alive and holder.token != self._token:
             raise RunTakenError(f"the run {self._url} is already running (held by {holder})")
         return holder
@@ -143,7 +136,7 @@ class Mirror:
         written. Raises `StorageError`.
         """
         with self._lock:
-            if _token(self._storage.read(_HOLDER)) == _token(self._here.read(_HOLDER)):
+            if _token(self.storage.read(_HOLDER)) == _token(self._here.read(_HOLDER)):
                 self._copy()
 
     def release(self) -> None:
@@ -172,11 +165,11 @@ class Mirror:
             if _is_journal(name):
                 self._copy_journal(name)
             elif self._sent.get(name) != state:
-                self._storage.write(name, (self._folder / name).read_bytes())
+                self.storage.write(name, (self._folder / name).read_bytes())
                 self._sent[name] = state
 
     def _renew(self, seconds: float) -> None:
-        holder = self._holder(self._storage)
+        holder = self._holder(self.storage)
         if holder is not None and holder.token != self._token:
             raise RunTakenError(f"the run {self._url} is not held by this process any more: another one has taken it")
         self._write_holder(new_holder(seconds).model_copy(update={"token": self._token}))
@@ -184,7 +177,7 @@ class Mirror:
     def _write_holder(self, holder: Holder) -> None:
         if self._is_ended:
             raise StorageError(f"this process does not hold the run {self._url} any more")
-        self._storage.write(_HOLDER, holder.model_dump_json().encode())
+        self.storage.write(_HOLDER, holder.model_dump_json().encode())
 
     def _holder(self, storage: Storage) -> Holder | None:
         content = storage.read(_HOLDER)
@@ -198,7 +191,7 @@ class Mirror:
         for folder, inner, names in os.walk(self._folder):
             within = Path(folder).relative_to(self._folder)
             if within in {Path(), Path(CHANGE)}:
-                inner[:] = [name for name in inner if name not in NOT_MIRRORED]
+                inner[:] = [name for name in inner if name not in _NOT_MIRRORED]
             for name in sorted(names):
                 # A file whose name begins with a dot is being written.
                 if name.startswith(".") or name in {LOCATION, _HOLDER}:
@@ -209,11 +202,11 @@ class Mirror:
 
     def _list(self) -> None:
         """See what an earlier process has copied: pieces of the journal, and snapshots, named after their digests."""
-        sizes, states = self._storage.sizes(), dict(self._files())
+        sizes, states = self.storage.sizes(), dict(self._files())
         for name, size in sizes.items():
             piece = _PIECE.fullmatch(name)
             if piece and piece["offset"].isdigit():
-                journal = PurePosixPath(piece["folder"] or "", _JOURNAL).as_posix()
+                journal = _journal(piece)
                 self._pieces[journal] = max(self._pieces.get(journal, 0), int(piece["offset"]) + size)
             elif "snapshot/" in name and name in states and states[name][0] == size:
                 self._sent[name] = states[name]
@@ -226,7 +219,7 @@ class Mirror:
             whole, newline, _ = stream.read().rpartition(b"\n")
         if newline:
             folder = PurePosixPath(name).parent / "journal"
-            self._storage.write(f"{folder.as_posix()}/{start:016}.jsonl".removeprefix("./"), whole + newline)
+            self.storage.write(f"{folder.as_posix()}/{start:016}.jsonl".removeprefix("./"), whole + newline)
             self._pieces[name] = start + len(whole) + 1
 
 
@@ -259,7 +252,7 @@ def fetch(url: str, folder: Path) -> None:
             if piece is None:
                 new.write(name, content)
                 continue
-            journal = PurePosixPath(piece["folder"] or "", _JOURNAL).as_posix()
+            journal = _journal(piece)
             if not (new.folder / journal).exists():
                 new.write(journal, b"")
             with (new.folder / journal).open("ab") as stream:
@@ -277,3 +270,8 @@ def _token(holder: bytes | None) -> str:
     with suppress(ValidationError):
         return Holder.model_validate_json(holder).token if holder else ""
     return ""
+
+
+def _journal(piece: re.Match[str]) -> str:
+    """Return the name of the journal that a piece is of."""
+    return PurePosixPath(piece["folder"] or "", _JOURNAL).as_posix()

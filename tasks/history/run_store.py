@@ -7,15 +7,17 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.atomic_write import make_private_folder, take_lock
 from passgate.tasks.history.journal import FileJournal, LineWithoutTranscript, merged, parsed_lines
-from passgate.tasks.history.mirror import CHANGE, LOCATION, PLAN, Mirror, fetch
 from passgate.tasks.history.storage import (
+    CHANGE,
+    LOCATION,
+    PLAN,
     STATE_FOLDER,
     LocalStorage,
     UnreachableError,
@@ -27,6 +29,9 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.model.verdict import Verdict
+
+if TYPE_CHECKING:
+    from passgate.tasks.history.mirror import Mirror
 
 LAST: Final = "last"
 COORDINATOR: Final = "coordinator"  # The id of the process that hands out batches; empty when none does
@@ -75,6 +80,8 @@ class RunStore:
         if "://" in run:
             url = run.rstrip("/")
             folder = (STATE_FOLDER / "runs" / url.rpartition("/")[2]).absolute()
+            from passgate.tasks.history.mirror import fetch
+
             fetch(url, folder)
             return cls(folder, url)
         folder = (STATE_FOLDER / "runs" / run).absolute()
@@ -101,6 +108,14 @@ class RunStore:
     def change(self) -> "RunStore":
         """The store of the change's own files, where others judge it."""
         return RunStore(self.here / CHANGE, f"{self.url}/{CHANGE}" if self.url else None)
+
+    def mirror(self) -> "Mirror | None":
+        """Return the mirror of the run, `None` if it has none. Raises `UsageError` for a URL without a driver."""
+        if self.url is None:
+            return None
+        from passgate.tasks.history.mirror import Mirror
+
+        return Mirror(self.here, self.url)
 
     def make(self, name: str) -> Path:
         """Make an empty folder for files of the run, in place of an earlier one. Raises `StorageError`."""
@@ -136,10 +151,10 @@ class RunStore:
 
         Raises `StorageError` while another process continues the run: the verdict may be its own.
         """
-        if self.url is not None:
+        if (mirror := self.mirror()) is not None:
             with suppress(UnreachableError):
-                Mirror(self.here, self.url).refuse_held()
-                storage_at(self.url).remove(_VERDICT)
+                mirror.refuse_held()
+                mirror.storage.remove(_VERDICT)
         with self.lock():
             self._files.remove(_VERDICT)
 
@@ -165,19 +180,17 @@ class RunStore:
         if not self.journal.exists():
             raise UsageError(f"the run {self.name} has no journal any more: run the gate again")
         with self.lock(UsageError(f"the run {self.name} is already running, or somebody else is signing it off")):
-            if self.url is None:
+            mirror = self.mirror()
+            if mirror is None:
                 yield
                 return
-            mirror = Mirror(self.here, self.url)
             mirror.take()
             yield
             mirror.push()
             mirror.release()
 
     def open_journal(self) -> FileJournal:
-        """Return the journal to append to. To enter it raises `JournalBusyError` while another process has it, and
-        `StorageError`.
-        """
+        """Return the journal to append to. To enter it raises `StorageError`, also while another process has it."""
         return FileJournal(self.journal)
 
     def read_trials(self) -> list[Trial]:
@@ -311,8 +324,8 @@ class RunStore:
 
         Raises `StorageError`.
         """
-        if self.url is not None:
-            Mirror(self.here, self.url).copy()
+        if (mirror := self.mirror()) is not None:
+            mirror.copy()
 
     def has_verdict(self) -> bool:
         """Return whether the run has ended with a verdict."""

@@ -13,8 +13,8 @@ from passgate.tasks.formats.digests import given_to_agents, judging_outside
 from passgate.tasks.formats.folder import TEMPLATES_FOLDER
 from passgate.tasks.formats.loading import policy_of_run
 from passgate.tasks.formats.project_files import ENV_FILE, PINS_FILE, PRICES_FILE, QUARANTINE_FILE
-from passgate.tasks.history.mirror import CHANGE
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.history.storage import CHANGE
 from passgate.tasks.integrity.base_checkout import (
     check_out,
     first_problem,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.mirror import Mirror, RunTakenError, fetch, new_holder
+from passgate.tasks.history.mirror import Mirror, fetch, new_holder
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.history.storage import Storage, UnreachableError, storage_at
+from passgate.tasks.history.storage import RunTakenError, Storage, UnreachableError, storage_at
 from passgate.tasks.model.quotes import Masker
 from tests.builders import a_finished, a_plan, a_task
 from tests.object_store import ObjectStore
