@@ -27,10 +27,8 @@ from passgate.tasks.reports.messages import warn
 
 T = TypeVar("T")
 
-LEASE_SECONDS: Final = 120.0
-"""How long slots of a process that was killed stay taken."""
-OUTAGE_SECONDS: Final = 300.0
-"""How long to wait for a server in trouble."""
+LEASE_SECONDS: Final = 120.0  # How long slots of a process that was killed stay taken
+OUTAGE_SECONDS: Final = 300.0  # How long to wait for a server in trouble
 _RENEW_SECONDS: Final = 40.0
 _RETRY_SECONDS: Final = 5.0
 _IDLE_SECONDS: Final = 5.0  # A slot that no trial wants is kept for the next one
@@ -80,20 +78,18 @@ class GlobalLimit:
             raise UsageError(
                 f"the concurrency limit {self.name!r} needs a Prefect server that runs share: set PREFECT_API_URL"
             )
-        deadline = time.monotonic() + OUTAGE_SECONDS
-        while True:
+        deadline, is_known = time.monotonic() + OUTAGE_SECONDS, False
+        while not is_known:
             try:
                 await self.is_full()
+                is_known = True
             except UsageError:
                 raise
             except Exception as error:
                 if time.monotonic() > deadline:
-                    raise EngineError(
-                        f"Prefect does not say whether there is a concurrency limit {self.name!r}: {error}"
-                    ) from error
-            else:
-                return
-            await asyncio.sleep(_RETRY_SECONDS)
+                    what = f"Prefect does not say whether there is a concurrency limit {self.name!r}"
+                    raise EngineError(f"{what}: {error}") from error
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def is_full(self) -> bool:
         """Return whether no slot is free. Raise `UsageError` if the limit is missing or a rate limit."""
@@ -214,10 +210,7 @@ class SlotPool:
 
     @asynccontextmanager
     async def open(self, seconds_to_end: float) -> AsyncIterator[None]:
-        """Take and renew slots while the context lasts; then release all of them.
-
-        At the end, wait for a server in trouble, but not if the trials were stopped.
-        """
+        """Take and renew slots while the context lasts. At the end release all, and wait unless it was stopped."""
         keeping = asyncio.create_task(self._keep())
         seconds = _CLOSE_SECONDS
         try:
@@ -230,11 +223,9 @@ class SlotPool:
             await asyncio.wait([keeping], timeout=_CLOSE_SECONDS)
             keeping.cancel()
             # What the server does not accept expires, unless the server was restarted.
-            if releasing := [asyncio.ensure_future(self._release_at_last(one)) for one in self._leases]:
-                await asyncio.wait(releasing, timeout=seconds)
-                for one in releasing:
-                    one.cancel()
-                await asyncio.gather(*releasing, return_exceptions=True)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await asyncio.gather(*map(self._release_at_last, self._leases))
 
     async def _release_at_last(self, one: _Lease) -> None:
         while True:
@@ -323,9 +314,8 @@ class SlotPool:
 
     async def _look_for_others(self) -> None:
         """If the limit is full, let half of the slots go back, the oldest first."""
-        now = _now()
-        kept = [one for one in self._leases if one.is_kept]
-        old = sorted((one for one in kept if now - one.taken_at > _TURN_SECONDS), key=lambda one: one.taken_at)
+        now, kept = _now(), [one for one in self._leases if one.is_kept]
+        old = [one for one in kept if now - one.taken_at > _TURN_SECONDS]  # In the order in which they were taken
         if old and now >= self._look_at:
             self._look_at = now + _TURN_SECONDS
             if await self._ask(self._limit.is_full()):
@@ -350,10 +340,8 @@ class SlotPool:
                     self._full_since = now
                 elif 0 < self._full_since < now - _WARN_SECONDS:
                     self._full_since = 0.0
-                    name = self._limit.name
-                    self._say(
-                        f"the concurrency limit {name} is full: trials wait for others to end; see `prefect gcl ls`"
-                    )
+                    full = f"the concurrency limit {self._limit.name} is full"
+                    self._say(f"{full}: trials wait for others to end; see `prefect gcl ls`")
 
     def _report_trouble(self, why: str) -> None:
         """Tell the user of the trouble. Raise `EngineError` once trials have waited too long."""

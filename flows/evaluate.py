@@ -5,7 +5,6 @@ With an engine the verbs of `passgate.tasks` are its steps, without one they are
 
 from functools import partial
 
-from passgate.flows.integrity import judge_integrity
 from passgate.flows.process.interrupts import cancel_on_sigterm
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.execution.coordinator import OpenExecutor
@@ -19,11 +18,11 @@ from passgate.tasks.load import load
 from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.verdict import RunView, Verdict
 from passgate.tasks.planning.baseline import pool_of, read_rows, recent_runs
 from passgate.tasks.planning.reuse import reusable_trials
 from passgate.tasks.record import record
-from passgate.tasks.report import report, view_of
+from passgate.tasks.report import report
 from passgate.tasks.run import run as run_trials
 
 
@@ -56,9 +55,14 @@ async def evaluate(
             measurement = await engine.step("measure", work_of(measure, plan, trials, baseline))
             name, drift = judge_name(plan.policy.judge), drift_findings(plan)
             judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, name, drift)
-            verdict = await judge_integrity(plan, trials, await engine.step("judge", judging), run, earlier)
+            verdict = await engine.step("judge", judging)
+            if plan.base.edits:
+                # Imported here, because most changes edit nothing that judges them.
+                from passgate.flows.integrity import judge_integrity
+
+                verdict = await judge_integrity(plan, trials, verdict, run, earlier)
             recent = recent_runs(earlier, plan.run_id)
-            view = view_of(verdict, trials, store, baseline.tasks, earlier=recent, plan=plan)
+            view = RunView(verdict, tuple(trials), store.read_transcript, baseline.tasks, recent, plan)
             await still_held()
             await engine.step("report", work_of(report, view, store, run_masker(plan)))
         await engine.publish(verdict)

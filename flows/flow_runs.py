@@ -58,10 +58,7 @@ def own_run_id(gate: GateName) -> str:
 
 
 def resume_request(request: RunRequest, run_id: str) -> RunRequest:
-    """Return a request that resumes the run if an earlier attempt of the flow run has begun it.
-
-    Raise `StorageError` while another process owns the run.
-    """
+    """Return a request that resumes what an earlier attempt has begun. Raise `StorageError` while it goes on."""
     if request.run is not None:
         return request
     store = RunStore.new(run_id, request.run_store)

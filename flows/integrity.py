@@ -32,8 +32,6 @@ async def judge_integrity(
     `earlier` are the runs that the plan is compared with. Trials that are the same under both files are run once.
     Nothing of the other files is stored in the history, and their errors change no verdict.
     """
-    if not plan.base.edits:
-        return verdict
     integrity = Integrity(
         base=plan.base.commit, tip=plan.base.tip, judged_by=plan.base.judged_by, edits=plan.base.edits
     )
@@ -105,9 +103,7 @@ async def _other_verdict(
 
 
 def shared_trials(plan: Plan, change: Plan, trials: Sequence[Trial]) -> list[Trial]:
-    """Return the measured trials of a plan that another plan would have too: of equal tasks, graders, limits,
-    prices and judges.
-    """
+    """Return the measured trials that both plans have: of equal tasks, graders, limits, prices and judges."""
     if plan.prices != change.prices and plan.agent.calls_models:
         return []
     # Recorded replies of a judge are files, which can be edited.

@@ -62,8 +62,7 @@ Settle = Callable[[Verdict, float], Awaitable[Verdict]]
 _DESCRIPTION = "Its state is GatePassed, GateFailed, AwaitingSignOff, GateInconclusive, GateNotRun or GateCrashed."
 _MOST_FAILED_TASKS = 100
 """Task runs for eval tasks that have failed and shared theirs with others; a table names all of them."""
-_SECONDS_TO_RECORD = 5.0
-"""How long the server may take to record a task run that it has heard of."""
+_SECONDS_TO_RECORD = 5.0  # How long the server may take to record a task run that it has heard of
 _PAGE = 200
 _MOST_LISTED = 10_000  # Task runs of a flow run that is tried again many times
 
@@ -233,10 +232,7 @@ async def _log_failure(showing: Awaitable[T], message: str) -> T | None:
 
 
 async def report_missing(steps: Iterable[ShownStep]) -> None:
-    """Report the task runs that the server should know by now and does not: it was down when they ended.
-
-    Raises whatever Prefect raises.
-    """
+    """Report task runs that the server does not know because it was down when they ended. Raises Prefect's errors."""
     due = [step for step in steps if time.monotonic() - step.ended > _SECONDS_TO_RECORD]
     if not due:
         return

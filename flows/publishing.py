@@ -28,9 +28,9 @@ from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import AlarmKind, Decision, RunView, Verdict
 from passgate.tasks.reports import escape, figures
 from passgate.tasks.reports.markdown import markdown
+from passgate.tasks.reports.page import PAGE
 
 VERDICT, SIGN_OFF_PENDING, DRIFT = "passgate.verdict", "passgate.sign-off-pending", "passgate.drift"
-PAGE = "report.html"
 _MOST_TASKS = 1000  # Rows of the table: Prefect's interface draws all of them
 _LONGEST_REASON, _LONGEST_LABEL = 300, 500
 _PAUSE = 1.0  # Before Prefect is asked again
@@ -85,7 +85,8 @@ async def publish_artifacts(verdict: Verdict, masker: Masker) -> None:
     """
     gate, tasks = verdict.gate, verdict.measurement.tasks
     report = f"Run {escape.markdown(run_place(verdict.run_id), 1000)}\n\n{markdown(RunView(verdict))}"
-    rows = [_task_row(task, masker) for task in sorted(tasks, key=_badness)]
+    worst_first = sorted(tasks, key=lambda one: (not one.violations, one.passed / one.n if one.n else 0.5))
+    rows = [_task_row(task, masker) for task in worst_first]
     left_out = f", {len(rows) - _MOST_TASKS} tasks left out" if len(rows) > _MOST_TASKS else ""
     about = f"{verdict.run_id}{left_out}"
     create: list[Callable[[], Awaitable[object]]] = [
@@ -132,11 +133,6 @@ def _suite_rows(verdict: Verdict) -> list[dict[str, Any]]:
         }
         for suite in verdict.measurement.suites
     ]
-
-
-def _badness(task: TaskMeasurement) -> tuple[bool, float]:
-    """Return a key that sorts the worst tasks first."""
-    return not task.violations, task.passed / task.n if task.n else 0.5
 
 
 def _task_row(task: TaskMeasurement, masker: Masker) -> dict[str, Any]:

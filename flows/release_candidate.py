@@ -56,7 +56,10 @@ async def wait_for_sign_off(verdict: Verdict, seconds: float) -> Verdict:
 
 async def _decision(store: RunStore, description: str, seconds: float) -> SignOffInput | None:
     """Return the input of the person who resumes the run, or `None` after `seconds` or a sign-off by the command."""
-    ways = (asyncio.create_task(_pause(description, seconds)), asyncio.create_task(_wait_for_command(store)))
+    wanted = SignOffInput.with_initial_data(description=description)
+    poll = max(1, min(_POLL_SECONDS, int(seconds / 10)))
+    pause = apause_flow_run(wanted, timeout=math.ceil(seconds) + _GRACE_SECONDS, poll_interval=poll)
+    ways = (asyncio.ensure_future(pause), asyncio.create_task(_wait_for_command(store)))
     try:
         await asyncio.wait(ways, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return ways[0].result() if ways[0].done() else None
@@ -64,13 +67,6 @@ async def _decision(store: RunStore, description: str, seconds: float) -> SignOf
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
-
-
-async def _pause(description: str, seconds: float) -> SignOffInput | None:
-    """Pause the flow run and return the input that it is resumed with."""
-    wanted = SignOffInput.with_initial_data(description=description)
-    poll = max(1, min(_POLL_SECONDS, int(seconds / 10)))
-    return await apause_flow_run(wanted, timeout=math.ceil(seconds) + _GRACE_SECONDS, poll_interval=poll)
 
 
 async def _wait_for_command(store: RunStore) -> None:

@@ -18,8 +18,7 @@ from passgate.tasks.reports.findings import reason_subject
 
 WITHOUT_VERDICT = ("GateNotRun", "GateCrashed", "Cancelled")
 """The states of a flow without a verdict. They contain the exception that says why."""
-MAY_CHANGE = ("GateNotRun", "GateInconclusive")
-"""The states that another attempt at the same run can change."""
+MAY_CHANGE = ("GateNotRun", "GateInconclusive")  # The states that another attempt at the same run can change
 LONGEST_MESSAGE = 4000
 _LONGEST_LINE = 500
 _NAMED_REASONS = 20

@@ -65,8 +65,7 @@ class RawText:
         return "".join(str(part) for part in self.parts)
 
 
-Raw = str | Quote | RawText
-"""A message before rendering. One that quotes nothing is a plain text."""
+Raw = str | Quote | RawText  # A message before rendering. One that quotes nothing is a plain text.
 
 
 class PassgateError(Exception):

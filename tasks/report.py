@@ -1,16 +1,13 @@
 """Report a run: write verdict.json and the reports that show it."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.quotes import Masker
-from passgate.tasks.model.run import Plan
-from passgate.tasks.model.trial import Trial
-from passgate.tasks.model.verdict import EarlierRun, RunView, Verdict
+from passgate.tasks.model.verdict import RunView
 from passgate.tasks.reports import junit, markdown, sarif
 from passgate.tasks.reports.messages import warn
 
@@ -26,21 +23,7 @@ RUN_FILES: Final[Mapping[str, Callable[[RunView], str]]] = {
 """What makes each of the files that passgate writes into the folder of every run, beside verdict.json."""
 TRIALS_BESIDE: Final = 100
 """Trials that every run writes beside its page. Writing all trials of a large run takes longer than judging it."""
-LARGE_RUN: Final = 1000
-"""A run with more trials writes none beside its page."""
-
-
-def view_of(
-    verdict: Verdict,
-    trials: Iterable[Trial],
-    store: RunStore,
-    history: Mapping[str, BaselineTask] | None = None,
-    *,
-    earlier: Mapping[str, tuple[EarlierRun, ...]] | None = None,
-    plan: Plan | None = None,
-) -> RunView:
-    """Return the view of a run for reports. `history` has the baseline of each task."""
-    return RunView(verdict, tuple(trials), store.read_transcript, history or {}, earlier or {}, plan)
+LARGE_RUN: Final = 1000  # A run with more trials writes none beside its page
 
 
 def report(view: RunView, store: RunStore, masker: Masker) -> None:

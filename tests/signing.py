@@ -13,8 +13,8 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
-from passgate.tasks.model.verdict import Decision, Inputs, Reason, SignOff, Verdict, verdict_digest
-from passgate.tasks.report import report, view_of
+from passgate.tasks.model.verdict import Decision, Inputs, Reason, RunView, SignOff, Verdict, verdict_digest
+from passgate.tasks.report import report
 from tests.builders import STARTED, a_finished, a_task, measured, trials_of, verdict_on, write_task
 
 AT = datetime(2026, 2, 1, 9, 30, tzinfo=UTC)
@@ -83,7 +83,7 @@ def a_run_that_awaits(agent: str = "cli:sh agent.sh") -> RunStore:
     run.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in finished), encoding="utf-8")
     trials = [one.trial for one in finished]
     verdict = verdict_on(plan, plan.policy, trials, Baseline(branch="main"), "")
-    report(view_of(verdict, trials, run), run, run_masker(plan))
+    report(RunView(verdict, tuple(trials), run.read_transcript), run, run_masker(plan))
     return run
 
 

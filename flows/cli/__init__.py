@@ -30,8 +30,7 @@ from passgate.tasks.files.proxies import exceptions_with_loopback
 from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.messages import warn, write_line
 
-_COMPLETE: Final = "_PASSGATE_COMPLETE"
-"""The environment variable by which a shell asks what could come next."""
+_COMPLETE: Final = "_PASSGATE_COMPLETE"  # The environment variable by which a shell asks what could come next
 
 
 def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None = None) -> int:
@@ -77,10 +76,7 @@ def complete() -> int:
 
 
 def _run(arguments: Sequence[str], report: WorkerReport) -> int | BaseException:
-    """Run one command. Return its exit code or the error that it raised.
-
-    Refuse text that is not UTF-8, which passgate could neither record nor report.
-    """
+    """Run one command. Return its exit code or its error. Refuse text that is not UTF-8: it cannot be recorded."""
     texts = [("the argument", argument) for argument in arguments]
     with suppress(OSError):  # without a working folder; a command that needs one reports it
         texts.append(("the name of the working folder", str(Path.cwd())))

@@ -40,8 +40,7 @@ _PANELS: Final[Mapping[str, Mapping[str, str]]] = {
 _COMMANDS: Final = {name: (panel, place) for panel, places in _PANELS.items() for name, place in places.items()}
 _PATHS: Final = frozenset({"DIR", "FILE", "PATH", "FILE.json", "FILE.svg", "URL"})
 """The metavars of parameters that are paths."""
-_PERHAPS_PATHS: Final = frozenset({"RUN", "[RUN]", "TASK", "ID"})
-"""The metavars of parameters that may be paths."""
+_PERHAPS_PATHS: Final = frozenset({"RUN", "[RUN]", "TASK", "ID"})  # The metavars of parameters that may be paths
 
 
 class _Commands(TyperGroup):
@@ -81,15 +80,12 @@ def _set_plain_metavars(command: Callable[..., Any]) -> None:
                 info.metavar = "" if bool in kinds else "N" if int in kinds else None
 
 
-def _prepare(command: Callable[..., int], *, in_project: bool) -> Callable[..., int]:
-    """Add the options --json and --quiet to a command, and make it run in the project's folder.
-
-    Paths that are relative to the current folder are converted.
-    """
+def _prepare(command: Callable[..., int | None], *, in_project: bool) -> Callable[..., int | None]:
+    """Add --json and --quiet to a command, and run it in the project's folder, with paths relative to that."""
     signature = inspect.signature(command)
 
     @wraps(command)
-    def run(*, as_json: bool, quiet: bool, **given: Any) -> int:
+    def run(*, as_json: bool, quiet: bool, **given: Any) -> int | None:
         output_form.set(OutputForm(as_json, quiet))
         folder = _find_project() if in_project else None
         if folder is None:

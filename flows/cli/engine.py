@@ -3,8 +3,8 @@
 import asyncio
 import os
 import shutil
-import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping
+import time
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
@@ -21,7 +21,7 @@ from passgate.tasks.files.proxies import via_proxy
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.reports.messages import warn
+from passgate.tasks.reports.messages import warn, write_line
 
 if TYPE_CHECKING:
     from passgate.flows.embedded.server import EmbeddedServer
@@ -82,26 +82,24 @@ async def _run_flow(gate: GateName, request: RunRequest, store: RunStore) -> Any
     """Return the final state of a gate's flow. Limit the time to begin, and the time to end after the verdict."""
     from passgate.flows.flow_runs import seconds_to_report
 
-    begun = asyncio.Event()
+    has_begun = False
 
     def begin(*_: object) -> None:
-        begun.set()
-
-    async def verdict_is_there() -> None:
-        while not store.verdict.exists():  # noqa: ASYNC110 - a file has no event to wait for
-            await asyncio.sleep(_POLL_SECONDS)
+        nonlocal has_begun
+        has_begun = True
 
     # Imported here: each flow imports Prefect, which has to have its settings by then.
     flow = getattr(import_module(f"passgate.flows.{gate}"), gate).with_options(on_running=[begin])
     running = asyncio.create_task(flow(**request.model_dump(exclude_defaults=True), return_state=True))
+    deadline = time.monotonic() + _seconds_to_start()
     try:
-        await _wait_for_first(running, begun.wait(), _seconds_to_start())
-        if not running.done() and not begun.is_set():
-            raise EngineError(f"Prefect{_at_server()} did not start the flow run within {_seconds_to_start():g} s")
-        await _wait_for_first(running, verdict_is_there(), None)
+        while not running.done() and not store.verdict.exists():
+            if not has_begun and time.monotonic() > deadline:
+                raise EngineError(f"Prefect{_at_server()} did not start the flow run within {_seconds_to_start():g} s")
+            await asyncio.wait([running], timeout=_POLL_SECONDS)
         await asyncio.wait([running], timeout=_SECONDS_TO_END)
         if not running.done():
-            _print(f"waiting for Prefect{_at_server()} to take the verdict")
+            write_line(f"waiting for Prefect{_at_server()} to take the verdict")
             await asyncio.wait([running], timeout=seconds_to_report())
         if not running.done():
             seconds = _SECONDS_TO_END + seconds_to_report()
@@ -115,17 +113,6 @@ async def _run_flow(gate: GateName, request: RunRequest, store: RunStore) -> Any
     finally:
         running.cancel()
         await asyncio.wait([running], timeout=1)
-
-
-async def _wait_for_first(
-    running: "asyncio.Task[Any]", other: Coroutine[Any, Any, object], seconds: float | None
-) -> None:
-    """Wait until one of them has ended, at most this many seconds."""
-    waiting = asyncio.create_task(other)
-    try:
-        await asyncio.wait([running, waiting], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        waiting.cancel()
 
 
 @asynccontextmanager
@@ -163,16 +150,14 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
 
 
 async def _connect_to_api(settings: Mapping[str, str]) -> "EmbeddedServer | None":
-    """Import Prefect, and start its API, with `settings` for its clients, if no server is set. Use a thread, because
-    both take seconds and can hang.
-    """
+    """Import Prefect, and start its API if no server is set, in a thread: both take seconds and can hang."""
     connecting: Future[EmbeddedServer | None] = Future()
     Thread(target=_connect, args=(connecting, settings), name="prefect-start", daemon=True).start()
     waiting = asyncio.wrap_future(connecting)
     try:
         await asyncio.wait([waiting], timeout=_SECONDS_OF_SILENCE)
         if not waiting.done():
-            _print("starting Prefect")
+            write_line("starting Prefect")
             await asyncio.wait([waiting], timeout=_seconds_to_start() - _SECONDS_OF_SILENCE)
     finally:
         is_late = connecting.cancel()
@@ -211,11 +196,6 @@ def _connect(connecting: "Future[EmbeddedServer | None]", settings: Mapping[str,
     except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
         if not connecting.cancelled():
             connecting.set_exception(error)
-
-
-def _print(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 def _seconds_to_start() -> float:

@@ -37,16 +37,15 @@ def list_(
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
     since: options.SinceOption = None,
-) -> int:
+) -> None:
     """List the stored runs with their verdicts, the newest last."""
     from passgate.tasks.commands.history import add_verdict, stored_runs
     from passgate.tasks.history.dataset import RunSelection
     from passgate.tasks.reports.stored_runs import stored_runs_table
 
-    summaries = _open(gates, history).summaries(RunSelection(since or ""))
+    summaries = named_history(gates, history).summaries(RunSelection(since or ""))
     runs = tuple(map(add_verdict, stored_runs(summaries)))
-    answer(lambda: stored_runs_table(runs, width=width(), color=color()), lambda: runs)
-    return 0
+    answer(lambda: stored_runs_table(runs, width=width(), color=color()), runs)
 
 
 @history.command()
@@ -58,16 +57,16 @@ def compare(
     ] = None,
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
-) -> int:
+) -> None:
     """Compare a run with another one, task by task."""
     from passgate.tasks.commands.history import compare_runs
     from passgate.tasks.reports.stored_runs import differences_table
 
-    before, after, differences = compare_runs(_open(gates, history), run, with_run)
-    table = differences_table(before, after, differences, width=width(), color=color())
-    document = {"before": before, "after": after, "tasks": differences}
-    answer(lambda: table, lambda: document)
-    return 0
+    before, after, differences = compare_runs(named_history(gates, history), run, with_run)
+    answer(
+        lambda: differences_table(before, after, differences, width=width(), color=color()),
+        {"before": before, "after": after, "tasks": differences},
+    )
 
 
 @history.command()
@@ -76,16 +75,15 @@ def show(
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
     output_format: Annotated[ShownFormat, typer.Option("--format", help="The format.")] = ShownFormat.TABLE,
-) -> int:
+) -> None:
     """Show what the history says of a run, task by task."""
     from passgate.tasks.commands.history import run_details
     from passgate.tasks.reports.stored_runs import run_summary
 
-    details = run_details(_open(gates, history), run)
+    details = run_details(named_history(gates, history), run)
     if output_format is ShownFormat.JSON:
         output_form.set(OutputForm(as_json=True))
-    answer(lambda: run_summary(details, width=width(), color=color()), lambda: details)
-    return 0
+    answer(lambda: run_summary(details, width=width(), color=color()), details)
 
 
 @history.command()
@@ -101,7 +99,7 @@ def prune(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
-) -> int:
+) -> None:
     """Remove old runs from the history. Runs that are pinned or that a baseline needs stay."""
     from passgate.tasks.commands.history import baseline_needs, prunable_runs
     from passgate.tasks.history.dataset import EVERY_RUN
@@ -112,7 +110,7 @@ def prune(
         raise UsageError("give --before or --keep to say what is to go, not both")
     if any(output_form.get()) and not (dry_run or yes):
         raise UsageError("with --json or --quiet nobody sees what is to go: give --dry-run or --yes too")
-    stored = _open(gates, history)
+    stored = named_history(gates, history)
     summaries = stored.summaries(EVERY_RUN)
     needs = baseline_needs(Path(gates), Path.cwd())
     pruned = prunable_runs(summaries, needs, before=before, keep=keep or 0)
@@ -127,11 +125,11 @@ def prune(
             text = f"{figures.count(len(pruned.gone), 'run')} removed"
         stored.remove_runs({run.run_id for run in pruned.gone})
     document = {"removed": removes, **pruned.model_dump(mode="json")}
-    answer(lambda: text, lambda: document)
-    return 0
+    answer(lambda: text, document)
 
 
-def _open(gates: str, history: str | None) -> "History":
+def named_history(gates: str, history: str | None) -> "History":
+    """Open the history that an option names, or else the one of a gates file. Raise `InputError`, `UsageError`."""
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.integrity.tracked_folders import open_history

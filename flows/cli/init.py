@@ -22,7 +22,7 @@ _GATES: Final = Path("gates.yaml")
 _AGENTS: Final = Path("agents.yaml")
 _DEPLOYMENTS: Final = Path("prefect.yaml")
 _SCHEMAS: Final = Path("suites", "_shared", "schema")
-_SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
+_SCHEMA_FILES: Final = tuple(f"{name}.schema.json" for name in ("agents", "gates", "sandbox", "task"))
 _GITLAB: Final = Path(".gitlab-ci.yml")
 _NAME: Final = "my-agent"
 _RUNS_TOOLS: Final = "openai"
@@ -55,16 +55,11 @@ class _CiFile(NamedTuple):
 
     service: str
     file: Path
-    scaffold: str
-    """The name of its template."""
-    agent: str
-    """The key that names the agent."""
-    shown: str
-    """The key as messages show it."""
-    first_runs: str
-    """The command that starts the runs of the first baseline."""
-    indent: str
-    """The indent of the commands that install the agent."""
+    scaffold: str  # The name of its template
+    agent: str  # The key that names the agent
+    shown: str  # The key as messages show it
+    first_runs: str  # The command that starts the runs of the first baseline
+    indent: str  # The indent of the commands that install the agent
 
 
 _CI_FILES: Final = {
@@ -107,7 +102,7 @@ def init(
     prefect: Annotated[
         bool, typer.Option("--prefect", help="Also write Prefect deployments of the gates, and automations.")
     ] = False,
-) -> int:
+) -> None:
     """Write one task for each suite, gates.yaml, agents.yaml, their schemas and the CI jobs. Keep every file that
     exists.
     """
@@ -116,25 +111,14 @@ def init(
     kind, named, preset = _find_agent(agent, folder)
     service = ci or (CiService.GITLAB if (folder / _GITLAB).exists() else CiService.GITHUB)
     own, branch, repository = own_version(__version__), default_branch(folder), repository_name(folder)
-    wanted = _starter_files("suites" if kind == _RUNS_TOOLS else "plain/suites")
-    wanted[_GATES] = _policy(service, branch).encode()
-    entry = _agents_entry(agent, named, preset)
-    wanted |= {_AGENTS: f"version: 1\nagents:\n{entry}".encode()} if entry else {}
-    wanted = {path: _add_schema_comment(path, content) for path, content in wanted.items()}
-    for schema in (f"{name}.schema.json" for name in _SCHEMA_NAMES):
-        wanted[_SCHEMAS / schema] = files("passgate").joinpath("schema", schema).read_bytes()
+    entry = f"  {_NAME}:\n    agent: {json.dumps(agent)}\n" if named == _NAME else ""
+    if preset is not None:
+        entry = indent(preset.entry(str(named)), "  ")
+    wanted = _starter_files("suites" if kind == _RUNS_TOOLS else "plain/suites", _policy(service, branch), entry)
     wanted |= _ci_files(service, named, own.suffix, branch, preset.package if preset else "")
     if prefect:
         wanted |= _deployments(repository.text, named)
-    written = set[Path]()
-    try:
-        for name, content in wanted.items():
-            if not (folder / name).exists():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(content)
-                written.add(name)
-    except OSError as error:
-        raise UsageError(f"cannot write into {folder}: {error.strerror or error}") from error
+    written = _write_missing_files(folder, wanted)
     lines = [f"{'wrote' if name in written else 'kept '} {folder / name}" for name in wanted]
     lines.append("\nNext: passgate run ci_merge   # proves the graders with the reference solutions")
     if preset is not None:
@@ -151,59 +135,60 @@ def init(
             "each `prefect deploy` replaces the deployments of the other"
         )
     lines += [f"Then: {what}" for what in steps]
-    document = {
-        "wrote": [str(folder / name) for name in wanted if name in written],
-        "kept": [str(folder / name) for name in wanted if name not in written],
-    }
-    answer(lambda: "\n".join(lines), lambda: document)
-    return 0
+    wrote, kept = ([str(folder / name) for name in wanted if (name in written) is new] for new in (True, False))
+    answer(lambda: "\n".join(lines), {"wrote": wrote, "kept": kept})
 
 
 def _find_agent(agent: str | None, folder: Path) -> "tuple[str | None, str | None, Preset | None]":
-    """Find the kind of an agent, its name in the workflow, and its preset; `None` for what it has not."""
+    """Find the kind of an agent, its name in the workflow, and its preset; `None` for what it has not.
+
+    Raise `UsageError` for an agent that cannot be used, or that only proves graders.
+    """
+    from passgate.tasks.agents import make_agent
     from passgate.tasks.agents.presets import presets
     from passgate.tasks.formats.agents_file import looks_like_a_form
-    from passgate.tasks.planning.named_agents import load_agents
+    from passgate.tasks.planning.named_agents import find_agent, load_agents
 
     preset = None if agent in load_agents(folder / _AGENTS) else presets().get(agent or "")
     if preset is not None:
         return agent, agent, preset
     if agent is None or agent in _KINDS:
         return agent, None, None
-    # The workflow names the agent as agents.yaml does, which may exist already.
-    named = _NAME if looks_like_a_form(agent) and not (folder / _AGENTS).exists() else agent
-    return _agent_kind(agent, folder), named, None
-
-
-def _agents_entry(agent: str | None, named: str | None, preset: "Preset | None") -> str:
-    """Return the entry of agents.yaml for a new agent, indented; empty for one that needs none."""
-    if preset is not None:
-        return indent(preset.entry(str(named)), "  ")
-    return f"  {_NAME}:\n    agent: {json.dumps(agent)}\n" if named == _NAME else ""
-
-
-def _agent_kind(agent: str, folder: Path) -> str:
-    """Find the kind of an agent. Raise `UsageError` for one that cannot be used, or that only proves graders."""
-    from passgate.tasks.agents import make_agent
-    from passgate.tasks.planning.named_agents import find_agent
-
     spec = find_agent(agent, folder / _GATES, folder / "suites")
     if spec.is_reference:
         raise UsageError(f"{agent} proves your graders and is not an agent: name the one that the gate is for")
     if folder.resolve() == Path.cwd():
         make_agent(spec, folder / "suites")
-    return spec.kind
+    # The workflow names the agent as agents.yaml does, which may exist already.
+    return spec.kind, _NAME if looks_like_a_form(agent) and not (folder / _AGENTS).exists() else agent, None
 
 
 def _scaffold(*names: str) -> Path:
     return Path(__file__).parent.joinpath("scaffold", *names)
 
 
-def _starter_files(tasks: str) -> dict[Path, bytes]:
-    """Return the first tasks by their paths: with tools that passgate runs, or plain with a text as the answer."""
+def _starter_files(tasks: str, policy: str, agents: str) -> dict[Path, bytes]:
+    """Return the first tasks, with tools that passgate runs or without, the policy, the agents, their schemas."""
     folder = _scaffold(tasks)
     found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
-    return {path.relative_to(folder.parent): path.read_bytes() for path in found}
+    contents = {path.relative_to(folder.parent): path.read_bytes() for path in found} | {_GATES: policy.encode()}
+    if agents:
+        contents[_AGENTS] = f"version: 1\nagents:\n{agents}".encode()
+    contents = {path: _add_schema_comment(path, content) for path, content in contents.items()}
+    schemas = files("passgate").joinpath("schema")
+    return contents | {_SCHEMAS / name: schemas.joinpath(name).read_bytes() for name in _SCHEMA_FILES}
+
+
+def _write_missing_files(folder: Path, wanted: dict[Path, bytes]) -> set[Path]:
+    """Write the files that do not exist yet, and return them. Raise `UsageError`."""
+    missing = [name for name in wanted if not (folder / name).exists()]
+    try:
+        for name in missing:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(wanted[name])
+    except OSError as error:
+        raise UsageError(f"cannot write into {folder}: {error.strerror or error}") from error
+    return set(missing)
 
 
 def _policy(service: CiService, branch: str) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
@@ -20,6 +21,11 @@ _SUITES: Final = Path("suites")
 _MOST_FILES, _MOST_BYTES = 2000, 20_000
 _MOST_RUNS: Final = 50
 _TASK_ID: Final = re.compile(rb"^task_id:[ \t]*[\"']?([\w./-]+)", re.MULTILINE)
+
+
+_of_files: Final = partial(typer.Option, rich_help_panel="Files and history")
+_of_machines: Final = partial(typer.Option, rich_help_panel="Other machines")
+_of_output: Final = partial(typer.Option, rich_help_panel="Output")
 
 
 def named_path(text: str) -> Path:
@@ -116,17 +122,11 @@ AgentOption = Annotated[
         "python:MODULE:FUNCTION, http:URL, openai:MODEL, replay, replay:FOLDER.",
     ),
 ]
-SuitesOption = Annotated[
-    str, typer.Option(rich_help_panel="Files and history", metavar="DIR", help="The suites folder.")
-]
-GatesOption = Annotated[
-    str,
-    typer.Option(rich_help_panel="Files and history", metavar="FILE", help="The file with the policies of the gates."),
-]
+SuitesOption = Annotated[str, _of_files(metavar="DIR", help="The suites folder.")]
+GatesOption = Annotated[str, _of_files(metavar="FILE", help="The file with the policies of the gates.")]
 HistoryOption = Annotated[
     str | None,
-    typer.Option(
-        rich_help_panel="Files and history",
+    _of_files(
         metavar="URL",
         envvar="PASSGATE_HISTORY_URL",
         help="Folder or URL of the history. Default: as in the gates file.",
@@ -134,10 +134,14 @@ HistoryOption = Annotated[
 ]
 BaseOption = Annotated[
     str | None,
-    typer.Option(
-        rich_help_panel="Files and history",
-        metavar="REV",
-        help="Compare with this commit, whose files judge. Default: the baseline branch.",
+    _of_files(metavar="REV", help="Compare with this commit, whose files judge. Default: the baseline branch."),
+]
+RunStoreOption = Annotated[
+    str | None,
+    _of_files(
+        metavar="URL",
+        envvar="PASSGATE_RUN_STORE",
+        help="Keep the run below this URL, as in s3://bucket/runs. Default: .passgate/runs.",
     ),
 ]
 JobsOption = Annotated[int | None, typer.Option(min=1, help="Trials at the same time.")]
@@ -145,28 +149,17 @@ MaxCostOption = Annotated[
     float | None, typer.Option(metavar="USD", min=0, help="Cost cap of the whole command in US dollars.")
 ]
 RunnerOption = Annotated[
-    RunnerName | None,
-    typer.Option(
-        rich_help_panel="Other machines",
-        help="Run the trials in batches on this task runner of Prefect.",
-        metavar="RUNNER",
-    ),
+    RunnerName | None, _of_machines(metavar="RUNNER", help="Run the trials in batches on this task runner of Prefect.")
 ]
-WorkersOption = Annotated[
-    int | None, typer.Option(rich_help_panel="Other machines", min=1, help="With --runner: batches at the same time.")
-]
+WorkersOption = Annotated[int | None, _of_machines(min=1, help="With --runner: batches at the same time.")]
 RunnerAddressOption = Annotated[
     str | None,
-    typer.Option(
-        rich_help_panel="Other machines",
-        metavar="ADDRESS",
-        help="With --runner dask or ray: the cluster. Default: a local one for this run.",
-    ),
+    _of_machines(metavar="ADDRESS", help="With --runner dask or ray: the cluster. Default: a local one for this run."),
 ]
-PlotOption = Annotated[
-    Path | None, typer.Option(rich_help_panel="Output", metavar="FILE.svg", help="Also write a plot.")
-]
-OpenOption = Annotated[bool, typer.Option("--open", rich_help_panel="Output", help="Open the page in the browser.")]
+PlotOption = Annotated[Path | None, _of_output(metavar="FILE.svg", help="Also write a plot.")]
+OpenOption = Annotated[bool, _of_output("--open", help="Open the page in the browser.")]
+JsonOption = Annotated[bool, _of_output("--json", help="Print one JSON document, and nothing else.")]
+QuietOption = Annotated[bool, _of_output("--quiet", help="Print only warnings and errors, and a verdict's line.")]
 SinceOption = Annotated[
     str | None,
     typer.Option(
@@ -177,24 +170,6 @@ SinceOption = Annotated[
 ]
 UntilOption = Annotated[str | None, typer.Option(metavar="DAY", parser=named_day, help="Only runs up to this UTC day.")]
 OnlySuiteOption = Annotated[Suite | None, typer.Option(help="Only this suite.")]
-JsonOption = Annotated[
-    bool, typer.Option("--json", rich_help_panel="Output", help="Print one JSON document, and nothing else.")
-]
-QuietOption = Annotated[
-    bool,
-    typer.Option("--quiet", rich_help_panel="Output", help="Print only warnings and errors, and a verdict's line."),
-]
-
-
-RunStoreOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel="Files and history",
-        metavar="URL",
-        envvar="PASSGATE_RUN_STORE",
-        help="Keep the run below this URL, as in s3://bucket/runs. Default: .passgate/runs.",
-    ),
-]
 
 
 class EngineName(StrEnum):

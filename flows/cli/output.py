@@ -38,15 +38,14 @@ class OutputForm(NamedTuple):
 
 
 _TEXT: Final = OutputForm()
-output_form: ContextVar[OutputForm] = ContextVar("output_form", default=_TEXT)
-"""The form of the output of this command."""
+output_form: ContextVar[OutputForm] = ContextVar("output_form", default=_TEXT)  # The form of the output of this command
 
 
-def answer(text: Callable[[], str], document: Callable[[], object]) -> None:
+def answer(text: Callable[[], str], document: object) -> None:
     """Print the answer of a command: as one JSON document, as text, or with --quiet not at all."""
     form = output_form.get()
     if form.as_json:
-        say(_json_text(document()))
+        say(_json_text(document))
     elif not form.quiet:
         say(text())
 
@@ -69,10 +68,7 @@ def _json_text(document: object) -> str:
 
 
 def write_output(content: str, output: Path) -> None:
-    """Write a file completely or not at all. Raise `UsageError`.
-
-    Write into an existing pipe, device or link, and do not replace it.
-    """
+    """Write a file whole or not at all; a pipe, device or link is written into and not replaced. Raise `UsageError`."""
     data = content.encode("utf-8", "replace")
     try:
         if output.is_symlink() or (output.exists() and not output.is_file()):
@@ -146,9 +142,7 @@ class _Warnings(logging.Handler):
 
 
 class StandardStream(io.FileIO):
-    """A standard stream that raises nothing but an interrupt. It keeps the first error and drops everything after it,
-    and after an interrupt too.
-    """
+    """A standard stream that raises nothing but an interrupt. After it, or its first error, it drops everything."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)

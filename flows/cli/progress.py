@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -23,6 +23,7 @@ _LIVE_SECONDS = 0.2
 _PLAIN_SECONDS, _MOST_PLAIN_SECONDS = 5.0, 60.0  # Between lines: longer and longer, for the log of a run of hours
 _CONFIRMING = "confirming"
 _ALL = "all"
+_COSTS = ("player_cost", "unmeasured_cost")
 _LEAST_ENDED, _LEAST_SECONDS = 3, 5.0  # Before them nothing is said of the time left
 
 
@@ -50,25 +51,18 @@ class JournalFollower:
                     status = trial["status"] if trial["trial"] < trial["k"] else _CONFIRMING
                     key = trial["suite"], trial["task_id"], trial["trial"]
                     self._statuses[key] = status
-                    self._costs[key] = _cost(trial)
+                    # Of the agent and of the judge
+                    grades = [one["usage"].get("cost_usd") for one in trial.get("grades", ()) if one.get("usage")]
+                    costs = (trial.get("metrics", {}).get("cost"), *map(trial.get, _COSTS), *grades)
+                    self._costs[key] = sum(float(cost) for cost in costs if cost)
         counts: dict[str, Counter[str]] = {}
         for (suite, _, _), status in self._statuses.items():
             counts.setdefault(suite, Counter())[status] += 1
         return counts
 
 
-def _cost(trial: dict[str, Any]) -> float:
-    """Return the cost of a trial in a line of the journal, of the agent and of the judge."""
-    grades = [grade["usage"].get("cost_usd") for grade in trial.get("grades", ()) if grade.get("usage")]
-    costs = (trial.get("metrics", {}).get("cost"), trial.get("player_cost"), trial.get("unmeasured_cost"), *grades)
-    return sum(float(cost) for cost in costs if cost)
-
-
 def cost_and_time(cost: float, ended: int, seconds: float, missing: int) -> str:
-    """Return what a run has cost and the time that is left at its pace, as in `$1.25, about 3m05s left`.
-
-    What is not known is left out: `ended` trials in `seconds` may be too few to say.
-    """
+    """Return the cost, and the time left at the pace of `ended` trials, as far as known: `$1.25, about 3m05s left`."""
     parts = [dollars(cost)] if cost else []
     if ended >= _LEAST_ENDED and seconds >= _LEAST_SECONDS and missing:
         parts.append(f"about {duration(seconds * missing / ended)} left")
@@ -110,10 +104,7 @@ class Progress:
         self._thread.join(timeout=5)
 
     def _summary(self, counts: dict[str, Counter[str]]) -> tuple[int, str]:
-        """Return how many planned trials have ended, and the cost and the time left.
-
-        The trials of an interrupted run that this command resumes do not count for its pace.
-        """
+        """Return how many planned trials have ended, and cost and time left at the pace of this command."""
         done = sum(map(_ended_count, counts.values()))
         if self._done_before is None:
             self._done_before, self._begun = done, time.monotonic()

@@ -27,16 +27,12 @@ class RepositoryName(NamedTuple):
 class OwnVersion(NamedTuple):
     """The version of passgate that a CI job installs."""
 
-    suffix: str
-    """The part of a pip requirement after the name and the extras."""
-    is_known: bool
-    """Whether it contains the address of passgate, which a checkout without a remote does not know."""
+    suffix: str  # The part of a pip requirement after the name and the extras
+    is_known: bool  # Whether it contains the address of passgate, which a checkout without a remote does not know
 
 
 def repository_name(folder: Path) -> RepositoryName:
-    """Return the path of the remote `origin`, such as `acme-desk`, and the folder's path in the repository, else the
-    name of the folder.
-    """
+    """Return the path of the remote `origin`, as in `acme-desk`, and of the folder below it, else the folder's name."""
     here = folder.resolve()
     existing = next((one for one in (here, *here.parents) if one.is_dir()), here)
     try:
@@ -79,23 +75,19 @@ def default_branch(folder: Path) -> str:
 
 def own_version(version: str) -> OwnVersion:
     """Return the version of the installed passgate, which certainly exists: a release or a commit of its repository."""
-    source = _install_source()
-    if source is None:
+    try:
+        # The source of pip's installation as PEP 610 describes it; an index has none.
+        text = distribution("passgate").read_text("direct_url.json")
+    except PackageNotFoundError:
+        text = None
+    if not text:
         return OwnVersion(f"=={version}", is_known=True)
+    source: Any = json.loads(text)
     if "vcs_info" in source:
         url, commit = source["url"], source["vcs_info"]["commit_id"]
     else:
         url, commit = _checkout_source(source["url"])
     return OwnVersion(f" @ git+{url or 'https://github.com/OWNER/passgate'}@{commit or 'main'}", is_known=bool(url))
-
-
-def _install_source() -> Any:
-    """Return the source of pip's installation as PEP 610 describes it, or `None` for an index."""
-    try:
-        text = distribution("passgate").read_text("direct_url.json")
-    except PackageNotFoundError:
-        return None
-    return json.loads(text) if text else None
 
 
 def _checkout_source(url: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from passgate.flows.cli import options
+from passgate.flows.cli.history import named_history
 from passgate.flows.cli.output import answer, color, is_screen, open_in_browser, output_form, width, write_output
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.names import GateName, Period
@@ -35,19 +36,18 @@ def report(
     run: options.RunArgument,
     history: options.HistoryOption = None,
     open_page: options.OpenOption = False,
-) -> int:
+) -> None:
     """Write the page of a run: one HTML file, and beside it the trials that it has no room for."""
     from passgate.tasks.commands.report import write_run_page
     from passgate.tasks.planning.find_run import find_run
 
     page = write_run_page(find_run(run), history)
     shown = os.path.relpath(page.file)
-    answer(lambda: shown, lambda: {"page": shown})
+    answer(lambda: shown, {"page": shown})
     if page.without_history:
         warn(f"the page shows no history: {page.without_history}")
     if open_page:
         open_in_browser(page.file.absolute().as_uri())
-    return 0
 
 
 def view(
@@ -67,7 +67,7 @@ def view(
             help="Open the page in the browser. Default: only if standard output is a terminal.",
         ),
     ] = None,
-) -> int:
+) -> None:
     """Write the pages of all runs and of the trends, and open them in the browser."""
     from passgate.tasks.commands.view import write_pages
     from passgate.tasks.integrity.checkout import Checkout
@@ -80,12 +80,11 @@ def view(
         raise UsageError(f"{run_id} is not a run of this folder: write its page with `passgate report {run_id}`")
     page, failures = write_pages(run_id)
     shown = os.path.relpath(page)
-    answer(lambda: shown, lambda: {"page": shown})
+    answer(lambda: shown, {"page": shown})
     for failure in failures:
         warn(failure)
     if is_screen() and not output_form.get().as_json if open_page is None else open_page:
         open_in_browser(page.absolute().as_uri())
-    return 0
 
 
 def trend(
@@ -111,22 +110,18 @@ def trend(
         Path | None,
         typer.Option(metavar="FILE", help="Write to this file.", parser=options.named_path),
     ] = None,
-) -> int:
+) -> None:
     """Show what has changed since when, by which task, and how each suite does."""
     from passgate.tasks.commands.trend import TrendRequest, read_trend
-    from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.history.dataset import RunSelection
-    from passgate.tasks.integrity.checkout import Checkout
-    from passgate.tasks.integrity.tracked_folders import open_history
     from passgate.tasks.reports.trend import trend_html, trend_screen
 
     suffix = "" if output is None else output.suffix.lower()
     chosen = TrendFormat.JSON if output_form.get().as_json else output_format or _FORMATS.get(suffix)
     if chosen is None:
         raise typer.BadParameter(f"{output}: name a file that ends with .txt, .json or .html, or add --format")
-    stored = open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
-    request = TrendRequest(gate, agent, model, task, by or Period.WEEK)
-    found = read_trend(stored, request, RunSelection(since or "", until or ""), None if suite is None else str(suite))
+    request, runs = TrendRequest(gate, agent, model, task, by or Period.WEEK), RunSelection(since or "", until or "")
+    found = read_trend(named_history(gates, history), request, runs, None if suite is None else str(suite))
     match chosen:
         case TrendFormat.TABLE:
             text = trend_screen(found, width=width(), color=color(), periods=by is not None)
@@ -137,10 +132,9 @@ def trend(
     if output is not None:
         write_output(text, output)
     else:
-        answer(lambda: text, lambda: text)
+        answer(lambda: text, text)
     if found.not_shown:
         warn(f"not shown: runs of {', '.join(found.not_shown)} (see --gate and --agent)")
-    return 0
 
 
 def traces(
@@ -155,7 +149,7 @@ def traces(
     content: Annotated[
         bool, typer.Option("--content", help="Also send messages, and the arguments and results of tools.")
     ] = False,
-) -> int:
+) -> None:
     """Send each recorded trial of a run as an OpenTelemetry trace."""
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.reports.figures import count
@@ -165,5 +159,4 @@ def traces(
     except ImportError as error:
         raise UsageError("traces need the extra `otel`: pip install 'passgate[otel]'") from error
     sent = send_traces(find_run(run), endpoint=endpoint, with_content=content)
-    answer(lambda: f"sent {count(sent, 'span')}", lambda: {"spans": sent})
-    return 0
+    answer(lambda: f"sent {count(sent, 'span')}", {"spans": sent})

@@ -55,12 +55,12 @@ def validate(
         if not output_form.get().as_json:
             raise
         problems = [asdict(problem) for problem in error.problems]
-        answer(str, lambda: {"problems": problems})
+        answer(str, {"problems": problems})
         return error.exit_code
     tasks = f", {count(len(found.tasks), 'task')}" if found.tasks else ""
     text = f"{count(found.files, 'file')}{tasks} checked, no problems"
     document = {"problems": [], "files": found.files, "tasks": [task.name for task in found.tasks]}
-    answer(lambda: text, lambda: document)
+    answer(lambda: text, document)
     return 0
 
 
@@ -87,7 +87,7 @@ def show(
     ] = None,
     gates: options.GatesOption = "gates.yaml",
     output_format: Annotated[ShowFormat, typer.Option("--format", help="`text` or `json`.")] = ShowFormat.TEXT,
-) -> int:
+) -> None:
     """Print the tasks of files in one form, with names resolved and the defaults of the suite. With --task, print the
     transcript and the grades of a recorded trial.
     """
@@ -101,13 +101,12 @@ def show(
         raise UsageError(f"--task needs one run and not {len(named)} names: passgate show RUN --task TASK")
     else:
         _show_trial(named[0], task, trial)
-    return 0
 
 
 def _show_tasks(named: list[str], gates: str) -> None:
     from passgate.tasks.commands.try_task import task_in_suites
     from passgate.tasks.formats.loading import policy_or_default
-    from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
+    from passgate.tasks.reports.tasks import tasks_as_yaml
 
     policy = policy_or_default(Path(gates))
     paths = [name for name in named if not name or Path(name).exists() or not _SUITES.is_dir()]
@@ -121,7 +120,7 @@ def _show_tasks(named: list[str], gates: str) -> None:
             except UsageError:
                 _refuse_run(name)
                 raise
-    answer(lambda: tasks_as_yaml(tasks), lambda: tasks_as_json(tasks))
+    answer(lambda: tasks_as_yaml(tasks), tasks)
 
 
 def _refuse_run(name: str) -> None:
@@ -141,14 +140,13 @@ def _show_trial(run: str, task: str, trial: int | None) -> None:
     from passgate.tasks.commands.show import recorded_trial
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.reports.terminal_trial import trial_report
-    from passgate.tasks.reports.trial import trial_as_json
 
     found = recorded_trial(find_run(run), task, trial)
     answer(
         lambda: trial_report(
             found.finished, run_id=found.run_id, kept=found.kept, command=found.command, width=width(), color=color()
         ),
-        lambda: trial_as_json(found.run_id, found.finished),
+        {"run_id": found.run_id, **found.finished.model_dump(mode="json")},
     )
 
 
@@ -172,7 +170,7 @@ def check_graders(
     from passgate.tasks.commands.check_graders import check_graders as check
     from passgate.tasks.formats.folder import find_root
     from passgate.tasks.formats.loading import load_prices, policy_or_default
-    from passgate.tasks.reports.checks import grader_checks_as_json, grader_checks_report
+    from passgate.tasks.reports.checks import grader_checks_report
 
     named = list(dict.fromkeys(paths or [Path(suites)]))
     if not paths and not named[0].is_dir():
@@ -191,7 +189,7 @@ def check_graders(
     if not tasks:
         raise UsageError(f"no task files in {', '.join(map(str, named))}: neither tasks nor evals")
     checks = run_until_interrupted(check(tasks, policy, load_prices(Path(gates))))
-    answer(lambda: grader_checks_report(checks, width=width(), color=color()), lambda: grader_checks_as_json(checks))
+    answer(lambda: grader_checks_report(checks, width=width(), color=color()), checks)
     # A fault is certain, whatever the checks that could not be measured would show.
     if any(check.findings for check in checks):
         return ExitCode.FAIL
@@ -218,7 +216,7 @@ def convert(
         bool, typer.Option("--lossy", help="Omit what a task file cannot express; list it on standard error.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
-) -> int:
+) -> None:
     """Write eval files in another format. Then read the new files and check that they contain the same tests."""
     from passgate.tasks.commands.convert import Destination, TargetFormat
     from passgate.tasks.commands.convert import convert as write
@@ -236,8 +234,7 @@ def convert(
     for line in (*converted.renamed, *left_out, *warnings):
         write_line(line)
     text = f"{count(converted.tasks, 'task')} written to {count(len(converted.files), 'file')}: {out}"
-    answer(lambda: text, lambda: converted)
-    return 0
+    answer(lambda: text, converted)
 
 
 def schema(
@@ -249,7 +246,7 @@ def schema(
             autocompletion=options.complete_schemas,
         ),
     ] = None,
-) -> int:
+) -> None:
     """Print the JSON Schema of a file that passgate reads or writes. Without NAME, list the schemas."""
     from passgate.tasks.formats.schema_check import nearest
 
@@ -258,8 +255,8 @@ def schema(
     if name is not None:
         if name not in texts:
             raise UsageError(f"there is no schema {name!r}{nearest(name, names)}")
-        answer(lambda: texts[name], lambda: texts[name])
-        return 0
+        answer(lambda: texts[name], texts[name])
+        return
     schemas = {one: json.loads(text) for one, text in texts.items()}
     titles = {
         one: str(schema.get("description") or schema.get("title") or "").partition("\n")[0]
@@ -267,8 +264,7 @@ def schema(
     }
     longest = max(map(len, titles))
     text = "\n".join(f"{one:<{longest}}  {title}".rstrip() for one, title in titles.items())
-    answer(lambda: text, lambda: titles)
-    return 0
+    answer(lambda: text, titles)
 
 
 def _read_tasks(paths: Sequence[Path], policy: "Policy") -> "Loaded":

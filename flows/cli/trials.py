@@ -37,7 +37,7 @@ def try_task(
 
     finished = run_until_interrupted(run_one_trial(named, task, agent, Path(gates), Path(suites)))
     report = trial_report(finished, width=width(), color=color())
-    answer(lambda: report, lambda: finished)
+    answer(lambda: report, finished)
     if finished.has_not_started:
         return ExitCode.BAD_INPUT
     codes = {TrialStatus.PASSED: ExitCode.PASS, TrialStatus.FAILED: ExitCode.FAIL}
@@ -66,7 +66,7 @@ def doctor(
     symptoms, trials = run_until_interrupted(examine_and_try(names or [], Path(gates), Path(suites), tries=tries))
     reports = [doctor_report(symptoms, width=width(), color=color())]
     reports += [trial_report(trial, width=width(), color=color()) for trial in trials]
-    answer(lambda: "\n".join(reports), lambda: {"checks": symptoms, "trials": trials})
+    answer(lambda: "\n".join(reports), {"checks": symptoms, "trials": trials})
     failed = any(symptom.state is State.FAILED for symptom in symptoms)
     return ExitCode.BAD_INPUT if failed else ExitCode.PASS
 

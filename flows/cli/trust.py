@@ -1,21 +1,18 @@
 """Commands that say how far a gate can be trusted: `passgate forecast`, `burn-in` and `baseline`."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from passgate.flows.cli import options
+from passgate.flows.cli.history import named_history
 from passgate.flows.cli.output import answer, color, output_form, width, write_output
 from passgate.flows.process.interrupts import run_until_interrupted
 from passgate.tasks.errors import ExitCode, UsageError
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.messages import warn, write_line
-
-if TYPE_CHECKING:
-    from passgate.tasks.commands.burn_in import Finished
 
 SECONDS_BETWEEN_LINES = 5.0
 _LONGEST_REASON: Final = 1000
@@ -40,7 +37,7 @@ def forecast(
     runs: Annotated[int, typer.Option(metavar="N", min=100, max=1_000_000, help="Number of simulated runs.")] = 10_000,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the simulation.")] = 0,
     plot: options.PlotOption = None,
-) -> int:
+) -> None:
     """Predict the false-failure rate, the detection rate and the cost of a gate. Suggest a better policy."""
     from passgate.tasks.commands.forecast import forecast as make_forecast
     from passgate.tasks.commands.forecast import forecast_basis, forecast_plan
@@ -53,13 +50,12 @@ def forecast(
         raise UsageError(f"--plot {plot}: the picture is an SVG: give FILE.svg")
     plan = forecast_plan(gate, RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base))
     found = make_forecast(plan, forecast_basis(plan, assume, rates), gates=runs, seed=seed)
-    answer(lambda: forecast_text(found, width=width(), color=color()), lambda: found)
+    answer(lambda: forecast_text(found, width=width(), color=color()), found)
     if plot is not None:
         write_output(forecast_plot(found), plot)
         # On standard error: standard output may be JSON.
         if not output_form.get().quiet:
             warn(f"plot  {plot}")
-    return 0
 
 
 def burn_in(
@@ -92,7 +88,15 @@ def burn_in(
     if plan.agent.concurrency_limit is not None:
         warn(f"the trials of a burn-in take no slots of the concurrency limit {plan.agent.concurrency_limit}")
     finished, pool, interrupted = Finished(), pool_of_history(plan), False
-    show = (lambda: None) if output_form.get().quiet else _progress_printer(runs, finished)
+    next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+
+    def show() -> None:
+        nonlocal next_line
+        if not output_form.get().quiet and time.monotonic() >= next_line:
+            next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+            spent = f", ${finished.spent:.2f}" if finished.spent else ""
+            write_line(f"{len(finished.all)}/{runs} runs{spent}")
+
     try:
         run_until_interrupted(run_repeatedly(plan, runs, finished, pool, show))
     except KeyboardInterrupt:
@@ -107,23 +111,9 @@ def burn_in(
         why = why_nothing(plan, finished, runs, interrupted=interrupted)
         warn(f"{why}; the trials are in {burn_in_folder(plan)}" if finished.begun else why)
         return ExitCode.INTERRUPTED if interrupted else ExitCode.INCONCLUSIVE
-    answer(lambda: burn_in_text(result, width=width(), color=color()), lambda: result)
+    answer(lambda: burn_in_text(result, width=width(), color=color()), result)
     # The command measures, so its exit code is 0 whatever the verdicts of the runs.
     return ExitCode.INTERRUPTED if interrupted else ExitCode.PASS
-
-
-def _progress_printer(runs: int, finished: "Finished") -> Callable[[], None]:
-    """Return a function to call after each run. It prints a progress line on standard error every few seconds."""
-    next_line = time.monotonic() + SECONDS_BETWEEN_LINES
-
-    def show() -> None:
-        nonlocal next_line
-        if time.monotonic() >= next_line:
-            next_line = time.monotonic() + SECONDS_BETWEEN_LINES
-            spent = f", ${finished.spent:.2f}" if finished.spent else ""
-            write_line(f"{len(finished.all)}/{runs} runs{spent}")
-
-    return show
 
 
 baseline = typer.Typer(help="Show the baseline of a run, pin it, or remove the pin.")
@@ -143,16 +133,15 @@ def show(
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
     base: options.BaseOption = None,
-) -> int:
+) -> None:
     """Show the state of every task at the baseline and the runs that form the baseline."""
     from passgate.tasks.commands.baseline import plan_of_every_task, pool
     from passgate.tasks.model.run import RunRequest
-    from passgate.tasks.reports.baseline import baseline_as_json, baseline_table
+    from passgate.tasks.reports.baseline import baseline_document, baseline_table
 
     plan = plan_of_every_task(RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base))
     pooled = pool(plan)
-    answer(lambda: baseline_table(plan, pooled, width=width(), color=color()), lambda: baseline_as_json(plan, pooled))
-    return 0
+    answer(lambda: baseline_table(plan, pooled, width=width(), color=color()), baseline_document(plan, pooled))
 
 
 @baseline.command()
@@ -170,15 +159,12 @@ def pin(
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who pins it. Default: your name in git.")] = None,
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
-) -> int:
+) -> None:
     """Pin the baseline to a commit or to runs. Write the pin to baseline.yaml beside the gates file."""
     from passgate.tasks.commands.baseline import pin as write
     from passgate.tasks.commands.baseline import pinned_commit, pinned_runs
-    from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.formats.project_files import PINS_FILE
-    from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.integrity.git import user_name
-    from passgate.tasks.integrity.tracked_folders import open_history
     from passgate.tasks.model.baseline import Pins
     from passgate.tasks.reports.baseline import pin_text
 
@@ -186,30 +172,27 @@ def pin(
         raise UsageError("give --commit or --run, and not both")
     if not reason.strip():
         raise UsageError("--reason must not be blank: others need to know why the pin exists")
-    location = history or policy_or_default(Path(gates)).history
     pins = Pins(
         commit=None if commit is None else pinned_commit(Path.cwd(), commit),
-        runs=pinned_runs(open_history(location, Checkout(Path.cwd())), runs) if runs else (),
+        runs=pinned_runs(named_history(gates, history), runs) if runs else (),
         reason=printable(reason, _LONGEST_REASON),
         by=printable(by or user_name(Path.cwd()), _LONGEST_REASON) or "unknown",
     )
     before = write(Path(gates), pins)
     lines = [f"pinned  {pin_text(pins)}", *([f"before  {pin_text(before)}"] if before is not None else [])]
-    answer(lambda: "\n".join(lines), lambda: {"pinned": pins, "before": before})
+    answer(lambda: "\n".join(lines), {"pinned": pins, "before": before})
     if not output_form.get().quiet:
         warn(f"commit {Path(gates).parent / PINS_FILE}, so that it holds for everyone")
-    return 0
 
 
 @baseline.command()
 def clear(
     gates: options.GatesOption = "gates.yaml",
-) -> int:
+) -> None:
     """Remove the pin. The baseline is again the merge base with the baseline branch."""
     from passgate.tasks.commands.baseline import clear as remove
     from passgate.tasks.reports.baseline import pin_text
 
     before = remove(Path(gates))
     text = "nothing is pinned" if before is None else f"cleared  {pin_text(before)}"
-    answer(lambda: text, lambda: {"cleared": before})
-    return 0
+    answer(lambda: text, {"cleared": before})

@@ -127,10 +127,7 @@ def snapshot_head() -> str | None:
 
 
 def installed_head() -> str | None:
-    """Return the last migration of the installed Prefect, which no other one follows, without importing it.
-
-    Return `None` if it is not found, or if there are several.
-    """
+    """Return the last migration of the installed Prefect, without importing it; `None` without a single one."""
     prefect = find_spec("prefect")
     if prefect is None or prefect.origin is None:
         return None

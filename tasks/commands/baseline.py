@@ -22,10 +22,7 @@ from passgate.tasks.planning.named_agents import find_agent
 
 
 def plan_of_every_task(request: RunRequest) -> Plan:
-    """Return the plan of a run that is never run: every task of the suites folder, whatever its gates.
-
-    Raises `InputError` or `UsageError`.
-    """
+    """Return the plan, never run, of every task of the suites folder. Raises `InputError` or `UsageError`."""
     gates, suites = Path(request.gates), Path(request.suites)
     agent = find_agent(request.agent, gates, suites)
     policy, is_shipped = policy_of_run(gates)
@@ -51,10 +48,7 @@ def plan_of_every_task(request: RunRequest) -> Plan:
 
 
 def pool(plan: Plan) -> Baseline:
-    """Return the baseline of the plan's tasks in the history.
-
-    Raises `UsageError` for a history without runs and for one that git tracks, `StorageError`.
-    """
+    """Return the baseline of the plan's tasks. Raises `UsageError` for an empty or tracked history, `StorageError`."""
     location = plan.history_location
     history = open_history(location, Checkout(Path.cwd()))
     earlier = read_earlier_runs(plan, history)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 from passgate.tasks.agents.starts import Starts
 from passgate.tasks.commands.forecast import forecast
@@ -37,8 +38,7 @@ from passgate.tasks.stats.estimators import wilson_interval
 from passgate.tasks.stats.measurement import measurement_of
 
 
-@dataclass(frozen=True)
-class JudgedRun:
+class JudgedRun(NamedTuple):
     """A finished run and what the gate said of it."""
 
     trials: tuple[Trial, ...]

@@ -92,11 +92,10 @@ async def _prove(task: EvalTask, resources: TrialResources, limit: asyncio.Semap
         return proof
     async with limit:
         tried = await _try_good(proof, agent, resources)
-    if derived is None:
-        return tried
     # A derived transcript that fails proves nothing: nobody has said that it must pass.
-    passed = tried.good is not None and tried.good.status is TrialStatus.PASSED
-    return replace(tried, derived=True) if passed else proof
+    if derived is not None and (tried.good is None or tried.good.status is not TrialStatus.PASSED):
+        return proof
+    return replace(tried, derived=derived is not None)
 
 
 class _TranscriptAgent(Agent):

@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.conversion import Staged, TaskFiles, eval_file_texts, lost_baselines, staging, task_files
+from passgate.tasks.formats.conversion import TaskFiles, eval_file_texts, lost_baselines, staging, task_files
 from passgate.tasks.formats.document import SourceTexts
 from passgate.tasks.formats.evals.documents import find_ground, full_id
 from passgate.tasks.formats.folder import NamedFile, path_files, sidecar_names
@@ -100,15 +100,15 @@ def _write_eval_file(named: Sequence[NamedFile], found: Found, destination: Dest
 
 
 def _check_name(source: Path, destination: Destination) -> None:
-    path = destination.path
-    suffixes = (".jsonl",) if destination.dialect is TargetFormat.JSONL else (".yaml", ".yml")
+    path, is_jsonl = destination.path, destination.dialect is TargetFormat.JSONL
+    suffixes = (".jsonl",) if is_jsonl else (".yaml", ".yml")
     if path.suffix not in suffixes or path.is_dir():
         raise UsageError(f"--out {path}: expected the name of a file that ends in {' or '.join(suffixes)}")
     if path.absolute().parent.resolve() != source.absolute().parent.resolve():
         raise UsageError(f"--out {path}: name a file in the folder of {source}, for its paths start there")
     own = (path.with_suffix(".yaml").absolute(), source.absolute())
     others = [name for name in sidecar_names(path) if name.absolute() not in own and name.exists()]
-    if destination.dialect is TargetFormat.JSONL and others:
+    if is_jsonl and others:
         raise UsageError(f"--out {path}: {others[0]} would be its sidecar too; take another name")
 
 
@@ -133,7 +133,12 @@ def _write_tasks(sources: Sequence[SourceTask], destination: Destination) -> Con
     ]
     with staging(output.texts) as staged:
         found = [read_task_file(written, output.root, destination.policy) for written in staged.places]
-        if unreadable := list(_unreadable(tasks, staged, found)):
+        unreadable = [
+            task.problem(problem.path, f"task {task.task.task_id!r} cannot be written to {place}: {problem.message}")
+            for task, place, one in zip(tasks, staged.places.values(), found, strict=True)
+            for problem in one.problems
+        ]
+        if unreadable:
             # A loss may be the reason why the rest cannot be read, so it is reported first.
             _refuse_losses(not_written, destination)
             raise InputError(unreadable)
@@ -158,28 +163,26 @@ def _refuse_losses(losses: Sequence[Problem], destination: Destination) -> None:
 def _unique_tasks(sources: Sequence[SourceTask]) -> list[SourceTask]:
     """Return the tasks, each with an id of its own. Raise `InputError` for tasks that have the same id anyway."""
 
-    def duplicate_ids() -> set[str]:
-        return {task_id for task_id, count in Counter(one.task.task_id for one in tasks).items() if count > 1}
+    def with_prompt(one: SourceTask) -> str:
+        _, found, label = one.origin.task_id.rpartition(f"{one.task.task_id}#")
+        return f"{one.task.task_id}#{label}" if found else one.task.task_id
+
+    def duplicates() -> list[SourceTask]:
+        counts = Counter(one.task.task_id for one in tasks)
+        return [one for one in tasks if counts[one.task.task_id] > 1]
 
     tasks = list(sources)
     # The prompt's name comes first: it is short, while the full id has the file's path in it.
-    for own_id in (_id_with_prompt, attrgetter("origin.task_id")):
-        ids = duplicate_ids()
+    for own_id in (with_prompt, attrgetter("origin.task_id")):
+        ids = {one.task.task_id for one in duplicates()}
         tasks = [
             replace(one, task=one.task.model_copy(update={"task_id": own_id(one)})) if one.task.task_id in ids else one
             for one in tasks
         ]
-    if ids := duplicate_ids():
-        message = "other tests have this id too; convert them one by one"
-        raise InputError(
-            [one.problem("", f"{one.task.task_id!r}: {message}") for one in tasks if one.task.task_id in ids]
-        )
+    message = "other tests have this id too; convert them one by one"
+    if problems := [one.problem("", f"{one.task.task_id!r}: {message}") for one in duplicates()]:
+        raise InputError(problems)
     return tasks
-
-
-def _id_with_prompt(task: SourceTask) -> str:
-    _, found, label = task.origin.task_id.rpartition(f"{task.task.task_id}#")
-    return f"{task.task.task_id}#{label}" if found else task.task.task_id
 
 
 def _unread_parts(tasks: Sequence[SourceTask], output: TaskFiles, read: Sequence[SourceTask]) -> Iterator[Problem]:
@@ -192,11 +195,3 @@ def _unread_parts(tasks: Sequence[SourceTask], output: TaskFiles, read: Sequence
         if len(again.origin.cannot_run) < len(task.origin.cannot_run):
             for why in task.origin.cannot_run:
                 yield task.problem("", f"{whom} cannot be run, and could be then: {why}")
-
-
-def _unreadable(tasks: Sequence[SourceTask], staged: Staged, found: Sequence[Found]) -> Iterator[Problem]:
-    """Yield the problems of written files as problems of the tests that they come from."""
-    for task, place, one in zip(tasks, staged.places.values(), found, strict=True):
-        for problem in one.problems:
-            message = f"task {task.task.task_id!r} cannot be written to {place}: {problem.message}"
-            yield task.problem(problem.path, message)

@@ -60,10 +60,7 @@ async def examine_and_try(
 
 
 async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symptom, ...]:
-    """Check the machine, the files, the judge and the named agents. Without names, check every agent that has a name.
-
-    No symptom contains a key. All endpoints are asked at the same time.
-    """
+    """Check the machine, files, judge and named agents, by default all. Ask endpoints at once. Tell no key."""
     files, setup = _files(gates, suites)
     subjects = [_find_subject(name, setup, State.FAILED) for name in names] or [
         # A target may be valid for AgentV although passgate cannot run it as an agent.
@@ -157,14 +154,14 @@ def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:
     prices = read(
         "prices", lambda: load_prices(gates), lambda prices: f"{len(prices.models)} models or patterns of them"
     )
-    named = read("agents", lambda: named_agents(gates, suites), _names_text)
+
+    def shown_names(named: NamedAgents) -> str:
+        files = {AGENTS_FILE: tuple(named.agents), str(TARGETS_FILE): named.target_names}
+        shown = [f"{file}: {', '.join(names)}" for file, names in files.items() if names]
+        return "; ".join(shown) or f"no {AGENTS_FILE} beside the gates file and no {TARGETS_FILE}"
+
+    named = read("agents", lambda: named_agents(gates, suites), shown_names)
     return symptoms, _Setup(gates, suites, policy, prices or PriceTable(), named or NamedAgents({}, ()))
-
-
-def _names_text(named: NamedAgents) -> str:
-    files = {AGENTS_FILE: tuple(named.agents), str(TARGETS_FILE): named.target_names}
-    shown = [f"{file}: {', '.join(names)}" for file, names in files.items() if names]
-    return "; ".join(shown) or f"no {AGENTS_FILE} beside the gates file and no {TARGETS_FILE}"
 
 
 def _failures(subject: str, what: str, error: PassgateError, state: State = State.FAILED) -> list[Symptom]:

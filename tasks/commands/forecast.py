@@ -49,16 +49,12 @@ from passgate.tasks.stats.regression import ENOUGH
 
 RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 """The pass rates of the curve."""
-_ENOUGH_RUNS = 10
-"""Fewer runs at the baseline do not show how whole runs differ, nor how much tasks do."""
+_ENOUGH_RUNS = 10  # Fewer runs at the baseline do not show how whole runs differ, nor how much tasks do
 _NO_ERRORS = ErrorRates(0.0, {})
 
 
 def forecast_plan(gate: GateName, request: RunRequest) -> Plan:
-    """Return the plan of a run that is never run, with the base that such a run would be compared with.
-
-    Raises `InputError` or `UsageError`.
-    """
+    """Return a plan, never run, with the base to compare a run with. Raises `InputError` or `UsageError`."""
     with Checkout(Path.cwd()) as checkout:
         plan = new_plan(gate, request, checkout)
         base = request_base(checkout, request, plan.policy)
@@ -142,10 +138,14 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
     if now.red > TARGET:
         improved = improve(now, evaluate, TARGET)
         then = improved.forecast
-        reaches, catches = then.red <= TARGET, then.catches(strict)
         advice = Advice(
-            changes=improved.changes, reaches_target=reaches, red=then.red, catches=catches, effort=then.effort
+            changes=improved.changes,
+            reaches_target=then.red <= TARGET,
+            red=then.red,
+            catches=then.catches(strict),
+            effort=then.effort,
         )
+    simulated = f"{gates:,} runs are simulated: the share of FAIL is known"
     return Forecast(
         gate=plan.gate,
         agent=str(plan.agent),
@@ -170,7 +170,11 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
             *gaps,
             *_notes(plan, basis, limits),
             *_young_notes(setting),
-            *([_error_note(gates, now.red_error)] if now.red_error else []),
+            *(
+                [f"{simulated} to within {200 * now.red_error:.1g} points (two standard errors)"]
+                if now.red_error
+                else []
+            ),
         ),
     )
 
@@ -262,8 +266,3 @@ def _young_notes(setting: Setting) -> Iterator[str]:
             f"the rates are known from {runs} runs at the most: where tasks differ much, or whole runs do, the gate is "
             "red several times as often as this forecast says"
         )
-
-
-def _error_note(gates: int, error: float) -> str:
-    points = f"{200 * error:.1g} points (two standard errors)"
-    return f"{gates:,} runs are simulated: the share of FAIL is known to within {points}"

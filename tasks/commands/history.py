@@ -31,14 +31,11 @@ _COLUMNS: Final = ("run_id", *_TASK, *_VERSION, "model", "git_branch", "git_comm
 class BaselineNeeds:
     """Which runs baselines are made from."""
 
-    runs: int
-    """The number for each task."""
+    runs: int  # The number for each task
     branch: str
-    ancestors: Collection[str]
-    """The commits of the baseline branch."""
+    ancestors: Collection[str]  # The commits of the baseline branch
     pins: Pins | None
-    pinned_ancestors: Collection[str]
-    """The pinned commit and its first-parent ancestors, if git knows them."""
+    pinned_ancestors: Collection[str]  # The pinned commit and its first-parent ancestors, if git knows them
 
 
 @refuse_foreign_rows()

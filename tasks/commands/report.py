@@ -14,9 +14,9 @@ from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.model.verdict import EarlierRun, Verdict
+from passgate.tasks.model.verdict import EarlierRun, RunView, Verdict
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows, recent_runs
-from passgate.tasks.report import view_of, write_page
+from passgate.tasks.report import write_page
 from passgate.tasks.reports.page import PAGE, Going
 
 
@@ -24,8 +24,7 @@ class WrittenPage(NamedTuple):
     """Where the page of a run is."""
 
     file: Path
-    without_history: str
-    """Why the page does not show the history; empty if it does."""
+    without_history: str  # Why the page does not show the history; empty if it does
 
 
 class KnownBefore(NamedTuple):
@@ -37,10 +36,7 @@ class KnownBefore(NamedTuple):
 
 
 def write_run_page(run_id: str, history: str | None) -> WrittenPage:
-    """Write the page of a run over the one that it has. `history` replaces the plan's.
-
-    Raises `UsageError` for a run without a verdict, `StorageError`.
-    """
+    """Write the page of a run with a verdict. `history` replaces the plan's. Raises `UsageError`, `StorageError`."""
     store = RunStore.of(run_id)
     written = _write_page(store, store.required_verdict(), history)
     store.copy_to_url()
@@ -64,7 +60,7 @@ def _write_page(store: RunStore, verdict: Verdict | None, history: str | None = 
     if verdict is None:
         verdict = judge(plan, plan.policy, trials, measure(plan, trials, known.baseline), known.baseline, "")
         going = Going(len(trials), sum(task.k for task in plan.tasks))
-    view = view_of(verdict, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
+    view = RunView(verdict, tuple(trials), store.read_transcript, known.baseline.tasks, known.recent, plan)
     write_page(view, store, run_masker(plan), going=going)
     return WrittenPage(store.here / PAGE, known.missing)
 

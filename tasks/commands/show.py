@@ -18,8 +18,7 @@ class RecordedTrial(NamedTuple):
 
     run_id: str
     finished: FinishedTrial
-    kept: bool
-    """Whether the run keeps a transcript of it."""
+    kept: bool  # Whether the run keeps a transcript of it
     command: tuple[str, ...]
     """The words of the shell command that runs a trial of its task again; empty where nobody knows."""
 

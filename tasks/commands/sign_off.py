@@ -15,9 +15,9 @@ from passgate.tasks.judge import verdict_inputs
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import json_digest, trials_digest
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, verdict_digest
+from passgate.tasks.model.verdict import Inputs, RunView, SignOff, Verdict, signed_off, verdict_digest
 from passgate.tasks.planning.plan import new_plan
-from passgate.tasks.report import report, view_of
+from passgate.tasks.report import report
 
 _LONGEST_NAME = 200
 _LONGEST_REASON = 10_000
@@ -44,7 +44,7 @@ def sign_off(run_id: str, *, by: str, decision: Literal["approve", "reject"], re
         signed = signed_off(verdict, decided)
         trials = store.read_trials()
         known = known_before(plan, trials)
-        view = view_of(signed, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
+        view = RunView(signed, tuple(trials), store.read_transcript, known.baseline.tasks, known.recent, plan)
         report(view, store, masker)
     return signed
 

@@ -20,7 +20,6 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_i
 from passgate import __version__
 from passgate.tasks.errors import ExitCode, PassgateError
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import Trial, TrialStatus
@@ -135,7 +134,12 @@ class _TrialTrace:
         )
         end = self._steps(transcript, set_span_in_context(root), begin)
         for grade in trial.grades:
-            root.add_event("gen_ai.evaluation.result", _evaluation(grade), timestamp=end)
+            evaluation = {
+                "gen_ai.evaluation.name": grade.name,
+                "gen_ai.evaluation.score.label": "pass" if grade.passed else "fail",
+                **({"gen_ai.evaluation.score.value": grade.score} if grade.score is not None else {}),
+            }
+            root.add_event("gen_ai.evaluation.result", evaluation, timestamp=end)
         if trial.status is not TrialStatus.PASSED:
             root.set_attribute("error.type", str(trial.status))
             root.set_status(Status(StatusCode.ERROR, trial.reason))
@@ -143,7 +147,7 @@ class _TrialTrace:
 
     def _steps(self, transcript: Transcript, parent: Context, begin: int) -> int:
         """Start the spans of the steps in sequence, because a transcript has durations and no start times."""
-        earlier: list[Message] = []
+        earlier = list[dict[str, Any]]()
         for message in transcript.messages:
             if message.role == "assistant":
                 end = begin + round((message.latency_ms or 0.0) * 1e6)
@@ -156,15 +160,15 @@ class _TrialTrace:
                         "gen_ai.operation.name": "chat",
                         **({"gen_ai.response.model": message.model} if message.model else {}),
                         **_usage(message.usage.model_dump()),
-                        **self._content("gen_ai.input.messages", _messages(earlier)),
-                        **self._content("gen_ai.output.messages", _messages([message])),
+                        **self._content("gen_ai.input.messages", earlier),
+                        **self._content("gen_ai.output.messages", [_as_parts(message)]),
                     },
                 )
                 span.end(end_time=end)
                 begin = end
                 for call in message.tool_calls:
                     begin = self._tool(call, parent, begin)
-            earlier.append(message)
+            earlier.append(_as_parts(message))
         return begin
 
     def _tool(self, call: ToolCall, parent: Context, begin: int) -> int:
@@ -194,8 +198,8 @@ class _TrialTrace:
         return {name: text[:_LONGEST_TEXT]}
 
 
-def _messages(messages: list[Message]) -> list[dict[str, Any]]:
-    return [{"role": one.role, "parts": [{"type": "text", "content": one.content}]} for one in messages]
+def _as_parts(message: Message) -> dict[str, Any]:
+    return {"role": message.role, "parts": [{"type": "text", "content": message.content}]}
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
@@ -206,11 +210,3 @@ def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
         "gen_ai.usage.cache_creation.input_tokens": usage["tokens_cache_write"],
     }
     return {name: amount for name, amount in names.items() if amount is not None}
-
-
-def _evaluation(grade: Grade) -> dict[str, Any]:
-    return {
-        "gen_ai.evaluation.name": grade.name,
-        "gen_ai.evaluation.score.label": "pass" if grade.passed else "fail",
-        **({"gen_ai.evaluation.score.value": grade.score} if grade.score is not None else {}),
-    }

@@ -1,9 +1,9 @@
 """The trend of a history: what has changed, how each suite does, and which falls a run is the first to show."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean, median
@@ -47,10 +47,7 @@ class TrendRequest:
 
 
 def trend_page(gate: GateName, agent: str, *, home: str) -> str:
-    """Return the trend of a gate with an agent as HTML. `home` is the link to all runs.
-
-    Raises `PassgateError` if the history has no such run or cannot be read.
-    """
+    """Return the trend of a gate with an agent as HTML, with `home` as the link to all runs. Raises `PassgateError`."""
     policy, checkout = policy_or_default(Path("gates.yaml")), Checkout(Path.cwd())
     history = open_history(policy.history, checkout)
     branch = policy.into(checkout.baseline_branch).baseline.branch
@@ -63,10 +60,7 @@ def trend_page(gate: GateName, agent: str, *, home: str) -> str:
 
 
 def drift(plan: Plan) -> tuple[str, ...]:
-    """Return the drift that the run of a plan shows, one line for each fall. The run is in the history already.
-
-    No verdict depends on it: a history that cannot be read is a warning.
-    """
+    """Return the falls that a run is the first to show. It is in the history already. No verdict depends on it."""
     try:
         history = open_history(plan.history_location, Checkout(Path.cwd()))
         return new_falls(plan.run_id, read_trend(history, TrendRequest(gate=plan.gate, agent=str(plan.agent))))
@@ -83,10 +77,7 @@ def new_falls(run_id: str, trend: Trend) -> tuple[str, ...]:
 
 @refuse_foreign_rows()
 def read_trend(history: History, request: TrendRequest, runs: RunSelection = NEWEST, suite: str | None = None) -> Trend:
-    """Return the trend of some runs of a history, of the request's gate if it names one.
-
-    Raises `UsageError` if no run is left, `StorageError` if the history cannot be read.
-    """
+    """Return the trend of some runs. Raises `UsageError` if no run is left, `StorageError`."""
     summaries = history.summaries(replace(runs, gate=request.gate), suite).to_pandas()
     if summaries.empty and request.gate is not None:
         summaries = history.summaries(runs, suite).to_pandas()  # for a message that names what there is
@@ -111,8 +102,19 @@ def make_trend(summaries: pd.DataFrame, request: TrendRequest) -> Trend:
     days = {run_id: _began(run_id).date() for run_id in sorted({point.run_id for point in points})}
     commits = {point.run_id: point.git_commit for point in points}
     stamps = [RunStamp(run_id=one, day=day.isoformat(), git_commit=commits[one]) for one, day in days.items()]
+    labels: dict[Period, Callable[[TrendPoint], str]] = {
+        Period.RUN: lambda point: point.run_id,
+        Period.DAY: lambda point: days[point.run_id].isoformat(),
+        Period.WEEK: lambda point: f"{days[point.run_id]:%G-W%V}",
+        Period.VERSION: lambda point: point.passgate_version,
+    }
     since = max(days.values()) - _WEEK + timedelta(days=1)
     week = [point for point in points if days[point.run_id] >= since]
+    costs = [point.cost for point in week if point.cost is not None]
+    ends: dict[str, datetime] = {}
+    for point in week:
+        if point.ended_at is not None:
+            ends[point.run_id] = max(point.ended_at, ends.get(point.run_id, point.ended_at))
     before = [point for point in points if since - _WEEK <= days[point.run_id] < since]
     return Trend(
         gate=gate,
@@ -124,9 +126,11 @@ def make_trend(summaries: pd.DataFrame, request: TrendRequest) -> Trend:
         last_week=_periods(week, lambda _: "last 7 days"),
         week_before=_periods(before, lambda _: "7 days before"),
         flaky=flaky_tasks(rows),
-        seconds_per_verdict=_seconds_per_verdict(week),
-        cost_per_verdict=_cost_per_verdict(week),
-        periods=_periods(points, _labels(request.by, days)),
+        seconds_per_verdict=median((end - _began(run_id)).total_seconds() for run_id, end in ends.items())
+        if ends
+        else None,
+        cost_per_verdict=sum(costs) / len({point.run_id for point in week}) if costs else None,
+        periods=_periods(points, labels[request.by]),
         points=tuple(points),
         since=since.isoformat(),
         not_shown=tuple(f"{one} of {other}" for one, other in pairs if (one, other) != (gate, agent)),
@@ -182,18 +186,6 @@ def _began(run_id: str) -> datetime:
     return datetime.strptime(run_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
 
-def _labels(by: Period, days: dict[str, date]) -> Callable[[TrendPoint], str]:
-    match by:
-        case Period.RUN:
-            return lambda point: point.run_id
-        case Period.DAY:
-            return lambda point: days[point.run_id].isoformat()
-        case Period.WEEK:
-            return lambda point: f"{days[point.run_id]:%G-W%V}"
-        case Period.VERSION:
-            return lambda point: point.passgate_version
-
-
 def _periods(points: Iterable[TrendPoint], label: Callable[[TrendPoint], str]) -> tuple[TrendPeriod, ...]:
     """Return the points of each suite and period together, in the order of suites and time."""
     order = {suite: number for number, suite in enumerate(Suite)}
@@ -225,16 +217,3 @@ def _periods(points: Iterable[TrendPoint], label: Callable[[TrendPoint], str]) -
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
-
-
-def _seconds_per_verdict(points: Iterable[TrendPoint]) -> float | None:
-    ends: dict[str, datetime] = {}
-    for point in points:
-        if point.ended_at is not None:
-            ends[point.run_id] = max(point.ended_at, ends.get(point.run_id, point.ended_at))
-    return median((end - _began(run_id)).total_seconds() for run_id, end in ends.items()) if ends else None
-
-
-def _cost_per_verdict(points: Sequence[TrendPoint]) -> float | None:
-    costs = [point.cost for point in points if point.cost is not None]
-    return sum(costs) / len({point.run_id for point in points}) if costs else None

@@ -33,10 +33,8 @@ class _Grid:
     """The runs of a history as columns, its tasks as rows."""
 
     summaries: pd.DataFrame
-    run: npt.NDArray[np.integer]
-    """The column of each row of the summaries."""
-    task: npt.NDArray[np.integer]
-    """The row of each row of the summaries."""
+    run: npt.NDArray[np.integer]  # The column of each row of the summaries
+    task: npt.NDArray[np.integer]  # The row of each row of the summaries
     runs: tuple[RunStamp, ...]
     tasks: tuple[tuple[Suite, str], ...]
     suites: tuple[Suite, ...]
@@ -61,12 +59,14 @@ def trend_changes(summaries: pd.DataFrame) -> tuple[TrendChange, ...]:
     grid = _grid(newest)
     n = grid.matrix(newest["passed"] + newest["failed"], 0.0)
     shares = np.where(n > 0, grid.matrix(newest["passed"], 0.0) / np.maximum(n, 1), np.nan)
-    values = [
-        shares,
-        *(grid.matrix(one, np.nan) for one in (_log_seconds(newest["wall_times"]), _log_costs(newest["cost"]))),
-    ]
+    log_costs = np.log(newest["cost"].where(newest["cost"] > 0).to_numpy(dtype=float))
+    levels_of_tasks = (grid.matrix(one, np.nan) for one in (_log_seconds(newest["wall_times"]), log_costs))
+    values = [shares, *levels_of_tasks]
     pass_rates, *levels = (np.vstack([one, _suite_means(one, grid.members)]) for one in values)
-    trials = np.vstack([n, _suite_trials(n, grid.members)])
+    # Of a suite in a run, so many trials of one task vary as much as the mean of its tasks' pass rates.
+    inverse = grid.members @ np.divide(1.0, n, out=np.zeros_like(n), where=n > 0)
+    of_suites = np.divide((grid.members @ (n > 0)) ** 2, inverse, out=np.zeros_like(inverse), where=inverse > 0)
+    trials = np.vstack([n, of_suites])
     least = float(np.log(_LEAST_RATIO))
     found = change_points([PassRates(pass_rates, trials), *(Levels(one, least) for one in levels)])
     changes = [
@@ -120,21 +120,7 @@ def _log_seconds(wall_times: pd.Series) -> Floats:
     logarithms = np.log(np.maximum(np.concatenate([[], *wall_times]), _LEAST_SECONDS))
     sums = np.bincount(np.repeat(np.arange(len(lengths)), lengths), logarithms, minlength=len(lengths))
     with np.errstate(invalid="ignore"):
-        means: Floats = sums / lengths
-    return means
-
-
-def _log_costs(costs: pd.Series) -> Floats:
-    """Return the logarithms of what is above 0; NaN for the rest."""
-    logarithms: Floats = np.log(costs.where(costs > 0).to_numpy(dtype=float))
-    return logarithms
-
-
-def _suite_trials(n: Floats, members: Floats) -> Floats:
-    """Return of each suite and run how many trials of one task vary as much as the mean of its tasks' pass rates."""
-    present = members @ (n > 0)
-    inverse = members @ np.divide(1.0, n, out=np.zeros_like(n), where=n > 0)
-    return np.divide(present**2, inverse, out=np.zeros_like(inverse), where=inverse > 0)
+        return np.asarray(sums / lengths)
 
 
 def _suite_means(values: Floats, members: Floats) -> Floats:

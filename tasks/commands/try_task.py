@@ -21,10 +21,7 @@ from passgate.tasks.planning.named_agents import find_agent
 def try_task(
     named: Path, task_id: str | None, agent: str, gates: Path, suites: Path
 ) -> Coroutine[Any, Any, FinishedTrial]:
-    """Return a coroutine that runs one trial. `named` is the task's file, or its name as reports print it.
-
-    Raise `InputError` or `UsageError`.
-    """
+    """Return a coroutine that runs one trial of a file's or a named task. Raise `InputError` or `UsageError`."""
     policy = policy_or_default(gates)
     if named.is_file():
         suites, task = find_suites_folder(named), _task_in_file(named, task_id, policy)
@@ -36,9 +33,7 @@ def try_task(
 async def one_trial(
     task: EvalTask, agent: AgentSpec, gates: Path, suites: Path, policy: Policy, needs_price: str | None = None
 ) -> FinishedTrial:
-    """Run one trial of a task. `needs_price` says why an unknown price is an error. Raise `InputError`,
-    `UsageError`.
-    """
+    """Run one trial. `needs_price` says why an unknown price is an error. Raise `InputError`, `UsageError`."""
     prices = load_prices(gates)
     # No retries, so that the user sees the first error at once.
     opened = open_resources(

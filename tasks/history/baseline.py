@@ -199,10 +199,7 @@ def _by_run(rows: pd.DataFrame, column: str) -> FiguresOfRuns:
 
 
 def task_state(metric: Metric, k: int, threshold: float, outcomes: Iterable[Sequence[Any]]) -> TaskState:
-    """Return how a run decides a task, from the status and the score of each of its measured planned trials.
-
-    Of k planned trials those without a row of their own are missing.
-    """
+    """Return how a run decides a task, from the status and score of its measured planned trials, of k."""
     ended = list(outcomes)
     passed = sum(status == TrialStatus.PASSED for status, _ in ended)
     return decide(

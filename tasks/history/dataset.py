@@ -31,8 +31,7 @@ from passgate.tasks.history.storage import STATE_FOLDER
 
 _log = logging.getLogger(__name__)
 
-MOST_RUNS: Final = 400
-"""A reader takes this many of the newest runs, unless it asks for more."""
+MOST_RUNS: Final = 400  # A reader takes this many of the newest runs, unless it asks for more
 _TRIALS: Final = "trials"
 _TRANSCRIPTS: Final = "transcripts"
 _FOLDERS: Final = ("summaries", _TRANSCRIPTS, _TRIALS)  # Summaries were written before version 6
@@ -60,15 +59,11 @@ class RunSelection:
 
     since: str = ""
     """The first UTC day, as in `2026-01-31`. With it all runs since then are taken, whatever `newest` says."""
-    until: str = ""
-    """The last UTC day."""
-    before: str = ""
-    """Runs whose ids sort before this one."""
+    until: str = ""  # The last UTC day
+    before: str = ""  # Runs whose ids sort before this one
     gate: str | None = None
-    ids: Collection[str] | None = None
-    """Only these runs."""
-    newest: int | None = MOST_RUNS
-    """`None` takes all."""
+    ids: Collection[str] | None = None  # Only these runs
+    newest: int | None = MOST_RUNS  # `None` takes all
 
     def choose(self, run_ids: Iterable[str]) -> list[str]:
         """Return the chosen runs, the oldest first."""
@@ -99,9 +94,7 @@ class _TrialsFile:
 
 
 class History:
-    """The history at a folder or URL (`s3://...`, or whatever fsspec knows). Its files are there whole or not at
-    all.
-    """
+    """The history at a folder or URL (`s3://...`, whatever fsspec knows). Its files are there whole or not at all."""
 
     def __init__(self, location: str) -> None:
         """Open the location. Raise `StorageError` if this machine has no driver for it."""
@@ -227,10 +220,7 @@ class History:
         return path
 
     def _entries(self, folder: str) -> Iterator[tuple[str, bool]]:
-        """Yield the names of all that lies in a folder at any depth, relative to it, and whether each is a file.
-
-        Yields nothing if there is no folder. Raises `OSError`.
-        """
+        """Yield the names of all in a folder at any depth, and whether each is a file. Raises `OSError`."""
         path = f"{self._root}/{folder}"
         for info in self._files.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True)):
             yield info.path[len(path) :].strip("/"), info.type is fs.FileType.File

@@ -30,10 +30,7 @@ class TrialWriter(Protocol):
 
 
 def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
-    """Return the finished trials of one part of a journal, and the length in bytes of its whole lines.
-
-    Raises `StorageError`, see `parse_part`.
-    """
+    """Return the finished trials of one part of a journal, and the bytes of its whole lines. Raises as `parse_part`."""
     try:
         content = file.read_bytes() if file.exists() else b""
     except OSError as error:
@@ -66,10 +63,7 @@ Line = TypeVar("Line", FinishedTrial, LineWithoutTranscript)
 
 
 def parsed_lines(content: bytes, name: str, kind: type[Line]) -> Iterator[tuple[Line, int]]:
-    """Yield the whole lines of one part of a journal, each with the byte at which it ends.
-
-    Raises as `parse_part`.
-    """
+    """Yield the whole lines of one part of a journal, each with the byte at which it ends. Raises as `parse_part`."""
     lines = BytesIO(content)
     for number, line in enumerate(lines, start=1):
         if not line.endswith(b"\n"):

@@ -35,13 +35,11 @@ class Holder(Frozen):
     """The process that holds a run."""
 
     host: str
-    system: str
-    """The machine's boot and the namespace of its process ids: what makes `process` mean anything."""
+    system: str  # The machine's boot and the namespace of its process ids: what makes `process` mean anything
     process: int
     token: str
     since: datetime
-    until: datetime
-    """The process has to renew its hold before."""
+    until: datetime  # The process has to renew its hold before
 
     def __str__(self) -> str:
         times = f"since {self.since:%Y-%m-%d %H:%M:%S} UTC, until {self.until:%H:%M:%S} UTC unless it is renewed"
@@ -49,9 +47,7 @@ class Holder(Frozen):
 
     @property
     def is_alive(self) -> bool:
-        """Whether it may still hold the run: its time has not run out, and the process has not ended as far as this
-        machine can see.
-        """
+        """Whether it may still hold the run: it has time left, and its process has not ended as far as is seen here."""
         if datetime.now(UTC) >= self.until:
             return False
         if not self.system or (self.host, self.system) != (socket.gethostname(), _system()):
@@ -108,9 +104,7 @@ class Mirror:
         return holder
 
     def take(self) -> None:
-        """Hold the run from now on. Raises `RunTakenError` if another process holds it, or has run it since this folder
-        was written; `StorageError`.
-        """
+        """Hold the run. Raises `RunTakenError` if another process holds it or has run it since; `StorageError`."""
         before, known = self.refuse_held(), self._holder(self._here)
         if before is not None and (known is None or known.token != before.token):
             raise RunTakenError(f"another process has continued the run since: name it by its URL {self._url}")
@@ -120,10 +114,7 @@ class Mirror:
         self._token = holder.token
 
     def push(self) -> None:
-        """Hold the run for another minute, and copy what has changed to the URL.
-
-        Raises `RunTakenError` if another process holds it; `StorageError`.
-        """
+        """Hold the run for another minute, and copy what has changed. Raises `RunTakenError`, `StorageError`."""
         with self._lock:
             if self._token:
                 self._renew(HELD_SECONDS)
@@ -132,9 +123,7 @@ class Mirror:
             self._copy()
 
     def copy(self) -> None:
-        """Copy what has changed to the URL, unless another process has changed the run there since this folder was
-        written. Raises `StorageError`.
-        """
+        """Copy what has changed, unless another process has changed the run at the URL since. Raises `StorageError`."""
         with self._lock:
             if _token(self.storage.read(_HOLDER)) == _token(self._here.read(_HOLDER)):
                 self._copy()

@@ -42,10 +42,7 @@ _PROBE: Final = "probe"
 
 
 def parse_plan(content: bytes | None, location: str, digest: str | None = None) -> Plan:
-    """Return the plan of a run, given what its file contains.
-
-    Raises `StorageError` if it cannot be read or has another digest.
-    """
+    """Return the plan in a file's content. Raises `StorageError` if it cannot be read or has another digest."""
     if digest is not None and hashlib.sha256(content or b"").hexdigest() != digest:
         raise StorageError(f"{location}/{PLAN} is not the plan that the run began with: nothing was run")
     try:
@@ -63,8 +60,7 @@ class RunStore:
     def __init__(self, folder: Path | str, url: str | None = None) -> None:
         """Open the run in a folder. `url` is that of its mirror."""
         self.here, self.url = Path(folder), url
-        self.location = url or str(self.here)
-        """The URL of the mirror, or the folder if there is none."""
+        self.location = url or str(self.here)  # The URL of the mirror, or the folder if there is none
         self.runs, _, self.name = self.location.rpartition("/")
         """The URL or folder that contains the run, and the id of the run."""
         self.plan, self.journal, self.verdict = (self.here / name for name in (PLAN, _JOURNAL, _VERDICT))
@@ -90,10 +86,7 @@ class RunStore:
 
     @classmethod
     def new(cls, run_id: str, runs: str | None) -> "RunStore":
-        """Return the store of a new run, with its mirror below a URL if there is one.
-
-        Raises `UsageError` for what is no URL.
-        """
+        """Return the store of a new run, mirrored below a URL if there is one. Raises `UsageError` for no URL."""
         folder = (STATE_FOLDER / "runs" / run_id).absolute()
         if runs is not None and "://" not in runs:
             raise UsageError(f"the run store {runs!r} is no URL: for a folder write file://{Path(runs).absolute()}")
@@ -236,9 +229,7 @@ class RunStore:
             yield file.name, self._files.read(file.name) or b""
 
     def read_transcript(self, digest: str) -> Transcript | None:
-        """Return a transcript of the journal, or `None` if it has none: that of a reused trial is in the run that the
-        trial is from. Raises `StorageError`.
-        """
+        """Return a transcript of the journal, `None` if it has none, as of a reused trial. Raises `StorageError`."""
         try:
             if self._transcript_places is None:
                 if not self.journal.exists():
@@ -256,10 +247,7 @@ class RunStore:
             raise StorageError(f"cannot read the transcripts of {self.location}: {error}") from error
 
     def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
-        """Yield the whole lines that the journal has grown by. `seen` keeps how far each file was read, and moves on.
-
-        Raises `StorageError`.
-        """
+        """Yield the whole lines that came since. `seen` keeps how far each file was read. Raises `StorageError`."""
         for file in sorted(self.here.glob(_JOURNALS)):
             try:
                 with file.open("rb") as stream:
@@ -293,10 +281,7 @@ class RunStore:
         return parse_plan(self._files.read(PLAN), self.location)
 
     def write_coordinator(self, coordinator: str) -> None:
-        """Keep the id of the process that hands out batches now, empty if none does, where workers see it.
-
-        Raises `StorageError`.
-        """
+        """Tell workers the id of the process that hands out batches now, empty for none. Raises `StorageError`."""
         self._files.write(COORDINATOR, coordinator.encode())
         if self.url is not None:
             with suppress(UnreachableError):
@@ -320,10 +305,7 @@ class RunStore:
         self._files.write(name, _bytes(text))
 
     def copy_to_url(self) -> None:
-        """Copy what has changed in the folder to the URL, unless another machine has continued the run since.
-
-        Raises `StorageError`.
-        """
+        """Copy what has changed to the URL, unless another machine has continued the run. Raises `StorageError`."""
         if (mirror := self.mirror()) is not None:
             mirror.copy()
 

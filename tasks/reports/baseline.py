@@ -1,6 +1,5 @@
 """What a run is compared with, task by task."""
 
-import json
 from collections import Counter, defaultdict
 
 from passgate.tasks.model.baseline import (
@@ -84,15 +83,9 @@ def _row(task_id: str, entry: BaselineTask) -> tuple[str | Span, ...]:
     return name(task_id), edited, name(newest), runs, trials, rate
 
 
-def baseline_as_json(plan: Plan, baseline: Baseline) -> str:
+def baseline_document(plan: Plan, baseline: Baseline) -> dict[str, object]:
     """Return the baseline with every field, what is pinned, and why there is no merge base if there is none."""
-    fields = {
-        "agent": str(plan.agent),
-        **baseline.model_dump(mode="json"),
-        "pins": plan.pins and plan.pins.model_dump(mode="json"),
-        "note": plan.base.note,
-    }
-    return json.dumps(fields, indent=2)
+    return {"agent": str(plan.agent), **dict(baseline), "pins": plan.pins, "note": plan.base.note}
 
 
 def pin_text(pins: Pins) -> str:

@@ -1,6 +1,5 @@
 """What `passgate check-graders` and `doctor` found, for a terminal: a line for each thing they looked at."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -20,9 +19,7 @@ _RULES = (
 
 
 def grader_checks_report(checks: Sequence[GraderCheck], *, width: int, color: bool) -> str:
-    """Return a row per task, then every fault with its remedy, what was not measured, and how many there are of
-    each.
-    """
+    """Return a row per task, every fault with its remedy, what was not measured, and how many there are of each."""
     rows = tuple(
         (
             name(f"{check.suite}/{check.task_id}"),
@@ -50,11 +47,6 @@ def grader_checks_report(checks: Sequence[GraderCheck], *, width: int, color: bo
     counts += [f"{len(unmeasured)} not measured"] if unmeasured else []
     tone = Tone.BAD if findings else Tone.OPEN if unmeasured else Tone.GOOD
     return render(*sections, Section((strong(", ".join(counts)),), (), tone), width=width, color=color)
-
-
-def grader_checks_as_json(checks: Sequence[GraderCheck]) -> str:
-    """Return the checks as a JSON list, with notes on what is no fault. What a terminal would obey is escaped."""
-    return json.dumps([check.model_dump(mode="json") for check in checks], indent=2)
 
 
 def _share(counts: CheckCounts) -> Span:

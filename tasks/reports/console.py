@@ -95,9 +95,7 @@ def render_parts(*parts: RenderableType, width: int, color: bool) -> str:
 
 
 def render(*sections: Section, width: int, color: bool, elsewhere: str = "") -> str:
-    """Render a document, at most `width` columns wide; without colour it is plain text. If there is more of it
-    `elsewhere`, its lists have only what a screen shows.
-    """
+    """Render a document, at most `width` columns wide: whole lists, or what a screen shows if more is `elsewhere`."""
     is_whole = not elsewhere
     parts = (part for one in sections for part in section_parts(one, width, is_whole=is_whole, elsewhere=elsewhere))
     return render_parts(*parts, width=width, color=color).removeprefix("\n")

@@ -20,10 +20,8 @@ class Tone(StrEnum):
     PLAIN = "plain"
     GOOD = "good"
     BAD = "bad"
-    OPEN = "open"
-    """Nobody knows yet, or somebody has to look."""
-    QUIET = "quiet"
-    """It is beside the point."""
+    OPEN = "open"  # Nobody knows yet, or somebody has to look
+    QUIET = "quiet"  # It is beside the point
 
 
 class SpanKind(StrEnum):
@@ -31,8 +29,7 @@ class SpanKind(StrEnum):
 
     TEXT = "text"
     STRONG = "strong"
-    NAME = "name"
-    """A path, a task, a digest."""
+    NAME = "name"  # A path, a task, a digest
 
 
 class Span(NamedTuple):
@@ -61,18 +58,15 @@ class Item(NamedTuple):
 
     words: Words
     tone: Tone = Tone.PLAIN
-    is_decisive: bool = False
-    """Whether a renderer shows it before it shows any other item."""
-    mark: str = ""
-    """What a terminal shows before it, in place of the mark of its tone."""
+    is_decisive: bool = False  # Whether a renderer shows it before it shows any other item
+    mark: str = ""  # What a terminal shows before it, in place of the mark of its tone
 
 
 class Items(NamedTuple):
     """A list, with the decisive items first."""
 
     items: tuple[Item, ...]
-    most: int = 500
-    """The number of items that a summary shows."""
+    most: int = 500  # The number of items that a summary shows
     most_on_screen: int = 500
 
     def more(self, shown: int) -> str:
@@ -88,8 +82,7 @@ class Table(NamedTuple):
 
     header: tuple[str, ...]
     rows: tuple[tuple[str | Span, ...], ...]
-    texts: int = 1
-    """The number of columns with texts."""
+    texts: int = 1  # The number of columns with texts
     note: str = ""
 
 
@@ -123,19 +116,16 @@ class VerdictDocument(NamedTuple):
     """The parts of a document on a verdict. A report shows its headline first or last; an absent part is `None`."""
 
     verdict: Verdict
-    facts: Mapping[str, str]
-    """The run in short; the values are from outside."""
+    facts: Mapping[str, str]  # The run in short; the values are from outside
     suites: Table
     sign_off: Section | None
     comparisons: Section | None
     integrity: Section | None
     confirmations: Section | None
-    withheld: tuple[Section, ...]
-    """The tasks that are not admitted and those in quarantine."""
+    withheld: tuple[Section, ...]  # The tasks that are not admitted and those in quarantine
     notes: Section | None
     provenance: Section
-    tasks: tuple[TaskFinding, ...]
-    """The tasks to look at, the worst first."""
+    tasks: tuple[TaskFinding, ...]  # The tasks to look at, the worst first
 
 
 def verdict_document(verdict: Verdict) -> VerdictDocument:
@@ -174,9 +164,7 @@ def task_messages(finding: TaskFinding) -> tuple[str, ...]:
 
 
 def task_explanations(finding: TaskFinding) -> tuple[tuple[str, str], ...]:
-    """Return the texts on the failed and the unmeasured trials of a task, each with a label. A text that another task
-    has is empty, and its label says where it is.
-    """
+    """Return labels and texts on the failed and unmeasured trials. A text that another task tells is empty."""
     explanations = [(finding.echoes.get(text), label, text) for label, text in finding.explanations if text.strip()]
     return tuple(
         (echo.label(finding.name), text if echo.first == finding.name else "") if echo else (label, text)

@@ -80,9 +80,7 @@ def readable(text: str, limit: int) -> tuple[str, int]:
 
 
 def without_middle(text: str, limit: int) -> tuple[str, int]:
-    """Return the text, or its beginning and its end with a line between them that says how many characters are left
-    out; and this number.
-    """
+    """Return the text, or its beginning and end around a line that says how much is left out, and that number."""
     left_out = max(0, len(text) - limit)
     if not left_out:
         return text, 0

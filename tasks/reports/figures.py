@@ -177,9 +177,7 @@ def tracked(name: str, value: float | None) -> str:
 
 
 def why_label(numbers: Sequence[int], what: str) -> str:
-    """Return the words before the text on the first of these trials: `trial 2 failed:`, `trials 1, 3 failed;
-    trial 1:`.
-    """
+    """Return the words before the text on the first of these trials, as in `trials 1, 3 failed; trial 1:`."""
     if not numbers:
         return f"{what}:"
     first = f"; trial {numbers[0]}" if len(numbers) > 1 else ""

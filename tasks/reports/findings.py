@@ -77,9 +77,7 @@ class TaskFinding(NamedTuple):
 
     @property
     def why_not_blocking(self) -> str:
-        """Why a task that did not pass does not block. Empty where it passed or blocks, and where the verdict does not
-        say why.
-        """
+        """Why a task that did not pass does not block; empty for others, and where the verdict does not say why."""
         # No report may excuse a violation.
         if self.task.state is TaskState.PASSED or self.blocks or self.task.violations:
             return ""
@@ -138,9 +136,7 @@ def every_task(verdict: Verdict) -> tuple[TaskFinding, ...]:
 
 
 def findings(verdict: Verdict) -> tuple[TaskFinding, ...]:
-    """Return the tasks to look at: those with violations first, then those that block, that failed, that are
-    undecided.
-    """
+    """Return the tasks to look at: with violations first, then those that block, that failed, that are undecided."""
     every = every_task(verdict)
     shown = [one for one in every if one.task.state is not TaskState.PASSED or one.task.violations or one.blocks]
     ordered = sorted(shown, key=_severity)
@@ -261,9 +257,7 @@ def judges(integrity: Integrity) -> str:
 
 
 def other_verdict(verdict: Verdict, integrity: Integrity) -> str:
-    """Return what introduces the verdict by the files that have not judged, or says why there is none; empty where
-    nobody asks for one.
-    """
+    """Return what introduces the verdict by the other files, or why there is none; empty where nobody asks for one."""
     other = integrity.other
     if other is None:
         return "This change's own files cannot be read or run, so they give no verdict." if integrity.by_base else ""
@@ -285,9 +279,7 @@ def path_from_top(verdict: Verdict, file: str) -> str:
 
 
 def from_top(verdict: Verdict) -> Verdict:
-    """Return the verdict with every path from the top folder of the repository, by which services of code know
-    a file.
-    """
+    """Return the verdict with paths from the top folder of the repository, by which services of code know a file."""
     if not verdict.revision.folder:
         return verdict
     tasks = (task.model_copy(update={"file": path_from_top(verdict, task.file)}) for task in verdict.measurement.tasks)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.policy import VETOES, Rule
 from passgate.tasks.model.trial import trial_numbers
-from passgate.tasks.model.verdict import RunView, Verdict
+from passgate.tasks.model.verdict import RunView
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.findings import (
     TaskFinding,
@@ -27,8 +27,7 @@ _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _MESSAGE: Final = 1000
 _NAME: Final = 200
 _POLICY_FILE: Final = "gates.yaml"
-_MOST_RESULTS: Final = 5000
-"""GitHub shows as many results of a run and refuses a file with more than 25,000."""
+_MOST_RESULTS: Final = 5000  # GitHub shows as many results of a run and refuses a file with more than 25,000
 
 RULES: Final[Mapping[Rule, str]] = {
     Rule.SAFETY_VIOLATION: "The agent did what a safety check forbids.",
@@ -45,12 +44,21 @@ def sarif(view: RunView) -> str:
     """
     verdict = from_top(view.verdict)
     results = [result for finding in every_task(verdict) for result in _results(finding)][:_MOST_RESULTS]
+    rules = [
+        {
+            "id": str(rule),
+            "shortDescription": {"text": text},
+            "defaultConfiguration": {"level": "error"},
+            "properties": {"tags": ["security"]},
+        }
+        for rule, text in RULES.items()
+    ]
     log = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver(verdict)},
+                "tool": {"driver": {"name": "passgate", "version": verdict.inputs.passgate_version, "rules": rules}},
                 "automationDetails": {"id": f"passgate/{verdict.gate}/{verdict.run_id}"},
                 "columnKind": "unicodeCodePoints",
                 "results": results,
@@ -58,22 +66,6 @@ def sarif(view: RunView) -> str:
         ],
     }
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
-
-
-def _driver(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "name": "passgate",
-        "version": verdict.inputs.passgate_version,
-        "rules": [
-            {
-                "id": str(rule),
-                "shortDescription": {"text": text},
-                "defaultConfiguration": {"level": "error"},
-                "properties": {"tags": ["security"]},
-            }
-            for rule, text in RULES.items()
-        ],
-    }
 
 
 def _results(finding: TaskFinding) -> list[dict[str, Any]]:

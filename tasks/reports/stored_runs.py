@@ -23,8 +23,7 @@ _TEXTS: Final = _COLUMNS[:6]
 _GONE: Final = ("", "tasks", "commit", "reason", "branch", "agent")
 """The columns that are left out, one after the other, until the others have room."""
 _NAME: Final = 200
-_SHORT: Final = 20
-"""The most characters of an agent or a branch if there is little room."""
+_SHORT: Final = 20  # The most characters of an agent or a branch if there is little room
 
 
 def stored_runs_table(runs: Sequence[RecordedRun], *, width: int, color: bool) -> str:

@@ -1,6 +1,5 @@
-"""Tasks as text: YAML for readers, JSON for programs."""
+"""Tasks as YAML for readers."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,11 +7,6 @@ import yaml
 
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.reports.escape import visible
-
-
-def tasks_as_json(tasks: Sequence[EvalTask]) -> str:
-    """Tasks as a JSON list, with every field. What a terminal would obey is escaped."""
-    return json.dumps([task.model_dump(mode="json") for task in tasks], indent=2)
 
 
 def tasks_as_yaml(tasks: Sequence[EvalTask]) -> str:

@@ -38,10 +38,8 @@ from passgate.tasks.reports.escape import printable, printable_lines
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.trial import command_lines, show_command, try_command
 
-LINES: Final = 39
-"""Lines of a summary, so that it has 40 with the one that says where the run is kept."""
-_WHOLE: Final = 5000
-"""Lines of a summary that no screen bounds, as in the log of a job."""
+LINES: Final = 39  # Lines of a summary, so that it has 40 with the one that says where the run is kept
+_WHOLE: Final = 5000  # Lines of a summary that no screen bounds, as in the log of a job
 _REASONS_ON_SCREEN: Final = 5
 _LEAST_OF_A_SECTION = 5
 _LEFT_OUT = 2  # Lines that say which sections are left out
@@ -50,8 +48,7 @@ _ELSEWHERE = "in summary.md of the run"
 _RUN = ("agent", "answered by", "LLM judge", "branch", "commit")
 _FAILURE_LINES = 4
 _VIOLATIONS = 3
-_SHARE_IN_FULL = 0.65
-"""Of the lines for tasks, those for tasks in full where not all tasks have room."""
+_SHARE_IN_FULL = 0.65  # Of the lines for tasks, those for tasks in full where not all tasks have room
 
 
 class _Page(NamedTuple):
@@ -111,7 +108,11 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
     room = (_WHOLE if is_whole else LINES) - len(head) - len(tail)
     tasks: list[str] = []
     if document.tasks:
-        tasks = page.lines(heading(_tasks_heading(document.tasks)))
+        states = Counter(finding.task.state for finding in document.tasks)
+        counts = ", ".join(f"{states[state]} {state}" for state in sorted(states))
+        not_blocking = sum(bool(finding.why_not_blocking) for finding in document.tasks)
+        excused = f"; {not_blocking} not blocking" if not_blocking else ""
+        tasks = page.lines(heading(f"Tasks to look at, worst first: {counts}{excused}"))
         wanted = sum(len(lines) for _, lines in others)
         kept_of_others = max(room // _SHARE_OF_OTHERS, kept + 1 + _LEFT_OUT, _LEAST_OF_A_SECTION + _LEFT_OUT)
         tasks += _task_lines(document.tasks, page, room - len(tasks) - min(wanted, kept_of_others))
@@ -169,14 +170,6 @@ def _reasons(verdict: Verdict) -> Section | None:
             items.append(Item((title, " ", Span(text)), tone, mark=mark))
     shown = Items(tuple(items), most_on_screen=_REASONS_ON_SCREEN)
     return Section((verdict.decision,), (shown,), TONES[verdict.decision]) if items else None
-
-
-def _tasks_heading(found: Sequence[TaskFinding]) -> str:
-    """Return `Tasks to look at, worst first: 2 failed, 1 undecided; 1 not blocking`."""
-    states = Counter(finding.task.state for finding in found)
-    counts = ", ".join(f"{states[state]} {state}" for state in sorted(states))
-    not_blocking = sum(bool(finding.why_not_blocking) for finding in found)
-    return f"Tasks to look at, worst first: {counts}{f'; {not_blocking} not blocking' if not_blocking else ''}"
 
 
 def _task_lines(found: Sequence[TaskFinding], page: _Page, room: int) -> list[str]:

@@ -12,13 +12,11 @@ from passgate.tasks.stats.change_points import LEAST_BEFORE
 _MOST_CHANGES: Final = 5
 _MOST_TASKS: Final = 3
 _COMMIT: Final = 10
+_RATES: Final = ("tool_call_accuracy", "loop_rate", "retry_rate", "policy_adherence", "injection_success_rate")
 
 
 def trend_screen(trend: Trend, *, width: int, color: bool, periods: bool = False) -> str:
-    """Return what changed, how the suites do, which tasks are flaky and what a verdict takes, on one screen.
-
-    With `periods` it has a row per period too.
-    """
+    """Return the trend on one screen: changes, suites, flaky tasks, the time of a verdict; on demand `periods`."""
     return render(*_sections(trend, periods=periods), width=width, color=color, elsewhere="with --format json")
 
 
@@ -50,9 +48,15 @@ def _sections(trend: Trend, *, periods: bool) -> list[Section]:
     runs = f"{figures.count(trend.runs, 'run')} from {trend.first.day} to {trend.last.day}"
     new = [change for change in trend.changes if change.first_after.day >= trend.since]
     earlier = [change for change in trend.changes if change not in new]
+    nothing = "nothing"
+    if trend.runs <= LEAST_BEFORE and not trend.changes:
+        nothing = f"The history has too few runs: a change can be seen from the {LEAST_BEFORE + 1}th run on."
+    elif not trend.changes:
+        alarms = f"at most {trend.false_alarms:g} false alarms are expected in 365 runs"
+        nothing = f"No change that chance does not explain ({alarms})."
     sections = [
         Section((strong(f"{trend.gate} of {trend.agent}: {runs}"),)),
-        Section((f"Changed since {trend.since}",), (_changes(new) if new else Remark(_why_none(trend)),)),
+        Section((f"Changed since {trend.since}",), (_changes(new) if new else Remark(nothing),)),
     ]
     if earlier:
         sections.append(Section(("Changed earlier",), (_changes(earlier),)))
@@ -63,10 +67,14 @@ def _sections(trend: Trend, *, periods: bool) -> list[Section]:
         earlier_value = figures.percent(before[period.suite].value if period.suite in before else None)
         suites.append((period.suite, *numbers, earlier_value, cost, fast, slow))
     suites_header = ("suite", "runs", "trials", "value", "95 % interval", "before", "cost", "p50", "p95")
+    rates = tuple(
+        (one.suite, *(figures.percent(getattr(one, name)) for name in _RATES), str(one.trials_error))
+        for one in trend.last_week
+    )
     rates_header = ("suite", "tool-call accuracy", "loops", "retries", "policy adherence", "injections", "errors")
     sections += [
         Section(("Suites",), (Table(suites_header, tuple(suites)),)),
-        Section((), (Table(rates_header, tuple(map(_rates_row, trend.last_week))),)),
+        Section((), (Table(rates_header, rates),)),
     ]
     if trend.flaky:
         flaky = tuple(
@@ -102,16 +110,6 @@ def _changes(changes: Sequence[TrendChange]) -> Items:
     return Items(tuple(items), most_on_screen=_MOST_CHANGES)
 
 
-def _why_none(trend: Trend) -> str:
-    """Return what it means that nothing changed in the last week."""
-    if trend.changes:
-        return "nothing"
-    if trend.runs <= LEAST_BEFORE:
-        return f"The history has too few runs: a change can be seen from the {LEAST_BEFORE + 1}th run on."
-    yearly = f"{trend.false_alarms:g}"
-    return f"No change that chance does not explain (at most {yearly} false alarms are expected in 365 runs)."
-
-
 def _period_row(period: TrendPeriod) -> tuple[str | Span, ...]:
     interval = figures.UNKNOWN
     if period.low is not None and period.high is not None:
@@ -127,11 +125,3 @@ def _period_row(period: TrendPeriod) -> tuple[str | Span, ...]:
         figures.duration(period.latency_p50_seconds),
         figures.duration(period.latency_p95_seconds),
     )
-
-
-def _rates_row(period: TrendPeriod) -> tuple[str, ...]:
-    rates = (
-        *(period.tool_call_accuracy, period.loop_rate, period.retry_rate),
-        *(period.policy_adherence, period.injection_success_rate),
-    )
-    return (period.suite, *map(figures.percent, rates), str(period.trials_error))

@@ -3,7 +3,6 @@
 A renderer escapes its texts and cuts them to size.
 """
 
-import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -12,7 +11,7 @@ from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import ChangedFile, EndReason, Message, Transcript
-from passgate.tasks.model.trial import BLIND, MEASURED, FinishedTrial, Trial, TrialStatus
+from passgate.tasks.model.trial import BLIND, MEASURED, Trial, TrialStatus
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.escape import printable
 
@@ -32,20 +31,16 @@ _LONGEST_WORD: Final = 500
 class BudgetUse(NamedTuple):
     """How much of a budget is used."""
 
-    text: str
-    """`step 3 of 20`."""
-    share: float
-    """The used share; above 1 the budget is exceeded. 0 without a budget."""
+    text: str  # `step 3 of 20`
+    share: float  # The used share; above 1 the budget is exceeded. 0 without a budget.
 
 
 class TimelineEntry(NamedTuple):
     """One message, or a gap."""
 
     message: Message | None
-    uses: tuple[BudgetUse, ...] = ()
-    """The use of each budget after a step."""
-    gap: int = 0
-    """The number of messages that are left out here."""
+    uses: tuple[BudgetUse, ...] = ()  # The use of each budget after a step
+    gap: int = 0  # The number of messages that are left out here
 
     @property
     def fullest(self) -> float:
@@ -70,27 +65,22 @@ class GradeEntry(NamedTuple):
     """The answer of a grader."""
 
     name: str
-    state: str
-    """`passed`, `failed` or `error`."""
+    state: str  # `passed`, `failed` or `error`
     score: str
-    evidence: tuple[tuple[str, str], ...]
-    """Texts, each with its kind: `passed`, `failed`, `violation` or `error`."""
-    more: int
-    """The number of checks that are left out."""
+    evidence: tuple[tuple[str, str], ...]  # Texts, each with its kind: `passed`, `failed`, `violation` or `error`
+    more: int  # The number of checks that are left out
 
 
 class TrialDocument(NamedTuple):
     """A trial with all that is known of it."""
 
     trial: Trial
-    transcript: Transcript
-    """An empty one if the run keeps none."""
+    transcript: Transcript  # An empty one if the run keeps none
     remarks: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     entries: tuple[TimelineEntry, ...]
     grades: tuple[GradeEntry, ...]
-    expected: Any = None
-    """The expected answer of a failed trial, a text or a JSON value; `None` if the task has none."""
+    expected: Any = None  # The expected answer of a failed trial, a text or a JSON value; `None` if the task has none
 
     @property
     def mark(self) -> str:
@@ -128,9 +118,7 @@ class TrialDocument(NamedTuple):
 def trial_document(
     trial: Trial, transcript: Transcript | None, task: EvalTask | None = None, *, messages: int
 ) -> TrialDocument:
-    """Describe a trial. `transcript` is `None` if the run keeps none. Of more than `messages` messages the middle is
-    left out.
-    """
+    """Describe a trial, whose run may keep no transcript. Of more than `messages` messages the middle is left out."""
     known = transcript or Transcript(complete=False)
     expected = None
     if task and transcript is not None and trial.status is TrialStatus.FAILED and task.reference_answer:
@@ -144,11 +132,6 @@ def trial_document(
         grades=tuple(one for grade in trial.grades for one in _grade(grade, ""))[:_MOST_GRADES],
         expected=expected,
     )
-
-
-def trial_as_json(run_id: str, finished: FinishedTrial) -> str:
-    """Return a trial of a run as JSON, with every field. What a terminal would obey is escaped."""
-    return json.dumps({"run_id": run_id, **finished.model_dump(mode="json")}, indent=2)
 
 
 def _remarks(trial: Trial, transcript: Transcript | None) -> Iterator[str]:

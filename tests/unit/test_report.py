@@ -8,7 +8,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.verdict import RunView, Verdict
-from passgate.tasks.report import RUN_FILES, report, view_of
+from passgate.tasks.report import RUN_FILES, report
 from tests.builders import a_finished, a_plan, a_policy, a_task, trials_of, verdict_on
 
 TASK = a_task()
@@ -41,7 +41,7 @@ def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their
     folder.here.mkdir(parents=True)
     folder.journal.write_text(finished.model_dump_json() + "\n", encoding="utf-8")
     green = BaselineTask(state=BaselineState.GREEN)
-    view = view_of(a_verdict(), [finished.trial], folder, {TASK.name: green})
+    view = RunView(a_verdict(), (finished.trial,), folder.read_transcript, {TASK.name: green})
     assert [view.transcript(trial.transcript_digest) for trial in view.trials] == [finished.transcript]
     assert view.history[TASK.name] is green
 

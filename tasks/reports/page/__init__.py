@@ -21,22 +21,18 @@ from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.page.rendering import Histogram, Spark, anchor, histogram, spark, templates
 from passgate.tasks.reports.trial import MARKS, trial_document, try_command, try_options
 
-Key = tuple[str, int]
-"""A trial: `suite/task_id` and its number."""
+Key = tuple[str, int]  # A trial: `suite/task_id` and its number
 
-PAGE: Final = "report.html"
-"""The page of a run, in the run's folder."""
+PAGE: Final = "report.html"  # The page of a run, in the run's folder
 _FILE: Final = "report/trials-{}.html"
 _TRANSCRIPTS_LIMIT: Final = 1_000_000  # Characters of transcripts on the page itself, so that it is below 2 MB
 _FILE_LIMIT: Final = 1_500_000  # Characters after which a further file begins
-_ON_PAGE: Final = (8_000, 60)
-"""Characters of each text and messages of a trial on the page itself."""
+_ON_PAGE: Final = (8_000, 60)  # Characters of each text and messages of a trial on the page itself
 _IN_FILE: Final = (40_000, 1_000)
 DECISION_MARKS: Final = {Decision.PASS: "✓", Decision.FAIL: "✗", Decision.INCONCLUSIVE: "?"}
 _MOST_DOTS: Final = 30
 _MOST_REASONS: Final = 100
-_REASONS_OPEN: Final = 8
-"""Blocking reasons that stand open, so that the suites and the tasks are not far below them."""
+_REASONS_OPEN: Final = 8  # Blocking reasons that stand open, so that the suites and the tasks are not far below them
 _REASONS_FOLDED: Final = 3  # Fewer are not worth a click
 _MOST_SECTIONS: Final = 200  # Beyond them only tasks whose trials the page shows have a section
 _DOT_ORDER: Final = (TrialStatus.FAILED, TrialStatus.ERROR, TrialStatus.PASSED, TrialStatus.NOT_RUN)
@@ -109,9 +105,7 @@ def _articles_on_page(view: RunView) -> dict[Key, str]:
 
 
 def _files_beside(view: RunView, trials: Sequence[Trial], places: dict[Key, str]) -> Iterator[tuple[str, str]]:
-    """Render trials into files, several tasks a file. Each file links to the one before it and to the next. `places`
-    gets the file of each trial.
-    """
+    """Render trials into files, which link to each other, several tasks a file. `places` gets the file of each."""
     template, number, size = templates().get_template("beside.html.j2"), 1, 0
     tasks: dict[str, list[str]] = defaultdict(list)
     for position, trial in enumerate(trials, start=1):
@@ -132,8 +126,7 @@ class Dot(NamedTuple):
 
     status: TrialStatus
     marks: str
-    link: str
-    """Empty where no file shows the trial."""
+    link: str  # Empty where no file shows the trial
     label: str
     is_confirming: bool
 
@@ -155,8 +148,7 @@ class TaskRow(NamedTuple):
     rank: int
     dots: tuple[Dot, ...]
     more_dots: int
-    more_link: str
-    """The link to the first trial without a dot; the others follow it."""
+    more_link: str  # The link to the first trial without a dot; the others follow it
     history: Spark | None
     before: BaselineTask | None
 
@@ -180,8 +172,7 @@ class TaskSection(NamedTuple):
     planned: EvalTask | None
     reasons: tuple[LinkedReason, ...]
     command: str
-    pair: tuple[str, ...]
-    """The first failed and the first passed trial as HTML; they stand side by side."""
+    pair: tuple[str, ...]  # The first failed and the first passed trial as HTML; they stand side by side
     others: tuple[str, ...]
 
 
@@ -192,8 +183,7 @@ class RunPage(NamedTuple):
     mark: str
     headline: str
     reasons: tuple[LinkedReason, ...]
-    reasons_open: int
-    """So many blocking reasons stand open; the others are folded."""
+    reasons_open: int  # So many blocking reasons stand open; the others are folded
     more_reasons: int
     suites: tuple[tuple[SuiteMeasurement, Spark | None], ...]
     distributions: tuple[tuple[str, str, Histogram], ...]

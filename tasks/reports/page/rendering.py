@@ -37,8 +37,7 @@ _EDGE = 3
 BINS: Final = 28
 BIN_WIDTH: Final = 16
 BIN_HEIGHT: Final = 52
-_NEAR: Final = 1.02
-"""Figures that differ less than by this factor lie in one bin."""
+_NEAR: Final = 1.02  # Figures that differ less than by this factor lie in one bin
 
 
 @cache
@@ -84,8 +83,7 @@ class TextView(NamedTuple):
 
     text: str
     lines: int
-    left_out: int
-    """Characters of the middle that are not shown."""
+    left_out: int  # Characters of the middle that are not shown
 
     @property
     def folded(self) -> bool:
@@ -182,8 +180,7 @@ class ValueLine(NamedTuple):
 
     suite: str
     points: str
-    dots: tuple[tuple[float, float, str], ...]
-    """Where a run is, and what it is."""
+    dots: tuple[tuple[float, float, str], ...]  # Where a run is, and what it is
     label: str
 
 
@@ -207,8 +204,7 @@ class Spread(NamedTuple):
     """How the values of one side of a histogram are spread."""
 
     total: int
-    bars: tuple[tuple[float, float, float], ...]
-    """The place from the left and from the top of each bar, and its height."""
+    bars: tuple[tuple[float, float, float], ...]  # The place from the left and from the top of each bar, and its height
     quantiles: tuple[tuple[str, float], ...]
 
 

@@ -1,7 +1,6 @@
 """A release that awaits a sign-off: made once, and laid out anew for every test."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from passgate.tasks.history.run_store import RunStore
 from tests.repositories import GitRepository
 from tests.signing import a_run_that_awaits, write_gate
-
-LayOut = Callable[[str], Path]
 
 
 def _clear(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,23 +33,14 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def lay_out(releases: Path, monkeypatch: pytest.MonkeyPatch) -> LayOut:
-    """Makes one of the releases the working folder. A plan knows its folder, so both lie at the same place."""
-
-    def _lay_out(name: str) -> Path:
-        project = releases / "project"
-        shutil.rmtree(project)
-        shutil.copytree(releases / name, project)
-        _clear(monkeypatch)
-        monkeypatch.chdir(project)
-        return project
-
-    return _lay_out
-
-
-@pytest.fixture
-def project(lay_out: LayOut) -> GitRepository:
-    return GitRepository(lay_out("awaiting"))
+def project(releases: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    """The release as the working folder. A plan knows its folder, so it always lies at the same place."""
+    project = releases / "project"
+    shutil.rmtree(project)
+    shutil.copytree(releases / "awaiting", project)
+    _clear(monkeypatch)
+    monkeypatch.chdir(project)
+    return GitRepository(project)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What was found of the machine and of graders, as text."""
 
-import json
 import re
 from typing import Any
 
@@ -8,11 +7,7 @@ import pytest
 from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding, State, Symptom
-from passgate.tasks.reports.checks import (
-    doctor_report,
-    grader_checks_as_json,
-    grader_checks_report,
-)
+from passgate.tasks.reports.checks import doctor_report, grader_checks_report
 
 
 def symptom(subject: str = "machine", state: State = State.OK, found: str = "fine", **more: str) -> Symptom:
@@ -106,13 +101,6 @@ def test_without_faults_there_is_no_list_of_them() -> None:
     assert "\nfaults\n" not in text
     assert "not measured" not in text
     assert text.endswith("\n1 task, 0 faults\n")
-
-
-def test_programs_get_everything_as_one_list() -> None:
-    check = a_check(findings=(a_finding(),), notes=("a note",))
-    text = grader_checks_as_json([check, a_check()])
-    assert [GraderCheck.model_validate(one) for one in json.loads(text)] == [check, a_check()]
-    assert "\x1b" not in grader_checks_as_json([a_check(task_id="\x1b[2J")])
 
 
 FAULTY = a_finding(file=HOSTILE, path=HOSTILE, graders=(HOSTILE,), message=HOSTILE, remedy=HOSTILE)

@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 from tests.unit.reports.hostile import HOSTILE
 
+from passgate.flows.cli.output import OutputForm, answer, output_form
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.transcript import (
@@ -23,7 +24,6 @@ from passgate.tasks.model.transcript import (
 )
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics, TrialStatus
 from passgate.tasks.reports.terminal_trial import trial_report
-from passgate.tasks.reports.trial import trial_as_json
 
 RUN = "20260401T020000Z-ci_merge-5f3a"
 COMMAND = ("passgate", "try", "golden/refund", "--agent", "cli:python agent.py")
@@ -100,14 +100,15 @@ def test_a_hostile_agent_steers_no_terminal_and_no_runner(width: int) -> None:
     assert max(map(cell_len, text.split("\n"))) <= width
 
 
-def test_as_json_it_has_every_field_and_no_control_character() -> None:
-    text = trial_as_json(RUN, a_finished(HOSTILE, reason=HOSTILE))
+def test_as_json_it_has_every_field_and_no_control_character(capsys: pytest.CaptureFixture[str]) -> None:
+    finished = a_finished(HOSTILE, reason=HOSTILE)
+    form = output_form.set(OutputForm(as_json=True))
+    answer(str, finished)
+    output_form.reset(form)
+    text = capsys.readouterr().out
     assert text.isascii()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text)
-    document = json.loads(text)
-    assert document.pop("run_id") == RUN
-    assert document["trial"]["reason"] == HOSTILE
-    assert document["transcript"]["messages"][1]["tool_calls"][0]["result"] == f"no such order{HOSTILE}"
+    assert FinishedTrial.model_validate(json.loads(text)) == finished
 
 
 def saying(*messages: Message) -> Transcript:
