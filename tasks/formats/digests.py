@@ -13,7 +13,7 @@ from passgate.tasks.model.graders import Grader, all_graders
 from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES
-from passgate.tasks.model.task import AgentRules, EvalTask, Extension, McpServer, TaskFile, Workspace
+from passgate.tasks.model.task import AgentRules, EvalTask, McpServer, TaskFile, Workspace
 
 # Bytes that Linux takes for a path and for a part of it: asking for a longer one raises.
 _LONGEST_NAME = 4096
@@ -30,8 +30,6 @@ _NOT_THE_TASK = _OF_GRADING | {
 }
 _MOST_GRADERS = 256  # those that are remembered stay in memory
 
-_Names = Callable[[Command, Path], Iterable[str]]  # what a command in a suites folder has of it
-
 
 def named_by_command(command: Command, root: Path) -> Iterator[str]:
     """Yield the files and folders that a command names, also in a text for a shell, relative to the suites folder
@@ -43,39 +41,21 @@ def named_by_command(command: Command, root: Path) -> Iterator[str]:
         if (root / name).is_file():
             yield name
         elif (root / name).is_dir():
-            is_one_of_ours = not is_outside(name) and Path(os.path.normpath(command[0])).is_relative_to(name)
+            is_one_of_ours = not _is_outside(name) and Path(os.path.normpath(command[0])).is_relative_to(name)
             if not _holds_suites(name) and not is_one_of_ours:
                 yield name
             elif (root / name / _RUN_BY_PYTHON).is_file():
                 yield os.path.normpath(f"{name}/{_RUN_BY_PYTHON}")
 
 
-def named_outside(command: Command) -> Iterator[str]:
-    """Yield what a command may name outside of the suites folder, relative to it, there or not."""
-    for name in filter(is_outside, _path_words(command)):
-        yield f"{name}/{_RUN_BY_PYTHON}" if _holds_suites(name) else name
-
-
-def run_by_command(command: Command, root: Path) -> Iterator[str]:
-    """Return the files of the suites folder that a command names, but for what it puts somewhere else."""
-    return (name for name in _path_words(command, _COPYING) if (root / name).is_file())
-
-
-def run_outside(command: Command, root: Path) -> Iterator[str]:
-    """Yield the same outside of the suites folder, whether or not it is there.
-
-    Of a folder only what Python runs there: the agent may work on the rest.
+def scripts_of_command(command: Command, root: Path) -> Iterator[str]:
+    """Yield the files of the suites folder that are words of a command, or that a text for a shell in it names, but for
+    what that puts somewhere else.
     """
-    for name in filter(is_outside, _path_words(command, _COPYING)):
-        yield f"{name}/{_RUN_BY_PYTHON}" if (root / name).is_dir() else name
+    yield from (name for name in (*_names(*command), *_path_words(command, _COPYING)) if (root / name).is_file())
 
 
-def words_of_command(command: Command, root: Path) -> Iterator[str]:
-    """Return the words of a command that are files of the suites folder, whatever it does with them."""
-    return (name for name in _names(*command) if (root / name).is_file())
-
-
-def is_outside(name: str) -> bool:
+def _is_outside(name: str) -> bool:
     """Return whether a name that is relative to the suites folder leads out of it."""
     return Path(os.path.normpath(name)).parts[:1] == (os.pardir,)
 
@@ -125,7 +105,7 @@ class FileDigests:
         self._root = suites_folder
         self._known: dict[str, str] = {}
         self._graders: dict[int, tuple[Grader, Any]] = {}
-        self._commands: dict[tuple[Command, _Names], tuple[str, ...]] = {}
+        self._commands: dict[tuple[Command, Any], tuple[str, ...]] = {}
 
     def of(self, name: str) -> str:
         """Return the digest of a file, or of a whole folder; an empty text for what is not there or is absolute."""
@@ -141,31 +121,28 @@ class FileDigests:
         """
         # Without defaults, so that a new option does not make every task a new one.
         said = task.model_dump(mode="json", exclude={*_NOT_THE_TASK}, exclude_defaults=True)
-        hooks = [*hook_commands(task.environment.workspace), *server_commands(task.environment.mcp_servers)]
-        scripts = {*self._command_files(hooks, words_of_command), *self._command_files(hooks, run_by_command)}
-        names = {*task_files(task), *message_files(messages), *scripts}
+        hooks = around_commands(task.environment.workspace, task.environment.mcp_servers)
+        names = {*task_files(task), *message_files(messages), *self._command_files(hooks, scripts_of_command)}
         return json_digest([said, {name: self.of(name) for name in names}])
 
     def graders(self, task: TaskFile) -> str:
         """Return what the trial is graded by: the graders' options, their inputs from the task, and their files."""
-        told = task.model_dump(mode="json", include=set(_OF_GRADING), exclude_defaults=True)
-        said = told | {"graders": [self._options(grader) for grader in task.graders]}
-        return json_digest([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])
+        options = []
+        for grader in task.graders:
+            # Many tests may share one grader. It is kept beside its options: its id is its own only while it lives.
+            if id(grader) not in self._graders:
+                if len(self._graders) >= _MOST_GRADERS:
+                    self._graders.clear()
+                self._graders[id(grader)] = grader, grader.model_dump(mode="json", exclude_defaults=True)
+            options.append(self._graders[id(grader)][1])
+        said = task.model_dump(mode="json", include=set(_OF_GRADING), exclude_defaults=True) | {"graders": options}
+        commands = self._command_files(grader_commands(task.graders), named_by_command)
+        names = {*named_by_graders(task.graders), *commands}
+        return json_digest([said, {name: self.of(name) for name in names}])
 
-    def files_of_graders(self, graders: Sequence[Grader]) -> set[str]:
-        """Return the files and folders of the suites folder that graders, or their commands, name."""
-        return {*named_by_graders(graders), *self._command_files(grader_commands(graders), named_by_command)}
-
-    def _options(self, grader: Grader) -> Any:
-        # Many tests may share one grader. It is kept beside its options: its id is its own only while it lives.
-        known = self._graders.get(id(grader))
-        if known is None:
-            if len(self._graders) >= _MOST_GRADERS:
-                self._graders.clear()
-            known = self._graders[id(grader)] = grader, grader.model_dump(mode="json", exclude_defaults=True)
-        return known[1]
-
-    def _command_files(self, commands: Iterable[Command], names: _Names) -> Iterator[str]:
+    def _command_files(
+        self, commands: Iterable[Command], names: Callable[[Command, Path], Iterable[str]]
+    ) -> Iterator[str]:
         """Yield what commands have of the suites folder, relative to it."""
         for command in commands:
             if (command, names) not in self._commands:
@@ -213,18 +190,13 @@ def grader_commands(graders: Iterable[Grader]) -> Iterator[Command]:
     return (command for grader in all_graders(graders) for command in grader.commands())
 
 
-def hook_commands(workspace: Workspace | None) -> list[Command]:
-    """Return the commands that prepare a workspace and tidy it up."""
-    if workspace is None:
-        return []
-    hooks = [getattr(each, name) for each in (workspace, *workspace.target_hooks) for name in HOOKS]
-    modules = [each.module for each in workspace.extensions if each.module is not None]
-    return [*((hook.cwd, hook.command) for hook in hooks if hook is not None), *((".", (name,)) for name in modules)]
-
-
-def server_commands(servers: Mapping[str, McpServer]) -> list[Command]:
-    """Return the commands of MCP servers."""
-    return [(".", (server.command,)) for server in servers.values() if server.command is not None]
+def around_commands(workspace: Workspace | None, servers: Mapping[str, McpServer]) -> Iterator[Command]:
+    """Yield the commands that prepare a workspace and tidy it up, and those of MCP servers."""
+    for each in (workspace, *workspace.target_hooks) if workspace is not None else ():
+        yield from ((hook.cwd, hook.command) for name in HOOKS if (hook := getattr(each, name)) is not None)
+    modules = [each.module for each in workspace.extensions] if workspace is not None else []
+    programs = (*modules, *(server.command for server in servers.values()))
+    yield from ((".", (program,)) for program in programs if program is not None)
 
 
 def _tree_digest(path: Path) -> str:
@@ -244,14 +216,20 @@ def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:
     hooks copy.
     """
     graders = [grader for task in tasks for grader in task.graders]
-    named = {name for command in {*grader_commands(graders)} for name in named_outside(command)}
-    hooks = {
-        command for task in tasks for command in (*hook_commands(task.workspace), *server_commands(task.mcp_servers))
+    named = {
+        f"{name}/{_RUN_BY_PYTHON}" if _holds_suites(name) else name
+        for command in {*grader_commands(graders)}
+        for name in _path_words(command)
     }
-    run = {name for command in hooks for name in run_outside(command, suites_folder)}
+    # Of a folder only what Python runs there: the agent may work on the rest.
+    run = {
+        f"{name}/{_RUN_BY_PYTHON}" if (suites_folder / name).is_dir() else name
+        for command in {each for task in tasks for each in around_commands(task.workspace, task.mcp_servers)}
+        for name in _path_words(command, _COPYING)
+    }
     messages = {name for task in tasks for name in message_files((*task.messages, *task.expected_messages))}
     read = {path.name for grader in all_graders(graders) for path in grader.named_paths() if path.kind != "folder"}
-    return {name for name in {*read, *named, *run, *messages} if is_outside(name)}
+    return {*filter(_is_outside, {*read, *named, *run, *messages})}
 
 
 def given_to_agents(tasks: Iterable[EvalTask], suites_folder: Path) -> set[str]:
@@ -272,36 +250,29 @@ def relocate_task(task: EvalTask, copy: Path, original: Path) -> EvalTask:
     workspace = task.workspace
     if workspace is None:
         return task
-    moved: dict[str, Any] = {}
+
+    def moved(name: str) -> str:
+        return Path(os.path.relpath((original / name).resolve(), copy.resolve())).as_posix()
+
     given = [*([workspace.template] if workspace.template is not None else []), *rule_files(workspace)]
-    outside = [name for name in given if is_outside(name) and (original / name).exists()]
-    places = {name: _seen_from(copy, original / name) for name in outside}
+    places = {name: moved(name) for name in given if _is_outside(name) and (original / name).exists()}
     digest = task.task_digest
-    for name in outside:
+    for name in (name for name in given if name in places):
         before, now = (FileDigests(folder).of(name) for folder in (copy, original))
         if before != now and places[name] != name:
             digest = json_digest([digest, now])
-    if workspace.template in places:
-        moved["template"] = places[workspace.template]
-    if workspace.extensions:
-        moved["extensions"] = tuple(_with_rules(extension, places) for extension in workspace.extensions)
+    extensions = []
+    for extension in workspace.extensions:
+        kinds = {kind: tuple(places.get(name, name) for name in names) for kind, names in extension.agent_rules or ()}
+        update = {"agent_rules": AgentRules(**kinds)} if extension.agent_rules is not None else {}
+        extensions.append(extension.model_copy(update=update))
     # A copy holds no repository, wherever in it that lies.
-    moved["repos"] = tuple(
-        repository.model_copy(update={"repo": _seen_from(copy, original / repository.repo)})
-        if (original / repository.repo).is_dir()
-        else repository
-        for repository in workspace.repos
-    )
-    update = {"workspace": workspace.model_copy(update=moved), "task_digest": digest}
-    return task if update["workspace"] == workspace else task.model_copy(update=update)
-
-
-def _with_rules(extension: Extension, places: Mapping[str, str]) -> Extension:
-    if extension.agent_rules is None:
-        return extension
-    rules = {kind: tuple(places.get(name, name) for name in names) for kind, names in extension.agent_rules}
-    return extension.model_copy(update={"agent_rules": AgentRules(**rules)})
-
-
-def _seen_from(folder: Path, path: Path) -> str:
-    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+    repos = [
+        each.model_copy(update={"repo": moved(each.repo)}) if (original / each.repo).is_dir() else each
+        for each in workspace.repos
+    ]
+    template = places.get(workspace.template, workspace.template) if workspace.template is not None else None
+    moves = {"template": template, "extensions": tuple(extensions), "repos": tuple(repos)}
+    relocated = workspace.model_copy(update=moves)
+    changes = {"workspace": relocated, "task_digest": digest}
+    return task if relocated == workspace else task.model_copy(update=changes)

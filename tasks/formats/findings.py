@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +21,7 @@ MAX_TEXT_BYTES = 1024 * 1024
 
 
 def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
-    """Yield a path of a task must exist inside the suites folder."""
+    """Yield what is wrong with a path of a task that must exist inside the suites folder."""
     try:
         target = (root / name).resolve()
         exists = target.exists()
@@ -37,13 +38,15 @@ def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
 
 
 def check_contents(path: DocumentPath, name: str, root: Path, *, is_filled: bool = False) -> Iterator[Finding]:
-    """Yield a path of a task must exist inside the suites folder, with the contents that it has in the repository."""
+    """Yield what is wrong with a path of a task that must exist inside the suites folder, with the contents that it has
+    in the repository; `is_filled`: it must not be empty.
+    """
     problems = list(check_path(path, name, root))
     yield from problems or contents_left_out(path, name, root, is_filled=is_filled)
 
 
 def contents_left_out(path: DocumentPath, name: str, root: Path, *, is_filled: bool) -> Iterator[Finding]:
-    """Yield what a path leads to must be here, and not only its name; `is_filled`: with something in it."""
+    """Yield what is missing of the contents of a path that is here."""
     if missing := left_out(root / name):
         yield path, f"{name!r} {missing}"
     elif is_filled and is_empty(root / name):
@@ -51,7 +54,7 @@ def contents_left_out(path: DocumentPath, name: str, root: Path, *, is_filled: b
 
 
 def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
-    """Yield a path of a task must lead to a text file inside the suites folder."""
+    """Yield what is wrong with a path of a task that must lead to a text file inside the suites folder."""
     problems = list(check_contents(path, name, root))
     yield from problems
     if not problems:
@@ -62,7 +65,7 @@ def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
 
 
 def check_json_schema(path: DocumentPath, schema: dict[str, Any]) -> Iterator[Finding]:
-    """Yield a JSON Schema of a task must be one."""
+    """Yield what is wrong with a JSON Schema of a task."""
     for inner, message in _schema_findings(json.dumps(schema)):
         yield (*path, *inner), message
 
@@ -148,14 +151,11 @@ def _is_pointer(file: Path) -> bool:
         return False
 
 
-def _submodules(path: Path) -> set[Path]:
-    """Return the folders of the submodules of the repository that a path lies in."""
-    return {folder for top in path.resolve().parents if (top / ".git").exists() for folder in _named_in(top)}
-
-
-def _named_in(top: Path) -> Iterator[Path]:
-    try:
-        text = (top / ".gitmodules").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    yield from ((top / name).resolve() for name in _SUBMODULE.findall(text))
+def _submodules(path: Path) -> Iterator[Path]:
+    """Yield the folders of the submodules of the repository that a path lies in."""
+    for top in path.resolve().parents:
+        with suppress(OSError):
+            text = (
+                (top / ".gitmodules").read_text(encoding="utf-8", errors="replace") if (top / ".git").exists() else ""
+            )
+            yield from ((top / name).resolve() for name in _SUBMODULE.findall(text))

@@ -5,8 +5,10 @@ it, and told.
 """
 
 import copy
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,8 +54,20 @@ class TaskShape:
         self._document = document
         self._data = document.data
         self._task: TaskFile | None = None  # until something is left out
-        if not self.problems:
-            self._check()
+        if self.problems:
+            return
+        task = surely_valid(TaskFile, document.data)
+        # A task of an eval file has no metrics, so that the model does not ask for one as the schema does.
+        if task is not None and task.tracked_metrics:
+            self._task = task
+            return
+        found = differences(document.data, schema_validator("task"))
+        # What every task has, with every runner.
+        floor = differences(document.data, schema_validator("four_suite")) if found else ()
+        if {difference.path for difference in floor} & {difference.path for difference in found}:
+            self.problems += dict.fromkeys(difference_problem(document, difference) for difference in found)
+        else:
+            self.leave_out(found)
 
     def task(self) -> TaskFile | None:
         """Return the task without what was left out; `None` where there are problems."""
@@ -80,77 +94,53 @@ class TaskShape:
         """Take parts out of the task, without a word."""
         self._data, self._task = copy.deepcopy(self._data), None
         for *above, key in parts:
-            container = _at(self._data, above)
-            if isinstance(key, int):
-                # An item of a list has one in its place that is known to be none, so that the others keep their places.
-                container[key] = _stand_in(above, container[key])
-            else:
+            container = reduce(getitem, above, self._data)
+            if not isinstance(key, int):
                 del container[key]
+            # An item of a list has one in its place that is known to be none, so that the others keep their places.
+            elif above == ["graders"]:
+                kind = container[key].get("type") if isinstance(container[key], dict) else None
+                container[key] = {"type": "unavailable", "kind": str(kind or _UNREADABLE)}
+            else:
+                container[key] = {"type": _UNREADABLE} if above == ["tracked_metrics"] else _UNREADABLE
 
     def read_graders(self, task: TaskFile) -> tuple[Grader, ...]:
         """Return the graders of the task without those that stand for what cannot be read."""
         return tuple(grader for index, grader in enumerate(task.graders) if ("graders", index) not in self._left_out)
 
-    def _check(self) -> None:
-        task = surely_valid(TaskFile, self._document.data)
-        # A task of an eval file has no metrics, so that the model does not ask for one as the schema does.
-        if task is not None and task.tracked_metrics:
-            self._task = task
-            return
-        found = differences(self._document.data, schema_validator("task"))
-        # What every task has, with every runner.
-        floor = differences(self._document.data, schema_validator("four_suite")) if found else ()
-        refused = {difference.path for difference in floor}
-        if any(difference.path in refused for difference in found):
-            self.problems += dict.fromkeys(difference_problem(self._document, difference) for difference in found)
-        elif found:
-            self.leave_out(found)
-
     def _leave_out_part(self, difference: Difference) -> DocumentPath:
-        """Say what is wrong. Gives the part of the document that goes with it; an empty path for all of it."""
-        problem = difference_problem(self._document, difference)
-        if not difference.path or difference.path[0] in _NEEDED:
+        """Say what is wrong. Return the part of the document that goes with it; an empty path for all of it."""
+        problem, path = difference_problem(self._document, difference), difference.path
+        if not path or path[0] in _NEEDED:
             self.problems.append(problem)
             return ()
         # A key that is not known where keys are free. A misspelt one is none: a limit that is misspelt is not held.
-        is_free = difference.is_unknown_key and difference.path[:-1] in _OPEN and not difference.is_misspelt
-        part = difference.path if is_free else _part(difference.path)
+        is_free = difference.is_unknown_key and path[:-1] in _OPEN and not difference.is_misspelt
+        part = path if is_free else path[: _part_length(path)]
         if part in self._left_out or _is_below(part, self._left_out):
             return ()
-        if difference.path[0] == "tracked_metrics" or is_free:
-            self.unknown.append(UnknownPart(path=format_path(part), value=_at(self._document.data, part)))
+        if path[0] == "tracked_metrics" or is_free:
+            value = reduce(getitem, part, self._document.data)
+            self.unknown.append(UnknownPart(path=format_path(part), value=value))
             self.warnings.append(replace(problem, message=f"{problem.message} (recorded, without effect)"))
         else:
             self.cannot_run.append(problem)
         return part
 
 
-def _part(path: DocumentPath) -> DocumentPath:
-    """Return the part of a task that is left out for something wrong in it."""
+def _part_length(path: DocumentPath) -> int:
+    """Return how much of a path leads to the part of a task that is left out for something wrong at the path."""
     match path:
         case ("tracked_metrics", int(), "metrics", int(), *_):
-            return path[:4]
+            return 4
         case ("tracked_metrics" | "graders", int(), *_) | ("environment" | "inputs", str(), *_):
-            return path[:2]
+            return 2
         case _:
-            return path[:1]
+            return 1
 
 
 def _is_below(part: DocumentPath, parts: Collection[DocumentPath]) -> bool:
     return any(part[:length] in parts for length in range(1, len(part)))
-
-
-def _at(data: Any, path: Iterable[str | int]) -> Any:
-    for key in path:
-        data = data[key]
-    return data
-
-
-def _stand_in(above: Sequence[str | int], item: Any) -> Any:
-    if above == ["graders"]:
-        kind = item.get("type") if isinstance(item, dict) else None
-        return {"type": "unavailable", "kind": str(kind or _UNREADABLE)}
-    return {"type": _UNREADABLE} if above == ["tracked_metrics"] else _UNREADABLE
 
 
 @dataclass(frozen=True)
@@ -163,11 +153,6 @@ class ReadTaskFile:
     unread: tuple[Problem, ...] = ()  # what is left out of the task, and keeps it from being run
     missing: tuple[Problem, ...] = ()  # graders that passgate does not have
     warnings: tuple[Problem, ...] = ()
-
-    @property
-    def cannot_run(self) -> tuple[Problem, ...]:
-        """All that keeps the task from being run."""
-        return (*self.unread, *self.missing)
 
 
 class TaskReader:
@@ -207,17 +192,9 @@ class TaskReader:
             problems = tuple(dict.fromkeys([*shape.problems, *shape.cannot_run]))
             return ReadTaskFile(None, Origin("", document.file, 1), problems)
         line = document.line_of("task_id")
-        missing = tuple(
-            Problem(
-                file=document.file,
-                line=line,
-                column=1,
-                path="graders",
-                message=f"passgate has no evaluator {grader.kind!r}",
-            )
-            for grader in all_graders(shape.read_graders(said))
-            if isinstance(grader, Unavailable)
-        )
+        kinds = [grader.kind for grader in all_graders(shape.read_graders(said)) if isinstance(grader, Unavailable)]
+        whole = Problem(file=document.file, line=line, column=1, path="graders", message="")
+        missing = tuple(replace(whole, message=f"passgate has no evaluator {kind!r}") for kind in kinds)
         unread = tuple(dict.fromkeys(shape.cannot_run))
         reasons = tuple(map(str, (*unread, *missing)))
         origin = Origin(said.task_id, document.file, line, cannot_run=reasons, unknown=tuple(shape.unknown))

@@ -72,9 +72,9 @@ def read_eval_file(file: Path, root: Path, policy: Policy, environment: Mapping[
     from passgate.tasks.formats.evals.reader import EvalReader
 
     shown = partial(shown_path, working_folder=Path.cwd())
-    found = EvalReader(root, policy, environment, shown).tests(file)
-    tasks = tuple(SourceTask(test.task, root, origin) for test, origin in found.tests)
-    return Found(tasks, tuple(dict.fromkeys(found.complaints.problems)))
+    tests, documents = EvalReader(root, policy, environment, shown).tests(file)
+    tasks = tuple(SourceTask(test.task, root, origin) for test, origin in tests)
+    return Found(tasks, tuple(dict.fromkeys(documents.complaints.problems)))
 
 
 def read_task_file(file: Path, root: Path, policy: Policy) -> Found:
@@ -217,7 +217,9 @@ def _read_files(
             read.append(eval_files.read(one.file))
             continue
         task, said = task_files.read(one.file)
-        read.append(Loaded((task,) if task else (), said.problems, said.warnings, said.cannot_run, files=1))
+        read.append(
+            Loaded((task,) if task else (), said.problems, said.warnings, (*said.unread, *said.missing), files=1)
+        )
     loaded = together(read)
     tasks: dict[str, EvalTask] = {}
     repeated: list[Problem] = []

@@ -90,17 +90,16 @@ def asked_messages(task: TaskFile, root: Path) -> Messages:
 
 
 def fill_texts(messages: Messages, root: Path) -> Messages:
-    """Messages with what their files hold."""
+    """Return messages with what their files hold."""
 
     def read(block: ContentBlock) -> ContentBlock:
         return block.model_copy(update={"text": read_text(root / block.value)}) if block.type == "file" else block
 
-    return tuple(
-        message
-        if isinstance(message.content, str)
-        else message.model_copy(update={"content": tuple(map(read, message.content))})
-        for message in messages
-    )
+    filled = []
+    for message in messages:
+        content = message.content if isinstance(message.content, str) else tuple(map(read, message.content))
+        filled.append(message.model_copy(update={"content": content}))
+    return tuple(filled)
 
 
 def names_a_file(block: ContentBlock) -> bool:
@@ -127,28 +126,23 @@ def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:
 def _message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
     path: DocumentPath = ("inputs", "messages")
     asked = task.inputs.get("messages")
+    listed: dict[DocumentPath, Messages] = {("expected_messages",): task.expected_messages}
     if asked is not None:
         if str(task.inputs.get("prompt") or "").strip():
             yield path, "give either `prompt` or `messages`"
         try:
-            yield from _file_findings(path, MESSAGES.validate_python(asked), root)
+            listed = {path: MESSAGES.validate_python(asked), **listed}
         except ValidationError as error:
             for found in error.errors():
                 yield (*path, *found["loc"]), found["msg"]
-    yield from _file_findings(("expected_messages",), task.expected_messages, root)
-
-
-def _file_findings(path: DocumentPath, messages: Messages, root: Path) -> Iterator[Finding]:
-    for index, message in enumerate(messages):
-        for position, block in enumerate(message.content if isinstance(message.content, tuple) else ()):
-            inner: DocumentPath = (*path, index, "content", position, "value")
-            if not names_a_file(block):
-                continue
-            if isinstance(block.value, str):
-                check = check_text if block.type == "file" else check_contents
-                yield from check(inner, block.value, root)
-            else:
-                yield inner, "expected a path"
+    for outer, messages in listed.items():
+        for index, message in enumerate(messages):
+            for position, block in enumerate(message.content if isinstance(message.content, tuple) else ()):
+                inner: DocumentPath = (*outer, index, "content", position, "value")
+                if names_a_file(block) and not isinstance(block.value, str):
+                    yield inner, "expected a path"
+                elif names_a_file(block):
+                    yield from (check_text if block.type == "file" else check_contents)(inner, block.value, root)
 
 
 def _agent_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
@@ -182,10 +176,8 @@ def _function(path: DocumentPath, function: str, root: Path) -> Iterator[Finding
         return
     problems = list(check_path(path, file, root))
     yield from problems
-    if problems:
-        return
     try:
-        known = _function_names((root / file).read_bytes())
+        known = _function_names((root / file).read_bytes()) if not problems else (name,)
     except (OSError, ValueError, SyntaxError) as error:
         yield path, f"{file} is not a Python file that can be read: {error}"
         return
@@ -266,22 +258,22 @@ def _workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
             yield (*path, "repos", index, "path"), f"{repository.path!r} is outside the workspace"
         if repository.repo.startswith((".", "/")):  # no URL and no `owner/name`
             yield from check_path((*path, "repos", index, "repo"), repository.repo, root)
-    yield from _around_trials(workspace, path, root)
+    for inner, name in _paths_around_trials(workspace).items():
+        yield from check_path((*path, *inner), name, root)
 
 
-def _around_trials(workspace: Workspace, path: DocumentPath, root: Path) -> Iterator[Finding]:
-    places: list[tuple[DocumentPath, Hooks]] = [(path, workspace)]
-    places += [((*path, "target_hooks", index), hooks) for index, hooks in enumerate(workspace.target_hooks)]
+def _paths_around_trials(workspace: Workspace) -> dict[DocumentPath, str]:
+    paths: dict[DocumentPath, str] = {}
+    places: list[tuple[DocumentPath, Hooks]] = [((), workspace)]
+    places += [(("target_hooks", index), hooks) for index, hooks in enumerate(workspace.target_hooks)]
     for where, hooks in places:
-        for name in HOOKS:
-            if (hook := getattr(hooks, name)) is not None:
-                yield from check_path((*where, name, "cwd"), hook.cwd, root)
+        paths |= {(*where, name, "cwd"): hook.cwd for name in HOOKS if (hook := getattr(hooks, name)) is not None}
     for number, extension in enumerate(workspace.extensions):
         if extension.module is not None:
-            yield from check_path((*path, "extensions", number, "module"), extension.module, root)
+            paths["extensions", number, "module"] = extension.module
         for kind, names in extension.agent_rules or ():
-            for index, name in enumerate(names):
-                yield from check_path((*path, "extensions", number, "agent_rules", kind, index), name, root)
+            paths |= {("extensions", number, "agent_rules", kind, index): name for index, name in enumerate(names)}
+    return paths
 
 
 def _tracked_metrics(task: TaskFile) -> Iterator[Finding]:

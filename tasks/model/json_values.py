@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -12,26 +12,33 @@ MISSING: Final = object()
 """What `at_path` answers when the path is not there; `None` is a value."""
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str, parse_int: Callable[[str], int] = int, parse_float: Callable[[str], float] = float) -> Any:
     """Parse the JSON document in a text.
 
-    Raises `ValueError` when there is none, when it is nested too deep, or says NaN or a name twice.
+    Raises `ValueError` when there is none, when it is nested too deep, or has NaN or a duplicate key.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_mapping,
+            parse_int=parse_int,
+            parse_float=parse_float,
+        )
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("nested too deep") from None
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
+    raise ValueError(f"{name} is not a finite number")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = dict(pairs)
-    if len(names) < len(pairs):
-        raise ValueError("it says a name twice in one object")
-    return names
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        names = [key for key, _ in pairs]
+        raise ValueError(f"duplicate key {next(name for name in names if names.count(name) > 1)!r}")
+    return mapping
 
 
 def at_path(document: Any, path: str) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.property.documents import nested, paths_of
 
 from passgate.tasks.formats.evals.compose import SuiteWords, raw_tests
-from passgate.tasks.formats.evals.documents import find_ground, interpolate
+from passgate.tasks.formats.evals.documents import Documents, find_ground, interpolate
 from passgate.tasks.formats.evals.node import Complaints, JsonError, find_offset, parse_json
 from passgate.tasks.formats.evals.prompts import WITH_TEMPLATES
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
@@ -52,8 +52,8 @@ def surroundings(folder: Path) -> None:
 def holds(folder: Path, name: str) -> None:
     """The file gives tests, or problems with a place that a person can go to."""
     complaints = Complaints()
-    ground = find_ground(folder / name, folder)
-    tests = raw_tests(folder / name, ground, complaints, environment={"A": "1"}, shown=lambda file: file.name)
+    documents = Documents(find_ground(folder / name, folder), complaints, {"A": "1"}, lambda file: file.name)
+    tests = raw_tests(folder / name, documents)
     assert tests or complaints.problems
     for problem in (*complaints.problems, *complaints.warnings, *complaints.cannot_run):
         assert problem.line >= 1

@@ -59,8 +59,8 @@ def test_every_task_of_the_format_loads(load: Load, document: dict[str, Any]) ->
     )
     assert task.tags == tuple(document.get("tags", ()))
     assert EvalTask.model_validate_json(task.model_dump_json(exclude_unset=True)) == task
-    assert task.cannot_run == tuple(map(str, said.cannot_run))
-    for told in (*said.cannot_run, *said.warnings):
+    assert task.cannot_run == tuple(map(str, (*said.unread, *said.missing)))
+    for told in (*said.unread, *said.missing, *said.warnings):
         assert PLACE.match(str(told)), told
     if KNOWN.is_valid(document):
         assert TaskFile.model_validate(document).task_id == task.task_id

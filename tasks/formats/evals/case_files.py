@@ -44,7 +44,7 @@ def read_lines(file: Path, documents: Documents, *, as_written: bool = False) ->
 
     A line that is not JSON is a problem; nothing is read behind many of them.
     """
-    name, broken = documents.shown(file), 0
+    problems, name, broken = documents.complaints.problems, documents.shown(file), 0
     # Not splitlines(): U+2028 and its like may stand in a JSON text, and only a line feed ends a line of JSONL.
     for number, line in enumerate((documents.text(file) or "").split("\n"), start=1):
         if not line or line.isspace():
@@ -53,11 +53,12 @@ def read_lines(file: Path, documents: Documents, *, as_written: bool = False) ->
         try:
             node = Node(parse_json(line), places, file.parent)
         except JsonError as error:
-            documents.refuse(places.problem_at(error.offset, str(error)))
+            problems.append(places.problem_at(error.offset, str(error)))
             broken += 1
             if broken == MOST_BROKEN_LINES:
-                message = f"{broken} lines are not JSON: passgate reads no lines after this one"
-                documents.refuse(places.problem_at(0, message))
+                documents.refuse_file(
+                    file, f"{broken} lines are not JSON: passgate reads no lines after this one", number
+                )
                 return
         else:
             # Most lines have no placeholder, and a walk through the value costs more than a look at the text.
@@ -76,7 +77,7 @@ def find_sidecar(file: Path, documents: Documents) -> EvalRoot | None:
         first = sidecars[0].node
         if not strictly_equal(first.value, other.value):
             message = f"{file.name} has two sidecars that differ: {first.places.file} and {other.places.file}"
-            documents.refuse(other.problem(message))
+            documents.refuse(other, message)
     return sidecars[0] if sidecars else None
 
 
@@ -114,7 +115,7 @@ def read_table(file: Path, documents: Documents) -> Iterator[Node]:
             yield documents.interpolated(node.with_value(_row_test(node, number, documents)))
             line = reader.line_num + 1  # a quoted cell may hold line feeds, so a row may take several lines
     except csv.Error as error:
-        documents.refuse(TextPlaces(name, line=line).problem((), f"not a CSV table: {error}"))
+        documents.refuse_file(file, f"not a CSV table: {error}", line)
 
 
 def _row_test(row: Node, number: int, documents: Documents) -> dict[str, Any]:
@@ -122,7 +123,7 @@ def _row_test(row: Node, number: int, documents: Documents) -> dict[str, Any]:
     graders: dict[str, list[dict[str, Any]]] = {}  # by their columns
     for column, cell in row.value.items():
         if column == "" and cell:
-            documents.refuse(row.problem("a cell without a column"))
+            documents.refuse(row, "a cell without a column")
         elif column.strip().startswith("__expected"):
             expected = row.child(column).with_value(cell.strip())
             graders[column.strip()] = _graders(expected, documents) if cell.strip() else []
@@ -150,7 +151,7 @@ def _configure(graders: dict[str, list[dict[str, Any]]], node: Node, name: str, 
     names = (wanted, {"__expected": "__expected1", "__expected1": "__expected"}.get(wanted))
     found = next((graders[column] for column in names if column in graders), None)
     if found is None:
-        documents.refuse(node.problem(_NO_CONFIG))
+        documents.refuse(node, _NO_CONFIG)
         return
     for grader in found:
         grader |= {"min_score": threshold} if (threshold := _number(node, documents)) is not None else {}
@@ -160,7 +161,7 @@ def _number(node: Node, documents: Documents) -> float | None:
     try:
         return float(node.value)
     except ValueError:
-        documents.refuse(node.problem(f"{node.value[:60]!r} is not a number"))
+        documents.refuse(node, f"{node.value[:60]!r} is not a number")
         return None
 
 
@@ -180,9 +181,9 @@ def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Do
     elif not column.startswith("__"):
         _add_variable(test["vars"], node, column.removeprefix(_VARIABLES), documents)
     elif column in _OUTPUT_COLUMNS:
-        documents.refuse(node.problem(_NO_OUTPUTS))
+        documents.refuse(node, _NO_OUTPUTS)
     elif column not in {"__metric", "__prefix", "__suffix"} and not column.startswith(_CONFIG):
-        documents.refuse(node.problem(_UNKNOWN_COLUMN))
+        documents.refuse(node, _UNKNOWN_COLUMN)
 
 
 def _add_variable(variables: dict[str, Any], node: Node, name: str, documents: Documents) -> None:
@@ -194,7 +195,7 @@ def _add_variable(variables: dict[str, Any], node: Node, name: str, documents: D
         if not isinstance(variables, dict):
             break
     if not isinstance(variables, dict) or last in variables or not all((*outer, last)):
-        documents.refuse(node.problem("this variable has a value from another column, or no name"))
+        documents.refuse(node, "this variable has a value from another column, or no name")
         return
     variables[last] = node.value
 
@@ -207,13 +208,13 @@ def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
             return [{"type": "llm-rubric", "value": text.removeprefix(prefix).strip()}]
     if text.startswith(_PROGRAMS):
         message = "a program in a table; write the test in a YAML file, with a `script` grader"
-        documents.refuse(expected.problem(message))
+        documents.refuse(expected, message)
         return []
     short = _SHORT_GRADER.fullmatch(text)
     if short is None or (short["type"] not in _CSV_TYPES and short["limit"] is None and short["value"] is None):
         return [{"type": "equals", "value": text}]
     if short["type"] not in _CSV_TYPES:
-        documents.refuse(expected.problem(f"unknown grader {short['type']!r}; known: {', '.join(sorted(_CSV_TYPES))}"))
+        documents.refuse(expected, f"unknown grader {short['type']!r}; known: {', '.join(sorted(_CSV_TYPES))}")
         return []
     kind, value, limit = short["type"], short["value"], short["limit"]
     grader: dict[str, Any] = {"type": kind}
@@ -233,24 +234,24 @@ def case_files(folder: Path, at: Node, documents: Documents) -> list[Path]:
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
-        documents.refuse(at.problem(f"the folder cannot be read: {error.strerror}"))
+        documents.refuse(at, f"the folder cannot be read: {error.strerror}")
         entries = []
     for entry in entries:
         if entry.name.startswith(".") or entry.name == "node_modules" or not entry.is_dir():
             continue
         if not entry.resolve().is_relative_to(repository):
-            documents.refuse(at.problem(f"{entry.name!r} in it leaves the repository"))
+            documents.refuse(at, f"{entry.name!r} in it leaves the repository")
             continue
         candidates = [entry / name for name in CASE_FILES]
         documents.ground.looked_at.update(candidates)
         files = [file for file in candidates if file.is_file()]
         if not files:
             message = f"the folder {entry.name!r} has no {CASE_FILES[0]}: skipped"
-            documents.complaints.warnings.append(at.problem(message))
+            documents.warn(at, message)
         if len(files) > 1:
-            documents.refuse(at.problem(f"the folder {entry.name!r} has both {' and '.join(CASE_FILES)}"))
+            documents.refuse(at, f"the folder {entry.name!r} has both {' and '.join(CASE_FILES)}")
         found += files[:1]
     if not found:
         remedy = "for files of tests write a pattern, as './cases/*.yaml'"
-        documents.refuse(at.problem(f"no folder of {at.value!r} has a {CASE_FILES[0]}; {remedy}"))
+        documents.refuse(at, f"no folder of {at.value!r} has a {CASE_FILES[0]}; {remedy}")
     return found

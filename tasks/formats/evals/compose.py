@@ -1,7 +1,7 @@
 """From an eval file to its tests: everything that it includes, in order, not yet read."""
 
 import fnmatch
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.case_files import (
     CSV_SUFFIX,
     case_files,
@@ -20,9 +19,9 @@ from passgate.tasks.formats.evals.case_files import (
     says_something,
 )
 from passgate.tasks.formats.evals.dialects import find_dialect, read_root
-from passgate.tasks.formats.evals.documents import PLAIN, Documents, Ground, find_files
-from passgate.tasks.formats.evals.node import Complaints, Node, TextPlaces
-from passgate.tasks.formats.evals.raw import EvalRoot, RawTest, SuiteContext
+from passgate.tasks.formats.evals.documents import PLAIN, Documents, find_files
+from passgate.tasks.formats.evals.node import Node, TextPlaces
+from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
 from passgate.tasks.formats.evals.runtime import GraderLists, LimitWords
 from passgate.tasks.formats.evals.words import EvalWords, Parts, take_apart, word
 from passgate.tasks.formats.folder import CASE_FILES, LINES_SUFFIX, TESTS_KEYS, has_tests
@@ -97,17 +96,6 @@ class SuiteWords(LimitWords, GraderLists):
     schema_: Any = word("The schema for editors.", "$schema")
 
 
-def without_tests(root: Node) -> Problem:
-    """Return what is wrong with an eval file that has no tests under any name."""
-    empty = next((key for key in TESTS_KEYS if key in root.value), None)
-    if empty is not None:
-        return root.child(empty).problem("there are no tests", at_key=True)
-    close = [key for key in root.value if get_close_matches(key, TESTS_KEYS, n=1)]
-    if close:
-        return root.child(close[0]).problem("unknown key; did you mean 'tests'?", at_key=True)
-    return root.problem("there are no tests: the key 'tests' is missing")
-
-
 MAX_DEPTH = 8  # of files that include files
 MAX_OPENED = 20_000  # includes that fan out open the same files again and again without being a circle
 _DOCUMENTS = frozenset({".yaml", ".yml", ".json"})
@@ -145,58 +133,49 @@ class _Scope:
     def documents(self) -> Documents:
         return self.context.documents
 
-    def test(self, node: Node) -> RawTest:
-        return RawTest(node, self.context, self.context)
 
-
-def raw_tests(
-    file: Path, ground: Ground, complaints: Complaints, *, environment: Mapping[str, str], shown: Callable[[Path], str]
-) -> tuple[RawTest, ...]:
-    """Return the tests of an eval file of any dialect, in order. Whatever is wrong goes to the complaints.
-    `environment` has the variables of the process, `shown` gives a file's name as users know it.
+def raw_tests(file: Path, documents: Documents, trail: tuple[Path, ...] = ()) -> list[RawTest]:
+    """Return the tests of an eval file of any dialect, in order. Whatever is wrong goes to the documents' complaints.
+    A JSONL file has one test a line, and what its sidecar says of them. `trail` are the files that include it.
     """
-    return tuple(_suite(file.absolute(), Documents(ground, complaints, environment, shown), ()))
-
-
-def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     # The scope of raw cases that no eval file takes in.
     empty = Parts.empty(Node({}, TextPlaces(documents.shown(file)), file.parent))
-    bare = _Scope(SuiteContext(empty, file, documents), (*trail, file))
-    if file.suffix == LINES_SUFFIX:
-        return _whole_suite(file, find_sidecar(file, documents), bare)
-    read = read_root(file, documents)
+    scope = _Scope(SuiteContext(empty, file, documents), (*trail, file))
+    is_lines = file.suffix == LINES_SUFFIX
+    read = find_sidecar(file, documents) if is_lines else read_root(file, documents)
     if read is None:
-        return []
-    root = read.node
+        return _lines(file, scope) if is_lines else []
+    root, dialect = read
     if isinstance(root.value, list):
-        return _entries(root, bare)
+        return _entries(root, scope)
     if not isinstance(root.value, dict):
-        documents.refuse(root.problem("expected an eval file: a mapping with `tests`, or a list of tests"))
-    elif has_tests(root.value):
-        return _whole_suite(file, read, bare)
-    elif _is_case(root, file):
-        return [_case(root, file, bare)]
-    elif lines := lines_beside(file):
-        return _suite(lines, documents, trail)
-    else:
-        documents.refuse(without_tests(root))
-    return []
-
-
-def _whole_suite(file: Path, read: EvalRoot | None, scope: _Scope) -> list[RawTest]:
-    """Return the tests of a mapping with tests, or of a JSONL file with what its sidecar, if any, says of them."""
-    if read is None:
-        return _lines(file, scope)
-    (root, dialect), documents = read, scope.documents
-    parts = take_apart(root, SuiteWords, documents.complaints)
+        documents.refuse(root, "expected an eval file: a mapping with `tests`, or a list of tests")
+        return []
+    if not is_lines and not has_tests(root.value):
+        if _is_case(root, file):
+            return [_case(root, file, scope)]
+        if lines := lines_beside(file):
+            return raw_tests(lines, documents, trail)
+        _refuse_without_tests(root, documents)
+        return []
+    parts = take_apart(root, SuiteWords, documents)
     context = SuiteContext(parts, file, dialect.reader(documents, root))
-    scope = replace(scope, context=context)
-    if file.suffix == LINES_SUFFIX:
-        return [*dialect.expand(_lines(file, scope), context)]
-    listed = parts.get("tests")
-    if listed is None and parts.get("scenarios") is None:
-        documents.refuse(without_tests(root))
-    return [*dialect.expand(_entries(listed, scope) if listed is not None else [], context)]
+    scope, listed = replace(scope, context=context), parts.get("tests")
+    if not is_lines and listed is None and parts.get("scenarios") is None:
+        _refuse_without_tests(root, documents)
+    tests = _lines(file, scope) if is_lines else [] if listed is None else _entries(listed, scope)
+    return [*dialect.expand(tests, context)]
+
+
+def _refuse_without_tests(root: Node, documents: Documents) -> None:
+    """Say what is wrong with an eval file that has no tests under any name."""
+    empty = [key for key in TESTS_KEYS if key in root.value]
+    if empty:
+        documents.refuse(root.child(empty[0]), "there are no tests", at_key=True)
+    elif close := [key for key in root.value if get_close_matches(key, TESTS_KEYS, n=1)]:
+        documents.refuse(root.child(close[0]), "unknown key; did you mean 'tests'?", at_key=True)
+    else:
+        documents.refuse(root, "there are no tests: the key 'tests' is missing")
 
 
 def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
@@ -204,7 +183,7 @@ def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
     entries = [tests] if isinstance(tests.value, str) else list(tests.items()) if isinstance(tests.value, list) else []
     if not entries:
         what = "has no tests" if isinstance(tests.value, list) else "expected a list of tests, or a path of one"
-        scope.documents.refuse(tests.problem(what))
+        scope.documents.refuse(tests, what)
     imported: list[RawTest] = []  # before the file's own, wherever they stand in it
     own: list[RawTest] = []
     for entry in entries:
@@ -218,15 +197,13 @@ def _entry(entry: Node, scope: _Scope) -> list[RawTest]:
     if isinstance(entry.value, str):
         return [test for file in find_files(entry, scope.documents) for test in _file_tests(file, entry, scope)]
     if not isinstance(entry.value, dict):
-        scope.documents.refuse(entry.problem("expected a test: a mapping, or the path of a file with tests"))
+        scope.documents.refuse(entry, "expected a test: a mapping, or the path of a file with tests")
         return []
-    if "include" in entry.value:
-        parts = take_apart(entry, Include, scope.documents.complaints)
-        return _include_tests(parts, scope) if parts.sound else []
-    return [scope.test(entry)]
-
-
-def _include_tests(include: Parts, scope: _Scope) -> list[RawTest]:
+    if "include" not in entry.value:
+        return [RawTest(entry, scope.context, scope.context)]
+    include = take_apart(entry, Include, scope.documents)
+    if not include.sound:
+        return []
     reference, select, run = include.values["include"], include.get("select"), include.get("run")
     files, inner = find_files(reference, scope.documents), replace(scope, cases_only=True)
     if include.value("type") == "suite":
@@ -234,7 +211,7 @@ def _include_tests(include: Parts, scope: _Scope) -> list[RawTest]:
         parents = (root, root.get("experiment"), root.get("execution"))
         for workspace in filter(None, (parent.get("workspace") for parent in parents if parent is not None)):
             message = "a file that includes suites (`type: suite`) has no workspace; put it into the suites"
-            scope.documents.refuse(workspace.problem(message, at_key=True))
+            scope.documents.refuse(workspace, message, at_key=True)
         tests = [test for file in files for test in _import_suite(file, reference, scope)]
     else:
         tests = [test for file in files for test in _file_tests(file, reference, inner)]
@@ -253,11 +230,10 @@ def _import_suite(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
         value = root.node.value
         is_suite = isinstance(value, dict) and (has_tests(value) or lines_beside(file) is not None)
     if not is_suite:
-        documents.refuse(at.problem(f"{file.name!r} is not an eval file; for raw cases write `type: tests`"))
+        documents.refuse(at, f"{file.name!r} is not an eval file; for raw cases write `type: tests`")
+    if not is_suite or _open_file(file, at, scope) is None:
         return []
-    if _open_file(file, at, scope) is None:
-        return []
-    return [replace(test, runtime=scope.context) for test in _suite(file, documents, scope.trail)]
+    return [replace(test, runtime=scope.context) for test in raw_tests(file, documents, scope.trail)]
 
 
 def _open_file(file: Path, at: Node, scope: _Scope) -> _Scope | None:
@@ -265,11 +241,11 @@ def _open_file(file: Path, at: Node, scope: _Scope) -> _Scope | None:
     documents = scope.documents
     if file in scope.trail:
         names = " -> ".join(documents.shown(step) for step in (*scope.trail[scope.trail.index(file) :], file))
-        documents.refuse(at.problem(f"this include closes a circle: {names}"))
+        documents.refuse(at, f"this include closes a circle: {names}")
     elif len(scope.trail) >= MAX_DEPTH:
-        documents.refuse(at.problem(f"files that include files, more than {MAX_DEPTH} deep"))
+        documents.refuse(at, f"files that include files, more than {MAX_DEPTH} deep")
     elif len(documents.opened) >= MAX_OPENED:
-        documents.refuse(at.problem(f"more than {MAX_OPENED} files are included"))
+        documents.refuse(at, f"more than {MAX_OPENED} files are included")
     else:
         documents.opened.append(file)
         return replace(scope, trail=(*scope.trail, file))
@@ -283,19 +259,18 @@ def _file_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     inner = _open_file(file, at, scope)
     if inner is None:
         return []
+    if file.suffix in _DOCUMENTS:
+        return _document_tests(file, at, inner)
     if file.suffix == LINES_SUFFIX:
         sidecar = find_sidecar(file, documents)
         is_own = sidecar is not None and sidecar.node.places.file == scope.context.root.node.places.file
-        if sidecar is None or is_own or scope.cases_only or not says_something(sidecar.node):
-            return _lines(file, inner)
-        return _refuse_whole(file, at, documents)
-    if file.suffix == CSV_SUFFIX:
-        return _lines(file, inner)
-    if file.suffix in _DOCUMENTS:
-        return _document_tests(file, at, inner)
-    remedy = "write its tests into a YAML or JSONL file"
-    documents.refuse(at.problem(f"{file.name!r} is not a file of tests that passgate reads; {remedy}"))
-    return []
+        if sidecar is not None and not is_own and not scope.cases_only and says_something(sidecar.node):
+            return _refuse_whole(file, at, documents)
+    elif file.suffix != CSV_SUFFIX:
+        remedy = "write its tests into a YAML or JSONL file"
+        documents.refuse(at, f"{file.name!r} is not a file of tests that passgate reads; {remedy}")
+        return []
+    return _lines(file, inner)
 
 
 def _lines(file: Path, scope: _Scope) -> list[RawTest]:
@@ -303,7 +278,7 @@ def _lines(file: Path, scope: _Scope) -> list[RawTest]:
     read, documents = read_table if file.suffix == CSV_SUFFIX else read_lines, scope.documents
     tests = [test for line in read(file, documents) for test in _entry(line, scope)]
     if not tests:
-        documents.refuse(TextPlaces(documents.shown(file)).problem((), "there are no tests in this file"))
+        documents.refuse_file(file, "there are no tests in this file")
     return tests
 
 
@@ -315,16 +290,16 @@ def _document_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     if isinstance(root.value, list):
         return _entries(root, scope)
     if not isinstance(root.value, dict) or not (has_tests(root.value) or _is_case(root, file)):
-        documents.refuse(at.problem(f"{file.name!r} holds no tests: expected a list of tests"))
+        documents.refuse(at, f"{file.name!r} holds no tests: expected a list of tests")
         return []
     if not has_tests(root.value):
         return [_case(root, file, scope)]
     if not scope.cases_only:
         return _refuse_whole(file, at, documents)
     said = {key: root.value[key] for key in (*TESTS_KEYS, "scenarios") if key in root.value}
-    parts = take_apart(root.with_value(said), SuiteWords, documents.complaints)
+    parts = take_apart(root.with_value(said), SuiteWords, documents)
     if (scenarios := parts.get("scenarios")) is not None:
-        documents.refuse(scenarios.problem("scenarios cannot be taken in with `type: tests`"))
+        documents.refuse(scenarios, "scenarios cannot be taken in with `type: tests`")
     tests = parts.get("tests")
     return [] if tests is None else _entries(tests, scope)
 
@@ -335,17 +310,18 @@ def _is_case(root: Node, file: Path) -> bool:
 
 
 def _case(root: Node, file: Path, scope: _Scope) -> RawTest:
+    test = RawTest(root, scope.context, scope.context)
     if file.name not in CASE_FILES:
-        return scope.test(root)
+        return test
     # In a folder of one case its name is the id, and the files beside it may be what the agent works on.
     beside = file.parent / "workspace"
-    return replace(scope.test(root), default_id=file.parent.name, workspace=beside if beside.is_dir() else None)
+    return replace(test, default_id=file.parent.name, workspace=beside if beside.is_dir() else None)
 
 
 def _refuse_whole(file: Path, at: Node, documents: Documents) -> list[RawTest]:
     # What an eval file says of its tests would be lost, so its author must say that this is meant.
     remedy = "`{include: ..., type: suite}` takes it in whole, `type: tests` its cases alone"
-    documents.refuse(at.problem(f"{file.name!r} is an eval file of its own: {remedy}"))
+    documents.refuse(at, f"{file.name!r} is an eval file of its own: {remedy}")
     return []
 
 
@@ -353,15 +329,15 @@ def select_tests(tests: Sequence[RawTest], select: Node, documents: Documents) -
     """Return the tests that a `select` takes: by patterns of ids, or by a mapping all of whose keys must hold."""
     wanted = {"test_ids": select.value} if isinstance(select.value, str | list) else select.value
     if not isinstance(wanted, dict):
-        documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
+        documents.refuse(select, "expected a pattern of ids, a list of them, or a mapping")
         return list(tests)
-    parts = take_apart(select.with_value(wanted), Select, documents.complaints)
+    parts = take_apart(select.with_value(wanted), Select, documents)
     if not parts.sound:
         return list(tests)
     taken = [test for test in tests if _holds(test, wanted)]
     if not taken:
         ids = nearest(select.value if isinstance(select.value, str) else "", [test.id or "" for test in tests][:20])
-        documents.refuse(select.problem(f"no test is selected{ids}"))
+        documents.refuse(select, f"no test is selected{ids}")
     return taken
 
 

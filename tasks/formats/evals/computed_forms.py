@@ -95,8 +95,8 @@ def _fields(parts: Parts, sources: Sources) -> Options:
     def read(item: Node) -> FieldCheck | None:
         if not isinstance(item.value, dict):  # already reported for the whole list
             return None
-        field = take_apart(item, FIELD, sources.complaints)
-        return build(FieldCheck, field.values, item, sources.complaints) if field.sound else None
+        field = take_apart(item, FIELD, sources)
+        return build(FieldCheck, field.values, item, sources) if field.sound else None
 
     return {**parts.only("aggregation"), **_read_items(parts, "fields", read)}
 
@@ -147,7 +147,7 @@ ANSWER_FORMS = (
 EXPECTED = words_for(
     ExpectedCall,
     spellings={"args": ("input",)},
-    own={"output": (Any, word("The result; passgate compares none."))},
+    output=(Any, word("The result; passgate compares none.")),
 )
 _GOAL_PROMPT = """Did the agent reach the goal?
 
@@ -177,14 +177,14 @@ def _trajectory(parts: Parts, sources: Sources) -> Options:
 
 def _read_call(item: Node, sources: Sources) -> ExpectedCall | None:
     if isinstance(item.value, str):
-        return build(ExpectedCall, {"tool": item}, item, sources.complaints)
+        return build(ExpectedCall, {"tool": item}, item, sources)
     if not isinstance(item.value, dict):
         return None
-    parts = take_apart(item, EXPECTED, sources.complaints)
+    parts = take_apart(item, EXPECTED, sources)
     if (output := parts.get("output")) is not None:
         sources.cannot_run(output, "results of calls are not compared: let a `script` grader do it", at_key=True)
     fields = parts.only(*ExpectedCall.model_fields)
-    return build(ExpectedCall, fields, item, sources.complaints) if parts.sound else None
+    return build(ExpectedCall, fields, item, sources) if parts.sound else None
 
 
 _LISTS = frozenset({"tools", "ignore"})  # a single value may be written as a text
@@ -207,7 +207,7 @@ def _value_options(words: type[EvalWords], parts: Parts, sources: Sources, short
     """Return the options of a grader that are its `value`: a mapping, or what stands for the option `short`."""
     value, options = parts.get("value"), dict[str, Node]()
     if value is not None and isinstance(value.value, dict):
-        options = dict(take_apart(value, words, sources.complaints).values)
+        options = dict(take_apart(value, words, sources).values)
     elif value is not None and short:
         options = {short: value}
     for name, part in options.items():

@@ -12,24 +12,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
+from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, format_path, read_document, read_source
 from passgate.tasks.formats.evals.node import Complaints, JsonError, Node, TextPlaces, fill_placeholders, parse_json
 from passgate.tasks.formats.folder import PROJECT_MARK, SUITES
 from passgate.tasks.formats.project_files import ENV_FILE, EnvFileError, variables_for
-from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.formats.schema_check import wrong_type
+from passgate.tasks.model.json_values import strictly_equal
 
 PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")  # `${{ NAME }}`
 FILE_SCHEME = "file://"
-Missing = tuple[DocumentPath, str]  # where a variable is asked for that is not set, and its name
 MAX_LINES_BYTES = 64 * 1024 * 1024  # of a file with one value a line (JSONL, CSV)
 MAX_MATCHES = 20_000
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _MAGIC = frozenset("*?[")
-
-
+is_file = os.path.isfile  # false for a text that is not a valid path, where `Path.is_file` may raise
 _ENDINGS = re.compile(r"((\A|\.)eval)?(\.yaml|\.yml|\.jsonl|\.json|\.csv)?\Z", re.IGNORECASE | re.ASCII)
-
 _HINTS = {
     re.compile(r"^ref://"): "names of another tool's settings are not looked up; write `file://` and the path",
     re.compile(r"\.([cm]?js|py):\w+$"): "no function gives tests; write what it returns into a JSONL file",
@@ -50,8 +47,20 @@ class Ground:
         return Path(os.path.relpath(path, self.suites_folder)).as_posix()
 
     def looked_at_outside(self) -> frozenset[str]:
-        """Of the places that were looked at those outside of the suites folder, relative to it."""
+        """Return those of the places that were looked at outside of the suites folder, relative to it."""
         return frozenset(self.relative(path) for path in self.looked_at if not path.is_relative_to(self.suites_folder))
+
+    def upwards(self, folder: Path) -> list[Path]:
+        """Return a folder and those above it, up to the repository."""
+        return [folder, *(parent for parent in folder.parents if parent.is_relative_to(self.repository))]
+
+    def first_existing(self, candidates: Iterable[Path], is_there: Callable[[Path], bool]) -> Path | None:
+        """Return the first candidate that is there; `None` where none is. All that were looked at are noted."""
+        for candidate in candidates:
+            self.looked_at.add(candidate)
+            if is_there(candidate):
+                return candidate
+        return None
 
 
 def find_ground(file: Path, suites_folder: Path) -> Ground:
@@ -71,56 +80,37 @@ def find_ground(file: Path, suites_folder: Path) -> Ground:
     return Ground(suites, min(holding or [folder], key=lambda candidate: len(candidate.parts)))
 
 
-def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> Path | None:
-    """Where a path of a file leads, absolute; `None` if nowhere, and then the complaints say why. A relative path is
-    looked for in the file's folder and in the folders above it, an absolute one from the repository on. A path that
-    leaves the repository is a problem; a missing file makes the test one that cannot run.
-    """
-    above, inner = upwards(node.folder, ground.repository), name.lstrip("/")
-    try:
-        candidates = [Path(os.path.normpath(parent / name)) for parent in above]
-        if name.startswith("/"):
-            candidates = [folder / inner for folder in (ground.repository, *above)]
-        found = first_existing(candidates, ground, Path.exists)
-        # Links are followed: a link inside of the repository may lead out of it.
-        outside = not (found or candidates[0]).resolve().is_relative_to(ground.repository.resolve())
-    except (OSError, ValueError, RuntimeError) as error:
-        complaints.problems.append(node.problem(f"{name[:100]!r} is not a path: {error}"))
-        return None
-    if outside:
-        complaints.problems.append(node.problem(f"{name!r} leaves the repository"))
-        return None
-    if found is None:
-        hint = next((f": {hint}" for pattern, hint in _HINTS.items() if pattern.search(name)), "")
-        complaints.cannot_run.append(node.problem(f"no file {name!r}{hint}"))
-    return found
+class Reporter:
+    """What notes complaints about values."""
 
+    complaints: Complaints
 
-def find_folder(node: Node, name: str, ground: Ground, complaints: Complaints) -> Path | None:
-    """Return the same for a folder that something is worked in, out of which nothing is read here."""
-    return find_path(node, name, replace(ground, looked_at=set()), complaints)
+    def refuse(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        """Add a problem: something is wrong with the file."""
+        self.complaints.problems.append(node.problem(message, at_key=at_key))
 
+    def refuses_type(self, node: Node, *types: type, context: str = "") -> bool:
+        """Return whether a value is of none of the types, and add a problem if so."""
+        message = wrong_type(node.value, *types)
+        if message is not None:
+            self.refuse(node, f"{context}{message}")
+        return message is not None
 
-def first_existing(candidates: Iterable[Path], ground: Ground, is_there: Callable[[Path], bool]) -> Path | None:
-    """Return the first candidate that is there; `None` where none is. All that were looked at are noted."""
-    for candidate in candidates:
-        ground.looked_at.add(candidate)
-        if is_there(candidate):
-            return candidate
-    return None
+    def agree(self, said: Sequence[Node]) -> Node | None:
+        """Return the first of several values, each of which is a problem where it differs from the first."""
+        for other in said[1:]:
+            if not strictly_equal(said[0].value, other.value):
+                self.refuse(
+                    other, f"says something else than {format_path(said[0].path)}; keep one of them", at_key=True
+                )
+        return said[0] if said else None
 
+    def cannot_run(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        """Note that the test cannot run: it asks for something that is missing."""
+        self.complaints.cannot_run.append(node.problem(message, at_key=at_key))
 
-def is_there(path: Path) -> bool:
-    """Return whether a file or folder exists; false for a text that is not a valid path, as one that is too long."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
-def upwards(folder: Path, repository: Path) -> list[Path]:
-    """Return a folder and those above it, up to the repository."""
-    return [folder, *(parent for parent in folder.parents if parent.is_relative_to(repository))]
+    def warn(self, node: Node, message: str, *, at_key: bool = False) -> None:
+        self.complaints.warnings.append(node.problem(message, at_key=at_key))
 
 
 def full_id(test_id: str, file: Path, ground: Ground, label: str | None = None) -> str:
@@ -138,21 +128,13 @@ def _file_name(file: Path, ground: Ground) -> str:
     return "".join(f"{part}/" for part in (*inner, _ENDINGS.sub("", name)) if part)
 
 
-def is_file(path: Path) -> bool:
-    """Return whether a file exists; false for a text that is not a valid path."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
 def interpolate(
     value: Any, variables: Mapping[str, str], placeholder: re.Pattern[str] = PLAIN
-) -> tuple[Any, tuple[Missing, ...]]:
-    """Return a value with the environment variables in its texts filled in, and the missing ones, which become empty. A
-    text that is one placeholder becomes true, false or a number if the variable is one.
+) -> tuple[Any, tuple[tuple[DocumentPath, str], ...]]:
+    """Return a value with the environment variables in its texts filled in, and the missing ones, which become empty,
+    with their places. A text that is one placeholder becomes true, false or a number if the variable is one.
     """
-    missing: list[Missing] = []
+    missing: list[tuple[DocumentPath, str]] = []
 
     def variable_name(match: re.Match[str]) -> str:
         return next(group for group in match.groups() if group)
@@ -175,7 +157,7 @@ def interpolate(
 
 
 @dataclass(frozen=True)
-class Documents:
+class Documents(Reporter):
     """Reads files for one eval file; every problem with them goes to the complaints, once."""
 
     ground: Ground
@@ -205,8 +187,7 @@ class Documents:
         try:
             return read_source(file, max_bytes).removeprefix("\ufeff")
         except UnreadableFileError as error:
-            name, place = self.shown(file), error.place
-            self.refuse(Problem(file=name, line=place.line, column=place.column, path="", message=str(error)))
+            self.complaints.problems.append(error.problem(self.shown(file)))
         return None
 
     def interpolated(self, node: Node) -> Node:
@@ -220,31 +201,51 @@ class Documents:
     def variables(self, folder: Path) -> dict[str, str]:
         """Return the environment variables for files of a folder."""
         if folder not in self.environments:
-            self.ground.looked_at.update(parent / ENV_FILE for parent in upwards(folder, self.ground.repository))
+            self.ground.looked_at.update(parent / ENV_FILE for parent in self.ground.upwards(folder))
             try:
                 known = variables_for(folder, self.ground.repository, self.process)
             except EnvFileError as error:
                 known = dict(self.process)
-                self.refuse(TextPlaces(self.shown(error.file)).problem((), str(error)))
+                self.refuse_file(error.file, str(error))
             self.environments[folder] = {**known, **self.own}
         return self.environments[folder]
 
-    def refuse(self, problem: Problem) -> None:
-        """Note that something is wrong with a file."""
-        self.complaints.problems.append(problem)
+    def find_path(self, node: Node, name: str, *, is_read: bool = True) -> Path | None:
+        """Return where a path of a file leads, absolute; `None` if nowhere, and then the complaints say why. A relative
+        path is looked for in the file's folder and in the folders above it, an absolute one from the repository on. A
+        path that leaves the repository is a problem; a missing file makes the test one that cannot run.
 
-    def refuse_unknown_keys(self, node: Node, known: Sequence[str]) -> bool:
-        """Note every key of a mapping that is not known. Gives whether there is one."""
-        unknown = [key for key in node.value if key not in known]
-        for key in unknown:
-            self.refuse(node.child(key).problem(f"unknown key{nearest(key, known)}", at_key=True))
-        return bool(unknown)
+        `is_read` is false of a folder that something works in, out of which nothing is read here.
+        """
+        ground = self.ground if is_read else replace(self.ground, looked_at=set())
+        above, inner = ground.upwards(node.folder), name.lstrip("/")
+        try:
+            candidates = [Path(os.path.normpath(parent / name)) for parent in above]
+            if name.startswith("/"):
+                candidates = [folder / inner for folder in (ground.repository, *above)]
+            found = ground.first_existing(candidates, Path.exists)
+            # Links are followed: a link inside of the repository may lead out of it.
+            outside = not (found or candidates[0]).resolve().is_relative_to(ground.repository.resolve())
+        except (OSError, ValueError, RuntimeError) as error:
+            self.refuse(node, f"{name[:100]!r} is not a path: {error}")
+            return None
+        if outside:
+            self.refuse(node, f"{name!r} leaves the repository")
+            return None
+        if found is None:
+            hint = next((f": {hint}" for pattern, hint in _HINTS.items() if pattern.search(name)), "")
+            self.cannot_run(node, f"no file {name!r}{hint}")
+        return found
+
+    def refuse_file(self, file: Path, message: str, line: int = 1) -> None:
+        """Note that something is wrong with a whole file, or from a line on."""
+        self.complaints.problems.append(TextPlaces(self.shown(file), line=line).problem((), message))
 
     def content(self, file: Path) -> Node | None:
         """Return the document as it is written; `None` when it cannot be read."""
         self.ground.looked_at.add(file)
         if not file.is_file():
-            self.refuse(TextPlaces(self.shown(file)).problem((), "this is not a file"))
+            self.refuse_file(file, "this is not a file")
             return None
         if file.suffix.lower() != ".json":
             document = read_document(file, self.shown(file))
@@ -257,7 +258,7 @@ class Documents:
         try:
             return Node(parse_json(text), places, file.parent)
         except JsonError as error:
-            self.refuse(places.problem_at(error.offset, str(error)))
+            self.complaints.problems.append(places.problem_at(error.offset, str(error)))
         return None
 
 
@@ -267,13 +268,13 @@ def find_files(node: Node, documents: Documents) -> tuple[Path, ...]:
     """
     name = node.value.strip().removeprefix(FILE_SCHEME)
     if not name:
-        documents.refuse(node.problem("an empty path"))
+        documents.refuse(node, "an empty path")
         return ()
     # A file may have a bracket in its name.
-    if not _MAGIC.isdisjoint(name) and not is_there(node.folder / name):
+    if not _MAGIC.isdisjoint(name) and not os.path.exists(node.folder / name):  # noqa: PTH110 - the text may be no path
         return _matching(node, name, documents)
     found = Complaints()
-    path = find_path(node, name, documents.ground, found)
+    path = replace(documents, complaints=found).find_path(node, name)
     documents.complaints.problems.extend(found.problems)
     for problem in found.cannot_run:
         file, neighbours = node.folder / name, list[str]()
@@ -281,7 +282,7 @@ def find_files(node: Node, documents: Documents) -> tuple[Path, ...]:
             neighbours = [entry.name for entry in file.parent.iterdir()]
         close = difflib.get_close_matches(file.name, neighbours, n=1, cutoff=0.75)
         remedy = f"; did you mean {close[0]!r}?" if close else ""
-        documents.refuse(node.problem(problem.message + remedy))
+        documents.refuse(node, problem.message + remedy)
     return () if path is None else (path,)
 
 
@@ -295,15 +296,15 @@ def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...
         found = sorted(_files(base, inner))
         outside = any(not path.resolve().is_relative_to(repository) for path in found)
     except (OSError, ValueError, RuntimeError) as error:
-        documents.refuse(node.problem(f"{pattern[:100]!r} is not a pattern: {error}"))
+        documents.refuse(node, f"{pattern[:100]!r} is not a pattern: {error}")
         return ()
     if outside:
-        documents.refuse(node.problem(f"{pattern!r} leaves the repository"))
+        documents.refuse(node, f"{pattern!r} leaves the repository")
         return ()
     if not found:
-        documents.refuse(node.problem(f"no file matches {pattern!r}"))
+        documents.refuse(node, f"no file matches {pattern!r}")
     if len(found) > MAX_MATCHES:
-        documents.refuse(node.problem(f"more than {MAX_MATCHES} files match {pattern!r}"))
+        documents.refuse(node, f"more than {MAX_MATCHES} files match {pattern!r}")
         return ()
     documents.ground.looked_at.update(found)
     return tuple(found)

@@ -74,24 +74,25 @@ class Form:
 def words_for(
     model: type[BaseModel],
     base: type[EvalWords] = EvalWords,
-    spellings: Mapping[str, tuple[str, ...]] | None = None,
-    own: Mapping[str, Any] | None = None,
+    spellings: Mapping[str, tuple[str, ...]] = {},
+    own: Mapping[str, Any] = {},
+    **more: Any,
 ) -> type[EvalWords]:
-    """Return the fields of a model as keys. `spellings` are further names, `own` types that differ in eval files."""
-    known: set[str] = {"type"} if issubclass(model, GraderOptions) else set()
-    if issubclass(model, GraderOptions):
-        known |= {*(AssertionOptions if issubclass(model, AssertionOptions) else GraderOptions).model_fields}
+    """Return the fields of a model as keys. `spellings` are further names, `own` types that differ in eval files, and
+    `more` are keys that the model does not have.
+    """
     fields: dict[str, Any] = {}
+    known: set[str] = set()
+    if issubclass(model, GraderOptions):
+        known = {"type", *(AssertionOptions if issubclass(model, AssertionOptions) else GraderOptions).model_fields}
     for name, info in model.model_fields.items():
         if name not in known:
             annotation: Any = info.annotation
             for constraint in info.metadata:
                 annotation = Annotated[annotation, constraint]
-            names = (name, *(spellings or {}).get(name, ()))
-            fields[name] = (annotation, word("", *names, needed=info.is_required()))
-    fields |= {name: (annotation, fields[name][1]) for name, annotation in (own or {}).items() if name in fields}
-    fields |= {name: annotation for name, annotation in (own or {}).items() if isinstance(annotation, tuple)}
-    return create_model(model.__name__, __base__=base, **fields)
+            key = word("", name, *spellings.get(name, ()), needed=info.is_required())
+            fields[name] = (own.get(name, annotation), key)
+    return create_model(model.__name__, __base__=base, **fields, **more)
 
 
 def value_words(annotation: Any, says: str, **more: Any) -> type[EvalWords]:
@@ -120,13 +121,8 @@ class _Native(Frozen):
 _NATIVE = words_for(_Native)
 
 
-def _form(name: str) -> Form:
-    """Return the form of a grader of task files: its options have the same names."""
-    type_name = name.removeprefix(NAMESPACE)
-    return Form((name,), None, partial(_options, type_name), model_type=type_name)
-
-
 def _options(type_name: str, parts: Parts, sources: Sources) -> Options:
+    """Return the options of a grader of task files, which have the same names."""
     model = GRADER_TYPES[type_name]
     for name, asked in parts.only(*_NOT_THEIRS).items():
         if name not in model.model_fields:
@@ -151,8 +147,8 @@ def add_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     said = test.get(KEY)
     if said is None or not isinstance(said.value, dict):
         return task
-    parts = take_apart(said, _NATIVE, sources.complaints)
-    native = build(_Native, parts.values, said, sources.complaints) if parts.sound else None
+    parts = take_apart(said, _NATIVE, sources)
+    native = build(_Native, parts.values, said, sources) if parts.sound else None
     if native is None:
         return task
     # Paths in the file are relative to its folder, paths in tasks to the suites folder.
@@ -186,7 +182,7 @@ def _fields(task: TaskFile, native: _Native, parts: Parts) -> dict[str, Any]:
 
 
 NATIVE_FORMS = tuple(
-    _form(f"{NAMESPACE}{name}" if name == _THEIRS_TOO else name)
+    Form((f"{NAMESPACE}{name}" if name == _THEIRS_TOO else name,), None, partial(_options, name), model_type=name)
     for name, model in GRADER_TYPES.items()
     if not issubclass(model, AssertionOptions)
 )

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from passgate.tasks.formats.evals.computed_forms import ANSWER_FORMS, TRIAL_FORMS
-from passgate.tasks.formats.evals.documents import first_existing, is_file, upwards
+from passgate.tasks.formats.evals.documents import is_file
 from passgate.tasks.formats.evals.forms import NATIVE_FORMS, DescribedWords, Form, GraderWords, Options, place_paths
 from passgate.tasks.formats.evals.judges import JUDGE_FORMS, build_rubric, prompt_parts
 from passgate.tasks.formats.evals.messages import Variables
-from passgate.tasks.formats.evals.node import Node, agreed, as_items
+from passgate.tasks.formats.evals.node import Node, as_items
 from passgate.tasks.formats.evals.programs import PROGRAM_FORMS, command_parts, custom_assertion
 from passgate.tasks.formats.evals.words import (
     EvalWords,
@@ -27,7 +27,6 @@ from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.folder import TEMPLATES_FOLDER
 from passgate.tasks.formats.rules import grader_findings, option_findings
 from passgate.tasks.formats.schema_check import nearest, shown
-from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.base import Amount, Share, Text
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import GRADER_TYPES, Aggregator, Grader, TurnGraders
@@ -123,9 +122,11 @@ class Graders(NamedTuple):
 def read_own_graders(parts: Parts, variables: Variables, sources: Sources) -> Graders:
     """Return the graders of a test or a file. Lists under several names or in several places must be the same."""
     rubrics, execution = parts.get("rubrics"), parts.get("execution")
-    rubric = rubric_grader(variables.fill_graders(rubrics), sources) if rubrics is not None else None
+    rubric, items = None, None if rubrics is None else variables.fill_graders(rubrics)
+    if items is not None and not sources.refuses_type(items, list):
+        rubric = build_rubric(list(items.items()), items, sources)
     inner = [execution.get(name) for name in GRADER_LISTS] if execution is not None else []
-    listed = agreed(present((parts.get("assertions"), *inner)), sources.complaints)
+    listed = sources.agree(present((parts.get("assertions"), *inner)))
     graders = () if listed is None else read_list(listed, variables, sources)
     is_said = rubrics is not None or bool(listed and listed.value) or bool(parts.wrong & {"assertions", "rubrics"})
     return Graders((*present([rubric]), *graders), said=is_said)
@@ -134,11 +135,6 @@ def read_own_graders(parts: Parts, variables: Variables, sources: Sources) -> Gr
 def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
     """Return the graders of a list with the variables of a test filled in."""
     return read_graders(variables.fill_graders(listed), replace(sources, one_judge=variables.is_template))
-
-
-def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
-    """Return the grader for a test's own `rubrics` list. `None` when the list is wrong; the complaints say why."""
-    return None if sources.refuses_type(node, list) else build_rubric(list(node.items()), node, sources)
 
 
 def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
@@ -169,7 +165,7 @@ def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
         if not isinstance(item.value, dict) or "include" not in item.value:
             yield item, sources
             continue
-        parts = take_apart(item, TemplateInclude, sources.complaints)
+        parts = take_apart(item, TemplateInclude, sources)
         if not parts.sound:
             continue
         before = len(sources.complaints.problems)
@@ -192,7 +188,7 @@ def _template_list(root: Node, sources: Sources) -> Node | None:
         return None
     if isinstance(root.value, list):
         return root
-    parts = take_apart(root, Template, sources.complaints)
+    parts = take_apart(root, Template, sources)
     return parts.get("assertions") if parts.sound else None
 
 
@@ -200,9 +196,9 @@ def _template(node: Node, sources: Sources) -> Path | None:
     name = node.value
     if "/" in name or "\\" in name or name.endswith(_TEMPLATE_SUFFIXES):
         return sources.path(node, name)
-    folders = upwards(node.folder, sources.ground.repository)
+    folders = sources.ground.upwards(node.folder)
     candidates = (folder / TEMPLATES_FOLDER / f"{name}{suffix}" for folder in folders for suffix in _TEMPLATE_SUFFIXES)
-    file = first_existing(candidates, sources.ground, is_file)
+    file = sources.ground.first_existing(candidates, is_file)
     if file is None:
         sources.cannot_run(node, f"no template {TEMPLATES_FOLDER}/{name}.yaml here or in a folder above")
     return file
@@ -225,7 +221,7 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
     for key in transforms:
         sources.cannot_run(node.child(key), NO_TRANSFORM, at_key=True)
     node = node.with_value({key: value for key, value in node.value.items() if key not in transforms})
-    parts = take_apart(node, form.words, sources.complaints, further=form.further)
+    parts = take_apart(node, form.words, sources, further=form.further)
     before = len(sources.complaints.problems)
     options = {**form.options(parts, sources), **_base(parts, negated, sources)}
     if not parts.sound or len(sources.complaints.problems) > before:
@@ -236,7 +232,7 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
 def _build_grader(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
     # The values have no keys of their own in the file, so their problems are reported at the node.
     options |= {name: node.with_value(value) for name, value in values.items()}
-    grader = cast("Grader | None", build(GRADER_TYPES[options["type"].value], options, node, sources.complaints))
+    grader = cast("Grader | None", build(GRADER_TYPES[options["type"].value], options, node, sources))
     if grader is None:
         return None
     found: list[Finding]
@@ -274,7 +270,7 @@ def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Gr
     instead = _IN_PLACE.get(name.partition(":")[0], "script")
     sources.cannot_run(kind, f"passgate has no evaluator {written!r}; write `{instead}` instead")
     own = {name: value for name, value in node.value.items() if snake_case(name) in GraderWords.model_fields}
-    parts = take_apart(node.with_value(own), GraderWords, sources.complaints)
+    parts = take_apart(node.with_value(own), GraderWords, sources)
     base = _base(parts, negated, sources)
     if not parts.sound:
         return None
@@ -317,7 +313,7 @@ def _composite(parts: Parts, sources: Sources) -> Options:
 
 
 def _aggregator(node: Node, sources: Sources) -> Aggregator | None:
-    parts = take_apart(node, AggregatorWords, sources.complaints)
+    parts = take_apart(node, AggregatorWords, sources)
     if not parts.sound:
         return None
     kind = snake_case(parts.values["type"].value)
@@ -332,7 +328,7 @@ def _aggregator(node: Node, sources: Sources) -> Aggregator | None:
         options |= command_parts(command, parts.get("cwd"), sources)
     if prompt is not None:
         options["prompt"] = prompt_parts(prompt, sources).get("prompt", prompt)
-    return build(Aggregator, options, node, sources.complaints)
+    return build(Aggregator, options, node, sources)
 
 
 def _turns(parts: Parts, sources: Sources) -> Options:

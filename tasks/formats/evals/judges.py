@@ -106,10 +106,8 @@ def _llm(parts: Parts, sources: Sources) -> Options:
     if items is not None and isinstance(items.value, list):
         return {"type": parts.node.with_value("rubrics"), **_rubrics(parts, sources, items)}
     options = _judge_options(parts, sources)
-    if parts.only("config", *_SETTINGS):
-        config = parts.value("config", {})
-        beside = {name: part.value for name, part in parts.only(*_SETTINGS).items()}
-        options["config"] = parts.node.with_value({**config, **beside} if isinstance(config, dict) else beside)
+    if config := parts.value("config", {}) | {name: part.value for name, part in parts.only(*_SETTINGS).items()}:
+        options["config"] = parts.node.with_value(config)
     return options | parts.only("criteria")
 
 
@@ -142,7 +140,8 @@ def prompt_parts(node: Node, sources: Sources) -> Options:
     if not isinstance(node.value, str):
         sources.cannot_run(node, _NO_PROGRAM)
         return {}
-    if not names_file(node.value):
+    is_path = node.value.startswith(_PREFIXES) or _FILE_NAME.fullmatch(node.value) is not None
+    if "\n" in node.value or "{{" in node.value or not is_path:
         return {"prompt": node}
     if _PROGRAM.fullmatch(node.value):
         sources.cannot_run(node, f"{_NO_PROGRAM}: {node.value!r}")
@@ -167,13 +166,6 @@ def set_prompt(graders: Sequence[Grader], prompt: Options) -> tuple[Grader, ...]
         else:
             changed.append(grader)
     return tuple(changed)
-
-
-def names_file(text: str) -> bool:
-    """Return whether a text is the path of a file and not a prompt."""
-    if "\n" in text or "{{" in text:
-        return False
-    return text.startswith(_PREFIXES) or _FILE_NAME.fullmatch(text) is not None
 
 
 def read_criteria(items: Sequence[Node], node: Node, sources: Sources) -> tuple[Criterion, ...]:
@@ -204,25 +196,19 @@ def _criterion(item: Node, default_id: str, sources: Sources) -> Criterion | Non
         return None
     own_id = {"id": item.with_value(default_id)}
     if isinstance(item.value, str):
-        return build(Criterion, {**own_id, "outcome": item}, item, sources.complaints)
-    parts = take_apart(item, RubricItem, sources.complaints)
-    fields = {**own_id, **parts.only("id", "outcome", "weight", "required", "operator"), **_least(parts, sources)}
-    ranges = parts.get("score_ranges")
-    if ranges is not None and isinstance(ranges.value, (dict, list)):  # anything else was refused with the keys
-        fields["score_ranges"] = ranges.with_value(_ranges(ranges, sources))
-    return build(Criterion, fields, item, sources.complaints) if parts.sound else None
-
-
-def _least(parts: Parts, sources: Sources) -> Options:
+        return build(Criterion, {**own_id, "outcome": item}, item, sources)
+    parts = take_apart(item, RubricItem, sources)
+    fields = {**own_id, **parts.only("id", "outcome", "weight", "required", "operator", "min_score")}
     # `min_score` is a share of 1. `required_min_score` counts points and means `required` too, unless the file says no.
-    share, points = parts.get("min_score"), parts.get("required_min_score")
-    if points is None:
-        return {"min_score": share} if share is not None else {}
-    if share is not None and share.value != points.value / HIGHEST:
-        message = "'min_score' (of 1) and 'required_min_score' (of 10) differ; keep one of them"
-        sources.refuse(points, message, at_key=True)
-    required = {} if parts.get("required") else {"required": points.with_value(True)}
-    return {"min_score": points.with_value(points.value / HIGHEST), **required}
+    if points := parts.get("required_min_score"):
+        least = points.with_value(points.value / HIGHEST)
+        if parts.value("min_score", least.value) != least.value:
+            message = "'min_score' (of 1) and 'required_min_score' (of 10) differ; keep one of them"
+            sources.refuse(points, message, at_key=True)
+        fields = {"required": points.with_value(True), **fields, "min_score": least}
+    if ranges := parts.get("score_ranges"):
+        fields["score_ranges"] = ranges.with_value(_ranges(ranges, sources))
+    return build(Criterion, fields, item, sources) if parts.sound else None
 
 
 def _ranges(node: Node, sources: Sources) -> tuple[ScoreRange, ...]:
@@ -232,8 +218,7 @@ def _ranges(node: Node, sources: Sources) -> tuple[ScoreRange, ...]:
     spans = [_span(item, sources) for item in node.items()] if of_list else _from_bounds(node, sources)
     ranges = sorted(present(spans), key=lambda span: span.low)
     # A span that cannot be read leaves a gap. That is no second problem.
-    message = _gap(ranges) if len(sources.complaints.problems) == before else ""
-    if message:
+    if len(sources.complaints.problems) == before and (message := _gap(ranges)):
         sources.refuse(node, f"invalid rubric: {message}")
     return tuple(ranges)
 
@@ -254,7 +239,7 @@ def _gap(ranges: Sequence[ScoreRange]) -> str:
 def _span(item: Node, sources: Sources) -> ScoreRange | None:
     if sources.refuses_type(item, dict, context="invalid rubric: "):
         return None
-    parts = take_apart(item, ScoreSpan, sources.complaints)
+    parts = take_apart(item, ScoreSpan, sources)
     span = parts.get("score_range")
     if not parts.sound or span is None:
         return None
@@ -262,7 +247,7 @@ def _span(item: Node, sources: Sources) -> ScoreRange | None:
         sources.refuse(span, "invalid rubric: expected the lowest and the highest score")
         return None
     fields = {"low": span.child(0), "high": span.child(1), **parts.only("outcome")}
-    return build(ScoreRange, fields, item, sources.complaints)
+    return build(ScoreRange, fields, item, sources)
 
 
 def _from_bounds(node: Node, sources: Sources) -> list[ScoreRange | None]:
@@ -280,7 +265,7 @@ def _from_bounds(node: Node, sources: Sources) -> list[ScoreRange | None]:
     # A span is named by its lowest point and ends where the next begins.
     for low, following in pairwise([*sorted(bounds), HIGHEST + 1]):
         fields = {"low": node.with_value(low), "high": node.with_value(following - 1), "outcome": bounds[low]}
-        spans.append(build(ScoreRange, fields, bounds[low], sources.complaints))
+        spans.append(build(ScoreRange, fields, bounds[low], sources))
     return spans
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from passgate.tasks.formats.evals.documents import FILE_SCHEME, first_existing
+from passgate.tasks.formats.evals.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.node import Node, as_items
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.variables import fill_variables, render_template
@@ -100,15 +100,15 @@ _LONGEST_PATH = 1024  # a longer text that is base64 is meant as an image: macOS
 Expected = tuple[Any, tuple[TaskMessage, ...]]  # a value or messages; at most one of them says something
 
 
-def is_message(value: Any) -> bool:
+def _is_message(value: Any) -> bool:
     """Return whether a value is a message: a mapping with a role, which no structured payload has."""
     return isinstance(value, dict) and "role" in value
 
 
-def are_messages(value: Any) -> bool:
+def _are_messages(value: Any) -> bool:
     """Return whether a value is a list with a message in it: a role that says or does something."""
     items = value if isinstance(value, list) else ()
-    return any(is_message(item) and ("content" in item or "tool_calls" in item) for item in items)
+    return any(_is_message(item) and ("content" in item or "tool_calls" in item) for item in items)
 
 
 def read_messages(node: Node, sources: Sources) -> tuple[TaskMessage, ...]:
@@ -116,7 +116,7 @@ def read_messages(node: Node, sources: Sources) -> tuple[TaskMessage, ...]:
     value = node.value
     if isinstance(value, str):
         return (TaskMessage(role="user", content=value),) if value.strip() else ()
-    if is_message(value):
+    if _is_message(value):
         return present([_message(node, sources)])
     if isinstance(value, dict):
         return (TaskMessage(role="user", content=(ContentBlock(type="json", value=value),)),)
@@ -127,13 +127,13 @@ def read_messages(node: Node, sources: Sources) -> tuple[TaskMessage, ...]:
 
 
 def _message(node: Node, sources: Sources) -> TaskMessage | None:
-    if not is_message(node.value):
+    if not _is_message(node.value):
         sources.refuse(node, f"expected a message with `role` and `content`, not {shown(node.value)}")
         return None
     role, content = node.value["role"], node.value.get("content")
     if len(node.value) == 2 and role in ROLES and isinstance(content, str):
         return TaskMessage(role=role, content=content)  # as most messages are: no need to take them apart
-    parts = take_apart(node, MessageWords, sources.complaints)
+    parts = take_apart(node, MessageWords, sources)
     if not parts.sound:
         return None
     if parts.get("content") is None and parts.get("tool_calls") is None:
@@ -151,26 +151,23 @@ def read_expected(short: Node | None, long: Node | None, sources: Sources) -> Ex
     """`expected_output` and `expected_messages` of a test; both have to say the same."""
     if long is None:
         return (None, ()) if short is None else _read_answer(short, sources)
-    if not isinstance(long.value, list) and not is_message(long.value):
+    if not isinstance(long.value, list) and not _is_message(long.value):
         what = f"expected messages with `role` and `content`, not {shown(long.value)}"
         sources.refuse(long, f"{what}: write a text or a value as `expected_output`")
         return None, ()
     messages = read_messages(long, sources)
-    if short is not None and _answer(_read_answer(short, sources)) != _answer((None, messages)):
-        sources.refuse(long, "says something else than expected_output; keep one of them", at_key=True)
+    if short is not None:
+        value, said = _read_answer(short, sources)
+        if (said[-1].text if said else str(value)) != (messages[-1].text if messages else "None"):
+            sources.refuse(long, "says something else than expected_output; keep one of them", at_key=True)
     return None, messages
 
 
 def _read_answer(node: Node, sources: Sources) -> Expected:
     # The expected value may itself have a key `role`, with another meaning.
-    if (is_message(node.value) and node.value["role"] in ROLES) or are_messages(node.value):
+    if (_is_message(node.value) and node.value["role"] in ROLES) or _are_messages(node.value):
         return None, read_messages(node, sources)
     return node.value, ()
-
-
-def _answer(expected: Expected) -> str:
-    value, messages = expected
-    return messages[-1].text if messages else str(value)
 
 
 def _content(node: Node | None, sources: Sources) -> str | tuple[ContentBlock, ...]:
@@ -185,9 +182,8 @@ def _content(node: Node | None, sources: Sources) -> str | tuple[ContentBlock, .
     return (ContentBlock(type="json", value=node.value),)
 
 
-def file_block(node: Node, name: str, sources: Sources) -> ContentBlock:
-    """Return the block of a file, with what it holds."""
-    path, text = sources.text(node, name)
+def _file_block(node: Node, sources: Sources) -> ContentBlock:
+    path, text = sources.text(node, node.value)
     return ContentBlock(type="file", value=path, text=text)
 
 
@@ -199,21 +195,22 @@ def _block(node: Node, sources: Sources) -> ContentBlock | None:
     if words is None:
         sources.refuse(node, f"{shown(kind or node.value)} is not a kind of content{nearest(kind, list(_BLOCKS))}")
         return None
-    block = take_apart(node, words, sources.complaints)
+    block = take_apart(node, words, sources)
     if not block.sound:
         return None
     value = block.values["value"]
     if kind == "file":
-        return file_block(value, value.value, sources)
+        return _file_block(value, sources)
     if kind == "image":
-        return ContentBlock(type="image", value=_image(value, value.value, sources))
+        return ContentBlock(type="image", value=_image(value, sources))
     # A variable in place of the text may have any value.
     is_text = kind == "text" and isinstance(value.value, str)
     return ContentBlock(type="text" if is_text else "json", value=value.value)
 
 
-def _image(node: Node, text: str, sources: Sources) -> str:
+def _image(node: Node, sources: Sources) -> str:
     """Return the path or URL of an image; base64 in the file becomes a data URL."""
+    text: str = node.value
     if text.startswith(NO_FILES):
         return text
     plain = "".join(text.split())  # base64 may have line breaks and no padding
@@ -233,28 +230,25 @@ def _image(node: Node, text: str, sources: Sources) -> str:
 
 
 def _call(node: Node, sources: Sources) -> MessageCall | None:
-    if "function" in node.value:  # as OpenAI writes it
-        call = take_apart(node, OpenAiCall, sources.complaints)
-        if not call.sound:
-            return None
-        function = take_apart(call.values["function"], Function, sources.complaints)
-        tool, arguments = function.value("name"), _arguments(function.get("arguments"), sources)
-        return MessageCall(id=call.value("id", ""), tool=tool, arguments=arguments) if tool else None
-    call = take_apart(node, ToolCallWords, sources.complaints)
-    tool = call.value("tool")
-    if not call.sound or not tool:
+    is_openai = "function" in node.value
+    call = take_apart(node, OpenAiCall if is_openai else ToolCallWords, sources)
+    if not call.sound:
+        return None
+    named = take_apart(call.values["function"], Function, sources) if is_openai else call
+    arguments = _arguments(named.get("arguments"), sources)
+    if not (tool := named.value("name" if is_openai else "tool")):
         return None
     return MessageCall(
         id=str(call.value("id", "")),
         tool=tool,
-        arguments=_arguments(call.get("arguments"), sources),
+        arguments=arguments,
         result=call.value("result"),
         duration_ms=call.value("duration_ms"),
     )
 
 
 def _arguments(node: Node | None, sources: Sources) -> dict[str, Any]:
-    """Arguments by name; a value without a name is that of `input`."""
+    """Return arguments by name; a value without a name is that of `input`."""
     if node is None:
         return {}
     value, problem = node.value, ""
@@ -343,7 +337,7 @@ def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, 
 def _with_files(text: str, files: Sequence[Node], sources: Sources) -> Messages:
     if not text.strip():
         return ()
-    blocks = [file_block(file, file.value, sources) for file in files]
+    blocks = [_file_block(file, sources) for file in files]
     content = (*blocks, ContentBlock(type="text", value=text)) if blocks else text
     return (TaskMessage(role="user", content=content),)
 
@@ -353,9 +347,8 @@ def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Me
     named = next((file for file in files if Path(file.value).name == PROMPT_FILE), None)
     others = [file for file in files if file is not named]
     if named is None:
-        folders = dict.fromkeys((raw.node.folder, raw.context.file.parent))
-        beside = first_existing((folder / PROMPT_FILE for folder in folders), sources.ground, Path.is_file)
-        if beside is None:
+        candidates = (folder / PROMPT_FILE for folder in dict.fromkeys((raw.node.folder, raw.context.file.parent)))
+        if (beside := sources.ground.first_existing(candidates, Path.is_file)) is None:
             return ()
         named = Node(PROMPT_FILE, raw.node.places, beside.parent, raw.node.path)
     return _with_files(sources.text(named, named.value)[1] or "", others, sources)
@@ -368,8 +361,8 @@ def _chat(value: Any) -> Any:
             messages = json.loads(value)
         except (ValueError, RecursionError):
             return value
-        return messages if are_messages(messages) else value
-    if isinstance(value, list) and not any(map(is_message, value)):
+        return messages if _are_messages(messages) else value
+    if isinstance(value, list) and not any(map(_is_message, value)):
         return json.dumps(value, ensure_ascii=False)
     return json.dumps(value) if isinstance(value, int | float | bool) else value
 

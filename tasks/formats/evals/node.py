@@ -2,14 +2,14 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import MAX_DEPTH, MAX_NUMBER_LENGTH, DocumentPath, format_path
-from passgate.tasks.model.json_values import strictly_equal
+from passgate.tasks.model import json_values
 
 
 class ValuePlaces(Protocol):
@@ -55,7 +55,7 @@ class Node(NamedTuple):
 
 @dataclass
 class Complaints:
-    """What is found while files are read: problems refuse them, warnings do not."""
+    """What is wrong with files: problems refuse them, warnings do not."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -100,15 +100,6 @@ def as_items(node: Node | None) -> Iterator[Node]:
     return node.items() if node is not None and isinstance(node.value, list) else iter(())
 
 
-def agreed(said: Sequence[Node], complaints: Complaints) -> Node | None:
-    """Return the first of several values, each of which is a problem where it differs from the first."""
-    for other in said[1:]:
-        if not strictly_equal(said[0].value, other.value):
-            message = f"says something else than {format_path(said[0].path)}; keep one of them"
-            complaints.problems.append(other.problem(message, at_key=True))
-    return said[0] if said else None
-
-
 _DECODER = json.JSONDecoder()
 
 
@@ -146,15 +137,17 @@ def parse_json(text: str) -> Any:
     or too long, half characters and deep nesting.
     """
     try:
-        value = json.loads(
-            text, object_pairs_hook=_mapping, parse_constant=_no_constant, parse_int=_whole, parse_float=_finite
-        )
+        value = json_values.parse_json(text, parse_int=_whole, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise JsonError(f"not valid JSON: {error.msg}", error.pos) from error
-    except RecursionError as error:
-        raise JsonError(f"nested deeper than {MAX_DEPTH} levels") from error
+    except ValueError as error:
+        raise JsonError(str(error)) from error
     # Only a text with that many brackets can be so deep: most values need no walk.
-    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(value):
+    layer = [value] if text.count("[") + text.count("{") > MAX_DEPTH else []
+    for _ in range(MAX_DEPTH + 1):  # layer by layer: a walk that calls itself could end in a RecursionError
+        containers = (outer for outer in layer if isinstance(outer, dict | list))
+        layer = [item for outer in containers for item in (outer.values() if isinstance(outer, dict) else outer)]
+    if layer:
         raise JsonError(f"nested deeper than {MAX_DEPTH} levels")
     # The json module takes a lone surrogate, which can be written to no file afterwards.
     if "\\u" in text:
@@ -165,37 +158,17 @@ def parse_json(text: str) -> Any:
     return value
 
 
-def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        names = [key for key, _ in pairs]
-        raise JsonError(f"duplicate key {next(name for name in names if names.count(name) > 1)!r}")
-    return mapping
-
-
-def _no_constant(name: str) -> None:
-    raise JsonError(f"{name} is not a finite number")
-
-
 def _whole(text: str) -> int:
     if len(text) > MAX_NUMBER_LENGTH:
-        raise JsonError(f"a number of more than {MAX_NUMBER_LENGTH} characters")
+        raise ValueError(f"a number of more than {MAX_NUMBER_LENGTH} characters")
     return int(text)
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise JsonError("not a finite number")
+        raise ValueError("not a finite number")
     return number
-
-
-def _deeper(value: Any) -> bool:
-    layer = [value]
-    for _ in range(MAX_DEPTH + 1):  # layer by layer: a walk that calls itself could end in a RecursionError
-        containers = (outer for outer in layer if isinstance(outer, dict | list))
-        layer = [item for outer in containers for item in (outer.values() if isinstance(outer, dict) else outer)]
-    return bool(layer)
 
 
 def find_offset(text: str, path: DocumentPath, *, at_key: bool = False) -> int:

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.evals.documents import Ground, find_folder, first_existing, is_file, upwards
+from passgate.tasks.formats.evals.documents import Ground, is_file
 from passgate.tasks.formats.evals.forms import Form, GraderWords, Options
 from passgate.tasks.formats.evals.node import Node, as_text
 from passgate.tasks.formats.evals.words import Parts, Sources, word
@@ -70,30 +70,35 @@ def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
     if not node.value or (isinstance(node.value, str) and not node.value.strip()):
         sources.refuse(node, "must not be empty")
         return {}
-    given = find_folder(cwd, cwd.value, sources.ground, sources.complaints) if cwd is not None else None
+    given = sources.find_path(cwd, cwd.value, is_read=False) if cwd is not None else None
     if cwd is not None and given is not None and not given.is_dir():
         sources.cannot_run(cwd, f"{cwd.value!r} is not a folder")
         given = None
-    command = _root_scripts(node.value, given or node.folder, sources.ground.repository)
+    ground, command = sources.ground, node.value
+    if isinstance(command, list):  # with absolute paths of scripts, which start at the repository, made relative
+        start, rooted, command = given or node.folder, set(_scripts(command)), []
+        for item in node.value:
+            place = ground.repository / item.lstrip("/")
+            # A script that the machine has under its absolute path stays as it is.
+            is_rooted = item.startswith("/") and item in rooted and not is_file(start / item) and is_file(place)
+            command.append(Path(os.path.relpath(place, start)).as_posix() if is_rooted else item)
     scripts = list(_scripts(command))
-    folder = given or _nearest(node.folder, scripts, sources.ground)
+    # Without a `cwd` it runs in the nearest folder that has all the scripts.
+    folder = given or next(
+        (each for each in ground.upwards(node.folder) if _has_all(each, scripts, ground)), node.folder
+    )
     if cwd is None or given is not None:  # in a missing folder every script is missing
         _note_missing(node, folder, scripts, sources)
     words = ["sh", "-c", command] if isinstance(command, str) else command
-    return {"command": node.with_value(words), "cwd": (cwd or node).with_value(sources.ground.relative(folder))}
+    return {"command": node.with_value(words), "cwd": (cwd or node).with_value(ground.relative(folder))}
 
 
-def _root_scripts(command: Any, folder: Path, repository: Path) -> Any:
-    """Return a command with absolute paths of scripts, which start at the repository, relative to a folder."""
-    if isinstance(command, str):
-        return command
-    scripts, words = set(_scripts(command)), []
-    for item in command:
-        place = repository / item.lstrip("/")
-        # A script that the machine has under its absolute path stays as it is.
-        is_rooted = item.startswith("/") and item in scripts and not is_file(folder / item) and is_file(place)
-        words.append(Path(os.path.relpath(place, folder)).as_posix() if is_rooted else item)
-    return words
+def _has_all(folder: Path, scripts: Sequence[str], ground: Ground) -> bool:
+    for script in scripts:
+        ground.looked_at.add(Path(os.path.normpath(folder / script)))
+        if not is_file(folder / script):
+            return False
+    return True
 
 
 def _scripts(command: Any) -> Iterator[str]:
@@ -107,16 +112,6 @@ def _scripts(command: Any) -> Iterator[str]:
             continue
         if _SCRIPT.fullmatch(item) or (index == 0 and item.startswith(("./", "../"))):
             yield item
-
-
-def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
-    """Return the nearest folder, from this one upwards, that has all the scripts; this one when none has."""
-    above = upwards(folder, ground.repository)
-    return next((each for each in above if all(_is_found(each / script, ground) for script in scripts)), folder)
-
-
-def _is_found(script: Path, ground: Ground) -> bool:
-    return first_existing([Path(os.path.normpath(script))], ground, lambda _: is_file(script)) is not None
 
 
 def _note_missing(node: Node, folder: Path, scripts: Sequence[str], sources: Sources) -> None:
@@ -138,13 +133,13 @@ def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
     # `.agentv/graders` and `.agentv/judges`. The nearest counts, and `_` in a type stands for `-`.
     if not name.replace("-", "").replace("_", "").isalnum() or len(name) > _LONGEST_NAME:
         return None
-    above, stems = upwards(kind.folder, ground.repository), dict.fromkeys((name, name.replace("_", "-")))
+    above, stems = ground.upwards(kind.folder), dict.fromkeys((name, name.replace("_", "-")))
     candidates = (
         parent / PROJECT_MARK / place / f"{stem}{suffix}"
         for places in _FOLDERS
         for parent, place, stem, suffix in product(above, places, stems, _SUFFIXES)
     )
-    program = first_existing(candidates, ground, Path.is_file)
+    program = ground.first_existing(candidates, Path.is_file)
     if program is None:
         return None
     folder = program.parents[2]  # the one that its `.agentv` lies in

@@ -87,7 +87,7 @@ def read_prompts(said: Node | None, documents: Documents) -> list[PromptTemplate
         return []
     items = [said] if isinstance(said.value, str) else list(said.items()) if isinstance(said.value, list) else []
     if not items:
-        documents.refuse(said.problem("expected a list of prompts"))
+        documents.refuse(said, "expected a list of prompts")
     found: list[PromptTemplate] = []
     for item in items:
         if isinstance(item.value, dict):
@@ -99,7 +99,7 @@ def read_prompts(said: Node | None, documents: Documents) -> list[PromptTemplate
         elif isinstance(item.value, str | list):
             found.append(PromptTemplate(item, "", ()))
         else:
-            documents.refuse(item.problem("expected a prompt: a text, a list of messages, or a mapping with `prompt`"))
+            documents.refuse(item, "expected a prompt: a text, a list of messages, or a mapping with `prompt`")
     labels = Counter(prompt.label for prompt in found)
     labelled = []
     for number, prompt in enumerate(found, start=1):
@@ -111,7 +111,9 @@ def read_prompts(said: Node | None, documents: Documents) -> list[PromptTemplate
 
 
 def _described_prompts(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
-    documents.refuse_unknown_keys(item, (*_PROMPT_CONTENTS, *_MADE, "id", "label", "prefix", "suffix", "config"))
+    known = (*_PROMPT_CONTENTS, *_MADE, "id", "label", "prefix", "suffix", "config")
+    for key in (key for key in item.value if key not in known):
+        documents.refuse(item.child(key), f"unknown key{nearest(key, known)}", at_key=True)
     names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
     given = [part for part in map(item.get, _PROMPT_CONTENTS) if part is not None]
     identity = item.get("id")
@@ -120,21 +122,21 @@ def _described_prompts(item: Node, documents: Documents) -> Iterator[PromptTempl
     made = [part for part in map(item.get, _MADE) if part is not None]
     for part in made:
         message = "no function makes a prompt here; write its text, with {{ }} for what changes"
-        documents.complaints.cannot_run.append(part.problem(message, at_key=True))
+        documents.cannot_run(part, message, at_key=True)
     if len((*given, *made)) != 1:
-        documents.refuse(item.problem(f"expected one of: {', '.join(_PROMPT_CONTENTS)}"))
+        documents.refuse(item, f"expected one of: {', '.join(_PROMPT_CONTENTS)}")
         return
     part = (*given, *made)[0]
     nodes = [part] if isinstance(part.value, str | list) else []
     if not nodes:
-        documents.refuse(part.problem("expected a text or a list of messages"))
+        documents.refuse(part, "expected a text or a list of messages")
     elif isinstance(part.value, str) and not made and (part.path[-1] in {"file", "path"} or _is_path(part.value)):
         nodes = [node for file in find_files(part, documents) for node in _of_file(file, part, documents)]
     before, after = (str(item.value.get(key) or "") for key in ("prefix", "suffix"))
     for node in nodes:
         whole = node.with_value(f"{before}{node.value}{after}") if isinstance(node.value, str) else node
         if whole is node and (before or after):
-            documents.refuse(item.problem("`prefix` and `suffix` are for a text; write them into the messages"))
+            documents.refuse(item, "`prefix` and `suffix` are for a text; write them into the messages")
         yield PromptTemplate(whole, names[0] if names else "", names)
 
 
@@ -146,13 +148,12 @@ def _is_path(text: str) -> bool:
 def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
     """Yield the prompts in a file. One that is a program gives none that can be run."""
     if file.suffix in _PROMPT_PROGRAMS:
-        message = f"{at.value!r} is a program; passgate takes texts and messages"
-        documents.complaints.cannot_run.append(at.problem(message))
+        documents.cannot_run(at, f"{at.value!r} is a program; passgate takes texts and messages")
         yield at  # its tests load all the same, like all that need what passgate does not support
     elif file.suffix in _PROMPT_DOCUMENTS:
         content = documents.read(file)
         if content is not None and not isinstance(content.value, str | list):
-            documents.refuse(content.problem("expected a list of messages"))
+            documents.refuse(content, "expected a list of messages")
         elif content is not None:
             yield content
     elif file.is_file():
@@ -160,7 +161,7 @@ def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
         for part in text.split(_BETWEEN) if file.suffix == ".txt" else [text]:
             yield documents.interpolated(Node(part.strip(), TextPlaces(documents.shown(file)), file.parent))
     else:
-        documents.refuse(at.problem("not a file"))
+        documents.refuse(at, "not a file")
 
 
 def expand(tests: Sequence[RawTest], context: SuiteContext) -> list[RawTest]:
@@ -171,7 +172,7 @@ def expand(tests: Sequence[RawTest], context: SuiteContext) -> list[RawTest]:
         files = find_files(defaults, documents)
         defaults = documents.read(files[0]) if files else None
     if defaults is not None and not isinstance(defaults.value, dict):
-        documents.refuse(defaults.problem("expected a mapping with what every test has"))
+        documents.refuse(defaults, "expected a mapping with what every test has")
         defaults = None
     prompts = read_prompts(context.root.get("prompts"), documents)
     finished: list[RawTest] = []
@@ -200,10 +201,10 @@ def _prompt_tests(test: RawTest, prompts: Sequence[PromptTemplate], documents: D
         known = {name: prompt for prompt in prompts for name in prompt.names}
         for name in names.items():
             if name.value not in known:
-                documents.refuse(name.problem(f"no prompt of this name{nearest(name.value, list(known))}"))
+                documents.refuse(name, f"no prompt of this name{nearest(name.value, list(known))}")
         chosen = [prompt for prompt in prompts if any(name in names.value for name in prompt.names)] or prompts
     elif names is not None:
-        documents.refuse(names.problem("expected a list with labels of prompts"))
+        documents.refuse(names, "expected a list with labels of prompts")
     # With a single prompt ids stay without a label, as if there were no `prompts`.
     return [
         replace(test, prompt=prompt.node, prompt_label=prompt.label if len(prompts) > 1 else None) for prompt in chosen
@@ -215,10 +216,8 @@ def _scenario_tests(context: SuiteContext) -> list[RawTest]:
     scenarios, documents = context.root.get("scenarios"), context.documents
     found: list[RawTest] = []
     for number, scenario in enumerate(_scenarios(scenarios, documents) if scenarios else (), start=1):
-        for key in scenario.value:
-            if key not in {"config", "tests", "description"}:
-                message = "unknown key; known: config, description, tests"
-                documents.refuse(scenario.child(key).problem(message, at_key=True))
+        for key in (key for key in scenario.value if key not in {"config", "tests", "description"}):
+            documents.refuse(scenario.child(key), "unknown key; known: config, description, tests", at_key=True)
         configurations = _mappings(scenario.get("config") or scenario, "a list of mappings with `vars`", documents)
         tests = _mappings(scenario.get("tests") or scenario, "a list of tests", documents)
         for index, configuration in enumerate(configurations, start=1):
@@ -240,7 +239,7 @@ def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
             yield from _mappings(listed, "a list of scenarios", documents)
         return
     if not isinstance(scenarios.value, list) or not scenarios.value:
-        documents.refuse(scenarios.problem("expected a list of scenarios"))
+        documents.refuse(scenarios, "expected a list of scenarios")
         return
     for item in scenarios.items():
         if isinstance(item.value, str):
@@ -248,7 +247,7 @@ def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
         elif isinstance(item.value, dict):
             yield item
         else:
-            documents.refuse(item.problem(f"expected a scenario or `{FILE_SCHEME}` with one"))
+            documents.refuse(item, f"expected a scenario or `{FILE_SCHEME}` with one")
 
 
 def _mappings(node: Node | None, what: str, documents: Documents) -> list[Node]:
@@ -256,11 +255,11 @@ def _mappings(node: Node | None, what: str, documents: Documents) -> list[Node]:
     if node is None:
         return []
     if not isinstance(node.value, list) or not node.value:
-        documents.refuse(node.problem(f"expected {what}"))
+        documents.refuse(node, f"expected {what}")
         return []
     for item in node.items():
         if not isinstance(item.value, dict):
-            documents.refuse(item.problem("expected a mapping"))
+            documents.refuse(item, "expected a mapping")
     return [item for item in node.items() if isinstance(item.value, dict)]
 
 

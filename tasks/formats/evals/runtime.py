@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from passgate.tasks.formats.evals.node import Complaints, Node, agreed
+from passgate.tasks.formats.evals.node import Node, as_mapping
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Sources, present, take_apart, word
-from passgate.tasks.formats.evals.workspaces import read_workspace, target_hooks
+from passgate.tasks.formats.evals.workspaces import read_hooks, read_workspace
 from passgate.tasks.formats.schema_check import shown, wrong_type
 from passgate.tasks.model.base import Amount, Seconds, Share
 from passgate.tasks.model.task import Budgets, Metric, Scoring, TargetHooks, Trials
@@ -113,28 +113,26 @@ _NOT_OF_TARGETS = "is not used: the agent is that of --agent, described in agent
 _NOT_HAD = {name: f"passgate has no `{name}` of another tool" for name in ("sandbox", "agent_options")}
 _NAME_OF_RUN = "the name of a run stands under `tags`, as in {experiment: NAME}; here stand target, repeat and the like"
 Level = Sequence[Parts]  # mappings of one level must agree
-Said = tuple[str, Node]
 
 
 def runtime_fields(test: Parts, raw: RawTest, sources: Sources) -> dict[str, Any]:
     """Return how a test is run and scored, as fields of a task; `environment` is a mapping of its fields."""
-    root, complaints = raw.runtime.root, sources.complaints
-    own = read_blocks(test, sources)
-    of_includes = [take_apart(run, Run, complaints) for run in raw.runs]
+    root, own = raw.runtime.root, read_blocks(test, sources)
+    of_includes = [take_apart(run, Run, sources) for run in raw.runs]
     of_file = (*read_blocks(root, sources).values(), root)
     # Strongest first: the test's `run`, the `run` of its includes, the rest of the test, the file that is run.
     strongest = [[run] for run in (*present([own.get("run")]), *of_includes)]
     levels: list[Level] = [*strongest, present((test, own.get("execution"))), of_file]
     # What a whole run may cost is none of a trial's budgets.
-    if (cost := _first_value(levels, ("budget_usd",), complaints)) is not None:
+    if (cost := _first_value(levels, ("budget_usd",), sources)) is not None:
         sources.warn(cost[1], "what a run may cost is said on the command line, with --max-cost", at_key=True)
     target, hooks = _target(levels, sources)
-    limit = _first_value(levels, ("timeout_seconds", "timeout_ms"), complaints)
+    limit = _first_value(levels, ("timeout_seconds", "timeout_ms"), sources)
     seconds = None if limit is None else limit[1].value / (1000 if limit[0] == "timeout_ms" else 1)
-    trials = _trials(levels, complaints)
-    threshold = _first_value(levels, ("threshold",), complaints)
+    trials = _trials(levels, sources)
+    threshold = _first_value(levels, ("threshold",), sources)
     if threshold is not None and threshold[1].value == 0:
-        complaints.problems.append(threshold[1].problem("with a threshold of 0 nothing can fail"))
+        sources.refuse(threshold[1], "with a threshold of 0 nothing can fail")
     given = {"threshold": threshold[1].value} if threshold is not None else {}
     workspace = read_workspace(test, raw, hooks, sources)
     return {
@@ -156,7 +154,7 @@ def read_blocks(said: Parts, sources: Sources) -> dict[str, Parts]:
             is_name = name == "experiment" and isinstance(block.value, str)
             sources.refuse(block, f"{message}: {_NAME_OF_RUN}" if is_name else message)
             continue
-        parts = take_apart(block, words, sources.complaints)
+        parts = take_apart(block, words, sources)
         sources.cannot_have(parts, _NOT_HAD)
         for asked in parts.only(*_FILTERS).values():
             sources.warn(asked, "all tests are run; choose some with --task", at_key=True)
@@ -164,53 +162,38 @@ def read_blocks(said: Parts, sources: Sources) -> dict[str, Parts]:
     return blocks
 
 
-def _first_value(levels: Sequence[Level], names: Sequence[str], complaints: Complaints) -> Said | None:
+def _first_value(levels: Sequence[Level], names: Sequence[str], sources: Sources) -> tuple[str, Node] | None:
     """Return the value of the first level that has one of the keys, and which."""
     for level in levels:
         said = [(name, part) for block in level for name in names if (part := block.get(name)) is not None]
         if said:
-            agreed([part for _, part in said], complaints)
+            sources.agree([part for _, part in said])
             return said[0]
     return None
 
 
-def _trials(levels: Sequence[Level], complaints: Complaints) -> Trials:
+def _trials(levels: Sequence[Level], sources: Sources) -> Trials:
     """Return the trials of a test. What is not set here comes from its suite."""
-    said = _first_value(levels, ("repeat", "trials", "runs"), complaints)
-    if said is None:
-        return Trials()
-    if not isinstance(said[1].value, dict):
-        return Trials(k=said[1].value)
-    parts = take_apart(said[1], RepeatWords, complaints)
+    _, said = _first_value(levels, ("repeat", "trials", "runs"), sources) or ("", None)
+    if said is None or not isinstance(said.value, dict):
+        return Trials(k=said.value if said is not None else None)
+    parts = take_apart(said, RepeatWords, sources)
     k, name = parts.value("count"), parts.value("strategy")
     if name == "confidence_interval" and k == 1:
-        complaints.problems.append(said[1].problem("a confidence interval needs a count of 2 or more"))
+        sources.refuse(said, "a confidence interval needs a count of 2 or more")
     return Trials(k=k, metric=STRATEGIES.get(name))
 
 
 def _target(levels: Sequence[Level], sources: Sources) -> tuple[str | None, Sequence[TargetHooks]]:
     """Return the name of the first target, and the hooks of all of them where any has hooks."""
-    one = _first_value(levels, ("target", "provider", "model", "agent"), sources.complaints)
-    several = _first_value(levels, ("targets", "providers"), sources.complaints)
+    one = _first_value(levels, ("target", "provider", "model", "agent"), sources)
+    several = _first_value(levels, ("targets", "providers"), sources)
     named: dict[str, TargetHooks] = {}
     for _, said in present((one, several)):
         for target in said.items() if isinstance(said.value, list) else (said,):
-            name = target.value
-            if isinstance(name, dict):
-                target = _by_its_id(target)
-                name = next(
-                    (str(target.value[key]) for key in _TARGET_NAMES if target.value.get(key) is not None), None
-                )
-                for asked in present(target.get(key) for key in _OF_TARGETS):
-                    sources.warn(asked, _NOT_OF_TARGETS, at_key=True)
-            elif not isinstance(name, str):
-                sources.refuse(target, f"expected the name of a target, not {shown(name)}")
-            if isinstance(name, str) and name:
-                own = target_hooks(target, name, sources) if isinstance(target.value, dict) else None
-                if own is not None or name not in named:
-                    named[name] = own or TargetHooks(target=name)
-            elif isinstance(target.value, dict) and "hooks" in target.value:
-                sources.refuse(target, "a target with hooks needs a `name`")
+            read = _read_target(target, sources)
+            if read is not None and (isinstance(target.value, dict) or read.target not in named):
+                named[read.target] = read
     known, hooks = list(named), [each for each in named.values() if each != TargetHooks(target=each.target)]
     if several is not None and len(known) > 1:
         others = ", ".join(known[1:])
@@ -220,9 +203,20 @@ def _target(levels: Sequence[Level], sources: Sources) -> tuple[str | None, Sequ
     return (known[0] if known else None), (tuple(named.values()) if hooks else ())
 
 
-def _by_its_id(target: Node) -> Node:
-    """Return a target that is written as the key of what is said of it, as in `{"openai:gpt-5": {label: gpt}}`."""
-    (name, said), *others = target.value.items() or [("", None)]
-    if others or not isinstance(said, dict):
-        return target
-    return target.child(name).with_value({"id": name, **said})
+def _read_target(target: Node, sources: Sources) -> TargetHooks | None:
+    """Return a target by its name, with its hooks; `None` without a name."""
+    if not isinstance(target.value, dict):
+        if not isinstance(target.value, str):
+            sources.refuse(target, f"expected the name of a target, not {shown(target.value)}")
+        return TargetHooks(target=target.value) if target.value and isinstance(target.value, str) else None
+    items = [*target.value.items()]
+    if len(items) == 1 and isinstance(items[0][1], dict):  # as in `{"openai:gpt-5": {label: gpt}}`
+        target = target.child(items[0][0]).with_value({"id": items[0][0], **items[0][1]})
+    for asked in present(target.get(key) for key in _OF_TARGETS):
+        sources.warn(asked, _NOT_OF_TARGETS, at_key=True)
+    name = next((str(target.value[key]) for key in _TARGET_NAMES if target.value.get(key) is not None), None)
+    if name:
+        return TargetHooks(target=name, **read_hooks(as_mapping(target.get("hooks")), sources))
+    if "hooks" in target.value:
+        sources.refuse(target, "a target with hooks needs a `name`")
+    return None

@@ -135,13 +135,13 @@ class ReadTest(NamedTuple):
 def read_test(raw: RawTest, sources: Sources) -> ReadTest | None:
     """Return a test as a task. `None` when something is wrong with it or its file; the complaints say what."""
     before = len(sources.complaints.problems)
-    test = take_apart(raw.node, EvalTestWords, sources.complaints)
+    test = take_apart(raw.node, EvalTestWords, sources)
     said = test.value("id", raw.default_id)
     if (said is None and test.node.get("id") is None) or (said is not None and not str(said).strip()):
         sources.refuse(test.node, "the key 'id' is missing")
     sources.cannot_have(test, {"preprocessors": NO_PREPROCESSORS})
     if options := test.get("options"):
-        sources.cannot_have(take_apart(options, Options, sources.complaints), OPTIONS_NOT_HAD)
+        sources.cannot_have(take_apart(options, Options, sources), OPTIONS_NOT_HAD)
     fields, messages, user = _content(test, raw, sources)
     run = runtime_fields(test, raw, sources)
     root = raw.context.root
@@ -182,11 +182,6 @@ def _read_wide(root: Parts, variables: Variables, sources: Sources) -> SuiteWide
     return SuiteWide(messages, read_own_graders(root, variables, own), has_places, own.complaints)
 
 
-def _id(test: Parts, raw: RawTest) -> str:
-    said = test.value("id", raw.default_id)
-    return "" if said is None or not str(said).strip() else str(said)
-
-
 def _content(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
     """Return what agent and judges receive as fields of a task, the messages, and the simulated user."""
     variables = read_variables(test, raw, sources)
@@ -212,7 +207,7 @@ def _content(test: Parts, raw: RawTest, sources: Sources) -> tuple[dict[str, Any
     fields = {"graders": listed, "criteria": told, "expected_output": expected[0], "expected_messages": expected[1]}
     conversation_id = test.value("conversation_id")
     fields |= {
-        "task_id": _id(test, raw),
+        "task_id": str(test.value("id", raw.default_id)),
         "description": test.value("description", ""),
         "tracked_metrics": TRACKED,
         "note": test.value("note", ""),
@@ -246,7 +241,7 @@ def _conversation(
 
 
 def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[Messages, TurnGraders]:
-    turn = take_apart(node, TurnWords, sources.complaints)
+    turn = take_apart(node, TurnWords, sources)
     said = variables.fill_at(turn, "input", sources)
     messages = read_messages(said, sources) if said else ()
     if said is not None and not messages:
@@ -258,13 +253,11 @@ def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[Messages,
 
 
 def _expected_answer(test: Parts, variables: Variables, sources: Sources) -> tuple[Any, Messages]:
-    given = test.get("vars")
-    of_vars = variables.is_template and given is not None and "expected_output" in given.value
-    if given is not None and of_vars and test.get("expected_output") is None:
+    given, short = test.get("vars"), variables.fill_at(test, "expected_output", sources)
+    if variables.is_template and given is not None and "expected_output" in given.value and short is None:
         of_given = given.child("expected_output").with_value(variables.values["expected_output"])
         return read_expected(of_given, test.get("expected_messages"), sources)
-    short, long = (variables.fill_at(test, key, sources) for key in ("expected_output", "expected_messages"))
-    return read_expected(short, long, sources)
+    return read_expected(short, variables.fill_at(test, "expected_messages", sources), sources)
 
 
 def _refuse_incomplete(test: Parts, *, asks: bool, is_graded: bool, sources: Sources) -> None:
@@ -281,10 +274,8 @@ def _plain_message(message: TaskMessage) -> dict[str, Any]:
     """Return a message as task files have it: without the contents of its files."""
     if isinstance(message.content, str) and not message.tool_calls and message.role != "tool":
         return {"role": message.role, "content": message.content}
-    written = message.model_dump(mode="json", exclude_defaults=True)
-    for block in written["content"] if isinstance(written.get("content"), list) else ():
-        block.pop("text", None)
-    return dict(written)
+    texts = {"content": {"__all__": {"text"}}} if isinstance(message.content, tuple) else None
+    return message.model_dump(mode="json", exclude_defaults=True, exclude=texts)
 
 
 def _metadata(parts: Parts) -> dict[str, Any]:
@@ -316,10 +307,9 @@ def _tags(*said: Any) -> tuple[str, ...]:
     for value in said:
         if isinstance(value, Mapping):
             tags += (f"{key}={item}" for key, item in value.items() if isinstance(item, str | int | float))
-        elif isinstance(value, str):
-            tags.append(value)
-        elif isinstance(value, list):
-            tags += (str(item) for item in value if isinstance(item, str | int | float))
+        else:
+            listed = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+            tags += (str(item) for item in listed if isinstance(item, str | int | float))
     return tuple(dict.fromkeys(tags))
 
 

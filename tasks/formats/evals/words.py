@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.evals.documents import Documents, Ground, find_folder, find_path
+from passgate.tasks.formats.evals.documents import Documents, Ground, Reporter
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.findings import left_out, read_text
 from passgate.tasks.formats.schema_check import (
@@ -24,7 +24,6 @@ from passgate.tasks.formats.schema_check import (
     input_schema,
     model_differences,
     nearest,
-    wrong_type,
 )
 from passgate.tasks.model.json_values import strictly_equal
 
@@ -59,8 +58,8 @@ class EvalWords(BaseModel):
 
 def word(says: str = "", *names: str, needed: bool = False) -> Any:
     """Return a key: what it means, and its names, passgate's first; in other cases they need not be given."""
-    names_ = AliasChoices(*names) if names else None
-    return Field(... if needed else None, description=says or None, validation_alias=names_)
+    alias = AliasChoices(*names) if names else None
+    return Field(... if needed else None, description=says or None, validation_alias=alias)
 
 
 @cache
@@ -106,8 +105,8 @@ def snake_case(name: str) -> str:
     return _HUMP.sub("_", name).replace("-", "_").lower()
 
 
-def take_apart(node: Node, words: type[EvalWords], complaints: Complaints, *, further: bool = False) -> Parts:
-    """Return the parts of a mapping. What is wrong with them goes to the complaints.
+def take_apart(node: Node, words: type[EvalWords], reporter: Reporter, *, further: bool = False) -> Parts:
+    """Return the parts of a mapping. What is wrong with them goes to the complaints of `reporter`.
 
     Two spellings of a key must say the same. `further` allows keys that are not known, unless they are like one that
     is.
@@ -141,7 +140,7 @@ def take_apart(node: Node, words: type[EvalWords], complaints: Complaints, *, fu
             problems.append(part.places.problem(place, each.message, at_key=each.is_unknown_key))
     # Where another key is wrong none is said to be missing: it may be the one that is misspelt.
     problems = problems or [node.problem(each.message) for each in found if not each.path]
-    complaints.problems += problems
+    reporter.complaints.problems += problems
     return Parts(node, values, others, wrong, sound=not problems)
 
 
@@ -168,7 +167,7 @@ def _pairs(node: Node, words: type[EvalWords], names: Mapping[str, str]) -> Iter
 
 def _wrong_parts(words: type[EvalWords], data: dict[str, Any]) -> list[Difference]:
     """Return what is wrong with values by passgate's names of their keys."""
-    data = {name: value for name, value in data.items() if value is not None or name in words.NULL}
+    plain: dict[Difference, None] = {}
     try:
         # A model reads in microseconds what its schema takes milliseconds for.
         words.model_validate_json(json.dumps(data), strict=True)
@@ -181,14 +180,13 @@ def _wrong_parts(words: type[EvalWords], data: dict[str, Any]) -> list[Differenc
                 return model_differences(error)
         # A value of a wrong type is none of the allowed values either.
         mistyped = {each.path for each in found if each.message.startswith("expected ")}
-        found = [each for each in found if each.path not in mistyped or each.message.startswith("expected ")]
-        return list(dict.fromkeys(_plain_difference(each, words.EXPECTED) for each in found))
-    return []
-
-
-def _plain_difference(found: Difference, expected: Mapping[str, str]) -> Difference:
-    name = str(found.path[0]) if found.path else ""
-    return Difference(found.path[:1], f"expected {expected[name]}") if name in expected else found
+        for each in found:
+            name = str(each.path[0]) if each.path else ""
+            if name in words.EXPECTED:
+                plain[Difference((name,), f"expected {words.EXPECTED[name]}")] = None
+            elif each.path not in mistyped or each.message.startswith("expected "):
+                plain[each] = None
+    return list(plain)
 
 
 @cache
@@ -196,12 +194,13 @@ def _validator(words: type[EvalWords]) -> Draft202012Validator:
     return Draft202012Validator(input_schema(words, "words", words.__name__))
 
 
-def build(model: type[Model], parts: Mapping[str, Node], node: Node, complaints: Complaints) -> Model | None:
+def build(model: type[Model], parts: Mapping[str, Node], node: Node, reporter: Reporter) -> Model | None:
     """Return the model with the parts as fields; `None` when it refuses them, and then the complaints say why."""
     try:
         return model.model_validate({name: part.value for name, part in parts.items()})
     except ValidationError as error:
-        complaints.problems += [problem_in(node, parts, each.path, each.message) for each in model_differences(error)]
+        found = model_differences(error)
+        reporter.complaints.problems += [problem_in(node, parts, each.path, each.message) for each in found]
         return None
 
 
@@ -215,7 +214,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Sources:
+class Sources(Reporter):
     """Where the parts of a test are read from, and where complaints about it go."""
 
     documents: Documents  # reads the files that belong to its eval file
@@ -227,47 +226,29 @@ class Sources:
 
     @property
     def ground(self) -> Ground:
-        """The folders that paths are about."""
         return self.documents.ground
 
-    def refuse(self, node: Node, message: str, *, at_key: bool = False) -> None:
-        """Add a problem: something is wrong with the file."""
-        self.complaints.problems.append(node.problem(message, at_key=at_key))
-
-    def refuses_type(self, node: Node, *types: type, context: str = "") -> bool:
-        """Return whether a value is of none of the types, and add a problem if so."""
-        message = wrong_type(node.value, *types)
-        if message is not None:
-            self.refuse(node, f"{context}{message}")
-        return message is not None
-
-    def cannot_run(self, node: Node, message: str, *, at_key: bool = False) -> None:
-        """Note that the test cannot run: it asks for something that is missing."""
-        self.complaints.cannot_run.append(node.problem(message, at_key=at_key))
-
     def cannot_have(self, asked: Parts | Node, messages: Mapping[str, str]) -> None:
-        """Do the same for each of several keys that the file has."""
+        """Note that the test cannot run for each of several keys that the file has."""
         for key, message in messages.items():
             if (part := asked.get(key)) is not None:
                 self.cannot_run(part, message, at_key=True)
 
-    def warn(self, node: Node, message: str, *, at_key: bool = False) -> None:
-        self.complaints.warnings.append(node.problem(message, at_key=at_key))
+    def find_path(self, node: Node, name: str, *, is_read: bool = True) -> Path | None:
+        """Return where a path leads, as `Documents.find_path`."""
+        return replace(self.documents, complaints=self.complaints).find_path(node, name, is_read=is_read)
 
-    def path(self, node: Node, name: str) -> Path | None:
-        """Return where a path leads; `None`, and a complaint, where it leads nowhere."""
-        return self._whole(node, name, find_path(node, name, self.ground, self.complaints))
-
-    def folder(self, node: Node, name: str) -> str:
-        """Return a working folder as tasks hold it. A path that leads nowhere stays as the file writes it."""
-        path = self._whole(node, name, find_folder(node, name, self.ground, self.complaints))
-        return name if path is None else self.ground.relative(path)
-
-    def _whole(self, node: Node, name: str, path: Path | None) -> Path | None:
-        """Return the same path; notes that the test cannot run where the checkout lacks contents of it."""
+    def path(self, node: Node, name: str, *, is_read: bool = True) -> Path | None:
+        """Return where a path leads. Note that the test cannot run where the checkout lacks contents of it."""
+        path = self.find_path(node, name, is_read=is_read)
         if path is not None and (missing := left_out(path)):
             self.cannot_run(node, f"{name!r} {missing}")
         return path
+
+    def folder(self, node: Node, name: str) -> str:
+        """Return a working folder as tasks hold it. A path that leads nowhere stays as the file writes it."""
+        path = self.path(node, name, is_read=False)
+        return name if path is None else self.ground.relative(path)
 
     def text(self, node: Node, name: str, called: str = "") -> tuple[str, str | None]:
         """Return a path as tasks hold it, and what the file holds; complaints call it `called`."""
@@ -282,8 +263,7 @@ class Sources:
         content = self.texts[path]
         if isinstance(content, ValueError):
             self.cannot_run(node, f"{called or name!r} {content}")
-            return self.ground.relative(path), None
-        return self.ground.relative(path), content
+        return self.ground.relative(path), content if isinstance(content, str) else None
 
 
 def present(values: Iterable[Value | None]) -> tuple[Value, ...]:

@@ -1,7 +1,7 @@
 """Where tests run, wherever an eval file sets it: template, repositories, hooks and extensions."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -147,7 +147,8 @@ def read_workspace(test: Parts, raw: RawTest, of_targets: Sequence[TargetHooks],
     if raw.workspace is not None and not own:
         fields["template"] = sources.ground.relative(raw.workspace)
     listed = test.get("extensions") or raw.context.root.get("extensions")
-    if extensions := tuple(_extensions(listed, sources)) if listed is not None else ():
+    items = () if listed is None or sources.refuses_type(listed, list) else listed.items()
+    if extensions := present(_extension(item, sources) for item in items):
         fields["extensions"] = extensions
         described = [node.folder for node in said if not node.path]  # those of files of their own
         fields |= {"folder": sources.ground.relative(described[0])} if described else {}
@@ -170,7 +171,7 @@ def _workspaces(parts: Parts, sources: Sources) -> list[Node]:
 
 
 def _workspace(node: Node, sources: Sources) -> dict[str, Any]:
-    parts = take_apart(node, WorkspaceWords, sources.complaints)
+    parts = take_apart(node, WorkspaceWords, sources)
     itself = parts.get("path") or (parts.get("mode") if parts.value("mode") == "static" else None)
     if itself is not None:
         sources.cannot_run(itself, "every trial has a copy: no folder can be worked in itself", at_key=True)
@@ -178,9 +179,9 @@ def _workspace(node: Node, sources: Sources) -> dict[str, Any]:
     fields: dict[str, Any] = _template(parts.get("template"), sources)
     if parts.get("repos") is not None:
         fields["repos"] = present(_repository(item, sources) for item in parts.values["repos"].items())
-    fields |= _hooks(parts.get("hooks"), sources)
+    fields |= read_hooks(parts.get("hooks"), sources)
     if needs := parts.get("env"):
-        said = take_apart(needs, Requirements, sources.complaints).values
+        said = take_apart(needs, Requirements, sources).values
         fields |= {key: as_texts(part) for key, part in said.items()}
     return fields
 
@@ -197,7 +198,7 @@ def _template(node: Node | None, sources: Sources, hint: str = "") -> dict[str, 
 
 
 def _environment(node: Node, sources: Sources) -> dict[str, Any]:
-    parts = take_apart(node, EnvironmentWords, sources.complaints)
+    parts = take_apart(node, EnvironmentWords, sources)
     if parts.value("type") == "docker" or parts.get("docker") is not None or parts.get("image") is not None:
         sources.cannot_run(node, _NO_DOCKER, at_key=True)
     else:
@@ -207,7 +208,7 @@ def _environment(node: Node, sources: Sources) -> dict[str, Any]:
     fields = _template(parts.get("workdir"), sources, _OF_SETUP if setup is not None else "")
     if setup is not None:
         said = setup if isinstance(setup.value, dict) else setup.with_value({"command": setup.value})
-        hook = _command(take_apart(said, HookWords, sources.complaints), sources)
+        hook = _command(take_apart(said, HookWords, sources), sources)
         fields |= {} if hook is None else {"before_all": hook}
     if variables := parts.get("env"):
         fields["environment"] = {}
@@ -219,11 +220,11 @@ def _environment(node: Node, sources: Sources) -> dict[str, Any]:
     return fields
 
 
-def _hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
+def read_hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
     """Return the hooks by their names; each is `None` when hooks are not enabled."""
     if node is None:
         return {}
-    hooks = take_apart(node, HooksWords, sources.complaints)
+    hooks = take_apart(node, HooksWords, sources)
     if hooks.value("enabled") is False:
         return dict.fromkeys(HOOKS)
     read: dict[str, Hook | None] = {}
@@ -231,37 +232,19 @@ def _hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
         if not isinstance(said.value, dict):
             read[name] = _command(Parts(said, {"command": said}, {}, frozenset(), sound=True), sources)
             continue
-        hook = take_apart(said, HookWords, sources.complaints)
+        hook = take_apart(said, HookWords, sources)
         # A hook that only resets has nothing to do: every trial begins with a fresh workspace.
         if hook.get("command") is not None or hook.get("reset") is None:
             read[name] = _command(hook, sources)
     return {name: hook for name, hook in read.items() if hook is not None}
 
 
-def target_hooks(node: Node, name: str, sources: Sources) -> TargetHooks:
-    """Return the hooks of a target."""
-    hooks = _hooks(as_mapping(node.get("hooks")), sources)
-    return TargetHooks(target=name, **hooks)
-
-
-def _extensions(node: Node, sources: Sources) -> Iterator[Extension]:
-    if sources.refuses_type(node, list):
-        return
-    for item in node.items():
-        if not isinstance(item.value, str | dict):
-            sources.refuse(item, _EXTENSION)
-            continue
-        read = _described_extension if isinstance(item.value, dict) else _named_extension
-        extension = read(item, sources)
-        if extension is not None:
-            yield extension
-
-
-def _named_extension(node: Node, sources: Sources) -> Extension | None:
-    if node.value == AGENT_RULES:
-        return Extension(hook="beforeAll", agent_rules=AgentRules())
-    name, _, said = node.value.rpartition(":")
-    hook = next((hook for hook in EXTENSION_HOOKS if hook == said), None)
+def _extension(node: Node, sources: Sources) -> Extension | None:
+    if isinstance(node.value, dict):
+        return _described_extension(node, sources)
+    said = f"{AGENT_RULES}:beforeAll" if node.value == AGENT_RULES else node.value
+    name, _, wanted = said.rpartition(":") if isinstance(said, str) else ("", "", "")
+    hook = next((hook for hook in EXTENSION_HOOKS if hook == wanted), None)
     module = name.removeprefix(FILE_SCHEME)
     if hook is None or name not in {AGENT_RULES, f"{FILE_SCHEME}{module}"} or not module:
         sources.refuse(node, _EXTENSION)
@@ -276,12 +259,12 @@ def _named_extension(node: Node, sources: Sources) -> Extension | None:
 
 
 def _described_extension(node: Node, sources: Sources) -> Extension | None:
-    parts = take_apart(node, ExtensionWords, sources.complaints)
+    parts = take_apart(node, ExtensionWords, sources)
     if parts.value("id") != AGENT_RULES:
         sources.refuse(parts.get("id") or node, f"`id` must be {AGENT_RULES}; a module stands as a text")
         return None
     config = parts.get("config")
-    rules = parts if config is None else take_apart(config, Rules, sources.complaints)
+    rules = parts if config is None else take_apart(config, Rules, sources)
     paths: dict[str, tuple[str, ...]] = {}
     for kind, part in rules.only(*Rules.model_fields).items():
         listed = part.items() if isinstance(part.value, list) else (part,)
@@ -311,11 +294,11 @@ def _command(hook: Parts, sources: Sources) -> Hook | None:
 
 
 def _repository(node: Node, sources: Sources) -> Repository | None:
-    parts = take_apart(node, RepositoryWords, sources.complaints)
+    parts = take_apart(node, RepositoryWords, sources)
     if not parts.sound:
         return None
     checkout = parts.get("checkout")
-    pin = parts if checkout is None else take_apart(checkout, CheckoutWords, sources.complaints)
+    pin = parts if checkout is None else take_apart(checkout, CheckoutWords, sources)
     # The address is a URL or `owner/name`. A path, which begins with a dot or a slash, must exist.
     address, path = as_text(parts.values["repo"]), as_text(parts.get("path")) or "."
     if address is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.evals.compose import raw_tests
-from passgate.tasks.formats.evals.documents import find_ground
+from passgate.tasks.formats.evals.documents import Documents, find_ground
 from passgate.tasks.formats.evals.node import Complaints
 from passgate.tasks.formats.evals.raw import RawTest
 
@@ -65,15 +65,9 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 def read(root: Path, name: str, environment: Mapping[str, str] | None = None) -> Answer:
     """The tests of one file of a folder that is a repository."""
     (root / ".git").mkdir(exist_ok=True)
-    complaints = Complaints()
-    tests = raw_tests(
-        root / name,
-        find_ground(root / name, root),
-        complaints,
-        environment=environment or {},
-        shown=lambda file: str(file.relative_to(root)),
-    )
-    return Answer(tests, complaints)
+    ground, complaints = find_ground(root / name, root), Complaints()
+    documents = Documents(ground, complaints, environment or {}, lambda file: str(file.relative_to(root)))
+    return Answer(tuple(raw_tests(root / name, documents)), complaints)
 
 
 def read_first(root: Path, files: Mapping[str, str], environment: Mapping[str, str] | None = None) -> Answer:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.formats.document import Document
-from passgate.tasks.formats.evals.documents import find_folder, find_ground, find_path
+from passgate.tasks.formats.evals.documents import Documents, find_ground
 from passgate.tasks.formats.evals.node import Complaints, Node
 
 
@@ -16,9 +16,8 @@ def a_file(path: Path) -> Path:
 
 
 def found(file: Path, name: str) -> tuple[Path | None, Complaints]:
-    complaints = Complaints()
-    node = Node(name, Document(str(file)), file.parent)
-    return find_path(node, name, find_ground(file, file.parent), complaints), complaints
+    documents = Documents(find_ground(file, file.parent), Complaints(), {}, str)
+    return documents.find_path(Node(name, Document(str(file)), file.parent), name), documents.complaints
 
 
 @pytest.mark.parametrize(
@@ -101,12 +100,12 @@ def test_places_outside_of_the_suites_folder_that_a_file_could_come_from_are_not
     file = a_file(elsewhere / "team/suites/golden/EVAL.yaml")
     for name in (".git", "a.md", "desk/a"):
         a_file(elsewhere / name)
-    ground = find_ground(file, elsewhere / "team/suites")
+    documents = Documents(find_ground(file, elsewhere / "team/suites"), Complaints(), {}, str)
     node = Node("a.md", Document("EVAL.yaml"), file.parent)
-    assert find_folder(node, "desk", ground, Complaints()) == elsewhere / "desk"
-    assert ground.looked_at_outside() == set()
-    assert find_path(node, "a.md", ground, Complaints()) == elsewhere / "a.md"
-    assert ground.looked_at_outside() == {"../a.md", "../../a.md"}
+    assert documents.find_path(node, "desk", is_read=False) == elsewhere / "desk"
+    assert documents.ground.looked_at_outside() == set()
+    assert documents.find_path(node, "a.md") == elsewhere / "a.md"
+    assert documents.ground.looked_at_outside() == {"../a.md", "../../a.md"}
 
 
 def test_tasks_hold_paths_relative_to_the_suites_folder(elsewhere: Path) -> None:

@@ -79,8 +79,8 @@ def native(root: Path, said: Any, **files: str) -> tuple[TaskFile, list[str]]:
     write(root, {".git/HEAD": "", "evals/EVAL.yaml": yaml.safe_dump({KEY: said}), **files})
     document, complaints = read_document(root / "evals/EVAL.yaml", "EVAL.yaml"), Complaints()
     node = Node(document.data, document, root / "evals")
-    test = take_apart(node, EvalTestWords, complaints)
-    task = add_native(TASK, test, Sources(Documents(Ground(root, root), complaints, {}, str), complaints))
+    sources = Sources(Documents(Ground(root, root), complaints, {}, str), complaints)
+    task = add_native(TASK, take_apart(node, EvalTestWords, sources), sources)
     return task, [f"{problem.path}: {problem.message}" for problem in complaints.problems]
 
 

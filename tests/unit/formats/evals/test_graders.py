@@ -5,12 +5,8 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.documents import Documents, Ground
-from passgate.tasks.formats.evals.graders import rubric_grader
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.words import Sources
 from passgate.tasks.model.assertions import Criterion, Equals, Regex, Rubrics, TextAssertion, Unavailable
+from tests.unit.formats.evals.eval_tasks import read_test
 from tests.unit.formats.evals.grader_lists import FILE, read
 
 
@@ -188,30 +184,12 @@ def test_a_regular_expression_is_one_as_javascript_knows_them(tmp_path: Path) ->
     )
 
 
-def rubrics_of(tmp_path: Path, text: str) -> tuple[Rubrics | None, list[str]]:
-    (tmp_path / "EVAL.yaml").write_text(text, encoding="utf-8")
-    document = read_document(tmp_path / "EVAL.yaml", "EVAL.yaml")
-    complaints = Complaints()
-    sources = Sources(Documents(Ground(tmp_path, tmp_path), complaints, {}, str), complaints)
-    grader = rubric_grader(Node(document.data, document, tmp_path), sources)
-    return grader, [str(problem) for problem in complaints.problems]
-
-
 def test_the_rubrics_of_a_test_are_one_grader_of_weight_one(tmp_path: Path) -> None:
-    own = Criterion(id="b", outcome="c", weight=2, required=True)
-    assert rubrics_of(tmp_path, "- a\n- {id: b, outcome: c, weight: 2, required: true}\n") == (
-        Rubrics(type="rubrics", criteria=(Criterion(id="rubric-1", outcome="a"), own)),
-        [],
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("a: b\n", 'EVAL.yaml:1:1: expected a list, not {"a": "b"}'),
-        ("[]\n", "EVAL.yaml:1:1: invalid rubric: must not be empty"),
-        ("- {id: a}\n", "EVAL.yaml:1:3: [0]: give `outcome` or `score_ranges`"),
-    ],
-)
-def test_wrong_rubrics_of_a_test_are_refused(tmp_path: Path, text: str, problem: str) -> None:
-    assert rubrics_of(tmp_path, text) == (None, [problem])
+    own = {"id": "b", "outcome": "c", "weight": 2, "required": True}
+    criteria = (Criterion(id="rubric-1", outcome="a"), Criterion.model_validate(own))
+    assert read_test(tmp_path, rubrics=["a", own]).one.graders == (Rubrics(type="rubrics", criteria=criteria),)
+    wrong = read_test(tmp_path, rubrics=[{"id": "a"}]).problems + read_test(tmp_path, rubrics=[]).problems
+    assert wrong == [
+        "tests[0].rubrics[0]: give `outcome` or `score_ranges`",
+        "tests[0].rubrics: invalid rubric: must not be empty",
+    ]

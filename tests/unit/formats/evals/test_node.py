@@ -17,7 +17,7 @@ from passgate.tasks.formats.evals.node import JsonError, TextPlaces, find_offset
         ('{"a": 1e999}', "not a finite number", 0),
         ("1" * 101, "a number of more than 100 characters", 0),
         ("[" * 66 + "]" * 66, "nested deeper than 64 levels", 0),
-        ("[" * 100_000 + "]" * 100_000, "nested deeper than 64 levels", 0),
+        ("[" * 100_000 + "]" * 100_000, "nested too deep", 0),
         ('"\\ud83d"', "half of a character", 0),
     ],
 )

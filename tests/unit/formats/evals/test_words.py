@@ -7,6 +7,7 @@ import pytest
 from pydantic import Field
 
 from passgate.tasks.formats.document import Document
+from passgate.tasks.formats.evals.documents import Documents, Ground
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.words import AS_WHOLE, EvalWords, Parts, Whole, take_apart, word
 from tests.unit.formats.evals.eval_files import Told
@@ -30,7 +31,8 @@ class Order(EvalWords):
 def apart(said: dict[str, Any], *, further: bool = False) -> tuple[Parts, Told]:
     complaints = Complaints()
     node = Node(said, Document("f.yaml", said), Path())
-    return take_apart(node, Order, complaints, further=further), Told(complaints)
+    documents = Documents(Ground(Path(), Path()), complaints, {}, str)
+    return take_apart(node, Order, documents, further=further), Told(complaints)
 
 
 @pytest.mark.parametrize(
