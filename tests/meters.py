@@ -8,6 +8,7 @@ import httpx
 
 from passgate.tasks.metering.access import ModelAnswer, Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
+from passgate.tasks.metering.ledger import Ledger
 from passgate.tasks.metering.meter import Meter, open_meter
 from passgate.tasks.metering.server import serving
 from passgate.tasks.metering.trial_meter import TrialMeter
@@ -44,8 +45,10 @@ async def metered_trial(
 class OverHttp(Unmetered):
     """Asks whatever answers at a base URL as other programs do: a provider without a meter, or a meter's server."""
 
-    def __init__(self, base_url: str, api_key: str = "trial-key") -> None:
+    def __init__(self, base_url: str, api_key: str = "trial-key", trial: TrialMeter | None = None) -> None:
         super().__init__()
+        ledger = Ledger(Budgets(), PriceTable().price, CostCap(), needs_price=None)
+        self.trial = trial or TrialMeter({}, "", {}, ledger, lambda call: False, TrialMeter.complete)
         self.base_urls = {"openai": base_url}
         self.api_key = api_key
 

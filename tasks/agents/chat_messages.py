@@ -8,7 +8,6 @@ from typing import Any, Final
 from passgate.tasks.agents.transcripts import as_text
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage, block_text
-from passgate.tasks.model.task import Tool
 from passgate.tasks.model.transcript import Message, ToolCall
 
 ChatMessage = dict[str, Any]
@@ -23,14 +22,13 @@ _KINDS: Final = {
 _ADDRESSES: Final = ("data:", "http://", "https://")
 
 
-def request_base(model: str, tools: Sequence[Tool], output_schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def request_base(
+    model: str, tools: Sequence[Mapping[str, Any]], output_schema: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """Return what every request of a trial holds beside its messages."""
     request: dict[str, Any] = {"model": model}
     if tools:
-        functions = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools
-        ]
-        request["tools"] = [{"type": "function", "function": function} for function in functions]
+        request["tools"] = [{"type": "function", "function": tool} for tool in tools]
     if output_schema is not None:
         json_schema = {"name": "output", "strict": True, "schema": output_schema}
         request["response_format"] = {"type": "json_schema", "json_schema": json_schema}

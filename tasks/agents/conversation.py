@@ -21,7 +21,6 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript, Usage, total_usage
 
 _BY_THE_METER: Final = frozenset({EndReason.OVER_BUDGET, EndReason.FORBIDDEN_CALL, EndReason.REPLAY_MISMATCH})
-_OF_A_TOOL: Final = {"name", "description", "parameters"}
 END: Final = "<END>"
 LONGEST_REPLY: Final = 20_000
 LONGEST_PART: Final = 20_000  # Characters of one message that a player is shown
@@ -164,7 +163,7 @@ class _TrialContext:
             files=self.sandbox.files,
             session=self.session,
             variables=self.access.variables,
-            tools=tuple(tool.model_dump(include=_OF_A_TOOL) for tool in self.task.tools) if self.access.mcp_url else (),
+            tools=self.access.tools.descriptions if self.access.tools else (),
         )
 
 

@@ -19,10 +19,10 @@ from passgate.tasks.agents.chat_messages import (
     tool_message,
 )
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
-from passgate.tasks.agents.tools import Toolbox, make_toolbox
 from passgate.tasks.agents.transcripts import excerpt, read_json, read_transcript
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess, ModelAnswer
+from passgate.tasks.metering.trial_tools import ToolOutcome
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.quotes import quote, raw
 from passgate.tasks.model.task import EvalTask
@@ -64,14 +64,10 @@ class OpenAiAgent(Agent):
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         """Run the loop. A refusal of the meter ends the turn: the meter knows what it means for the trial."""
-        toolbox = make_toolbox(task, sandbox, self._suites_folder, attempt.history)
         opening = make_opening(self._spec.completion.system, attempt)
-        request = request_base(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
-        turn = _Turn({**self._spec.completion.parameters, **request}, opening.context, toolbox)
-        end, detail = await turn.run(seconds, access)
-        is_last = task.user is None or attempt.turn >= len(task.user.says)
-        if end is EndReason.COMPLETED and is_last and toolbox.missing:
-            end, detail = EndReason.REPLAY_MISMATCH, toolbox.missing
+        request = request_base(self._spec.target, attempt.tools, attempt.inputs.get("output_schema"))
+        turn = _Turn({**self._spec.completion.parameters, **request}, opening.context, access)
+        end, detail = await turn.run(seconds)
         spoken = next((step.content for step in reversed(turn.steps) if step.content), "")
         return read_transcript(Transcript(messages=(*opening.said, *turn.steps), output=spoken, end=end, detail=detail))
 
@@ -79,24 +75,22 @@ class OpenAiAgent(Agent):
 class _Turn:
     """The loop of one turn."""
 
-    def __init__(self, request: Mapping[str, Any], context: Sequence[ChatMessage], toolbox: Toolbox) -> None:
+    def __init__(self, request: Mapping[str, Any], context: Sequence[ChatMessage], access: ModelAccess) -> None:
         self._request = request
         self._messages = [*context]
-        self._toolbox = toolbox
+        self._access = access
         self.steps: list[Message] = []
 
-    async def run(self, seconds: float, access: ModelAccess) -> tuple[EndReason, str]:
+    async def run(self, seconds: float) -> tuple[EndReason, str]:
         """Run to the end or until the time is up. Return how the turn ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while True:
                     body = {**self._request, "messages": self._messages}
-                    answer = await access.complete(json.dumps(body, default=str).encode())
+                    answer = await self._access.complete(json.dumps(body, default=str).encode())
                     if answer.status >= _CLIENT_ERROR:
                         return _refusal(answer)
                     calls = await self._step(answer.content)
-                    if self._toolbox.mismatch:
-                        return EndReason.REPLAY_MISMATCH, self._toolbox.mismatch
                     if not calls:
                         return EndReason.COMPLETED, ""
         return EndReason.TIMED_OUT, ""
@@ -111,12 +105,7 @@ class _Turn:
         except (ValueError, ApiFormatError) as error:
             what = f"the model's reply cannot be read: {error}: "
             raise MeasurementError(raw(what, quote(excerpt(content), 300))) from error
-        # Each is awaited to its end, also when another one cannot be run.
-        outcomes = await asyncio.gather(*map(self._call, reply.calls), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
-        calls = tuple(call for call in outcomes if isinstance(call, ToolCall))
+        calls = tuple(await asyncio.gather(*map(self._call, reply.calls)))
         self.steps.append(Message(role="assistant", content=reply.text, tool_calls=calls))
         self._messages.append(reply_message(document))
         self._messages += [
@@ -126,7 +115,9 @@ class _Turn:
 
     async def _call(self, asked: AskedCall) -> ToolCall:
         started = time.monotonic()
-        outcome = await self._toolbox.call(asked.tool, asked.arguments)
+        outcome, tools = ToolOutcome(f"there is no tool {asked.tool!r}", is_error=True), self._access.tools
+        if tools is not None:
+            outcome = await tools.call(*tools.find(asked.tool), asked.arguments)
         return ToolCall(
             tool=asked.tool,
             arguments=dict(asked.arguments),

@@ -19,7 +19,7 @@ from passgate.tasks.model.json_values import schema_validator, strictly_equal
 from passgate.tasks.model.quotes import beginning, end
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Replay, Tool
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, is_same_tool
+from passgate.tasks.model.transcript import ToolCall, Transcript, is_same_tool
 
 AT_ONCE: Final = 8  # Calls of one trial that are run at the same time
 ARGUMENTS_VARIABLE: Final = "PASSGATE_TOOL_ARGUMENTS"
@@ -170,12 +170,15 @@ class RecordedTools:
 
     answers_all = True
 
-    def __init__(self, recording: Transcript, match: Match, before: Iterable[ToolCall] = ()) -> None:
-        """`before` are the calls of earlier turns, which have their results already."""
+    def __init__(
+        self, recording: Transcript, match: Match, made: Iterable[ToolCall] = (), servers: Iterable[str] = ()
+    ) -> None:
+        """`made` are calls that have their results already; `servers` are the MCP servers of the task by name."""
         self._left = [call for call in recording.tool_calls if not call.refused]
         self._match = match
+        self._prefixes = [f"mcp__{server}__" for server in servers]
         self._rows: list[Row] = []
-        for call in before:
+        for call in made:
             if not call.refused:
                 self.take(call.tool, call.arguments)
 
@@ -191,14 +194,20 @@ class RecordedTools:
         actual = ToolCall(tool=tool, arguments=dict(arguments))
         candidates = [] if self._differs else self._left[: 1 if self._match == "strict" else None]
         for number, recorded in enumerate(candidates):
-            if is_same_tool(tool, recorded.tool) and strictly_equal(recorded.arguments, actual.arguments):
+            if self._are_same(tool, recorded.tool) and strictly_equal(recorded.arguments, actual.arguments):
                 self._rows.append((recorded, actual, True))
                 return self._left.pop(number)
         # An unexpected call is shown beside the next recorded one, or beside one of the same tool.
-        strict = self._match == "strict"
-        beside = next((n for n, recorded in enumerate(self._left) if strict or recorded.tool == tool), None)
+        fits = [self._match == "strict" or self._are_same(tool, recorded.tool) for recorded in self._left]
+        beside = fits.index(True) if True in fits else None
         self._rows.append((None if beside is None else self._left.pop(beside), actual, False))
         return None
+
+    def _are_same(self, tool: str, recorded: str) -> bool:
+        """Return whether a recorded name means a tool; the recording may come from a server of another name."""
+        own = next((prefix for prefix in self._prefixes if tool.startswith(prefix)), "")
+        others = tuple(prefix for prefix in self._prefixes if prefix != own)
+        return is_same_tool(tool.removeprefix(own), recorded) and not recorded.startswith(others)
 
     @property
     def _differs(self) -> bool:
@@ -226,17 +235,14 @@ class RecordedTools:
 Toolbox = SandboxTools | RecordedTools
 
 
-def make_toolbox(
-    task: EvalTask, sandbox: AgentSandbox, suites_folder: Path, history: Sequence[Message] = ()
-) -> Toolbox:
-    """Return the recording of the task, which continues after the calls of `history`; without one its own tools.
-
-    Raises `MeasurementError` for a recording that cannot be read.
+def make_toolbox(task: EvalTask, sandbox: AgentSandbox, suites_folder: Path) -> Toolbox:
+    """Return the recording of the task; without one its own tools. Raises `MeasurementError` for a recording that
+    cannot be read.
     """
     if task.replay is None:
         return SandboxTools(task.tools, sandbox, suites_folder)
     recording = read_recording(task.replay, suites_folder)
-    return RecordedTools(recording, task.replay.match, [call for message in history for call in message.tool_calls])
+    return RecordedTools(recording, task.replay.match, servers=task.mcp_servers)
 
 
 def side_by_side(rows: Sequence[Row]) -> str:

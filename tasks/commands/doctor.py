@@ -13,24 +13,42 @@ from typing import TypeVar
 from passgate import __version__
 from passgate.tasks.agents import FORMS
 from passgate.tasks.agents.llm_judge import SETTINGS, RecordedJudge, make_llm_judge
+from passgate.tasks.agents.presets import Preset, preset_of
 from passgate.tasks.agents.starts import START_REMEDY
 from passgate.tasks.errors import InputError, MeasurementError, PassgateError, UsageError
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.agents_file import AGENTS_FILE, TARGETS_FILE
 from passgate.tasks.formats.loading import load_folder, load_prices, policy_of_run
 from passgate.tasks.history.masking import masker_for, secret_variables
-from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.agent import AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.task import Suite
+from passgate.tasks.model.quotes import quote
+from passgate.tasks.model.task import Budgets, EvalTask, Metric, Suite
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import BLIND, MEASURED, FinishedTrial, single_models
 from passgate.tasks.planning.diagnosis import diagnose, price_symptom
 from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_agents
+from passgate.tasks.providers.registry import PROVIDERS
 from passgate.tasks.sandboxes.isolation import ISOLATION_REMEDY, UNISOLATED, best_isolation
 
+START_SECONDS = 60.0  # For a preset's program to ask its model for the first time
+_START = {
+    "task_id": "start",
+    "suite": Suite.GOLDEN,
+    "description": "The agent starts.",
+    "inputs": {"prompt": "Say hello."},
+    "k": 1,
+    "metric": Metric.PASS_AT_K,
+    "graders": (),
+    "tracked_metrics": (),
+    "gates": frozenset(),
+    "file": "start.yaml",
+    "task_digest": "",
+    "grader_digest": "",
+}
 JUDGE_SECONDS = 30.0  # For the judge to reply, because some models think first
 _QUESTION = JudgeRequest(messages=(JudgeMessage(role="user", content="Reply with: ok"),), fingerprint="doctor")
 _Content = TypeVar("_Content")
@@ -73,7 +91,12 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
     async def diagnose_subject(subject: AgentSpec | list[Symptom]) -> list[Symptom]:
         if isinstance(subject, list):
             return subject
-        return await diagnose(subject, setup.suites, setup.prices, needs_price)
+        symptoms = await diagnose(subject, setup.suites, setup.prices, needs_price)
+        is_ok = all(symptom.state is State.OK for symptom in symptoms if symptom.what == subject.kind)
+        preset = preset_of(subject.target) if is_ok and setup.policy else None
+        if preset is None or setup.policy is None:
+            return symptoms
+        return [*symptoms, await _start_of_preset(subject, preset, setup.policy)]
 
     # Agents first, so that their modules are imported before anything waits.
     *groups, judge, machine = await asyncio.gather(
@@ -192,6 +215,36 @@ async def _judge(setup: _Setup) -> list[Symptom]:
     finally:
         await judge.close()
     return [reply, price_symptom("judge", judge.name, setup.prices, None)]
+
+
+async def _start_of_preset(agent: AgentSpec, preset: Preset, policy: Policy) -> Symptom:
+    """Start the program of a preset in a trial without model calls: return whether it asks its model by itself."""
+    # Imported late, because running trials imports pandas.
+    from passgate.tasks.commands.try_task import one_trial
+
+    # No provider is asked, so no key is needed either.
+    nowhere = dict.fromkeys(PROVIDERS, Endpoint(base_url="http://127.0.0.1:9"))
+    task = EvalTask.model_validate(_START | {"budgets": Budgets(max_steps=0, max_seconds=START_SECONDS)})
+    subject, remedy = (
+        f"agent {agent}",
+        f"start {preset.program} by hand, or install another version of {preset.package}",
+    )
+    try:
+        with temporary_folder("doctor") as folder:
+            started = agent.model_copy(update={"upstreams": nowhere})
+            finished = await one_trial(task, started, folder / "gates.yaml", folder, policy)
+    except PassgateError as error:
+        return _symptom(subject, "start", State.FAILED, str(error))
+    transcript = finished.transcript
+    if transcript.end is EndReason.OVER_BUDGET and "max_steps" in transcript.detail:
+        return _symptom(subject, "start", State.OK, f"{preset.program} asks its model without a login")
+    if transcript.end is EndReason.TIMED_OUT:
+        found = f"{preset.program} asked no model within {START_SECONDS:g} s: it may wait for a login"
+        return _symptom(subject, "start", State.WARNING, found, remedy)
+    if finished.trial.status not in MEASURED:
+        return _symptom(subject, "start", State.FAILED, finished.trial.reason)
+    said = quote(transcript.detail or transcript.output or transcript.printed, 300)
+    return _symptom(subject, "start", State.WARNING, f"{preset.program} ended before it asked a model: {said}", remedy)
 
 
 async def _try_agent(name: str, gates: Path, suites: Path, trials: list[FinishedTrial]) -> list[Symptom]:

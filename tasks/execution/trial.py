@@ -141,17 +141,16 @@ async def _access(task: EvalTask, resources: TrialResources, sandbox: AgentSandb
         return
     async with AsyncExitStack() as stack:
         toolbox, servers = None, None
-        if meter.start_mcp is not None and (task.tools or task.replay or task.mcp_servers or meter.spec.names_mcp):
+        if meter.bridge is None:
+            toolbox = make_toolbox(task, sandbox, resources.suites_folder)
+        elif meter.start_mcp is not None and (task.tools or task.replay or task.mcp_servers or meter.spec.names_mcp):
             toolbox = make_toolbox(task, sandbox, resources.suites_folder)
             await meter.start_mcp()
-        if toolbox is None and task.mcp_servers:
-            remedy = "run another kind of agent" if meter.bridge is None else "pip install 'passgate[mcp]'"
-            raise MeasurementError(f"the agent cannot reach the task's environment.mcp_servers: {remedy}")
-        if toolbox is not None and task.mcp_servers:
-            # Imported late: it needs the package mcp.
-            from passgate.tasks.metering.mcp_servers import connected_servers
+        if task.mcp_servers:
+            from passgate.tasks.metering.meter import import_with_mcp
 
-            connecting = connected_servers(task.mcp_servers, sandbox, resources.suites_folder)
+            module = await import_with_mcp("mcp_servers")
+            connecting = module.connected_servers(task.mcp_servers, sandbox, resources.suites_folder)
             servers = await stack.enter_async_context(connecting)
         with meter.trial(task.budgets, forbidden_by(task), task.tools, toolbox, servers) as access:
             yield access

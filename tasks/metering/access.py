@@ -4,12 +4,15 @@ import asyncio
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.providers.registry import PROVIDERS, known_providers
+
+if TYPE_CHECKING:
+    from passgate.tasks.metering.trial_tools import TrialTools
 
 PLACEHOLDER_KEY: Final = "passgate"  # What an agent sends as its key; the meter puts the real one in its place
 MCP_VARIABLE: Final = "PASSGATE_MCP_URL"
@@ -58,6 +61,10 @@ class ModelAccess(Protocol):
         It is admitted, counted and recorded as a request to the address of `openai` is.
         """
 
+    @property
+    def tools(self) -> "TrialTools | None":
+        """The tools that passgate runs for the agent; `None` where there are none."""
+
     def over(self) -> asyncio.Future[None]:
         """Done once the trial must not go on: a budget is used up or a forbidden call was asked for."""
 
@@ -86,6 +93,7 @@ class Unmetered:
     base_urls: Mapping[str, str] = dict.fromkeys(PROVIDERS, "")
     mcp_url = ""
     api_key = ""
+    tools: "TrialTools | None" = None
     paid = 0.0
     seconds_waited = 0.0
     could_know = True

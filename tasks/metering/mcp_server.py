@@ -48,29 +48,19 @@ class View(NamedTuple):
     server: str
 
     @property
-    def own(self) -> bool:
-        """Whether the client sees the tools of the task."""
-        return self.server in {"", SERVER}
-
-    @property
     def servers(self) -> Sequence[ConnectedServer]:
         """The MCP servers of the task that the client sees."""
         return [one for name, one in self.tools.servers.items() if self.server in {"", name}]
 
     def listed_tools(self) -> list[Tool]:
-        """Return the tools. A name that is taken already has its server before it."""
+        """Return the tools."""
         # A client refuses a schema that does not say that it is of an object.
-        listed = [
-            Tool(name=one.name, description=one.description, input_schema={"type": "object", **one.parameters})
-            for one in (self.tools.offered if self.own else ())
+        return [
+            tool.model_copy(update={"name": name})
+            if isinstance(tool, Tool)
+            else Tool(name=name, description=tool.description, input_schema={"type": "object", **tool.parameters})
+            for name, (_, tool) in self.tools.listed(self.server).items()
         ]
-        for server in self.servers:
-            names = {tool.name for tool in listed}
-            listed += [
-                tool.model_copy(update={"name": f"{server.name}__{tool.name}"}) if tool.name in names else tool
-                for tool in server.tools
-            ]
-        return listed
 
 
 class ToolServer:
@@ -119,7 +109,7 @@ async def _list_tools(context: Context, _: PaginatedRequestParams | None) -> Lis
 
 async def _call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
     view = _view(context)
-    server, tool = (view.server, params.name) if view.server else view.tools.find(params.name)
+    server, tool = view.tools.find(params.name, view.server)
     # A client that goes away does not take the call back: the tool may have acted.
     return _result(await asyncio.shield(view.tools.call(server, tool, params.arguments or {})))
 

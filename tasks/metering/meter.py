@@ -11,8 +11,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import PLACEHOLDER_KEY, ModelAnswer, Unmetered, meter_addresses, model_variables
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Ledger, PriceOf
@@ -67,7 +71,7 @@ class Meter:
     ) -> Iterator[TrialMeter]:
         """Open the meter of one trial. Its addresses end with the context.
 
-        An agent that asks the server gets the `offered` tools, which `toolbox` runs, and what `servers` offer.
+        The agent gets the `offered` tools, which `toolbox` runs, and what `servers` offer.
         """
         ledger = Ledger(budgets, self._price_of, self._cost_cap, needs_price=self._needs_price)
         token = ""
@@ -81,12 +85,12 @@ class Meter:
             mcp_url = f"{root}/mcp" if self.start_mcp is not None and toolbox is not None else ""
             variables = model_variables(self.spec, addresses, self.upstreams, mcp_url)
             trial = TrialMeter(addresses, PLACEHOLDER_KEY, variables, ledger, forbidden, self._complete)
-            if mcp_url and toolbox is not None:
-                trial.mcp_url = mcp_url
-                trial.tools = TrialTools(
-                    offered, toolbox, ledger, forbidden, trial.recorder, servers or {}, self.spec.names_mcp
-                )
+            trial.mcp_url = mcp_url
             self.trials[token] = trial
+        if toolbox is not None and (self.bridge is None or trial.mcp_url):
+            # The built-in agent asks in process, and knows the tools always.
+            is_reached = self.bridge is None or self.spec.names_mcp
+            trial.tools = TrialTools(offered, toolbox, ledger, forbidden, trial.recorder, servers or {}, is_reached)
         try:
             yield trial
         finally:
@@ -99,6 +103,21 @@ class Meter:
         # The built-in agent's model is its target: what the user names, and no choice of an agent's.
         route = Route(trial, _CHAT_COMPLETIONS, self.upstreams["openai"], self.spec.model or self.spec.target)
         return await complete(route, content, _IN_PROCESS_HEADERS)
+
+
+async def import_with_mcp(name: str) -> ModuleType:
+    """Import a module of this package that needs the package mcp. Raise `MeasurementError` if that does not work.
+
+    In a thread: the import takes a second, in which the event loop must answer other agents.
+    """
+    remedy = "pip install --upgrade 'passgate[mcp]'"
+    # The package mcp has it since version 2; an agent's own environment may have an older one.
+    if find_spec("mcp_types") is None:
+        raise MeasurementError(f"the package mcp is not installed, or older than version 2: {remedy}")
+    try:
+        return await asyncio.to_thread(import_module, f"{__package__}.{name}")
+    except Exception as error:
+        raise MeasurementError(f"the package mcp does not work: {error}: {remedy}") from error
 
 
 @asynccontextmanager

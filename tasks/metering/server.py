@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
 from passgate.tasks.metering.access import SERVER
-from passgate.tasks.metering.meter import Meter
+from passgate.tasks.metering.meter import Meter, import_with_mcp
 from passgate.tasks.metering.model_call import Route
 from passgate.tasks.metering.relay import no_upstream, pass_on, relay
 from passgate.tasks.metering.trial_meter import TrialMeter
@@ -52,7 +51,6 @@ async def serving(meter: Meter, label: str = "meter") -> AsyncIterator[None]:
         ]
         meter.bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
         application = _Application(meter)
-        # The package mcp has it since version 2; an agent's own environment may have an older one.
         if find_spec("mcp_types") is not None:
             meter.start_mcp = application.start_mcp
         async with _answering(application, sockets):
@@ -83,16 +81,16 @@ class _Application:
             await asyncio.wait({self._mcp_task})
 
     async def _serve_mcp(self, started: "asyncio.Future[ToolServer]") -> None:
-        # In a thread: the import takes a second, in which the loop must answer other agents.
         try:
-            module = await asyncio.to_thread(import_module, "passgate.tasks.metering.mcp_server")
-        except Exception as error:  # noqa: BLE001 - of a broken package; every trial with tools waits for an answer
-            started.set_exception(MeasurementError(f"the package mcp does not work: {error}"))
-            return
-        server: ToolServer = module.ToolServer()
-        async with server.running():
-            started.set_result(server)
-            await asyncio.Event().wait()  # Until `end_mcp` cancels this task
+            server: ToolServer = (await import_with_mcp("mcp_server")).ToolServer()
+            async with server.running():
+                started.set_result(server)
+                await asyncio.Event().wait()  # Until `end_mcp` cancels this task
+        except Exception as error:  # Of a broken package: every trial with tools waits for an answer
+            if started.done():
+                raise
+            broken = MeasurementError(f"the package mcp does not work: {error}")
+            started.set_exception(error if isinstance(error, MeasurementError) else broken)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(ClientDisconnect):

@@ -1,14 +1,16 @@
 """The transcript of a trial, written down call by call as the meter sees them."""
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage, total_usage
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage, is_same_tool, total_usage
 from passgate.tasks.providers.exchange import ModelReply, ModelRequest, ToolAnswer
 
 _MEASURED = {"usage", "latency_ms", "time_to_first_token", "model"}
 """What the meter knows of a step better than the agent."""
+_NOT_MADE: Final = "the agent did not call this tool"
 
 
 @dataclass(slots=True)
@@ -17,7 +19,7 @@ class _RecordedCall:
     answered_at: float
     alone: bool
     has_result: bool = False
-    is_made: bool = False  # Whether `call` is what passgate ran itself
+    is_known: bool = False  # Whether passgate ran the call itself, or knows that nobody did
 
     def returned(self, answer: ToolAnswer, at: float) -> None:
         # Of calls that ran side by side only their common end is known.
@@ -109,23 +111,40 @@ class TranscriptRecorder:
         if not any(message.role == "assistant" for message, _ in self._entries):
             self._entries.append((Message(role="assistant", content=""), []))
         calls = next(calls for message, calls in reversed(self._entries) if message.role == "assistant")
-        calls.append(_RecordedCall(call, 0.0, alone=False, has_result=True, is_made=True))
+        calls.append(_RecordedCall(call, 0.0, alone=False, has_result=True, is_known=True))
 
-    def _settle_calls(self) -> None:
-        """Put the calls that passgate ran in the place of those that the model asked for."""
+    def _settle_calls(self, not_made: Iterable[str]) -> None:
+        """Put what passgate knows of calls in the place of what the agent told the model about them."""
         made, self._made = self._made, []
         for call_id, call in made:
-            recorded = next((one for one in self._calls[call_id] if not one.is_made), None)
+            recorded = next((one for one in self._calls[call_id] if not one.is_known), None)
             if recorded is None:
                 self.record_call(call, None)
             else:
-                # The model's name for the tool stays: clients put a server before it.
-                recorded.call = call.model_copy(update={"tool": recorded.call.tool})
-                recorded.has_result = recorded.is_made = True
+                # The model's name for the tool stays where it says more: clients put a server before it.
+                name = recorded.call.tool if is_same_tool(call.tool, recorded.call.tool) else call.tool
+                recorded.call = call.model_copy(update={"tool": name})
+                recorded.has_result = recorded.is_known = True
+        for call_id in not_made:
+            recorded = next((one for one in self._calls[call_id] if not one.is_known), None)
+            if recorded is None:
+                continue
+            recorded.is_known = True
+            if recorded.has_result:
+                update = {"result": _NOT_MADE, "is_error": True, "duration_ms": None}
+                recorded.call = recorded.call.model_copy(update=update)
 
-    def transcript(self) -> Transcript:
-        """Everything so far. Its output is what the model said last."""
-        self._settle_calls()
+    @property
+    def known_calls(self) -> frozenset[int]:
+        """The positions of the calls in the transcript of which passgate knows what came of them."""
+        calls = [recorded for _, calls in self._entries for recorded in calls]
+        return frozenset(position for position, recorded in enumerate(calls) if recorded.is_known)
+
+    def transcript(self, not_made: Iterable[str] = ()) -> Transcript:
+        """Everything so far. Its output is what the model said last. `not_made` are ids of calls that the model asked
+        for and that did not reach the tool.
+        """
+        self._settle_calls(not_made)
         messages = tuple(
             message.model_copy(update={"tool_calls": tuple(recorded.call for recorded in calls)})
             for message, calls in self._entries
@@ -137,15 +156,26 @@ class TranscriptRecorder:
         return Transcript(messages=messages, output=output, usage=whole)
 
 
-def completed(seen: Transcript, reported: Transcript) -> Transcript:
+def completed(
+    seen: Transcript,
+    reported: Transcript,
+    known_calls: Collection[int] = (),
+    serves: Callable[[str], bool] = lambda tool: False,
+) -> Transcript:
     """Return what the meter saw, with the agent's own answer and end.
 
-    Results of tools are the agent's where it reports the same calls: only it knows what failed and how long it took. An
-    agent that reports every call that was seen and others between them, such as one that finds its tools in the text of
-    the model, knows the conversation better than the meter does.
+    Results of tools are the agent's where it reports the same calls: only it knows what failed and how long it took.
+    Not those of `known_calls`, the positions of the calls that passgate ran itself. An agent that reports every call
+    that was seen and others between them, such as one that finds its tools in the text of the model, knows the
+    conversation better than the meter does, unless the others are of tools that passgate `serves`.
     """
-    if _knows_more(reported, seen):
-        return _with_what_was_used(reported, seen)
+    known = [call if position in known_calls else None for position, call in enumerate(seen.tool_calls)]
+    places = _places(reported, seen, serves)
+    if places is not None:
+        served = {place: call for place, call in zip(places, known, strict=True) if call is not None}
+        told = [served.get(place, call) for place, call in enumerate(reported.tool_calls)]
+        whole = reported.model_copy(update={"messages": _with_calls(reported.messages, told)})
+        return _with_what_was_used(whole, seen)
     update: dict[str, Any] = {
         "output": reported.output or seen.output,
         "end": reported.end,
@@ -155,22 +185,34 @@ def completed(seen: Transcript, reported: Transcript) -> Transcript:
     update["messages"] = _with_players_usage(seen.messages, reported.messages)
     made = [call for call in seen.tool_calls if not call.refused]
     if [_identity(call) for call in made] == [_identity(call) for call in reported.tool_calls]:
-        calls = iter(reported.tool_calls)
-        update["messages"] = tuple(
-            message.model_copy(
-                update={"tool_calls": tuple(call if call.refused else next(calls) for call in message.tool_calls)}
-            )
-            for message in update["messages"]
-        )
+        rest = iter(reported.tool_calls)
+        told = [call if call.refused else next(rest) for call in seen.tool_calls]
+        calls = [other if call is None else call for call, other in zip(known, told, strict=True)]
+        update["messages"] = _with_calls(update["messages"], calls)
     return seen.model_copy(update=update)
 
 
-def _knows_more(reported: Transcript, seen: Transcript) -> bool:
+def _places(reported: Transcript, seen: Transcript, serves: Callable[[str], bool]) -> list[int] | None:
+    """Return where an agent that knows more than the meter reports each call that was seen; `None` if it does not."""
     told = [_identity(call) for call in reported.tool_calls]
     if not reported.complete or len(told) <= len(seen.tool_calls) or any(call.refused for call in seen.tool_calls):
-        return False
-    rest = iter(told)
-    return all(_identity(call) in rest for call in seen.tool_calls)
+        return None
+    rest, places = iter(enumerate(told)), []
+    for call in seen.tool_calls:
+        place = next((place for place, identity in rest if identity == _identity(call)), None)
+        if place is None:
+            return None
+        places.append(place)
+    others = (call.tool for place, call in enumerate(reported.tool_calls) if place not in places)
+    return None if any(map(serves, others)) else places
+
+
+def _with_calls(messages: Iterable[Message], calls: Iterable[ToolCall]) -> tuple[Message, ...]:
+    """Return the messages with these calls in the place of theirs, in order."""
+    rest = iter(calls)
+    return tuple(
+        message.model_copy(update={"tool_calls": tuple(next(rest) for _ in message.tool_calls)}) for message in messages
+    )
 
 
 def _with_what_was_used(reported: Transcript, seen: Transcript) -> Transcript:

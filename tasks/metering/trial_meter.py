@@ -84,7 +84,8 @@ class TrialMeter:
             self._note_trouble(reported.end)
         for call in list(self._open):
             call.abandon()
-        seen = self.recorder.transcript()
+        tools = self.tools
+        seen = self.recorder.transcript(tools.not_made if tools else ())
         if any(call.refused for call in reported.tool_calls):
             # Which calls were refused only the meter knows.
             messages = []
@@ -93,8 +94,10 @@ class TrialMeter:
                 messages.append(message.model_copy(update={"tool_calls": calls}))
             reported = reported.model_copy(update={"messages": tuple(messages)})
         knows_steps = seen.steps or (self.was_asked and not reported.complete)
-        transcript = completed(seen, reported) if knows_steps else reported
-        tools = self.tools
+        transcript = reported
+        if knows_steps:
+            serves = tools.serves if tools else lambda _: False
+            transcript = completed(seen, reported, self.recorder.known_calls, serves)
         if tools is not None and tools.is_reached and transcript.end is EndReason.COMPLETED and tools.toolbox.missing:
             self.ledger.finish(EndReason.REPLAY_MISMATCH, tools.toolbox.missing)
         if self.ledger.end is None:

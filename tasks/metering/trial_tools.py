@@ -64,38 +64,75 @@ class TrialTools:
     forbidden: Forbidden
     recorder: TranscriptRecorder
     servers: Mapping[str, "ConnectedServer"] = field(default_factory=dict)
-    is_reached: bool = False  # Whether the agent has asked for the tools, or called one
+    is_reached: bool = False  # Whether the agent knows the tools: it has asked for them, or called one
     _asked: list[AskedCall] = field(default_factory=list)  # Calls that a model asked for and the agent has not made
 
-    def with_usual_name(self, call: AskedCall) -> AskedCall:
-        """Return a model's call. `passgate_book` and `mcp_passgate_book` become `mcp__passgate__book`, whose parts
-        graders know.
+    def listed(self, server: str = "") -> dict[str, tuple[str, Any]]:
+        """Return the tools that a client of a server sees, by their names there, each with its server. A client of no
+        server in particular sees those of all: a name that is taken already then has its server before it.
         """
+        found: dict[str, tuple[str, Any]] = {}
+        for one in (server,) if server else (SERVER, *self.servers):
+            for tool in self.offered if one == SERVER else self.servers[one].tools:
+                found[f"{one}__{tool.name}" if tool.name in found else tool.name] = one, tool
+        return found
+
+    def find(self, name: str, server: str = "") -> tuple[str, str]:
+        """Return the server and the tool that a name means to a client of a server, or of all. A tool of the task wins,
+        and then a real name before one with a server.
+        """
+        listed = self.listed(server)
+        if name in listed:
+            return listed[name][0], listed[name][1].name
+        named, _, tool = name.partition("__")
+        return (named, tool) if not server and named in self.servers else (server or SERVER, name)
+
+    def with_usual_name(self, call: AskedCall) -> AskedCall:
+        """Return a model's call. Where its client puts a server before the tool, as in `passgate_book`, `crm.book` and
+        `mcp_passgate_crm__book`, it becomes `mcp__passgate__book` or `mcp__crm__book`, whose parts graders know.
+        """
+        if call.tool in self._names:
+            return call
         for server in (SERVER, *self.servers):
-            prefix = re.match(rf"(?:mcp[_-]+)?{re.escape(server)}[_-]+", call.tool, re.IGNORECASE)
-            if prefix and any(is_same_tool(name, call.tool[prefix.end() :]) for name in self.names(server)):
-                return replace(call, tool=f"mcp__{server}__{call.tool[prefix.end() :]}")
+            prefix = re.match(rf"(?:mcp[_-]+)?{re.escape(server)}[_.:/-]+", call.tool, re.IGNORECASE)
+            if prefix is None:
+                continue
+            rest = _plain(call.tool[prefix.end() :])
+            for name, (owner, tool) in self.listed("" if server == SERVER else server).items():
+                if _plain(name) == rest:
+                    return replace(call, tool=f"mcp__{owner}__{tool.name}")
         return call
 
-    def names(self, server: str) -> list[str]:
-        """Return the names of the tools of a server."""
-        offered: Sequence[Any] = self.offered if server == SERVER else self.servers[server].tools
-        return [tool.name for tool in offered]
+    def serves(self, name: str) -> bool:
+        """Return whether a name that an agent tells is that of a tool here, and the agent knows these tools."""
+        return self.is_reached and any(is_same_tool(own, name) for own in self._names)
 
-    def find(self, name: str) -> tuple[str, str]:
-        """Return the server and the tool that a name means to a client that has all servers as one. A tool of the task
-        wins, and then a real name before one with a server.
-        """
-        servers = (SERVER, *self.servers)
-        found = next((server for server in servers if name in self.names(server)), None)
-        if found is not None:
-            return found, name
-        server, _, tool = name.partition("__")
-        return (server, tool) if server in self.servers else (SERVER, name)
+    @property
+    def _names(self) -> set[str]:
+        """The names of all tools, without their servers."""
+        return {tool.name for _, tool in self.listed().values()}
+
+    @property
+    def not_made(self) -> list[str]:
+        """The ids of the calls of these tools, by the names that clients give them, that the agent did not make."""
+        named = tuple(f"mcp__{server}__" for server in (SERVER, *self.servers)) if self.is_reached else ()
+        return [call.call_id for call in self._asked if call.tool.startswith(named)]
 
     def expect(self, call: AskedCall) -> None:
         """Note a call that a model asked for and that its budget and the task allow."""
         self._asked.append(call)
+
+    @property
+    def descriptions(self) -> tuple[Mapping[str, Any], ...]:
+        """Each tool's `name`, `description` and `parameters`, a JSON Schema."""
+        return tuple(
+            {
+                "name": name,
+                "description": tool.description or "",
+                "parameters": tool.parameters if isinstance(tool, Tool) else tool.input_schema,
+            }
+            for name, (_, tool) in self.listed().items()
+        )
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         """Run a tool of a server for the agent. Return what it tells the model, which may be that passgate refused the
@@ -103,7 +140,7 @@ class TrialTools:
         """
         self.is_reached = True
         name = tool if server == SERVER else f"mcp__{server}__{tool}"
-        call, asked = ToolCall(tool=name, arguments=dict(arguments)), self._take_asked(tool, arguments)
+        call, asked = ToolCall(tool=name, arguments=dict(arguments)), self._take_asked(server, tool, arguments)
         refusal = self._refusal(call, is_counted=asked is not None)
         if refusal:
             refused = call.model_copy(update={"refused": True, "is_error": False})
@@ -112,7 +149,7 @@ class TrialTools:
         started = time.monotonic()
         try:
             if server == SERVER or self.toolbox.answers_all:
-                outcome = await self.toolbox.call(tool, arguments)
+                outcome = await self.toolbox.call(name, arguments)
             else:
                 outcome = await self.servers[server].call(tool, arguments)
         except MeasurementError as error:
@@ -131,23 +168,34 @@ class TrialTools:
         return outcome
 
     def _refusal(self, call: ToolCall, *, is_counted: bool) -> str:
-        """Return why a call must not run; empty if it may. A forbidden call, or one too many, ends the trial."""
+        """Return why a call must not run; empty if it may. A forbidden call, or one too many, ends the trial.
+
+        A call that was counted when the model asked for it may run, also if another one of the same reply was refused.
+        """
         named = call.model_copy(update={"tool": f"mcp__{SERVER}__{call.tool}"})
-        if self.ledger.end is None and (self.forbidden(call) or self.forbidden(named)):
+        if self.forbidden(call) or self.forbidden(named):
             self.ledger.finish(EndReason.FORBIDDEN_CALL, f"the agent made the forbidden tool call {call.tool}")
-        elif self.ledger.end is None and not is_counted:
+        elif is_counted:
+            return ""
+        elif self.ledger.end is None:
             self.ledger.take_tool_call()
         return "" if self.ledger.end is None else f"passgate ended this trial: {self.ledger.end[1]}"
 
-    def _take_asked(self, tool: str, arguments: Mapping[str, Any]) -> AskedCall | None:
+    def _take_asked(self, server: str, tool: str, arguments: Mapping[str, Any]) -> AskedCall | None:
         """Remove and return the call that a model asked for and that the agent makes now; `None` if no model did.
 
-        An agent may fill in defaults, so the arguments of the two may differ.
+        The model's name for the tool may tell the server. An agent may fill in defaults, so the arguments may differ.
         """
-        same = [call for call in self._asked if is_same_tool(tool, call.tool)]
-        equal = [call for call in same if strictly_equal(dict(call.arguments), dict(arguments))]
+        others = tuple(f"mcp__{other}__" for other in (SERVER, *self.servers) if other != server)
+        same = [one for one in self._asked if is_same_tool(tool, one.tool) and not one.tool.startswith(others)]
         if not same:
             return None
-        found = (equal or same)[0]
+        own, given = f"mcp__{server}__{tool}", dict(arguments)
+        found = min(same, key=lambda one: (not strictly_equal(dict(one.arguments), given), one.tool != own))
         self._asked.remove(found)
         return found
+
+
+def _plain(name: str) -> str:
+    """Return a name as clients write it whose models allow fewer characters."""
+    return re.sub(r"[^\w-]", "_", name, flags=re.ASCII)

@@ -59,7 +59,7 @@ while True:
     message = message["choices"][0]["message"]
     messages.append(message)
     for asked in message.get("tool_calls") or ():
-        name = asked["function"]["name"].removeprefix("mcp__passgate__")
+        name = asked["function"]["name"].rpartition("__")[2]
         result = call("tools/call", {"name": name, "arguments": json.loads(asked["function"]["arguments"])})
         text = result["content"][0]["text"]
         messages.append({"role": "tool", "tool_call_id": asked["id"], "content": text})
@@ -72,6 +72,17 @@ async def answer(attempt):
     assert [tool["name"] for tool in attempt.tools] == ["refund"]
     result = await attempt.call_tool("refund", {"order": 7})
     return f"done: {result}"
+"""
+CRM = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("crm")
+
+@server.tool()
+def refund(order: int) -> dict:
+    return {"refunded": order, "by": "crm"}
+
+server.run()
 """
 ASKS = Says(calls=[("mcp__passgate__refund", {"order": 7})])
 OTHER_ORDER = Says(calls=[("mcp__passgate__refund", {"order": 8})])
@@ -137,13 +148,14 @@ def test_a_python_function_calls_the_tools_by_its_attempt(shop: Project) -> None
     assert finished["transcript"]["output"] == "done: {'refunded': 7}"
 
 
-def test_servers_that_the_agent_cannot_reach_are_an_error_and_no_pass(
-    shop: Project, upstream: ScriptedUpstream
-) -> None:
-    servers = '  mcp_servers: {crm: {command: "true"}}'
-    shop.write("suites/golden/say-yes.yaml", TASK.replace("REPLAY", servers))
-    upstream.says(Says("done"))
-    finished = run(shop, 3, "openai:m")
-    assert finished["trial"]["reason"].startswith(
-        "the agent cannot reach the task's environment.mcp_servers: run another"
-    )
+@pytest.mark.parametrize("agent", ["bot", "openai:m", "python:python_agent:answer"])
+def test_servers_of_the_task_serve_agents_of_every_kind(shop: Project, upstream: ScriptedUpstream, agent: str) -> None:
+    servers = f"  mcp_servers: {{crm: {{command: exec {sys.executable} crm.py}}}}"
+    task = TASK.replace("REPLAY", servers).replace("tool: refund", "tool: crm.refund")
+    shop.write("suites/golden/say-yes.yaml", task)
+    shop.write("suites/crm.py", CRM)
+    shop.write("agent.py", AGENT.replace('servers["passgate"]', 'servers["crm"]').replace("/passgate", "/crm"))
+    python_agent = PYTHON_AGENT.replace('["refund"]', '["refund", "crm__refund"]')
+    shop.write("python_agent.py", python_agent.replace('tool("refund"', 'tool("crm__refund"'))
+    upstream.says(Says(calls=[("crm__refund", {"order": 7})]), Says("done"))
+    assert results(run(shop, 0, agent)) == [("mcp__crm__refund", {"refunded": 7, "by": "crm"}, False)]

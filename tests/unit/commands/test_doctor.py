@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,14 @@ from tests.upstream_shapes import Says
 
 GATES = (REPOSITORY / "gates.yaml").read_text()
 RECORDED = "judge:\n  recorded: _shared/judge\n"
+ASKS = f"""#!{sys.executable}
+import json, os, sys, urllib.request
+if sys.argv[1] == "--version":
+    sys.exit(print("9.9.9"))
+body = json.dumps({{"model": "m", "max_tokens": 9, "messages": [{{"role": "user", "content": "Hello."}}]}})
+urllib.request.urlopen(urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body.encode()))
+"""
+FAILS = "#!/bin/sh\necho Please run /login >&2; exit 1"
 AGENTS = "agents: {one: {agent: 'cli:sh'}, two: {agent: 'cli:no-such-program-here'}}\n"
 TARGETS = "targets: [{name: editor, provider: vscode}, {name: local, provider: cli, command: sh}]\n"
 
@@ -200,3 +209,29 @@ async def test_no_key_is_ever_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "answers 401" in told
     assert "wrong key: Bearer ***" in told
     assert "sk-123456" not in told
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "found"),
+    [
+        (ASKS, State.OK, "claude asks its model without a login"),
+        (FAILS, State.WARNING, "claude ended before it asked a model: exit code 1: Please run"),
+        ("#!/bin/sh\necho Please run /login", State.WARNING, "claude ended before it asked a model: Please run /login"),
+        ("#!/bin/sh\nexec sleep 600", State.WARNING, "claude asked no model within 2 s: it may wait for a login"),
+    ],
+    ids=["asks", "fails", "ends", "waits"],
+)
+async def test_whether_the_program_of_a_preset_starts_without_a_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, state: State, found: str
+) -> None:
+    (tmp_path / "claude").write_text(script)
+    (tmp_path / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("passgate.tasks.agents.cli.PROBE_SECONDS", 1.0)
+    if "sleep" in script:
+        monkeypatch.setattr("passgate.tasks.commands.doctor.START_SECONDS", 2.0)
+    agent = await of("agent claude-code", "claude-code")
+    start = agent["start"]
+    assert (start.state, start.found[: len(found)]) == (state, found)
+    assert ("9.9.9" in agent["cli"].found) is (script is ASKS)
+    assert ("start claude by hand" in start.remedy) is (state is State.WARNING)

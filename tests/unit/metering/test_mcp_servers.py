@@ -140,10 +140,33 @@ async def test_the_call_of_a_model_and_that_of_its_agent_are_one(
         await agent.chat()
         await client.call_tool("find", {"customer": "Ada"})
         (call,) = (await agent.transcript()).tool_calls
-    assert (call.tool, call.result) == (
-        name if name == "find" else "mcp__crm__find",
-        {"customer": "Ada", "orders": [1, 2]},
-    )
+    assert (call.tool, call.result) == ("mcp__crm__find", {"customer": "Ada", "orders": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("mcp__crm__book", "mcp__passgate__book"),
+        ("crm.book", "passgate.book"),
+        ("mcp_passgate_crm__book", "passgate-book"),
+        ("book", "passgate_book"),
+        ("crm_book", "book"),
+    ],
+)
+async def test_of_two_servers_with_a_tool_of_one_name_the_one_counts_that_the_model_names(
+    trial: OpenTrial, crm: dict[str, McpServer], upstream: Any, names: tuple[str, str]
+) -> None:
+    upstream.says(Says(calls=[(name, {"room": room}) for name, room in zip(names, (7, 8), strict=True)]))
+    async with trial(crm, max_tool_calls=2) as (agent, client):
+        await agent.chat()
+        # The agent makes the calls in another order, and fills in what the model left out.
+        await client.call_tool("book", {"room": 8, "nights": 1})
+        await client.call_tool("crm__book", {"room": 7})
+        found = (await agent.transcript()).tool_calls
+    assert [(call.tool, call.arguments["room"], call.result) for call in found] == [
+        ("mcp__crm__book", 7, {"result": "by crm: 7"}),
+        ("mcp__passgate__book" if names[1] != "book" else "book", 8, "by the task\n"),
+    ]
 
 
 @pytest.mark.parametrize("pattern", ["crm.find", "find"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from passgate.tasks.model.task import Tool
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from tests.builders import a_task
 from tests.unit.agents.conftest import an_attempt
+from tests.unit.metering.conftest import every_api
 from tests.upstream_shapes import Says
 
 SCHEMA = {"type": "object", "properties": {"room": {"type": "integer"}}, "required": ["room"]}
@@ -51,6 +53,11 @@ class Hotel:
         if isinstance(self.result, MeasurementError):
             raise self.result
         return ToolOutcome(self.result)
+
+
+def calling(*calls: ToolCall) -> Transcript:
+    """A transcript of one step."""
+    return Transcript(messages=(Message(role="assistant", tool_calls=calls),))
 
 
 def calls(transcript: Transcript) -> list[tuple[str, Any, Any, bool]]:
@@ -93,6 +100,62 @@ async def test_what_the_model_asks_for_and_the_agent_calls_is_one_call(
         told = {"role": "tool", "tool_call_id": "call_0_0", "content": "something else"}
         await agent.chat(messages=[{"role": "user", "content": "Go on."}, told])
         assert calls(await agent.transcript()) == [(NAMES[name], 7, "booked", False)]
+
+
+def told_to(api: str, call_id: str, result: str) -> dict[str, Any]:
+    """What an agent tells its model of a call in the next request, by the API."""
+    match api:
+        case "chat":
+            return {"messages": [{"role": "tool", "tool_call_id": call_id, "content": result}]}
+        case "responses":
+            return {"input": [{"type": "function_call_output", "call_id": call_id, "output": result}]}
+        case "messages":
+            block = {"type": "tool_result", "tool_use_id": call_id, "content": result}
+            return {"messages": [{"role": "user", "content": [block]}]}
+        case _:
+            response = {"name": "mcp__passgate__book", "response": {"output": result}, "id": call_id}
+            return {"contents": [{"role": "user", "parts": [{"functionResponse": response}]}]}
+
+
+@every_api
+@pytest.mark.parametrize("is_made", [True, False])
+@pytest.mark.parametrize("tells_model", [True, False])
+async def test_a_result_that_an_agent_makes_up_is_not_in_the_transcript(
+    metered, upstream, api: str, is_made: bool, tells_model: bool
+) -> None:
+    upstream.says(Says(calls=[("mcp__passgate__book", {"room": 7})]), Says("Done."))
+    hotel = Hotel("no room is free")
+    async with metered(toolbox=hotel, offered=[BOOK], target="agent {mcp_config}") as agent:
+        reply = await getattr(agent, api)()
+        call_id = next(iter(re.findall(r'"((?:call|toolu)_\d\w*)"', reply.text)))
+        async with Client(agent.trial.mcp_url) as client:
+            if is_made:
+                await client.call_tool("book", {"room": 7})
+        if tells_model:
+            await getattr(agent, api)(**told_to(api, call_id, "booked"))
+        lie = ToolCall(tool="mcp__passgate__book", arguments={"room": 7}, result="booked", is_error=False)
+        found = await agent.transcript(Transcript(messages=(Message(role="assistant", tool_calls=(lie,)),)))
+    assert len(hotel.rooms) == int(is_made)
+    (call,) = found.tool_calls
+    denied = ("the agent did not call this tool", True) if tells_model else (None, None)
+    assert (call.result, call.is_error) == (("no room is free", False) if is_made else denied)
+
+
+async def test_a_report_does_not_add_calls_of_the_tools_that_passgate_runs(metered, upstream) -> None:
+    upstream.says(Says("CALL look"))
+    look, booked = ToolCall(tool="look", result="free"), ToolCall(tool="book", arguments={"room": 7}, result="booked")
+    async with metered(toolbox=Hotel(), offered=[BOOK]) as agent:
+        await agent.chat()
+        assert (await agent.transcript(calling(look, booked))).tool_calls == (look, booked), "tools of its own"
+        async with Client(agent.trial.mcp_url) as client:
+            await client.list_tools()
+        assert (await agent.transcript(calling(look))).tool_calls == (look,)
+        assert (await agent.transcript(calling(look, booked))).tool_calls == ()
+        async with Client(agent.trial.mcp_url) as client:
+            await client.call_tool("book", {"room": 7})
+        lie = booked.model_copy(update={"result": "for nothing"})
+        found = await agent.transcript(calling(look, lie))
+        assert [(call.tool, call.result) for call in found.tool_calls] == [("look", "free"), ("book", "booked")]
 
 
 async def test_arguments_that_the_agent_changes_are_those_of_the_call(metered, upstream) -> None:

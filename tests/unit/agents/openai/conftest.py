@@ -10,7 +10,9 @@ from tests.unit.agents.conftest import one_turn
 from tests.upstream import ScriptedUpstream
 
 from passgate.tasks.agents.openai import OpenAiAgent
-from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.agents.tools import make_toolbox
+from passgate.tasks.metering.trial_meter import TrialMeter
+from passgate.tasks.metering.trial_tools import TrialTools
 from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
@@ -42,14 +44,18 @@ def turn(sandbox_of, suites: Path, upstream: ScriptedUpstream, left_behind: list
         task: EvalTask | None = None,
         *,
         spec: AgentSpec | None = None,
-        access: ModelAccess | None = None,
+        access: TrialMeter | OverHttp | None = None,
         **changes: Any,
     ) -> Transcript:
         task = task or a_task(tools=[LOOK, FAIL])
         agent = OpenAiAgent.from_spec(spec or spec_of(), suites)
         asked = access or OverHttp(upstream.openai_base_url)
         async with sandbox_of(task) as sandbox:
-            transcript = await one_turn(agent, task, sandbox, access=asked, **changes)
+            toolbox = make_toolbox(task, sandbox.for_the_agent, suites)
+            trial = asked.trial if isinstance(asked, OverHttp) else asked
+            tools = TrialTools(task.tools, toolbox, trial.ledger, trial.forbidden, trial.recorder)
+            asked.tools = trial.tools = tools
+            transcript = await one_turn(agent, task, sandbox, access=asked, tools=tools.descriptions, **changes)
             left_behind.extend(sorted(file.name for file in sandbox.workspace.iterdir()))
             return transcript
 

@@ -186,13 +186,6 @@ async def test_a_trial_that_is_called_off_ends_its_tools(turn, marked: Marked, s
     await marked.are_gone()
 
 
-async def test_a_broken_tool_cannot_be_measured(turn, upstream: ScriptedUpstream) -> None:
-    gone = {"name": "gone", "description": "Gone.", "function": "gone.py:run"}
-    upstream.says(Says("", calls=[("gone", {}), ("look", {"at": "a"})]))
-    with pytest.raises(MeasurementError, match="the file of the tool gone"):
-        await turn(a_task(tools=[gone, LOOK]))
-
-
 async def test_a_later_turn_goes_on_with_the_conversation(turn, upstream: ScriptedUpstream) -> None:
     calls = (ToolCall(tool="look", arguments={"at": "a"}, result={"found": 1}), ToolCall(tool="delete", refused=True))
     history = (
@@ -209,58 +202,6 @@ async def test_a_later_turn_goes_on_with_the_conversation(turn, upstream: Script
     assert messages[3] == {"role": "tool", "tool_call_id": asked["id"], "content": '{"found": 1}'}
     assert messages[-1] == {"role": "user", "content": "And now?"}
     assert [message.role for message in transcript.messages] == ["user", "assistant"], "only what is new"
-
-
-@pytest.fixture
-def replayed(suites: Path):
-    """A task whose tool calls are answered from a recording of these calls of `look`."""
-
-    def _replayed(*places: str, **changes: Any) -> EvalTask:
-        calls = [{"tool": "look", "arguments": {"at": place}, "result": f"recorded {place}"} for place in places]
-        (suites / "recorded.json").write_text(json.dumps({"messages": [{"role": "assistant", "tool_calls": calls}]}))
-        return a_task(tools=[LOOK], replay={"transcript": "recorded.json"}, **changes)
-
-    return _replayed
-
-
-UNEXPECTED = '!    2  look {"at": "b"}  look {"at": "x"}'
-MISSING = "one recorded call did not come"
-NONE = "the recording has no such call at this place"
-
-
-def looks(*places: str) -> Says:
-    return Says("", calls=[("look", {"at": place}) for place in places])
-
-
-@pytest.mark.parametrize(
-    ("script", "end", "detail", "results"),
-    [
-        ([looks("a", "b"), Says("done")], EndReason.COMPLETED, "", [(False, "recorded a"), (False, "recorded b")]),
-        ([looks("a", "x", "b")], EndReason.REPLAY_MISMATCH, UNEXPECTED, [(False, "recorded a"), *[(True, NONE)] * 2]),
-        ([looks("a"), Says("done")], EndReason.REPLAY_MISMATCH, MISSING, [(False, "recorded a")]),
-    ],
-    ids=["as recorded", "an unexpected call", "a call that does not come"],
-)
-async def test_recorded_results_are_told(
-    turn, upstream, replayed, script: list[Says], end: EndReason, detail: str, results: list[tuple[bool, str]]
-) -> None:
-    upstream.script = script
-    transcript = await turn(replayed("a", "b"))
-    assert (transcript.end, upstream.count) == (end, len(script))
-    assert detail in transcript.detail
-    assert [(call.is_error, call.result) for call in transcript.tool_calls] == results
-
-
-async def test_a_recording_is_used_up_by_the_last_turn(turn, upstream: ScriptedUpstream, replayed) -> None:
-    task = replayed("a", "b", user={"says": ["And b?"]})
-    upstream.script = [looks("a"), Says("done"), looks("b"), Says("done")]
-    first = await turn(task)
-    assert first.end is EndReason.COMPLETED
-    second = await turn(task, history=first.messages, turn=1, prompt="And b?")
-    assert second.end is EndReason.COMPLETED
-    assert second.tool_calls[0].result == "recorded b"
-    upstream.says(Says("done"))
-    assert (await turn(task, history=first.messages, turn=1)).end is EndReason.REPLAY_MISMATCH
 
 
 GIVEN = [

@@ -39,7 +39,8 @@ def through_the_meter(request: pytest.FixtureRequest, turn, upstream: ScriptedUp
         opened = open_served_meter if request.param == "over HTTP" else open_meter
         async with opened(spec, prices, CostCap(cost_cap), environment={}, retry_policy=ONE_ATTEMPT) as meter:
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
-                asked = OverHttp(access.base_urls["openai"], access.api_key) if access.base_urls["openai"] else access
+                url = access.base_urls["openai"]
+                asked = OverHttp(url, access.api_key, access) if url else access
                 transcript = await turn(task, spec=spec, access=asked)
                 return (await access.transcript(transcript)).result()
 
@@ -102,3 +103,11 @@ async def test_what_is_no_fault_of_the_agent(through_the_meter, upstream, reply:
     upstream.says(reply)
     with pytest.raises(error, match=what):
         await through_the_meter(a_task(tools=[LOOK]), **limits)
+
+
+async def test_a_broken_tool_cannot_be_measured(through_the_meter, upstream) -> None:
+    gone = {"name": "gone", "description": "Gone.", "function": "gone.py:run"}
+    upstream.says(Says("", calls=[("gone", {}), ("look", {"at": "a"})]))
+    with pytest.raises(MeasurementError, match="the file of the tool gone"):
+        await through_the_meter(a_task(tools=[gone, LOOK]))
+    assert upstream.count == 1

@@ -164,3 +164,14 @@ def test_the_text_is_bounded(rows: list[tuple[ToolCall, ToolCall, bool]]) -> Non
     lines = side_by_side(rows).splitlines()
     assert len(lines) <= 33
     assert max(map(len, lines)) < 150
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "is_same"),
+    [("find", True), ("mcp__crm__find", True), ("mcp__crm-of-production__find", True), ("mcp__shop__find", False)],
+)
+async def test_a_call_at_a_server_is_none_of_another_server_of_the_task(match: Any, name: str, is_same: bool) -> None:
+    tools = RecordedTools(recorded(ToolCall(tool=name)), match, servers=["shop", "crm"])
+    await tools.call("mcp__crm__find", {})
+    assert (tools.mismatch == "") is is_same
