@@ -64,7 +64,34 @@ def greet(name: str) -> str:
 
 server.run()
 '''
+ASKING = """
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import SamplingMessage, TextContent
+from pydantic import BaseModel
+
+server = MCPServer("asking")
+
+class Answer(BaseModel):
+    sure: bool
+
+@server.tool()
+async def progress(context: Context) -> str:
+    await context.report_progress(1, 2, "halfway")
+    return "done"
+
+@server.tool()
+async def sampling(context: Context) -> str:
+    said = SamplingMessage(role="user", content=TextContent(type="text", text="Hello."))
+    return str(await context.session.create_message([said], max_tokens=9))
+
+@server.tool()
+async def elicitation(context: Context) -> str:
+    return str(await context.elicit("Are you sure?", Answer))
+
+server.run()
+"""
 BOOK = Tool(name="book", description="Books a room.", command="echo by the task")
+WISHES = ["progress", "sampling", "elicitation"]
 OpenTrial = Callable[..., AbstractAsyncContextManager[tuple[Metered, Client]]]
 
 
@@ -193,6 +220,21 @@ async def test_a_server_that_dies_is_no_failure_of_the_agent(trial: OpenTrial, c
         assert (await client.call_tool("die", {})).is_error
         with pytest.raises(MeasurementError, match="the MCP server crm: "):
             await agent.transcript()
+
+
+async def test_what_a_server_asks_of_a_client_is_an_error_and_progress_is_left_out(
+    trial: OpenTrial, suites: Path
+) -> None:
+    (suites / "asking.py").write_text(ASKING, encoding="utf-8")
+    async with trial({"asking": McpServer(command=f"exec {sys.executable} asking.py")}) as (agent, client):
+
+        async def note(*told: Any) -> None:
+            raise AssertionError(told)
+
+        answers = [await client.call_tool(name, {}, progress_callback=note) for name in WISHES]
+        assert [answer.is_error for answer in answers] == [False, True, True]
+        assert answers[0].content[0].text == "done"
+        assert [call.is_error for call in (await agent.transcript()).tool_calls] == [False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from mcp import Client
@@ -16,6 +18,7 @@ from passgate.tasks.agents import mcp_stdio
 from passgate.tasks.agents.interface import ToolError
 from passgate.tasks.agents.tools import RecordedTools
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.meter import import_with_mcp
 from passgate.tasks.metering.trial_tools import ToolOutcome
 from passgate.tasks.model.task import Tool
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
@@ -287,3 +290,39 @@ async def test_the_server_of_a_trial_is_its_own_and_ends_with_it(metered) -> Non
         assert too_large.status_code == 413
         broken = await agent.client.post(url, content=b"{", headers={"accept": "application/json, text/event-stream"})
         assert broken.status_code == 400
+
+
+OLD = "the package mcp is not installed, or older than version 2: pip install --upgrade 'passgate[mcp]'"
+WRONG = {
+    "too old": ImportError("cannot import name 'Server' from 'mcp.server.lowlevel'"),
+    "of another version": TypeError("unexpected keyword argument 'on_list_tools'"),
+}
+
+
+@pytest.mark.parametrize("found", [None, *WRONG], ids=["version 1", *WRONG])
+async def test_a_package_mcp_that_does_not_work_is_an_error_of_every_trial_at_once(
+    metered, monkeypatch: pytest.MonkeyPatch, found: str | None
+) -> None:
+    async def start() -> None:
+        async with metered(toolbox=Hotel(), offered=[BOOK]) as agent:
+            assert agent.trial.mcp_url == ""
+
+    if found is None:
+        monkeypatch.setattr("passgate.tasks.metering.meter.find_spec", lambda _: None)
+        with pytest.raises(MeasurementError, match=re.escape(OLD)):
+            await import_with_mcp("mcp_servers")
+        monkeypatch.setattr("passgate.tasks.metering.server.find_spec", lambda _: None)
+        await start()
+        return
+
+    def broken(_: str) -> ModuleType:
+        if found == "too old":
+            raise WRONG[found]
+        module = ModuleType("mcp_server")
+        module.ToolServer = Mock(side_effect=WRONG[found])
+        return module
+
+    monkeypatch.setattr("passgate.tasks.metering.meter.import_module", broken)
+    for _ in range(2):
+        with pytest.raises(MeasurementError, match=f"the package mcp does not work: {WRONG[found]}"):
+            await asyncio.wait_for(start(), 60)
