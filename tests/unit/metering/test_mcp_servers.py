@@ -197,13 +197,19 @@ async def test_of_two_servers_with_a_tool_of_one_name_the_one_counts_that_the_mo
 
 
 @pytest.mark.parametrize("pattern", ["crm.find", "find"])
+@pytest.mark.parametrize("asks", [False, True], ids=["no model asks", "a model asks"])
 async def test_a_forbidden_call_does_not_reach_the_server(
-    trial: OpenTrial, crm: dict[str, McpServer], suites: Path, pattern: str
+    trial: OpenTrial, crm: dict[str, McpServer], suites: Path, upstream: Any, pattern: str, asks: bool
 ) -> None:
+    upstream.says(Says(calls=[("find", {"customer": "Ada"})]))
     async with trial(crm, forbidden=lambda call: is_forbidden(call, ToolPattern(tool=pattern))) as (agent, client):
+        if asks:
+            await agent.chat()
         assert (await client.call_tool("find", {"customer": "Ada"})).is_error
         found = await agent.transcript()
-    assert (found.end, [call.refused for call in found.tool_calls]) == (EndReason.FORBIDDEN_CALL, [True])
+    assert found.end is EndReason.FORBIDDEN_CALL
+    assert is_forbidden(found.tool_calls[0], ToolPattern(tool=pattern))
+    assert all(call.refused for call in found.tool_calls)
     assert not list(suites.parent.rglob("calls.txt"))
 
 
