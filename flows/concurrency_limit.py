@@ -44,10 +44,7 @@ _CLOSE_SECONDS: Final = 3.0
 
 @asynccontextmanager
 async def shared_limit(plan: Plan) -> AsyncIterator[Slot]:
-    """Open the slots of the limit that a plan's agent names, for a process that runs trials.
-
-    Raises `UsageError` if there is no such limit, and `EngineError` if its server does not answer.
-    """
+    """Open the slots of the limit that a plan's agent names. Raises `UsageError` without it, `EngineError`."""
     if plan.agent.concurrency_limit is None:
         yield nullcontext
         return
@@ -184,11 +181,7 @@ class SlotPool:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait for a slot and hold it while the context lasts.
-
-        Raises `UsageError` if the limit is gone, and `EngineError` if its server has been in trouble for
-        `OUTAGE_SECONDS`.
-        """
+        """Wait for a slot and hold it. Raises `UsageError` without the limit, `EngineError` after `OUTAGE_SECONDS`."""
         if self._failure is not None:
             raise self._failure
         turn: asyncio.Future[_Lease] = asyncio.get_running_loop().create_future()

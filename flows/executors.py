@@ -56,9 +56,7 @@ async def _open_task_runners(
 ) -> AsyncIterator[Executor]:
     """Open the task runners of Prefect, on which one batch runs for each worker.
 
-    A cluster is one task runner. Processes are one task runner each: a process that is lost breaks its task runner, and
-    takes no batch of another process with it. Batches that still run at the end stop by themselves: those that are
-    killed before leave their temporary folders behind.
+    Each process is one: if it is lost, it breaks its task runner. Batches end by themselves, and remove their folders.
     """
     request = plan.request
     refuse_runner(request)
@@ -203,11 +201,7 @@ def _task_runner(request: RunRequest) -> Any:
 
 
 async def _end(runner: Any, seconds: float | None) -> None:
-    """End a task runner and the Ray cluster that it has started.
-
-    Wait at most `seconds` for the task runner, or as long as it takes if they are `None`. Then kill and remove what is
-    left of the cluster: Ray's own end can hang or fail.
-    """
+    """End a task runner, within `seconds` if given, and kill what is left of its Ray cluster, whose end can hang."""
     folder = None
     if type(runner).__name__ == "RayTaskRunner" and runner.address == _NEW_CLUSTER:
         folder = Path(runner._ray_context.address_info["session_dir"])  # noqa: SLF001 - nothing else says it
@@ -218,10 +212,7 @@ async def _end(runner: Any, seconds: float | None) -> None:
 
 
 def _remove_ray_session(folder: Path) -> None:
-    """Kill what is left of a Ray cluster and remove the folder of its sockets and logs.
-
-    Repeat until it stays away: a process that ends still writes into it, and one that begins makes it anew.
-    """
+    """Kill the rest of a Ray cluster and remove its folder, again and again: its processes make it anew."""
     deadline = time.monotonic() + _SECONDS_TO_CLOSE
     while folder.exists() and time.monotonic() < deadline:
         is_alive = False

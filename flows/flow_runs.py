@@ -47,10 +47,7 @@ def seconds_to_report() -> float:
 
 
 def own_run_id(gate: GateName) -> str:
-    """Return the id of the run of the current flow run, the same for every attempt and process.
-
-    It contains the time of the first start, because Prefect creates scheduled flow runs days before.
-    """
+    """Return the id of the run of this flow run, from its first start: the same for every attempt and process."""
     flow_run = current_flow_run()
     if flow_run.start_time is None:
         raise RuntimeError("the flow run has not begun")

@@ -26,11 +26,10 @@ RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[Trial]]]
 async def judge_integrity(
     plan: Plan, trials: Sequence[Trial], verdict: Verdict, run: RunTrials, earlier: EarlierRuns
 ) -> Verdict:
-    """Return the verdict with the edits of judging files, and with the verdict of the other files beside it: of the
-    change's own files if those of the merge base have judged, or the other way round.
+    """Return the verdict with the edits of judging files, and beside it the verdict of the files that did not judge.
 
-    `earlier` are the runs that the plan is compared with. Trials that are the same under both files are run once.
-    Nothing of the other files is stored in the history, and their errors change no verdict.
+    `earlier` are the runs of the plan's baseline. Trials that are the same under both files are run once. The history
+    gets nothing of the other files, and their errors change no verdict.
     """
     integrity = Integrity(
         base=plan.base.commit, tip=plan.base.tip, judged_by=plan.base.judged_by, edits=plan.base.edits

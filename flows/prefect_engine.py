@@ -90,10 +90,7 @@ def gate_flow(gate: GateName, settle: Settle | None = None) -> Flow[..., Any]:
 
 
 async def _evaluate_in_flow(gate: GateName, request: RunRequest, settle: Settle | None) -> State[Any]:
-    """Run a gate inside of a flow run. Return the state that the flow run ends in.
-
-    Every attempt at the flow run resumes the same run. There is none if another attempt can change nothing.
-    """
+    """Return the final state of a flow run. Each attempt resumes one run; none is made that can change nothing."""
     while True:
         state = await _attempt(gate, request, settle)
         if state.name not in MAY_CHANGE:

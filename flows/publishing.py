@@ -77,11 +77,9 @@ async def progress_artifact(plan: Plan) -> AsyncIterator[None]:
 
 
 async def publish_artifacts(verdict: Verdict, masker: Masker) -> None:
-    """Publish a verdict as artifacts of the current flow run: a Markdown report, tables of suites and tasks, a link to
-    the page.
+    """Publish a verdict as artifacts of the flow run: a report, tables of suites and tasks, a link to the page.
 
-    Repeat each call until Prefect accepts it, as when the server restarts or has its database locked. Use it within
-    `asyncio.timeout`, because it has no limit of its own.
+    Repeat each call until Prefect accepts it: use it within `asyncio.timeout`.
     """
     gate, tasks = verdict.gate, verdict.measurement.tasks
     report = f"Run {escape.markdown(run_place(verdict.run_id), 1000)}\n\n{markdown(RunView(verdict))}"

@@ -38,8 +38,7 @@ class SignOffInput(RunInput):
 async def wait_for_sign_off(verdict: Verdict, seconds: float) -> Verdict:
     """Pause the flow run until its verdict is signed off, at most `seconds`. Return the verdict after that.
 
-    Prefect asks the person who resumes the run for a `SignOffInput`. If passgate refuses it, the run pauses again and
-    says why. The command `passgate sign-off` ends the pause too.
+    If passgate refuses the input of who resumes it, it pauses again. `passgate sign-off` ends the pause too.
     """
     store, why = RunStore.of(verdict.run_id), ""
     deadline = time.monotonic() + seconds

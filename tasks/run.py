@@ -16,11 +16,9 @@ from passgate.tasks.reports.messages import warn
 
 
 async def run(open_executor: OpenExecutor, plan: Plan, pool: Pool) -> list[Trial]:
-    """Run every trial of a plan that its journal does not contain yet and that can still matter, including confirming
-    trials. Return all trials.
+    """Run every trial of a plan that its journal lacks and that can still matter. Return all trials.
 
-    The journal is locked meanwhile, so that no other process coordinates the run. Raises `UsageError` and
-    `StorageError`.
+    The journal is locked meanwhile. Raises `UsageError` and `StorageError`.
     """
     for remains in await asyncio.to_thread(sweep):
         warn(str(remains))

@@ -58,10 +58,7 @@ def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None 
 
 
 def complete() -> int:
-    """Answer a shell that asks what could come next, or show or install what makes it ask. Return the exit code.
-
-    Print no traceback, which would appear in the middle of the user's line.
-    """
+    """Answer a shell about completions without a traceback in the user's line. Return the exit code."""
     completes = _COMPLETE in os.environ
     try:
         with Path(os.devnull).open("w", encoding="utf-8") as null, redirect_stderr(null if completes else sys.stderr):

@@ -117,10 +117,7 @@ async def _run_flow(gate: GateName, request: RunRequest, store: RunStore) -> Any
 
 @asynccontextmanager
 async def _prefect(plan: Plan) -> AsyncIterator[None]:
-    """Import Prefect and provide an API that answers while the `with` block runs. Raise `EngineError`.
-
-    Raise `UsageError` if trials of the plan need a server that other runs share, and none is set.
-    """
+    """Import Prefect and provide an API. Raise `EngineError`, and `UsageError` for a limit without a server."""
     from passgate.flows.embedded import NO_TLS
 
     missing = {name: value for name, value in _SETTINGS.items() if name not in os.environ}

@@ -140,10 +140,7 @@ def init(
 
 
 def _find_agent(agent: str | None, folder: Path) -> "tuple[str | None, str | None, Preset | None]":
-    """Find the kind of an agent, its name in the workflow, and its preset; `None` for what it has not.
-
-    Raise `UsageError` for an agent that cannot be used, or that only proves graders.
-    """
+    """Find an agent's kind, name in the workflow, and preset; `None` for what it has not. Raise `UsageError`."""
     from passgate.tasks.agents import make_agent
     from passgate.tasks.agents.presets import presets
     from passgate.tasks.formats.agents_file import looks_like_a_form
@@ -206,11 +203,7 @@ def _policy(service: CiService, branch: str) -> str:
 
 
 def _ci_files(service: CiService, named: str | None, version: str, branch: str, package: str) -> dict[Path, bytes]:
-    """Return the contents of the CI files by their paths in the repository.
-
-    The files install `passgate` followed by `version`, run for changes into `branch`, and run the agent `named`; `None`
-    leaves its place empty. `package` of npm, if there is one, is the agent's program.
-    """
+    """Return the CI files for changes into `branch`, with passgate's `version`, the agent and its npm `package`."""
     ci = _CI_FILES[service]
     text = _scaffold(ci.scaffold).read_text(encoding="utf-8").replace("==0.0.0", version)
     branches = branch if branch.isidentifier() else json.dumps(branch)

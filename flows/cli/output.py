@@ -164,10 +164,7 @@ class StandardStream(io.FileIO):
 
 
 def take_standard_streams() -> StandardStream | None:
-    """Replace the standard streams by streams that never raise. Replace a closed stream by /dev/null.
-
-    Return standard output, or `None` if Python code has replaced it already.
-    """
+    """Let no standard stream raise. Return standard output, or `None` if Python code has replaced it already."""
     if sys.stdin is None:
         sys.stdin = os.fdopen(_open_null(), encoding="utf-8")
     output = _safe_stream(sys.stdout, sys.__stdout__)

@@ -101,11 +101,7 @@ def _settings() -> dict[Any, Any]:
 
 
 def make_database(database: Path) -> bool:
-    """Create Prefect's database if it does not exist. Return whether it has the schema of the installed Prefect.
-
-    Of two runs that start at once, the first to link its file wins. Raise `OSError` or `sqlite3.Error` if it cannot be
-    created or read.
-    """
+    """Create Prefect's database unless it exists. Return if it has the installed Prefect's schema. Raise `OSError`."""
     head = installed_head()
     if not database.exists() and head == snapshot_head():
         database.parent.mkdir(parents=True, exist_ok=True)
@@ -149,10 +145,7 @@ def _database_head(database: Path) -> str | None:
 
 
 def write_snapshot() -> None:
-    """Let Prefect migrate an empty database, and write its schema to the snapshot.
-
-    It creates every table and index, and the last migration. Migrations insert no other rows.
-    """
+    """Let Prefect migrate an empty database, and write its tables, indexes and last migration to the snapshot."""
     from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, temporary_settings
 
     with tempfile.TemporaryDirectory() as folder:

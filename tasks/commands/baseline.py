@@ -68,8 +68,7 @@ def pinned_commit(folder: Path, name: str) -> str:
 
 
 def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of the runs of a history that have these names or begin with them, the newest first. The path of a
-    run's folder names that run.
+    """Return the ids of the runs that have these names, beginnings or folders, the newest first.
 
     Raises `UsageError` for names that no run has, `StorageError`.
     """
@@ -86,10 +85,7 @@ def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def pin(gates: Path, pins: Pins) -> Pins | None:
-    """Write baseline.yaml beside the gates file and return what was pinned there before.
-
-    Raises `InputError` for a file there that cannot be read, `UsageError` for one that cannot be written.
-    """
+    """Write baseline.yaml beside the gates file. Return what it pinned before. Raises `InputError`, `UsageError`."""
     before = load_pins(gates)
     write_pins(gates.parent / PINS_FILE, pins)
     return before

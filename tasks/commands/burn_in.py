@@ -74,10 +74,9 @@ def burn_in_folder(plan: Plan) -> Path:
 async def burn_in(
     plan: Plan, runs: int, finished: Finished, pool: Pool | None, tell: Callable[[], None] = lambda: None
 ) -> None:
-    """Run a gate again and again and judge every run, until all are done or the money is spent.
+    """Run a gate again and again and judge every run into `finished`, until all are done or the money is spent.
 
-    Without a `pool` the first runs make one. The finished runs are in `finished`, whatever ends the burn-in. `tell` is
-    called after each run. Raises `UsageError` and `StorageError`.
+    Without a `pool` the first runs make one. Calls `tell` after each run. Raises `UsageError` and `StorageError`.
     """
     folder = burn_in_folder(plan)
     try:

@@ -43,10 +43,7 @@ _ORACLE: Final = AgentSpec(kind=AgentKind.ORACLE)
 async def check_graders(
     tasks: Mapping[Path, Sequence[EvalTask]], policy: Policy, prices: PriceTable
 ) -> list[GraderCheck]:
-    """Return the check of every task. `tasks` are by their suites folders. The policy limits the trials at once.
-
-    Judges are asked as in a run, and cost the same. Raises `UsageError` for a judge that cannot be used.
-    """
+    """Return the check of every task, by their suites folders. Judges cost as in a run. Raises `UsageError`."""
     limit = asyncio.Semaphore(policy.concurrency.trials)
     checks: list[GraderCheck] = []
     for folder, of_folder in tasks.items():

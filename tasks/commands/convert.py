@@ -54,8 +54,7 @@ class Converted:
 def convert(paths: Sequence[Path], destination: Destination) -> Converted:
     """Write eval files as another dialect: all of their tests, or nothing.
 
-    Raise `InputError` with the problems of the files, or with what cannot be written; `UsageError` for task files, and
-    where the destination is not possible.
+    Raise `InputError` with their problems or what cannot be written; `UsageError` for task files and bad destinations.
     """
     named = path_files(paths, destination.environment, SourceTexts()).read
     own = [str(one.file) for one in named if not one.is_eval]

@@ -62,10 +62,7 @@ def forecast_plan(gate: GateName, request: RunRequest) -> Plan:
 
 
 def forecast_basis(plan: Plan, assumed: float | None, rates_file: Path | None) -> Basis:
-    """Return the basis with one pass rate for every task, with the rates of a file, or with those of the history alone.
-
-    Raises `InputError` for the file, and as `history_basis`.
-    """
+    """Return the basis by one pass rate, a file or the history. Raises `InputError`, and as `history_basis`."""
     names = [task.name for task in plan.tasks]
     if assumed is not None:
         return history_basis(plan, dict.fromkeys(names, assumed), "assumed")
@@ -78,10 +75,7 @@ def forecast_basis(plan: Plan, assumed: float | None, rates_file: Path | None) -
 
 
 def history_basis(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
-    """Return what the history says of the plan's agent. The given pass rates replace those of the history.
-
-    Raises `UsageError` if a task's rate is neither given nor in the history, and `StorageError`.
-    """
+    """Return the history's basis with given pass rates. Raises `UsageError` if a task has no rate, `StorageError`."""
     history = open_history(plan.history_location, Checkout(Path.cwd()))
     earlier = read_earlier_runs(plan, history, str(plan.agent))
     rows = earlier.trials

@@ -111,10 +111,9 @@ def run_details(history: History, name: str) -> RecordedRunDetails:
 def compare_runs(
     history: History, name: str, other: str | None
 ) -> tuple[RecordedRun, RecordedRun, tuple[TaskDifference, ...]]:
-    """Return two runs by their names, the older first, and how their tasks differ, those that differ most first.
+    """Return two runs, the older first, and how their tasks differ, most first. Raises `UsageError`, `StorageError`.
 
-    Without another one, the run is compared with the newest earlier run of its gate and agent. Raises `UsageError`,
-    `StorageError`.
+    Without another one, the run is compared with the newest earlier run of its gate and agent.
     """
     run_ids = history.run_ids()
     after = find_run_id(run_ids, name)
@@ -164,8 +163,7 @@ def baseline_needs(gates: Path, folder: Path) -> BaselineNeeds:
 def prunable_runs(summaries: pa.Table, needs: BaselineNeeds, *, before: str | None = None, keep: int = 0) -> PrunedRuns:
     """Return which runs go, and which stay because they are pinned or a baseline needs them.
 
-    The candidates are the runs that began before a UTC day such as `2026-01-31`, or without a day the runs of each gate
-    and agent but the newest `keep`.
+    Candidates began before a UTC day, or are those of each gate and agent but the newest `keep`.
     """
     runs = stored_runs(summaries)
     if before is not None:

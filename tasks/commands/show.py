@@ -24,8 +24,7 @@ class RecordedTrial(NamedTuple):
 
 
 def recorded_trial(run_id: str, task: str, number: int | None) -> RecordedTrial:
-    """Return a trial of a task, given as `suite/task_id` or `task_id`. Without a number: the first that did not pass
-    and was tried, or else the first.
+    """Return a trial of a task: by its number, the first that did not pass and was tried, or the first.
 
     Raises `UsageError` for what the run does not have, `StorageError`.
     """

@@ -140,11 +140,7 @@ def _describe_change(name: str, plan: Plan, present: Plan) -> str:
 
 
 def recorded_trials(journal: bytes) -> list[dict[str, Any]]:
-    """Return the trials of a journal, each compared with the digest of its transcript.
-
-    If the journal has a trial twice, the later line counts. Raises `StorageError` for a line that does not belong to a
-    journal and for a transcript that is not the one that its trial names.
-    """
+    """Return the trials of a journal, each once, compared with the digest of its transcript. Raises `StorageError`."""
     trials: dict[tuple[str, int], dict[str, Any]] = {}
     for number, line in enumerate(journal.split(b"\n")[:-1], start=1):
         try:

@@ -36,11 +36,9 @@ class TraceExportError(PassgateError):
 
 
 def send_traces(run_id: str, *, endpoint: str | None, with_content: bool) -> int:
-    """Send a trace of every finished trial of a run. Return the number of spans.
+    """Send a trace of every finished trial of a run, to OpenTelemetry's endpoint by default. Return how many spans.
 
-    `endpoint` is the URL that takes traces; `None` means the one of OpenTelemetry's environment variables. With
-    content the spans contain the messages, and the arguments and results of tools. A trial that is sent again has the
-    same ids. Raise `UsageError` for a run that does not exist, and `TraceExportError`.
+    With content the spans have messages, arguments and results. Raise `UsageError` without the run, `TraceExportError`.
     """
     store = RunStore.of(run_id)
     plan = store.read_plan()

@@ -139,10 +139,7 @@ def make_trend(summaries: pd.DataFrame, request: TrendRequest) -> Trend:
 
 
 def trend_points(summaries: pd.DataFrame) -> list[TrendPoint]:
-    """Return a point per run and suite, the oldest run first. Confirming trials count for their cost and nothing else.
-
-    A suite has no point in a run that only confirmed what it reused.
-    """
+    """Return a point per run and suite, the oldest first, unless a run only confirmed. Confirming trials only cost."""
     groups = summaries.groupby(["run_id", "suite"], sort=True)
     figures = groups.agg(
         **{name: pd.NamedAgg(name, "first") for name in ("gate", "agent", "git_commit", "passgate_version")},

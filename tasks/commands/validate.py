@@ -17,10 +17,9 @@ from passgate.tasks.planning.requirements import problems_at_gates, warnings_of
 
 
 def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None]) -> Loaded:
-    """Return the tasks and warnings of files and folders. Settings files count as files too.
+    """Return the tasks and warnings of files and folders, settings files too. `tell` gets them before an error.
 
-    Call `tell` with them before raising a problem. Raise `InputError` with all problems, `UsageError` for a path that
-    does not exist, for paths without tasks, and for invalid gates.
+    Raise `InputError` with all problems, `UsageError` for missing paths, paths without tasks, and invalid gates.
     """
     for path in paths:
         if not path.exists():

@@ -48,10 +48,9 @@ class _RunLine(NamedTuple):
 
 
 def write_pages(run: str | None = None) -> tuple[Path, list[str]]:
-    """Write the index of the newest runs, the pages that runs lack or that are out of date, and all trend pages.
+    """Write the index of the newest runs, that of `run` and other outdated pages, and all trend pages.
 
-    Write the page of `run` in any case. Return the page to open, that of `run` or the index, and why pages are missing.
-    Raise `PassgateError` if this page or the index cannot be written.
+    Return the page to open, and why pages are missing. Raise `PassgateError` without that page or the index.
     """
     page, failures = INDEX, list[str]()
     if run is not None:

@@ -119,10 +119,7 @@ class History:
         return Path(self._root) if is_local else None
 
     def write_run(self, run_id: str, table: pa.Table, transcripts: Mapping[str, str]) -> None:
-        """Store a finished run, its trials as `trials_table` makes them, over what an earlier end of the run stored.
-
-        Stores nothing for a run without trials, which has reused those of other runs. Raises `StorageError`.
-        """
+        """Store the trials of a run over those of an earlier end; nothing without trials. Raises `StorageError`."""
         if not len(table):
             return
         stored = pa.table({"transcript_digest": list(transcripts), "transcript": list(transcripts.values())})

@@ -18,10 +18,6 @@ from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
 
 
-class JournalBusyError(StorageError):
-    """Another process is writing this part of a journal."""
-
-
 class TrialWriter(Protocol):
     """What finished trials are appended to."""
 
@@ -30,23 +26,18 @@ class TrialWriter(Protocol):
 
 
 def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
-    """Return the finished trials of one part of a journal, and the bytes of its whole lines. Raises as `parse_part`."""
+    """Return the finished trials of one part of a journal, and the length in bytes of its whole lines.
+
+    A torn last line, as a killed run leaves it, is left out of both. Of two lines of one trial the later one
+    counts. Raises `StorageError`, also for a broken line in the middle, which nothing of ours leaves behind.
+    """
     try:
         content = file.read_bytes() if file.exists() else b""
     except OSError as error:
         raise StorageError(f"cannot read the journal {file}: {error}") from error
-    return parse_part(content, str(file))
-
-
-def parse_part(content: bytes, name: str) -> tuple[list[FinishedTrial], int]:
-    """Return the finished trials of one part of a journal, and the length in bytes of its whole lines.
-
-    A torn last line, as a killed run leaves it, is left out of both. Of two lines of one trial the later one
-    counts. Raises `StorageError` for a broken line in the middle, which nothing of ours leaves behind.
-    """
     trials: dict[tuple[str, int], FinishedTrial] = {}
     whole = 0
-    for finished, whole in parsed_lines(content, name, FinishedTrial):  # noqa: B007 - its last value is the result
+    for finished, whole in parsed_lines(content, str(file), FinishedTrial):  # noqa: B007 - its last value is the result
         trials[finished.trial.task_id, finished.trial.trial] = finished
     return list(trials.values()), whole
 
@@ -63,7 +54,7 @@ Line = TypeVar("Line", FinishedTrial, LineWithoutTranscript)
 
 
 def parsed_lines(content: bytes, name: str, kind: type[Line]) -> Iterator[tuple[Line, int]]:
-    """Yield the whole lines of one part of a journal, each with the byte at which it ends. Raises as `parse_part`."""
+    """Yield the whole lines of one part of a journal, each with the byte at which it ends. Raises as `read_journal`."""
     lines = BytesIO(content)
     for number, line in enumerate(lines, start=1):
         if not line.endswith(b"\n"):
@@ -110,7 +101,7 @@ class FileJournal:
             self._whole = os.fstat(self._descriptor).st_size
         except BlockingIOError as error:
             os.close(self._descriptor)
-            raise JournalBusyError(
+            raise StorageError(
                 f"{self._file} is being written by another process: the run is already running"
             ) from error
         except OSError as error:
@@ -134,7 +125,7 @@ class FileJournal:
     async def append(self, finished: FinishedTrial) -> None:
         """Write a trial as every `TrialWriter` does; what it keeps is on disk."""
         try:
-            self._write(line_of(finished).encode("utf-8", "surrogatepass"))
+            self._write(f"{finished.model_dump_json()}\n".encode("utf-8", "surrogatepass"))
             await self._synced()
         except OSError as error:
             raise StorageError(f"cannot write the journal {self._file}: {error}") from error
@@ -176,8 +167,3 @@ class FileJournal:
             for done in group:
                 if not done.cancelled():
                     done.set_exception(outcome) if outcome else done.set_result(None)
-
-
-def line_of(finished: FinishedTrial) -> str:
-    """Return a trial as a line of a journal."""
-    return finished.model_dump_json() + "\n"

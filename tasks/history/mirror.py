@@ -217,10 +217,7 @@ def _is_journal(name: str) -> bool:
 
 
 def fetch(url: str, folder: Path) -> None:
-    """Copy a run from its URL into its folder, if another process has changed it there since this folder was written.
-
-    Raises `StorageError`, and `UsageError` if this machine has no driver for the URL.
-    """
+    """Copy a run from its URL, if another process has changed it there. Raises `StorageError`, `UsageError`."""
     storage, here = storage_at(url), LocalStorage(folder)
     try:
         holder = storage.read(_HOLDER)

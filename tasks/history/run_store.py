@@ -52,10 +52,7 @@ def parse_plan(content: bytes | None, location: str, digest: str | None = None) 
 
 
 class RunStore:
-    """One run in its folder, which `holding` mirrors to a URL if the run has one.
-
-    The process that coordinates the run locks the folder, and alone appends to its journal.
-    """
+    """One run in its folder, with its mirror. Who coordinates it locks the folder and writes the journal."""
 
     def __init__(self, folder: Path | str, url: str | None = None) -> None:
         """Open the run in a folder. `url` is that of its mirror."""
@@ -140,10 +137,7 @@ class RunStore:
             self._files.write(LOCATION, f"{self.url}\n".encode())
 
     def begin(self) -> None:
-        """Remove the verdict of an earlier end of the run: there is none until this one has ended.
-
-        Raises `StorageError` while another process continues the run: the verdict may be its own.
-        """
+        """Remove the verdict of an earlier end. Raises `StorageError` while another process continues the run."""
         if (mirror := self.mirror()) is not None:
             with suppress(UnreachableError):
                 mirror.refuse_held()
@@ -166,10 +160,7 @@ class RunStore:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the run as the process that continues it does, and mirror what has changed at the end.
-
-        Raises `UsageError` while another process holds it, or without a journal; `StorageError`.
-        """
+        """Hold the run to continue it, and mirror the changes. Raises `UsageError` if it is held, `StorageError`."""
         if not self.journal.exists():
             raise UsageError(f"the run {self.name} has no journal any more: run the gate again")
         with self.lock(UsageError(f"the run {self.name} is already running, or somebody else is signing it off")):

@@ -24,12 +24,9 @@ class _Annotation(NamedTuple):
 
 
 def github_annotations(verdict: Verdict) -> str:
-    """Return an `::error` per blocking reason; a `::warning` per other reason and per task that did not pass without
-    one.
+    """Return an `::error` per blocking reason, a `::warning` per other reason and task that did not pass without one.
 
-    A `::notice` stands on each file that the change edits and that judges it. Annotations without a file come last and
-    stand beside the run. At most ten of each kind; the tenth says how many more there are. Empty when there is nothing
-    to say.
+    A `::notice` stands on each edited file that judges. Of each kind there are at most ten; the tenth counts the rest.
     """
     verdict = findings.from_top(verdict)
     errors = [_reason_annotation(reason) for reason in findings.blocking(verdict.reasons)]

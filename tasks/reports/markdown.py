@@ -49,7 +49,7 @@ def markdown(view: RunView) -> str:
     )
     after = (_section(document.notes, _NOTES), _fold("Run and digests", [_blocks(document.provenance, LIMIT)]))
     rest = LIMIT - len(_join((*before, *after))) - len("\n")
-    shown = evidence_sections(document, rest // 2)
+    shown = _evidence_sections(document, rest // 2)
     return _join((*before, shown, _tasks(document.tasks, rest - len(shown)), *after)) + "\n"
 
 
@@ -60,7 +60,7 @@ def no_verdict(summary: str, problems: Sequence[str]) -> str:
     return _join((title, _fitting(shown, _SECTION, len(problems))))
 
 
-def evidence_sections(document: VerdictDocument, limit: int) -> str:
+def _evidence_sections(document: VerdictDocument, limit: int) -> str:
     """Render how the verdict came about, in at most `limit` characters. A section without room is left out."""
     # First, and with room of its own: a long list of anything else must not hide the edit that judges.
     shown = _section(document.integrity, min(_SECTION, limit // 4)) if limit > _FRAME else ""

@@ -37,10 +37,9 @@ RULES: Final[Mapping[Rule, str]] = {
 
 
 def sarif(view: RunView) -> str:
-    """Return a SARIF log with one run, in which each violation of a task is a result at the file and line of the task.
+    """Return a SARIF log: each violation is a result at its task, `error` where it blocks, else `warning`.
 
-    The level is `error` where the violation blocks the gate, else `warning`. A violation keeps its fingerprint from run
-    to run, so that a service knows it again.
+    A violation keeps its fingerprint from run to run, so that a service knows it again.
     """
     verdict = from_top(view.verdict)
     results = [result for finding in every_task(verdict) for result in _results(finding)][:_MOST_RESULTS]

@@ -74,12 +74,9 @@ class _Page(NamedTuple):
 
 
 def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str] = (), is_whole: bool = False) -> str:
-    """Render the verdict in `width` columns, from the figures down to the headline, in at most about `LINES` lines from
-    80 columns on. It says each thing once, and how much is left out and where that is. With `is_whole` it leaves out
-    nothing, as where it goes to a log or a file.
+    """Render the verdict in `width` columns, headline last, in at most about `LINES` lines from 80 columns on.
 
-    With `color` it holds the ANSI sequences of its own styles, without it none at all. `options` are those of the run
-    that `passgate try` needs too.
+    With `is_whole`, as for a log, it leaves out nothing. `options` are those of the run that `passgate try` needs too.
     """
     document = verdict_document(verdict)
     page = _Page(width, color, is_whole, verdict.run_id, verdict.agent, options)

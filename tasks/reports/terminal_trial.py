@@ -38,10 +38,9 @@ def trial_report(
     kept: bool = True,
     command: Sequence[str] = (),
 ) -> str:
-    """Render a trial: its transcript, the evidence of each grader, its metrics and its status.
+    """Render a trial: its transcript, the evidence of each grader, its metrics and its status. Cut a very long middle.
 
-    `run_id` is that of a recorded trial, `kept` says if the run has a transcript of it, and `command` runs a trial of
-    its task again. Of a very long report the middle is left out, and a line says how much of it.
+    A recorded trial has a `run_id`; `kept` says if the run has its transcript; `command` runs its task again.
     """
     trial = finished.trial
     number = f", trial {trial.trial}" if run_id else ""

@@ -94,16 +94,6 @@ def test_a_run_that_is_cancelled_in_prefect_keeps_its_journal_and_says_how_it_go
     assert resumed["parameters"]["agent"] == f"cli:sh {agent} {{prompt_file}}"
 
 
-def test_the_flow_run_of_a_resumed_run_is_named_after_the_agent_of_its_plan(project: Project) -> None:
-    gate_of(project, k=1)
-    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
-    assert project.passgate("run", "ci_merge", "--agent", "nop", "--engine", "none").returncode == 1
-    (folder,) = project.run_folders()
-    ended = flow(project, "run", folder.name)
-    assert "STATE GateFailed" in ended.stdout, ended.stdout + ended.stderr
-    assert flow_run_of(project)["name"] == "ci_merge nop"
-
-
 RESOLVE = """
 import asyncio, json, os
 from prefect.blocks.system import Secret

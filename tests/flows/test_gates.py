@@ -37,15 +37,6 @@ def test_the_merge_gate_passes_and_prefect_shows_its_suites_and_tasks(project: P
 
 
 @pytest.mark.slow
-def test_the_nightly_passes(bare_project: Project) -> None:
-    write_shipped(bare_project, *ONE_OF_EACH_SUITE)
-    result = bare_project.passgate("run", "nightly", "--k", "1", "--engine", "none")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "nightly PASS" in result.stdout
-    assert "100 %" in result.stdout
-
-
-@pytest.mark.slow
 def test_a_release_of_the_reference_solutions_awaits_a_person(scenario: Scenarios, tmp_path: Path) -> None:
     result = scenario(release).ended()
     assert result.returncode == 3, result.stdout + result.stderr

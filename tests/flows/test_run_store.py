@@ -15,7 +15,6 @@ from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.remote_batch import run_batch
 from passgate.tasks.history.mirror import Mirror
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.history.storage import storage_at
 from passgate.tasks.load import load
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -199,24 +198,6 @@ def test_a_file_with_a_secret_is_not_sent(
     with pytest.raises(UsageError, match="settings contains the value of a secret"):
         planned(url)
     assert object_store.keys(url) == []
-
-
-@pytest.mark.slow
-def test_the_command_keeps_a_run_at_a_url_and_another_folder_carries_it_on(
-    repository: Project, object_store: ObjectStore, other_machine: Project
-) -> None:
-    url = object_store.new_url()
-    repository.environment = other_machine.environment = {**object_store.environment, "PASSGATE_ENGINE": "none"}
-    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url)
-    assert repository.passgate(*run).returncode == 1
-    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
-    location = f"{url}/{run_id}"
-    storage_at(location).remove("verdict.json")
-    result = other_machine.passgate("run", "ci_merge", "--resume", f"{url}/last")
-    assert result.returncode == 1, result.stderr
-    assert location in result.stdout
-    assert calls(other_machine) == []
-    assert other_machine.passgate("judge", location, "--gates", str(repository.path / "gates.yaml")).returncode == 1
 
 
 @pytest.mark.slow

@@ -46,10 +46,9 @@ class Going(NamedTuple):
 
 
 def run_pages(view: RunView, most: int | None = None, going: Going | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the names and the HTML of the files beside the page of a run, then of the page, which needs nothing else.
+    """Yield the names and the HTML of the files beside the page of a run, then of the page. Raises `StorageError`.
 
-    The files beside it have at most `most` trials that the page has no room for, all of them without a number. `going`
-    says how far a run is that has no verdict yet. Raises `StorageError`.
+    They have at most `most` trials that the page has no room for. `going` tells how far a run without a verdict is.
     """
     here = _articles_on_page(view)
     left = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.commands.baseline import clear, pin, pinned_commit, pinned_runs
-from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.errors import UsageError
 from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.baseline import Pins
@@ -79,12 +79,3 @@ def test_a_pin_says_what_it_replaces_and_a_cleared_one_what_it_was(tmp_path: Pat
     assert pin(gates, other) == PINS
     assert clear(gates) == other
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_that_is_no_pin_is_neither_written_over_nor_removed(tmp_path: Path) -> None:
-    gates, file = tmp_path / "gates.yaml", tmp_path / "baseline.yaml"
-    file.write_text("notes: my own\n")
-    for attempt in (lambda: pin(gates, PINS), lambda: clear(gates)):
-        with pytest.raises(InputError, match="unknown key"):
-            attempt()
-    assert file.read_text() == "notes: my own\n"

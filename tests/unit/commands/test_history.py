@@ -12,17 +12,16 @@ from passgate.tasks.commands.history import (
     find_run_id,
     prunable_runs,
     run_details,
-    stored_runs,
 )
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.columns import summary_schema, trials_table
+from passgate.tasks.history.columns import trials_table
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.summaries import task_summaries
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.history import PrunedRuns
 from passgate.tasks.model.run import Revision
-from passgate.tasks.reports.stored_runs import differences_table, pruned_text, stored_runs_table
+from passgate.tasks.reports.stored_runs import differences_table
 from tests.builders import a_plan, a_run_id, a_task, trials_of
 
 FIRST, SECOND, THIRD, FOURTH, FIFTH = (a_run_id(f"2026010{day}") for day in range(1, 6))
@@ -43,13 +42,6 @@ def history(tmp_path: Path) -> History:
     store(made, FIRST, {"say-yes": "ppp", "old": "p"})
     store(made, THIRD, {"say-yes": "fff"})
     return made
-
-
-def test_the_runs_of_a_history_are_listed_from_the_oldest_on(history: History) -> None:
-    runs = stored_runs(history.summaries())
-    assert [run.run_id for run in runs] == [FIRST, SECOND, THIRD]
-    assert (runs[1].tasks, runs[1].passed, runs[1].measured, runs[1].cost) == (2, 5, 6, 3.0)
-    assert stored_runs(summary_schema().empty_table()) == ()
 
 
 def test_a_run_is_named_by_its_beginning_or_as_the_last() -> None:
@@ -93,15 +85,6 @@ def test_a_run_whose_file_is_broken_is_a_mistake(history: History, tmp_path: Pat
     for ask in (lambda: run_details(history, SECOND), lambda: compare_runs(history, THIRD, SECOND)):
         with pytest.raises(UsageError, match=f"no trials of {SECOND} that can be read"):
             ask()
-
-
-def test_hostile_text_is_escaped_and_what_is_empty_has_no_table(history: History) -> None:
-    run = stored_runs(history.summaries())[1]
-    hostile = run.model_copy(update={"agent": "\x1b[31mred\u202e", "git_branch": "::error::x"})
-    assert not {"\x1b", "\u202e"} & set(stored_runs_table([hostile], width=140, color=False))
-    assert stored_runs_table((), width=80, color=False) == "No runs.\n"
-    text = differences_table(*compare_runs(history, SECOND, SECOND), width=100, color=False)
-    assert text == f"{SECOND} -> {SECOND}: 0 tasks of 2 differ\n"
 
 
 IDS = tuple(a_run_id(f"2026010{day}") for day in range(1, 7))
@@ -164,17 +147,3 @@ def test_the_runs_of_a_pinned_baseline_stay(pinned_by: dict[str, Any], ancestors
     result = pruned(list(map(summary, IDS)), BaselineNeeds(2, "main", (), pins, ancestors))
     assert (result.pinned, result.needed, result.left) == (IDS[:1], IDS[4:], 3)
     assert tuple(run.run_id for run in result.gone) == IDS[1:4]
-
-
-def test_what_goes_and_what_stays_is_said_and_hostile_text_escaped() -> None:
-    needs = BaselineNeeds(1, "main", (), Pins(runs=(IDS[0],), reason="x"), ())
-    result = pruned([summary(run_id, agent="\x1b[31mred\u202e") for run_id in IDS[:3]], needs)
-    text = pruned_text(result, done=False, width=120, color=False)
-    assert text.endswith(
-        "1 run would be removed.\n1 run stays: pinned in baseline.yaml\n"
-        "1 run stays: needed by a baseline\n2 runs left.\n"
-    )
-    assert not {"\x1b", "\u202e"} & set(text)
-    assert "1 run is removed." in pruned_text(result, done=True, width=120, color=False)
-    nothing = PrunedRuns(gone=(), pinned=(), needed=(), left=0)
-    assert pruned_text(nothing, done=True, width=80, color=False) == "Nothing to remove.\n0 runs left.\n"

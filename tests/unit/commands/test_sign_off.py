@@ -53,18 +53,17 @@ def test_only_one_of_two_at_the_same_time_wins(run: RunStore) -> None:
     assert decide(run).decision is Decision.PASS
 
 
-@pytest.mark.parametrize("said", ["approve", "reject"])
 @pytest.mark.parametrize("decision", Decision)
-def test_a_verdict_that_stands_awaits_nothing(run: RunStore, decision: Decision, said: str) -> None:
+def test_a_verdict_that_stands_awaits_nothing(run: RunStore, decision: Decision) -> None:
     stands = verdict_of(run).model_copy(update={"decision": decision, "awaiting_sign_off": False, "reasons": ()})
     run.write_reports(stands, {})
     with pytest.raises(UsageError, match=f"awaits no sign-off, its verdict stands: release_candidate {decision}"):
-        decide(run, said)
+        decide(run)
     assert verdict_of(run) == stands
     run.verdict.unlink()
     remedy = f"has no verdict: resume it with `passgate run release_candidate --resume {run.name}`"
     with pytest.raises(UsageError, match=remedy):
-        decide(run, said)
+        decide(run)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from passgate.tasks.commands.sign_off import recorded_trials
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.json_values import json_digest, trials_digest
+from passgate.tasks.model.json_values import json_digest
 from passgate.tasks.model.verdict import Decision
 from tests.builders import a_finished, a_task, write_task
 from tests.repositories import GitRepository
@@ -218,14 +218,3 @@ def test_another_transcript_is_noticed_unless_it_is_kept_with_an_earlier_run() -
 def test_a_line_of_something_else_is_noticed(line: bytes) -> None:
     with pytest.raises(StorageError, match="line 1 does not belong to a journal"):
         recorded_trials(line + b"\n")
-
-
-def test_the_digest_of_trials_is_of_all_that_was_judged_in_any_order() -> None:
-    trials = recorded_trials(a_line(0) + a_line(1) + a_line(2, "no"))
-    assert trials_digest(trials) == trials_digest(trials[::-1])
-    assert trials_digest(trials) != trials_digest(trials[:2])
-    finished = a_finished(TASK, 0, "yes")
-    (trial,) = recorded_trials(a_line(0))
-    for name, value in (("status", "failed"), ("score", 0.25), ("model", "another")):
-        assert name in finished.trial.model_dump()
-        assert trials_digest([trial | {name: value}]) != trials_digest([trial])

@@ -2,11 +2,10 @@
 
 import json
 
-import pyarrow as pa
 import pytest
 from jsonschema import Draft202012Validator
 
-from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema, policy_digest, rows
+from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, policy_digest, rows
 from passgate.tasks.model.run import Revision
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from tests.builders import REPOSITORY, a_grade, a_plan, a_policy, a_task, a_trial, a_violation
@@ -54,14 +53,3 @@ def test_the_rows_of_a_run_are_those_of_its_trials_of_which_those_beyond_k_are_c
     assert [one["trial"] for one in made] == [0, 2, 3, 9]
     assert [one["confirming"] for one in made] == [False, False, True, True]
     assert rows([], PLAN) == []
-
-
-def test_the_types_for_arrow_which_rows_fit() -> None:
-    schema = arrow_schema()
-    assert schema.field("confirming").type == pa.bool_()
-    assert schema.field("trial").type == pa.int64()
-    assert schema.field("cost").type == pa.float64()
-    assert schema.field("started_at").type == pa.timestamp("us", tz="UTC")
-    assert schema.field("violations").type == pa.list_(pa.string())
-    assert schema.field("grades").type.value_type.field("score").type == pa.float64()
-    assert pa.Table.from_pylist(rows([a_trial(TASK, grades=(a_grade(),))], PLAN), schema=schema).num_rows == 1

@@ -54,11 +54,6 @@ def test_a_task_of_the_same_name_in_another_suite_keeps_its_own_reasons() -> Non
     assert [finding.task.suite for finding in findings.findings(verdict)] == [Suite.ADVERSARIAL]
 
 
-def test_blocking_reasons_come_first_and_some_no_measured_task_carries() -> None:
-    assert [reason.blocking for reason in findings.ordered_reasons(FAILING)] == [True] * 7 + [False] * 4
-    assert [reason.rule for reason in findings.reasons_without_task(FAILING)] == [Rule.LATENCY]
-
-
 def test_equal_violations_are_told_once_with_their_trials() -> None:
     violations = [
         TrialViolation(trial=trial, rule="forbidden_tool", message=message)

@@ -111,5 +111,5 @@ def test_hostile_text_of_a_run_is_escaped() -> None:
     run = RUN.model_copy(update={"agent": hostile, "git_branch": hostile})
     changed = {"run": run, "tasks": (task,), "models": (hostile,), "passgate_version": hostile}
     text = run_summary(DETAILS.model_copy(update=changed), width=200, color=False)
-    assert not {"\x1b", "\u202e"} & set(text)
+    assert not {"\x1b", "\u202e"} & set(text + stored_runs_table([run], width=140, color=False))
     assert text.count("[bold]") == 5

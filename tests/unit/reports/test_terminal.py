@@ -1,7 +1,6 @@
 """The verdict on a terminal."""
 
 import re
-import shlex
 
 import pytest
 from hypothesis import given
@@ -24,10 +23,9 @@ from passgate.tasks.model.measurement import Interval, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
+from passgate.tasks.model.verdict import Decision, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports.terminal import LINES, terminal
 
-PRINTED_NAME = "golden/|`@x` [a](http://b) </details>::error::\\u202e"
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -81,31 +79,11 @@ def test_a_failure_says_each_thing_once_and_how_to_see_and_to_repeat_it() -> Non
     ]
 
 
-def test_commands_that_are_too_long_are_continued_as_a_shell_reads_them() -> None:
-    text = terminal(FAILING, width=80, color=False)
-    (words,) = [
-        shlex.split(command.replace("\\\n", ""))
-        for command in re.findall(r"^  (passgate try (?:.*\\\n)?.*)$", text, re.MULTILINE)
-    ][:1]
-    assert words == ["passgate", "try", PRINTED_NAME, "--agent", "cli:python agent.py"]
-
-
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
 @pytest.mark.parametrize("color", [True, False])
 def test_no_line_is_wider_than_asked(width: int, color: bool) -> None:
     lines = SGR.sub("", terminal(FAILING, width=width, color=color)).split("\n")
     assert max(map(cell_len, lines)) <= width
-
-
-@pytest.mark.parametrize("width", [80, 100, 120])
-def test_figures_of_a_suite_stand_in_one_line_from_80_columns_on(width: int) -> None:
-    (adversarial,) = [line for line in lines_of(FAILING, width) if line.startswith("adversarial ")]
-    assert " ".join(adversarial.split()) == "adversarial 29/30 297/300 pass^10 97 % [83 %, 99 %] 6.2 $12.50 1h10m"
-
-
-def test_figures_are_never_cut_however_narrow_the_terminal() -> None:
-    text = "\n".join(lines_of(FAILING, 50))
-    assert "…" not in text[text.index("\n\n") : text.index("Tasks to look at, worst first: 7 failed, ")]
 
 
 def test_colour_adds_styles_and_changes_no_text() -> None:
@@ -172,15 +150,6 @@ def test_a_possible_regression_that_blocks_is_read_whole_at_80_columns() -> None
     reason = a_reason(task, Rule.GOLDEN_REGRESSION, f"{message}: {task.failure}")
     shown = lines_of(a_verdict(Decision.FAIL, (task,), reasons=(reason,)))
     assert message in " ".join(line.removeprefix("│ ") for line in shown)
-
-
-def test_a_task_that_does_not_block_says_why_where_it_failed() -> None:
-    tasks = (a_failed_task(task_id="old"), a_failed_task(task_id="new"))
-    quarantined = (Exemption(task="golden/new", why="quarantined until 2026-05-01 by ada"),)
-    shown = lines_of(a_verdict(Decision.FAIL, tasks, quarantined=quarantined), 120)
-    assert "Tasks to look at, worst first: 2 failed; 1 not blocking" in shown
-    assert "✗ FAILED  golden/old" in shown
-    assert shown[shown.index("! FAILED  golden/new") + 2] == "│ does not block: quarantined until 2026-05-01 by ada"
 
 
 def test_a_reused_task_says_so_where_it_failed() -> None:

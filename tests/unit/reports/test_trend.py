@@ -60,12 +60,6 @@ def test_a_history_says_what_it_does_not_have(changes: dict[str, object], said: 
     assert said in trend_screen(TREND.model_copy(update=changes), width=100, color=False)
 
 
-def test_changes_of_the_last_week_stand_before_earlier_ones() -> None:
-    text = trend_screen(TREND, width=100, color=False)
-    places = [text.index(part) for part in ("Changed since 2026-04-01", "pass rate", "Changed earlier", "golden cost")]
-    assert places == sorted(places)
-
-
 def test_hostile_text_is_escaped() -> None:
     text = trend_screen(a_trend(HOSTILE), width=80, color=False, periods=True)
     assert not {"\x1b", "\x00", "\u202e", "\x9b"} & set(text)
