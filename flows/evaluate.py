@@ -37,8 +37,7 @@ async def evaluate(
 ) -> Verdict:
     """Run a gate from files to verdict. It is on disk before the engine shows it, and is never read from there.
 
-    `loaded` is the plan of the request where this process has loaded it already, `run_id` that of a new run.
-    `open_executor` says where its trials run; they run in this process when it is not given.
+    `loaded` is the plan if it is loaded already, `run_id` that of a new run, `open_executor` says where trials run.
     """
     with cancel_on_sigterm():
         plan = await engine.step("load", work_of(load, gate, request, run_id)) if loaded is None else loaded

@@ -100,7 +100,15 @@ def show(
     elif len(named) != 1:
         raise UsageError(f"--task needs one run and not {len(named)} names: passgate show RUN --task TASK")
     else:
-        _show_trial(named[0], task, trial)
+        from passgate.tasks.commands.show import recorded_trial
+        from passgate.tasks.planning.find_run import find_run
+        from passgate.tasks.reports.terminal_trial import trial_report
+
+        run_id, finished, kept, command = recorded_trial(find_run(named[0]), task, trial)
+        answer(
+            lambda: trial_report(finished, width=width(), color=color(), run_id=run_id, kept=kept, command=command),
+            {"run_id": run_id, **finished.model_dump(mode="json")},
+        )
 
 
 def _show_tasks(named: list[str], gates: str) -> None:
@@ -134,20 +142,6 @@ def _refuse_run(name: str) -> None:
     except PassgateError:
         return
     raise UsageError(f"{name} is not a file, but the run {run}: name a task of it with --task")
-
-
-def _show_trial(run: str, task: str, trial: int | None) -> None:
-    from passgate.tasks.commands.show import recorded_trial
-    from passgate.tasks.planning.find_run import find_run
-    from passgate.tasks.reports.terminal_trial import trial_report
-
-    found = recorded_trial(find_run(run), task, trial)
-    answer(
-        lambda: trial_report(
-            found.finished, run_id=found.run_id, kept=found.kept, command=found.command, width=width(), color=color()
-        ),
-        {"run_id": found.run_id, **found.finished.model_dump(mode="json")},
-    )
 
 
 def check_graders(

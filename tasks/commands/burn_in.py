@@ -1,7 +1,6 @@
 """Burn-in: run a gate many times with the same agent, and compare its verdicts with the forecast."""
 
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +15,13 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.execution.coordinator import RunState, coordinate
 from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.worker import InProcess, open_worker, trials_at_once
-from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
+from passgate.tasks.files.atomic_write import make_private_folder
 from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.baseline import error_rates, pool_baseline
 from passgate.tasks.history.journal import FileJournal, read_journal
-from passgate.tasks.history.storage import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER, protect_state_folder
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.forecast import BurnIn, Cause
@@ -80,10 +79,8 @@ async def burn_in(
     """
     folder = burn_in_folder(plan)
     try:
-        make_private_folder(folder.parent)
-        folder.mkdir(mode=stat.S_IRWXU)
-        # What a burn-in leaves behind belongs in no commit.
-        write_atomically(folder.parent / ".gitignore", "*\n", mode=PRIVATE_FILE)
+        make_private_folder(folder)
+        protect_state_folder()
     except (OSError, StorageError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         remedy = "start passgate in a folder that you can write to"

@@ -31,6 +31,7 @@ from passgate.tasks.stats.estimators import percentile, suite_interval
 _LONGEST_NAME: Final = 120
 _WEEK: Final = timedelta(days=7)
 _RATES: Final = ("tool_call_accuracy", "loop_rate", "retry_rate", "policy_adherence", "injection_success_rate")
+_SUMS: Final = ("trials_passed", "trials_measured", "trials_error")
 _MEANS: Final = ("cost", "latency_p50_seconds", "latency_p95_seconds", *_RATES)
 
 
@@ -199,9 +200,7 @@ def _periods(points: Iterable[TrendPoint], label: Callable[[TrendPoint], str]) -
                 label=name,
                 runs=len(own),
                 tasks=own[-1].tasks,
-                trials_passed=sum(point.trials_passed for point in own),
-                trials_measured=sum(point.trials_measured for point in own),
-                trials_error=sum(point.trials_error for point in own),
+                **{name: sum(getattr(point, name) for point in own) for name in _SUMS},
                 value=value,
                 low=low,
                 high=high,

@@ -17,6 +17,11 @@ SCHEMA_VERSION = 6
 SUMMARY_VERSION = 1
 PARTITIONS = ("suite", "day")  # Columns that were folders before version 6, as in `suite=golden/day=2026-01-31/`
 
+_OF_TRIAL = (
+    *("task_id", "task_digest", "grader_digest", "file", "line", "model", "trial", "k", "score", "reason", "attempts"),
+    *("isolation", "started_at", "transcript_digest", "judge_cost", "unmeasured_cost"),
+)
+_OF_GRADE = ("name", "type", "score", "passed")
 _PLAIN = {"integer": pa.int64(), "number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
 
 
@@ -83,37 +88,15 @@ def policy_digest(policy: Policy) -> str:
 
 def _trial_columns(trial: Trial) -> dict[str, Any]:
     return {
+        **{name: getattr(trial, name) for name in _OF_TRIAL},
         "suite": str(trial.suite),
-        "task_id": trial.task_id,
-        "task_digest": trial.task_digest,
-        "grader_digest": trial.grader_digest,
-        "file": trial.file,
-        "line": trial.line,
-        "model": trial.model,
-        "trial": trial.trial,
-        "k": trial.k,
         "confirming": trial.trial >= trial.k,
         "metric": str(trial.metric),
         "status": str(trial.status),
-        "score": trial.score,
-        "reason": trial.reason,
         "violations": [f"{violation.rule}: {violation.message}" for violation in trial.violations],
         "grades": [
-            {
-                "name": grade.name,
-                "type": grade.type,
-                "score": grade.score,
-                "passed": grade.passed,
-                "error": grade.error or "",
-                "votes": list(grade.votes),
-            }
+            {name: getattr(grade, name) for name in _OF_GRADE} | {"error": grade.error or "", "votes": [*grade.votes]}
             for grade in trial.grades
         ],
-        "attempts": trial.attempts,
-        "isolation": trial.isolation,
-        "started_at": trial.started_at,
-        "transcript_digest": trial.transcript_digest,
-        "judge_cost": trial.judge_cost,
-        "unmeasured_cost": trial.unmeasured_cost,
         **trial.metrics.model_dump(),
     }

@@ -7,16 +7,16 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from passgate.tasks.model.baseline import BaselineState, BaselineTask, FiguresOfRuns, all_figures
-from passgate.tasks.model.measurement import SuiteMeasurement, TaskState
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus, trial_numbers
 from passgate.tasks.model.verdict import Decision, Reason, RunView
 from passgate.tasks.reports import findings
-from passgate.tasks.reports.document import VerdictDocument, verdict_document
+from passgate.tasks.reports.document import verdict_document
 from passgate.tasks.reports.findings import TaskFinding
 from passgate.tasks.reports.page.rendering import Histogram, Spark, anchor, histogram, spark, templates
 from passgate.tasks.reports.trial import MARKS, trial_document, try_command, try_options
@@ -68,7 +68,7 @@ def run_pages(view: RunView, most: int | None = None, going: Going | None = None
         .render(
             run=run,
             verdict=view.verdict,
-            detailed={one.row.anchor for one in run.sections},
+            detailed={one.row.anchor for one in run["sections"]},
             not_written=len(left) - len(beside),
             going=going,
         ),
@@ -175,28 +175,12 @@ class TaskSection(NamedTuple):
     others: tuple[str, ...]
 
 
-class RunPage(NamedTuple):
-    """What the page of a run shows."""
-
-    document: VerdictDocument
-    mark: str
-    headline: str
-    reasons: tuple[LinkedReason, ...]
-    reasons_open: int  # So many blocking reasons stand open; the others are folded
-    more_reasons: int
-    suites: tuple[tuple[SuiteMeasurement, Spark | None], ...]
-    distributions: tuple[tuple[str, str, Histogram], ...]
-    """The titles of figures of the trials, their units, and how they are spread now and at the baseline."""
-    rows: tuple[TaskRow, ...]
-    sections: tuple[TaskSection, ...]
-
-
 def _key(trial: Trial) -> Key:
     """Return the key of a trial."""
     return f"{trial.suite}/{trial.task_id}", trial.trial
 
 
-def _run_page(view: RunView, here: Mapping[Key, str], beside: Mapping[Key, str]) -> RunPage:
+def _run_page(view: RunView, here: Mapping[Key, str], beside: Mapping[Key, str]) -> dict[str, Any]:
     """Return what the page of a run shows. `here` has the trials on the page as HTML, `beside` the files of others."""
     verdict, links = view.verdict, _Links(view, here, beside)
     reasons = findings.ordered_reasons(verdict)
@@ -206,18 +190,20 @@ def _run_page(view: RunView, here: Mapping[Key, str], beside: Mapping[Key, str])
     # Those to look at, the worst first, then the others in the measurement's order.
     ordered = [*found, *(finding for finding in findings.every_task(verdict) if finding.name not in names)]
     rows = tuple(links.row(finding, rank) for rank, finding in enumerate(ordered))
-    return RunPage(
-        document=verdict_document(verdict),
-        mark=DECISION_MARKS[verdict.decision],
-        headline=verdict.headline.removeprefix(f"{verdict.gate} {verdict.decision}").removeprefix(": "),
-        reasons=tuple(map(links.reason, reasons[:_MOST_REASONS])),
-        reasons_open=_REASONS_OPEN if blocking >= _REASONS_OPEN + _REASONS_FOLDED else blocking,
-        more_reasons=max(0, len(reasons) - _MOST_REASONS),
-        suites=tuple((one, spark(view.earlier.get(str(one.suite), ()))) for one in verdict.measurement.suites),
-        distributions=tuple(_distributions(view)),
-        rows=rows,
-        sections=tuple(_sections(view, rows, here, links)),
-    )
+    return {
+        "document": verdict_document(verdict),
+        "mark": DECISION_MARKS[verdict.decision],
+        "headline": verdict.headline.removeprefix(f"{verdict.gate} {verdict.decision}").removeprefix(": "),
+        "reasons": tuple(map(links.reason, reasons[:_MOST_REASONS])),
+        # So many blocking reasons stand open; the others are folded.
+        "reasons_open": _REASONS_OPEN if blocking >= _REASONS_OPEN + _REASONS_FOLDED else blocking,
+        "more_reasons": max(0, len(reasons) - _MOST_REASONS),
+        "suites": tuple((one, spark(view.earlier.get(str(one.suite), ()))) for one in verdict.measurement.suites),
+        # The titles of figures of the trials, their units, and how they are spread now and at the baseline
+        "distributions": tuple(_distributions(view)),
+        "rows": rows,
+        "sections": tuple(_sections(view, rows, here, links)),
+    }
 
 
 def _by_task(trials: Iterable[Trial]) -> Mapping[str, Sequence[Trial]]:
