@@ -20,11 +20,7 @@ from passgate.tasks.model.run import RemoteBatch
 
 
 class ProcessSettings(SettingsContext):
-    """Settings of Prefect that tasks do not bring along, because the processes of a task runner have them.
-
-    Prefect would make the 54 models of its settings anew for each task: that takes longer than all else that it does
-    in the process.
-    """
+    """Settings of Prefect that tasks do not bring along: its processes have them, and 54 models take long to make."""
 
     def serialize(self, include_secrets: bool = True) -> dict[str, Any]:
         return {}
@@ -43,10 +39,7 @@ def _take_over(settings: Mapping[str, str]) -> None:
 
 
 def submit(runner: "TaskRunner[Any]", batch: RemoteBatch) -> Any:
-    """Submit a batch to a task runner, inside of a flow run. Return the future of its result.
-
-    Both are JSON: in models that Prefect is given, it looks for futures.
-    """
+    """Submit a batch to a task runner, inside of a flow run. Return the future of its result. Both are JSON."""
     own_processes = isinstance(runner, ProcessPoolTaskRunner)
     parameters = {
         "name": batch.name,
@@ -69,10 +62,9 @@ def submit(runner: "TaskRunner[Any]", batch: RemoteBatch) -> Any:
 
 @task(name="batch", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
 def batch_of_trials(name: str, batch: str, folder: str, settings: Sequence[str] | None) -> str:
-    """Run a batch, in the folder that the run was started in if this machine has it.
+    """Run a batch, in the folder of the run if this machine has it, with no variables of Prefect but `settings`.
 
-    `settings` are the variables of Prefect in the environment of the run. Remove others, which the task runner has
-    added, so that agents do not get them.
+    The task runner adds others, which agents must not get.
     """
     if Path(folder).is_dir():
         os.chdir(folder)

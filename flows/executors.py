@@ -41,10 +41,7 @@ _SECONDS_TO_CONNECT = 15.0
 def open_executor(
     engine: Engine, count_batch: Callable[[], None], plan: Plan, store: RunStore, run_state: RunState
 ) -> AbstractAsyncContextManager[Executor]:
-    """Open the executor that the request of a plan asks for, inside of a flow run. To enter it raises `UsageError`.
-
-    It calls `count_batch` for each task run of the flow run that the engine does not make.
-    """
+    """Open what a plan's request asks for, in a flow run; count its task runs. To enter raises `UsageError`."""
     if plan.request.runner is None:
         return in_process(engine, plan, store, run_state, open_limit=shared_limit)
     return _open_task_runners(count_batch, plan, store, run_state)

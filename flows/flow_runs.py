@@ -97,8 +97,7 @@ async def resolve_environment() -> None:
 async def start_retry(state: State[Any]) -> bool:
     """Propose a final state, and start another attempt if the flow run has `retries` left. Return whether it did.
 
-    Prefect retries a flow only for exceptions. If a flow returns a failed state, Prefect leaves it in AwaitingRetry for
-    ever.
+    Prefect itself retries a flow only for exceptions, and leaves a failed state in AwaitingRetry for ever.
     """
     if not current_flow_run().empirical_policy.retries:
         return False
@@ -140,10 +139,7 @@ class Cancellation:
 
 @asynccontextmanager
 async def watch_cancellation() -> AsyncIterator[Cancellation]:
-    """Cancel the current asyncio task when the flow run is cancelled in Prefect.
-
-    A Prefect worker kills the process of its flow run, but nobody kills one that a command started.
-    """
+    """Cancel the current task when the flow run is cancelled: no worker kills a process that a command started."""
     current, cancellation = asyncio.current_task(), Cancellation(current_flow_run().id)
 
     async def watch() -> None:

@@ -68,10 +68,7 @@ _MOST_LISTED = 10_000  # Task runs of a flow run that is tried again many times
 
 
 def gate_flow(gate: GateName, settle: Settle | None = None) -> Flow[..., Any]:
-    """Return the flow that runs a gate. `settle` decides a verdict that awaits a sign-off.
-
-    Its parameters are the fields of a request: Prefect merges and checks them.
-    """
+    """Return the flow of a gate, with a request's fields as parameters. `settle` decides what awaits a sign-off."""
 
     async def run(**options: Any) -> State[Any]:
         return await _evaluate_in_flow(gate, RunRequest.model_validate(options), settle)

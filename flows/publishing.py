@@ -77,10 +77,7 @@ async def progress_artifact(plan: Plan) -> AsyncIterator[None]:
 
 
 async def publish_artifacts(verdict: Verdict, masker: Masker) -> None:
-    """Publish a verdict as artifacts of the flow run: a report, tables of suites and tasks, a link to the page.
-
-    Repeat each call until Prefect accepts it: use it within `asyncio.timeout`.
-    """
+    """Publish a verdict as artifacts, each call until Prefect accepts it: use it within `asyncio.timeout`."""
     gate, tasks = verdict.gate, verdict.measurement.tasks
     report = f"Run {escape.markdown(run_place(verdict.run_id), 1000)}\n\n{markdown(RunView(verdict))}"
     worst_first = sorted(tasks, key=lambda one: (not one.violations, one.passed / one.n if one.n else 0.5))

@@ -36,10 +36,7 @@ class SignOffInput(RunInput):
 
 
 async def wait_for_sign_off(verdict: Verdict, seconds: float) -> Verdict:
-    """Pause the flow run until its verdict is signed off, at most `seconds`. Return the verdict after that.
-
-    If passgate refuses the input of who resumes it, it pauses again. `passgate sign-off` ends the pause too.
-    """
+    """Pause until the verdict is signed off, here or by the command, at most `seconds`. Return the verdict then."""
     store, why = RunStore.of(verdict.run_id), ""
     deadline = time.monotonic() + seconds
     while verdict.awaiting_sign_off and (left := deadline - time.monotonic()) > 0:

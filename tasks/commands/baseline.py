@@ -68,10 +68,7 @@ def pinned_commit(folder: Path, name: str) -> str:
 
 
 def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of the runs that have these names, beginnings or folders, the newest first.
-
-    Raises `UsageError` for names that no run has, `StorageError`.
-    """
+    """Return runs with these names, beginnings or folders, the newest first. Raises `UsageError`, `StorageError`."""
     known = history.run_ids()[::-1]
     if not known:
         raise UsageError(f"the history {history.location} has no runs yet: `passgate run` makes the first")

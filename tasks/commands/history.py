@@ -161,10 +161,7 @@ def baseline_needs(gates: Path, folder: Path) -> BaselineNeeds:
 
 
 def prunable_runs(summaries: pa.Table, needs: BaselineNeeds, *, before: str | None = None, keep: int = 0) -> PrunedRuns:
-    """Return which runs go, and which stay because they are pinned or a baseline needs them.
-
-    Candidates began before a UTC day, or are those of each gate and agent but the newest `keep`.
-    """
+    """Return which runs of before a day, or beyond the newest `keep` of each gate and agent, go, and which stay."""
     runs = stored_runs(summaries)
     if before is not None:
         chosen = {run.run_id for run in runs if run.run_id < before.replace("-", "")}

@@ -24,10 +24,7 @@ class RecordedTrial(NamedTuple):
 
 
 def recorded_trial(run_id: str, task: str, number: int | None) -> RecordedTrial:
-    """Return a trial of a task: by its number, the first that did not pass and was tried, or the first.
-
-    Raises `UsageError` for what the run does not have, `StorageError`.
-    """
+    """Return a trial by its number, else one that was tried in vain, else any. Raises `UsageError`, `StorageError`."""
     store = RunStore.of(run_id)
     if not store.has_plan():
         raise UsageError(f"the run {store.name} keeps no plan any more, so there are no trials to show")

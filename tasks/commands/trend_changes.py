@@ -163,9 +163,7 @@ def _is_same(one: ChangePoint, other: ChangePoint) -> bool:
 
 
 def _carriers(grid: _Grid, suite: Suite, point: ChangePoint, values: Floats, detected: Sequence[int]) -> Sequence[int]:
-    """Return the tasks that make at least half of a suite's change: those in which it was seen, or a single one; none
-    if they are most of the suite, because then the suite has changed.
-    """
+    """Return the tasks that make half of a suite's change: seen ones or a single one; none if they are most of it."""
     tasks = [number for number, (of, _) in enumerate(grid.tasks) if of is suite]
     end = point.at if point.until is None else point.until
     with np.errstate(invalid="ignore"):

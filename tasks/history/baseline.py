@@ -132,10 +132,7 @@ def _alike(task: EvalTask, rows: pd.DataFrame, *digests: str) -> pd.DataFrame:
 
 
 def _pool_with_earlier_versions(task: EvalTask, own: BaselineTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
-    """Pool the newest runs of a task, whose own trials are too few to guard it, with those before its edit.
-
-    Returns only its own if the others do not guard it. `rows` are of all its versions.
-    """
+    """Pool the newest runs of a task with those before its edit, or only its own if the others do not guard it."""
     # What passes on the branch under other graders too is no other task: their edit disarms nothing.
     versions = _alike(task, rows, *(() if own.state is BaselineState.GREEN else ("grader_digest",)))
     earlier = _pool(task, versions.drop(_alike(task, versions, *_DIGESTS).index), most_runs)

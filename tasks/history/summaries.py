@@ -53,10 +53,10 @@ def task_summaries(trials: pa.Table) -> pa.Table:
     whole = rows.group_by(list(_KEYS), use_threads=False).aggregate(
         [
             *((name, "first") for name in _OF_RUN),
-            *((name, "distinct") for name in ("model",)),
+            ("model", "distinct"),
             *((name, "sum") for name in ("violated", "confirmed", "refuted", "paid", *_COUNTED)),
             *((name, "list") for name in ("letter", "planned_score", "wall_time")),
-            *((name, "mean") for name in map(_measured_column, _METRICS)),
+            *((f"measured_{name}", "mean") for name in _METRICS),
             ("planned_start", "min"),
             ("end", "max"),
         ]
@@ -87,16 +87,12 @@ def _summands(trials: pa.Table) -> pa.Table:
         "refuted": pc.and_(confirming, failed),
         "paid": _paid(trials),
         **{name: pc.and_(planned, pc.equal(letters, letter)) for name, letter in _COUNTED.items()},
-        **{_measured_column(name): _where(measured, trials[name]) for name in _METRICS},
+        **{f"measured_{name}": _where(measured, trials[name]) for name in _METRICS},
     }
     kept = trials.select([*_KEYS, *_OF_RUN, "model"])
     for name, column in added.items():
         kept = kept.append_column(name, column)
     return kept
-
-
-def _measured_column(metric: str) -> str:
-    return f"measured_{metric}"
 
 
 def _where(condition: pa.ChunkedArray, values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -115,7 +111,7 @@ def _summary_table(groups: pa.Table) -> pa.Table:
     columns: dict[str, Any] = {name: groups[name] for name in _KEYS}
     columns |= {name: groups[f"{name}_first"] for name in _OF_RUN}
     columns |= {name: groups[f"{name}_sum"] for name in _COUNTED}
-    columns |= {name: groups[f"{_measured_column(name)}_mean"] for name in _METRICS}
+    columns |= {name: groups[f"measured_{name}_mean"] for name in _METRICS}
     outcomes = pc.binary_join(_without_nulls(groups["letter_list"]), "")
     columns |= {
         "summary_version": pa.array(np.full(len(groups), SUMMARY_VERSION)),

@@ -51,9 +51,7 @@ class Marked:
 
 
 def _with_whole_commands(text: Text, width: int) -> Iterator[tuple[Text, int]]:
-    """Yield the parts of a text with the width of each: no line ends within a command between backticks, so that its
-    reader can copy it. One that is longer than a line stands out of it.
-    """
+    """Yield a text's parts and their widths: no line ends within a command that its reader may copy."""
     glued = text.copy()
     glued.plain = _QUOTED.sub(lambda found: found[0].replace(" ", _GLUE), text.plain)
     begin = 0

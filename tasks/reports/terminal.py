@@ -170,9 +170,7 @@ def _reasons(verdict: Verdict) -> Section | None:
 
 
 def _task_lines(found: Sequence[TaskFinding], page: _Page, room: int) -> list[str]:
-    """Render the tasks in at most about `room` lines: the first ones in full, then some in a line or two each, then a
-    line that says how many more there are and where. The first task is always in full.
-    """
+    """Render tasks in about `room` lines: the first in full, some in a line or two, and how many more there are."""
     sizes, full = [0], list[str]()
     for finding in found[: max(room, 1)]:
         full += page.lines(*_task_in_full(finding, page))

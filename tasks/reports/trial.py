@@ -246,9 +246,7 @@ def try_options(request: RunRequest) -> tuple[str, ...]:
 
 
 def command_lines(words: Sequence[str], width: int) -> tuple[str, ...]:
-    """Return a command in lines of at most `width` characters, as far as its options allow. Each line but the last ends
-    with the backslash that continues it in a shell; each but the first is indented.
-    """
+    """Return a command in lines of at most `width` characters, if its options allow, continued as shells read them."""
     parts: list[str] = []
     for word in words:
         quoted = shlex.quote(printable(word, _LONGEST_WORD))

@@ -85,9 +85,7 @@ def _article(view: RunView, trial: Trial, bounds: tuple[int, int]) -> str:
 
 
 def _articles_on_page(view: RunView) -> dict[Key, str]:
-    """Render the trials that the page shows: of every task to look at those that did not pass and one that did, as far
-    as there is room. The first of each task come first.
-    """
+    """Render the trials on the page: those that did not pass, and one that did, of each task to look at."""
     trials, wanted = _by_task(view.trials), []
     for finding in findings.findings(view.verdict):
         measured = [trial for trial in trials.get(finding.name, ()) if trial.status is not TrialStatus.NOT_RUN]

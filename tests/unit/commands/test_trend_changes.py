@@ -120,30 +120,6 @@ def test_the_last_week_and_the_one_before_it(changed: pd.DataFrame) -> None:
     assert found.cost_per_verdict == pytest.approx(sum(one.cost or 0 for one in found.last_week))
 
 
-PLANTED_IN_A_YEAR = (
-    Planted("", "passed", 12, 150, 0.4),
-    Planted("", "latency", 33 + 2, 200, 0.34),
-    Planted("", "cost", 33 + 3, 280, 0.59, nights=64),
-)
-
-
-@pytest.mark.slow
-def test_what_happens_in_400_nights_is_found_named_and_dated_within_3_runs() -> None:
-    summaries = history(*PLANTED_IN_A_YEAR, nights=400)
-    found = {(one.quantity, one.suite): one for one in trend_changes(summaries)}
-    nights = {key: int(one.first_after.run_id[-4:], 16) for key, one in found.items()}
-    assert nights == {
-        (Quantity.PASS_RATE, Suite.ADVERSARIAL): pytest.approx(150, abs=3),
-        (Quantity.LATENCY, Suite.OPEN_ENDED): pytest.approx(200, abs=3),
-        (Quantity.COST, Suite.FAILURE_REPLAYS): pytest.approx(280, abs=3),
-    }
-    assert found[Quantity.PASS_RATE, Suite.ADVERSARIAL].tasks == (task_names()[12][1],)
-    assert [bool(one.until) for one in found.values()] == [one.quantity is Quantity.COST for one in found.values()]
-    assert {(Suite(suite), name) for suite, name in task_names() if name.endswith("-0")} <= {
-        (one.suite, one.task_id) for one in flaky_tasks(summaries)
-    }
-
-
 @pytest.mark.slow
 def test_of_100_clean_histories_of_60_nights_at_most_2_have_an_alarm() -> None:
     assert measured(found_by_passgate, histories=100, planted=0)["clean histories with an alarm"] <= 2
