@@ -56,7 +56,7 @@ def convert(paths: Sequence[Path], destination: Destination) -> Converted:
 
     Raise `InputError` with their problems or what cannot be written; `UsageError` for task files and bad destinations.
     """
-    named = path_files(paths, destination.environment, SourceTexts()).read
+    named, _ = path_files(paths, destination.environment, SourceTexts())
     own = [str(one.file) for one in named if not one.is_eval]
     if own:
         more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""

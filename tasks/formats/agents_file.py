@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from jsonschema import Draft202012Validator
 
@@ -64,33 +64,33 @@ def looks_like_a_form(name: str) -> bool:
 
 def _spec(document: Document, name: str, entry: AgentEntry, parse: Parse) -> AgentSpec | list[Problem]:
     problems: list[Problem] = []
-    message = None
     if looks_like_a_form(name):
         own = ", ".join(sorted(_OWN_NAMES))
         message = f"not a name: `--agent` takes texts with a colon, and {own}, for agents themselves"
+        problems.append(document.problem(("agents", name), message, at_key=True))
     elif not name or name != name.strip() or not name.isprintable():
         message = "a name is a text that can be seen, without spaces around it"
-    elif len(name) > LONGEST_NAME:
-        message = f"a name has at most {LONGEST_NAME} characters"
-    if message is not None:
         problems.append(document.problem(("agents", name), message, at_key=True))
+    elif len(name) > LONGEST_NAME:
+        problems.append(
+            document.problem(("agents", name), f"a name has at most {LONGEST_NAME} characters", at_key=True)
+        )
     try:
         spec = parse(entry.agent)
     except UsageError as error:
         return [*problems, document.problem(("agents", name, "agent"), str(error))]
-    if spec.is_reference:
-        message = f"{spec.kind} has no settings and needs no name: write `--agent {spec}`"
-        problems.append(document.problem(("agents", name, "agent"), message))
-    for key in () if spec.is_reference else sorted(entry.model_fields_set & _SETTINGS - KINDS[spec.kind].settings):
-        kinds = ", ".join(sorted(kind for kind in AgentKind if key in KINDS[kind].settings))
-        message = f"means nothing to an agent of kind {spec.kind}; it is for: {kinds}"
-        problems.append(document.problem(("agents", name, key), message))
-    problems += [document.problem(("agents", name, *path), message) for path, message in _settings_findings(entry)]
+    findings = _settings_findings(entry, spec)
+    problems += [document.problem(("agents", name, *path), message) for path, message in findings]
     settings = {key: getattr(entry, key) for key in _SETTINGS if key in entry.model_fields_set}
     return problems or spec.model_copy(update={"name": name, **settings})
 
 
-def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:
+def _settings_findings(entry: AgentEntry, spec: AgentSpec) -> Iterator[Finding]:
+    if spec.is_reference:
+        yield ("agent",), f"{spec.kind} has no settings and needs no name: write `--agent {spec}`"
+    for key in () if spec.is_reference else sorted(entry.model_fields_set & _SETTINGS - KINDS[spec.kind].settings):
+        kinds = ", ".join(sorted(kind for kind in AgentKind if key in KINDS[kind].settings))
+        yield (key,), f"means nothing to an agent of kind {spec.kind}; it is for: {kinds}"
     for provider, endpoint in entry.upstreams.items():
         for path, message in endpoint_findings(endpoint):
             yield ("upstreams", provider, *path), message
@@ -166,13 +166,9 @@ class AgentVTarget:
 
     document: Document
     position: int  # in the list of targets
+    entry: dict[str, Any]  # what the file says of it
     folder: Path  # what relative paths start from
     environment: Mapping[str, str]
-
-    @property
-    def entry(self) -> dict[str, Any]:
-        """What the file says of the target."""
-        return cast("dict[str, Any]", self.document.data["targets"][self.position])
 
     def problem(self, message: str, key: str | None = None) -> Problem:
         """Return a problem of the target, at one of its keys."""
@@ -263,20 +259,15 @@ def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem
             problems.append(target.problem(message, "api_key"))
     if problems:
         return problems
-    if provider == "azure" and base_url is not None:
-        base_url = _azure_address(base_url)
+    if provider == "azure" and base_url is not None:  # the name or the address of a resource
+        base_url = base_url.rstrip("/") if "://" in base_url else f"https://{base_url}.openai.azure.com"
+        base_url = f"{base_url.removesuffix('/v1').removesuffix('/openai')}/openai/v1"
     endpoint = Endpoint(base_url=base_url or usual.base_url, api_key_variable=variable)
     wrong = [target.problem(message, address) for _, message in endpoint_findings(endpoint)]
     names = {"temperature": "temperature", "max_output_tokens": usual.limit}
     parameters = {names[key]: target.entry[key] for key in names if key in target.entry}
     settings = {"upstreams": {"openai": endpoint}, "completion": CompletionOptions(parameters=parameters)}
     return wrong or _target_spec(target, AgentKind.OPENAI, model or "", settings)
-
-
-def _azure_address(text: str) -> str:
-    """Azure's chat completions, of a resource's name or address."""
-    address = text.rstrip("/") if "://" in text else f"https://{text}.openai.azure.com"
-    return f"{address.removesuffix('/v1').removesuffix('/openai')}/openai/v1"
 
 
 def _target_spec(target: AgentVTarget, kind: AgentKind, what: str, settings: Mapping[str, Any]) -> AgentSpec:
@@ -328,21 +319,18 @@ def find_target_agent(
     while True:
         seen.append(name)
         file = next(file for file in files if name in file.positions)
-        target = AgentVTarget(file.document, file.positions[name], file.folder, environment)
-        if "use_target" not in target.entry:
+        position = file.positions[name]
+        entry = file.document.data["targets"][position]
+        target = AgentVTarget(file.document, position, entry, file.folder, environment)
+        if "use_target" not in entry:
             return target_agent(target)
-        problem = _alias_problem(target.entry["use_target"], known, seen, environment)
-        if problem is not None:
-            return [target.problem(problem, "use_target")]
-        name = _fill_references(target.entry["use_target"], environment)
-
-
-def _alias_problem(alias: Any, known: Sequence[str], seen: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    if not isinstance(alias, str):
-        return "expected the name of a target"
-    if missing := _missing_variables(alias, environment):
-        return missing
-    name = _fill_references(alias, environment)
-    if name in seen:
-        return f"the targets refer to each other: {', '.join([*seen, name])}"
-    return None if name in known else f"no target {name!r}{nearest(name, known)}"
+        if not isinstance(entry["use_target"], str):
+            return [target.problem("expected the name of a target", "use_target")]
+        if missing := _missing_variables(entry["use_target"], environment):
+            return [target.problem(missing, "use_target")]
+        name = _fill_references(entry["use_target"], environment)
+        if name in seen:
+            others = ", ".join([*seen, name])
+            return [target.problem(f"the targets refer to each other: {others}", "use_target")]
+        if name not in known:
+            return [target.problem(f"no target {name!r}{nearest(name, known)}", "use_target")]

@@ -89,13 +89,10 @@ class _Open:
         return (*self.path, self.key if self.is_mapping else None)[:KEYS_KEPT]
 
 
-def text_values(file: Path) -> Iterator[tuple[KeyPath, str]]:
-    """Return every text that is a value, in order, up to where the file stops being YAML."""
-    return ((outer.inner(), text) for outer, text, is_key in _texts(file, SourceTexts()) if not is_key)
-
-
 def _texts(file: Path, sources: SourceTexts) -> Iterator[tuple[_Open, str, bool]]:
-    """Yield every text with what it is in, and whether it is a key; an empty key first for each list or mapping."""
+    """Yield every text with what it is in, and whether it is a key; an empty key first for each list or mapping. Stop
+    where the file stops being YAML.
+    """
     opened: list[_Open] = []
     # Events and not a document: they are cheap, and a file with a mistake further down still says what it takes in.
     with suppress(UnreadableFileError, yaml.YAMLError):
@@ -199,16 +196,12 @@ class NamedFile:
     is_eval: bool  # whether it is read as one with tests, and not as a task of passgate's own format
 
 
-@dataclass(frozen=True)
-class NamedFiles:
-    """The files that are meant by paths of files and folders."""
-
-    read: tuple[NamedFile, ...]  # each once
-    others: tuple[Path, ...]  # of folders: what is neither tasks nor evals
-
-
-def path_files(paths: Iterable[Path], environment: Mapping[str, str], sources: SourceTexts) -> NamedFiles:
-    """Return the files of paths, in order. `environment` are the variables of the process."""
+def path_files(
+    paths: Iterable[Path], environment: Mapping[str, str], sources: SourceTexts
+) -> tuple[list[NamedFile], tuple[Path, ...]]:
+    """Return the files that paths of files and folders mean, in order, each once, and of folders the files that are
+    neither tasks nor evals. `environment` are the variables of the process.
+    """
     read: dict[NamedFile, None] = {}
     others: list[Path] = []
     for path in dict.fromkeys(paths):
@@ -221,7 +214,7 @@ def path_files(paths: Iterable[Path], environment: Mapping[str, str], sources: S
         others += found.others
         read |= dict.fromkeys(NamedFile(find_root(file, path), file, is_eval=False) for file in found.tasks)
         read |= dict.fromkeys(NamedFile(find_root(file, path), file, is_eval=True) for file in found.evals)
-    return NamedFiles(tuple(read), tuple(others))
+    return [*read], tuple(others)
 
 
 def folder_files(folder: Path, environment: Mapping[str, str], sources: SourceTexts | None = None) -> FolderFiles:
@@ -242,11 +235,10 @@ def folder_files(folder: Path, environment: Mapping[str, str], sources: SourceTe
         if file not in seen:  # in a circle of files that take in one another: one of them is read for itself
             roots.add(file)
             seen |= _closure(file, taken)
-    parts = {part for root in roots for part in _closure(root, taken)} - roots
     groups: dict[str, list[Path]] = {"tasks": [], "evals": [], "parts": [], "others": []}
     for file, kind in kinds.items():
         is_task = file.suffix in YAML_SUFFIXES and find_suite(file) is not None
-        unread = "parts" if file in parts else "tasks" if is_task else "others"
+        unread = "parts" if file in seen else "tasks" if is_task else "others"
         group = "tasks" if kind == "task" else "evals" if file in roots else unread
         groups[group].append(folder / file.relative_to(absolute))
     return FolderFiles(**{name: tuple(found) for name, found in groups.items()})
@@ -275,7 +267,7 @@ def _taken_by(
 
     documents = Documents(find_ground(file, folder), Complaints(), environment, str)
     found: set[Path] = set()
-    scalars = list(text_values(file))
+    scalars = [(outer.inner(), text) for outer, text, is_key in _texts(file, SourceTexts()) if not is_key]
     for path, text in scalars:
         starts = text.startswith(("./", "../", FILE_SCHEME))
         is_path = starts or (Path(text).suffix in _SUFFIXES and not set(text) & set(" \n"))

@@ -185,12 +185,12 @@ def load_folder(
 def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
     """Read the tasks of files and folders: those that are right, and every problem of the others."""
     sources = SourceTexts()
-    named = path_files(paths, os.environ, sources)
+    named, others = path_files(paths, os.environ, sources)
     by_root: dict[Path, list[NamedFile]] = {}
-    for file in named.read:
+    for file in named:
         by_root.setdefault(file.root, []).append(file)
     read = [_read_files(files, sources, policy, Path.cwd(), os.environ) for files in by_root.values()]
-    return together([*read, Loaded(others=named.others)])
+    return together([*read, Loaded(others=others)])
 
 
 def _read_files(
@@ -200,26 +200,23 @@ def _read_files(
     if not files:
         return Loaded()
     task_files = TaskReader(files[0].root, policy, working_folder=here, sources=sources)
-    eval_files = None
+    eval_files, shown_as = None, partial(shown_path, working_folder=here.absolute())
     read: list[Loaded] = []
     for one in files:
-        shown = shown_path(one.file, here.absolute()).encode("utf-8", "backslashreplace").decode()
-        if shown != shown_path(one.file, here.absolute()):
+        shown = shown_as(one.file).encode("utf-8", "backslashreplace").decode()
+        if shown != shown_as(one.file):
             message = "the name of the file is not UTF-8 text: rename it"
             read.append(Loaded(problems=(Problem(file=shown, line=1, column=1, path="", message=message),), files=1))
-            continue
-        if one.is_eval:
+        elif one.is_eval:
             # Imported late: most suites have no eval files.
             from passgate.tasks.formats.evals.reader import EvalReader
 
-            shown_as = partial(shown_path, working_folder=here.absolute())
             eval_files = eval_files or EvalReader(one.root, policy, environment, shown_as)
             read.append(eval_files.read(one.file))
-            continue
-        task, said = task_files.read(one.file)
-        read.append(
-            Loaded((task,) if task else (), said.problems, said.warnings, (*said.unread, *said.missing), files=1)
-        )
+        else:
+            task, said = task_files.read(one.file)
+            cannot_run = (*said.unread, *said.missing)
+            read.append(Loaded((task,) if task else (), said.problems, said.warnings, cannot_run, files=1))
     loaded = together(read)
     tasks: dict[str, EvalTask] = {}
     repeated: list[Problem] = []

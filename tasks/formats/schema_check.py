@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
@@ -92,10 +92,10 @@ def difference_problem(document: Document, difference: Difference) -> Problem:
 
 def differences(data: Any, validator: Draft202012Validator) -> list[Difference]:
     """Return every way in which data differ from the schema, in its order."""
-    errors = validator.iter_errors(data)
-    return list(
-        dict.fromkeys(found for error in errors for found in _error_differences(error, tuple(error.absolute_path)))
-    )
+    found: dict[Difference, None] = {}
+    for error in validator.iter_errors(data):
+        found |= dict.fromkeys(_error_differences(error, tuple(error.absolute_path)))
+    return list(found)
 
 
 def validate(model: type[Model], document: Document, validator: Draft202012Validator) -> Model | list[Problem]:
@@ -166,23 +166,22 @@ def nearest(name: object, known: Sequence[str]) -> str:
 
 
 def _error_differences(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
-    kind, instance, schema = str(error.validator), _any(error.instance), _any(error.schema)
+    # What jsonschema types as perhaps unset is always set in an error that it has raised.
+    instance, schema, value = cast("tuple[Any, Any, Any]", (error.instance, error.schema, error.validator_value))
+    kind = str(error.validator)
     if kind == "additionalProperties":
         known = list(schema.get("properties", {}))
-        for key in instance:
-            if key not in known:
-                yield _unknown_key((*path, key), known)
+        yield from (_unknown_key((*path, key), known) for key in instance if key not in known)
     elif "propertyNames" in error.relative_schema_path and kind == "enum":
-        yield _unknown_key((*path, str(instance)), _any(error.validator_value))
+        yield _unknown_key((*path, str(instance)), value)
     elif kind == "required":
         # jsonschema reports one missing key at a time and names it only in its message.
-        for key in _any(error.validator_value):
-            if key not in instance and error.message.startswith(f"{key!r} is"):
-                yield Difference(path, f"the key {key!r} is missing")
+        missing = [key for key in value if key not in instance and error.message.startswith(f"{key!r} is")]
+        yield from (Difference(path, f"the key {key!r} is missing") for key in missing)
     elif kind in {"anyOf", "oneOf"}:
         yield from _branch_differences(error, path)
     else:
-        yield Difference(path, _message(error, kind))
+        yield Difference(path, _message(error, kind, value))
 
 
 def _unknown_key(path: DocumentPath, known: Sequence[str]) -> Difference:
@@ -200,7 +199,7 @@ def _branch_differences(error: ValidationError, path: DocumentPath) -> Iterator[
         branches.setdefault(int(inner.schema_path[0]), []).append(inner)
     meant = [inner_errors for inner_errors in branches.values() if not any(map(_is_another_form, inner_errors))]
     if len(meant) > 1 and all(len(errors) == 1 and errors[0].validator == "required" for errors in meant):
-        keys = [str(_any(errors[0].validator_value)[0]) for errors in meant]
+        keys = [errors[0].validator_value[0] for errors in meant]  # type: ignore[index]
         yield Difference(path, f"one of these keys is needed: {', '.join(keys)}")
     elif meant:
         # Of several forms of one type the last is the widest.
@@ -220,8 +219,8 @@ def _is_another_form(error: ValidationError) -> bool:
     return error.validator in {"type", "const"} and not error.relative_path
 
 
-def _message(error: ValidationError, kind: str) -> str:
-    value, found = _any(error.validator_value), shown(error.instance)
+def _message(error: ValidationError, kind: str, value: Any) -> str:
+    found = shown(error.instance)
     if kind == "type":
         return f"expected {_type_names(value)}, not {found}"
     if kind in {"enum", "const"}:
@@ -236,11 +235,6 @@ def _message(error: ValidationError, kind: str) -> str:
 
 def _type_names(types: Any) -> str:
     return " or ".join(str(_TYPE_NAMES.get(name, name)) for name in (types if isinstance(types, list) else [types]))
-
-
-def _any(value: Any) -> Any:
-    """Return what jsonschema types as perhaps unset is always set in an error that it has raised."""
-    return value
 
 
 def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
@@ -282,25 +276,23 @@ def _tell_apart(value: Any, definitions: dict[str, Any]) -> Any:
     if not isinstance(value, dict):
         return value
     result = {key: _tell_apart(item, definitions) for key, item in value.items() if key != "$defs"}
+    references = [option.get("$ref") for option in result.get("anyOf", ())]
     wanted: dict[str, Any]
-    conditions: list[tuple[dict[str, Any], str]]
+    conditions: list[dict[str, Any]]
     if "discriminator" in result:
         mapping: dict[str, str] = result.pop("discriminator")["mapping"]
         del result["oneOf"]
+        references = list(mapping.values())
         wanted = {"required": ["type"], "properties": {"type": {"enum": list(mapping)}}}
-        conditions = [
-            ({"properties": {"type": {"const": kind}}, "required": ["type"]}, mapping[kind]) for kind in mapping
-        ]
+        conditions = [{"properties": {"type": {"const": kind}}, "required": ["type"]} for kind in mapping]
+    elif len(references) < 2 or not all(references):
+        return result
     else:
-        references = [option.get("$ref") for option in result.get("anyOf", ())]
-        if len(references) < 2 or not all(references):
-            return result
         # Forms without a type are told apart by the first key that each of them needs.
         del result["anyOf"]
-        keys = [definitions[reference.rsplit("/", 1)[-1]]["required"][0] for reference in references]
-        wanted = {"anyOf": [{"required": [key]} for key in keys]}
-        conditions = [({"required": [key]}, reference) for key, reference in zip(keys, references, strict=True)]
-    branches = [{"if": condition, "then": {"$ref": reference}} for condition, reference in conditions]
+        needed = [{"required": definitions[name.rsplit("/", 1)[-1]]["required"][:1]} for name in references]
+        wanted, conditions = {"anyOf": needed}, needed
+    branches = [{"if": one, "then": {"$ref": name}} for one, name in zip(conditions, references, strict=True)]
     return {**result, "type": "object", **wanted, "allOf": branches}
 
 
@@ -327,21 +319,13 @@ class _WithDescriptions(GenerateJsonSchema):
 def _descriptions(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstrings of the fields of a model and of the models that it extends, by the fields' names."""
     found: dict[str, str] = {}
-    for base in reversed(model.__mro__):
-        if issubclass(base, BaseModel) and base is not BaseModel:
-            found |= _attribute_docstrings(base)
+    for base in (base for base in reversed(model.__mro__) if issubclass(base, BaseModel) and base is not BaseModel):
+        try:
+            definition = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        except OSError:  # made while the program runs, as `create_model` does
+            continue
+        for field, text in pairwise(getattr(definition, "body", ())):
+            match (field, text):
+                case (ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said)))):
+                    found[name] = inspect.cleandoc(said)
     return {name: text for name, text in found.items() if name in model.model_fields}
-
-
-def _attribute_docstrings(made: type) -> dict[str, str]:
-    try:
-        source = inspect.getsource(made)
-    except OSError:  # made while the program runs, as `create_model` does
-        return {}
-    definition = ast.parse(textwrap.dedent(source)).body[0]
-    return {
-        attribute.target.id: inspect.cleandoc(text.value.value)
-        for attribute, text in pairwise(getattr(definition, "body", ()))
-        if isinstance(attribute, ast.AnnAssign) and isinstance(attribute.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
-    }

@@ -12,7 +12,7 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
 from passgate.tasks.formats.evals.documents import Documents, Ground
 from passgate.tasks.formats.evals.forms import Form
-from passgate.tasks.formats.evals.graders import FORMS, read_graders, rubric_grader
+from passgate.tasks.formats.evals.graders import FORMS, read_graders
 from passgate.tasks.formats.evals.judges import RubricItem
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.words import EvalWords, Sources, names_by_spelling
@@ -44,17 +44,10 @@ class _Places:
         return Problem(file=self.file, line=1, column=1, path=format_path(path), message=message)
 
 
-def node(value: Any) -> Node:
-    return Node(value, _Places(), FOLDER)
-
-
-def sources_of(complaints: Complaints) -> Sources:
-    return Sources(Documents(Ground(FOLDER, FOLDER), complaints, {}, str), complaints)
-
-
 def read(value: Any) -> tuple[tuple[Grader, ...], Complaints]:
     complaints = Complaints()
-    return read_graders(node(value), sources_of(complaints)), complaints
+    sources = Sources(Documents(Ground(FOLDER, FOLDER), complaints, {}, str), complaints)
+    return read_graders(Node(value, _Places(), FOLDER), sources), complaints
 
 
 def value_of(schema: dict[str, Any], wild: bool) -> st.SearchStrategy[Any]:
@@ -93,7 +86,6 @@ def test_any_value_is_graders_or_problems(value: Any) -> None:
     graders, complaints = read(value)
     if not graders and value != []:
         assert complaints.problems
-    rubric_grader(node(value), sources_of(complaints))
 
 
 @given(said=st.lists(assertions, min_size=1, max_size=3))
@@ -135,14 +127,10 @@ def test_both_forms_of_spans_of_points_are_the_same(starts: set[int], words: lis
     highs = [low - 1 for low in lows[1:]] + [10]
     by_bound = {str(low): words[low] for low in reversed(lows)}
     as_list = [{"score_range": [low, high], "outcome": words[low]} for low, high in zip(lows, highs, strict=True)]
-    complaints = Complaints()
-    grader = rubric_grader(
-        node([{"id": "a", "score_ranges": by_bound}, {"id": "b", "score_ranges": as_list}]), sources_of(complaints)
-    )
+    criteria = [{"id": "a", "score_ranges": by_bound}, {"id": "b", "score_ranges": as_list}]
+    (grader,), complaints = read([{"type": "rubrics", "criteria": criteria}])
     assert complaints.problems == []
-    assert grader is not None
+    assert isinstance(grader, Rubrics)
     first, second = grader.criteria
     assert first.score_ranges == second.score_ranges
-    assert [span.high - span.low + 1 for span in first.score_ranges] == [
-        high - low + 1 for low, high in zip(lows, highs, strict=True)
-    ]
+    assert [(span.low, span.high) for span in first.score_ranges] == list(zip(lows, highs, strict=True))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
 from tests.property.documents import nested
@@ -13,6 +13,7 @@ from passgate.tasks.formats.evals.compose import SuiteWords
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.formats.evals.tests import EvalTestWords, merge
 from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
+from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_yaml
 
@@ -82,6 +83,30 @@ def test_every_sound_test_is_among_the_tasks(tmp_path: Path, test: dict[str, Any
     sound = {"id": "sound", "input": "hi", "criteria": "kind"}
     answer = read(tmp_path, {"tests": [test | {"id": "other"}, sound]})
     assert "sound" in [task.task_id for task in answer.tasks]
+
+
+SCHEMAS = [schema_validator(name) for name in ("eval", "agentv")]
+NAMES = st.text("ab0-_A é", max_size=6) | st.integers(60, 70).map("a".__mul__)
+VERSIONS = st.text("019.-+ab v", max_size=8) | st.sampled_from(["1.0", "1.2.3", "1.0.0-beta.1", "2"])
+DESCRIPTIONS = st.integers(2040, 2055).map("d".__mul__) | st.text(st.characters(exclude_categories=["C"]), max_size=10)
+OTHERS = st.none() | st.booleans() | st.integers(-10, 4000) | st.sampled_from([0.5, 1.0, 3600.0, 1e9, []])
+
+
+@given(
+    change=st.one_of(
+        st.fixed_dictionaries({"name": NAMES | OTHERS}),
+        st.fixed_dictionaries({"version": VERSIONS | OTHERS}),
+        st.fixed_dictionaries({"description": DESCRIPTIONS | OTHERS}),
+        st.fixed_dictionaries({"execution": st.fixed_dictionaries({"timeout_seconds": OTHERS})}),
+    )
+)
+@example(change={"name": "a--b"})
+@example(change={"execution": {"timeout_seconds": 3600}})
+def test_the_schemas_and_the_loader_agree_on_what_a_file_says(tmp_path: Path, change: dict[str, Any]) -> None:
+    document = {"name": "code-review", "tests": [SOUND], **change}
+    problems = read(tmp_path, document).problems
+    assert [schema.is_valid(document) for schema in SCHEMAS] == [not problems] * 2
+    assert all(problem.file == "EVAL.yaml" and problem.column > 1 for problem in problems)
 
 
 METADATA = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)

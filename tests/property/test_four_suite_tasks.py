@@ -66,7 +66,7 @@ def test_every_task_of_the_format_loads(load: Load, document: dict[str, Any]) ->
         assert TaskFile.model_validate(document).task_id == task.task_id
         assert task.k == document.get("trials", {}).get("k", SHIPPED.suites[task.suite].k)
     else:
-        assert said.cannot_run or (said.warnings and task.unknown), "what is not known is told"
+        assert said.unread or said.missing or (said.warnings and task.unknown), "what is not known is told"
 
 
 @given(document=invalid_tasks())

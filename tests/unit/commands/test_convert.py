@@ -46,7 +46,7 @@ def written(source: Path, dialect: TargetFormat, out: str, *, lossy: bool = Fals
 def tasks(path: str | Path) -> list[TaskFile]:
     """The tasks of files of either kind."""
     readers = {True: partial(loading.read_eval_file, environment={}), False: loading.read_task_file}
-    files = path_files([Path(path)], {}, SourceTexts()).read
+    files, _ = path_files([Path(path)], {}, SourceTexts())
     found = [readers[one.is_eval](one.file, one.root, SHIPPED) for one in files]
     assert [problem for one in found for problem in one.problems] == []
     return [source.task for one in found for source in one.tasks]

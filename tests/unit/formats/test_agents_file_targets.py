@@ -25,7 +25,8 @@ MINE = "{name: mine, provider: cli, command: 'my-agent {PROMPT}'}"
 def answer_of(tmp_path: Path, **entry: Any) -> AgentSpec | list[str]:
     file = tmp_path / "targets.yaml"
     file.write_text(yaml.safe_dump({"targets": [{"name": "first"}, {"name": "mine", **entry}]}), encoding="utf-8")
-    answer = target_agent(AgentVTarget(read_document(file, "targets.yaml"), 1, tmp_path / ".agentv", VARIABLES))
+    document = read_document(file, "targets.yaml")
+    answer = target_agent(AgentVTarget(document, 1, document.data["targets"][1], tmp_path / ".agentv", VARIABLES))
     return answer if isinstance(answer, AgentSpec) else [str(problem).partition("targets[1]")[2] for problem in answer]
 
 
