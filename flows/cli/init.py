@@ -143,7 +143,7 @@ def _find_agent(agent: str | None, folder: Path) -> "tuple[str | None, str | Non
     """Find an agent's kind, name in the workflow, and preset; `None` for what it has not. Raise `UsageError`."""
     from passgate.tasks.agents import make_agent
     from passgate.tasks.agents.presets import presets
-    from passgate.tasks.formats.agents_file import looks_like_a_form
+    from passgate.tasks.model.agent import looks_like_a_form
     from passgate.tasks.planning.named_agents import find_agent, load_agents
 
     preset = None if agent in load_agents(folder / _AGENTS) else presets().get(agent or "")

@@ -18,7 +18,7 @@ from passgate.tasks.errors import ExitCode, InputError, PassgateError, Problem, 
 from passgate.tasks.reports.messages import write_line
 
 if TYPE_CHECKING:
-    from passgate.tasks.formats.normalise import Loaded
+    from passgate.tasks.formats.four_suite import Loaded
     from passgate.tasks.model.policy import Policy
     from passgate.tasks.model.task import EvalTask
 

@@ -17,8 +17,8 @@ from passgate.tasks.agents.presets import Preset, preset_of
 from passgate.tasks.agents.starts import START_REMEDY
 from passgate.tasks.errors import InputError, MeasurementError, PassgateError, UsageError
 from passgate.tasks.files.temporary import temporary_folder
-from passgate.tasks.formats.agents_file import AGENTS_FILE, TARGETS_FILE
 from passgate.tasks.formats.loading import load_folder, load_prices, policy_of_run
+from passgate.tasks.formats.project_files import AGENTS_FILE, TARGETS_FILE
 from passgate.tasks.history.masking import masker_for, secret_variables
 from passgate.tasks.model.agent import AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom

@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.agents_file import AGENTS_FILE
-from passgate.tasks.formats.four_suite import shown_path
+from passgate.tasks.formats.four_suite import Loaded, shown_path
 from passgate.tasks.formats.loading import load_paths, load_pins_file, load_policy, load_price_table, policy_or_default
-from passgate.tasks.formats.normalise import Loaded
-from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE, read_quarantine
+from passgate.tasks.formats.project_files import AGENTS_FILE, PINS_FILE, PRICES_FILE, QUARANTINE_FILE, read_quarantine
 from passgate.tasks.model.task import Suite
 from passgate.tasks.planning.named_agents import load_agents
 from passgate.tasks.planning.requirements import problems_at_gates, warnings_of

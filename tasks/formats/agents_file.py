@@ -19,6 +19,7 @@ from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, validate
 from passgate.tasks.model.agent import (
     KINDS,
+    STANDING_ALONE,
     AgentEntry,
     AgentKind,
     AgentSettings,
@@ -26,15 +27,14 @@ from passgate.tasks.model.agent import (
     AgentSpec,
     CompletionOptions,
     Endpoint,
+    looks_like_a_form,
 )
 from passgate.tasks.providers.registry import PROVIDERS
 
-AGENTS_FILE = "agents.yaml"
 # What the values of `variables` may hold in braces.
 PLACEHOLDERS = (*(provider.placeholder for provider in PROVIDERS.values()), "mcp_url", "api_key", "model")
 LONGEST_NAME = 100
 
-_OWN_NAMES = frozenset(kind for kind in AgentKind if KINDS[kind].stands_alone)
 _SETTINGS = AgentSettings.model_fields.keys()
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -57,15 +57,10 @@ def read_agents(file: Path, name: str, parse: Parse) -> dict[str, AgentSpec] | l
     return problems or {agent: answer for agent, answer in agents.items() if isinstance(answer, AgentSpec)}
 
 
-def looks_like_a_form(name: str) -> bool:
-    """Return whether `--agent` takes a text for an agent itself, so that it cannot be the name of one."""
-    return ":" in name or name in _OWN_NAMES
-
-
 def _spec(document: Document, name: str, entry: AgentEntry, parse: Parse) -> AgentSpec | list[Problem]:
     problems: list[Problem] = []
     if looks_like_a_form(name):
-        own = ", ".join(sorted(_OWN_NAMES))
+        own = ", ".join(sorted(STANDING_ALONE))
         message = f"not a name: `--agent` takes texts with a colon, and {own}, for agents themselves"
         problems.append(document.problem(("agents", name), message, at_key=True))
     elif not name or name != name.strip() or not name.isprintable():
@@ -133,7 +128,6 @@ _CHAT_KEYS = {
     "temperature": {"type": "number", "minimum": 0},
     "max_output_tokens": {"type": "integer", "minimum": 1},
 }
-TARGETS_FILE = Path(".agentv", "targets.yaml")
 
 
 @dataclass(frozen=True)

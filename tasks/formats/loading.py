@@ -14,8 +14,7 @@ from typing import TypeVar
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.document import DocumentPath, SourceTexts, format_path, read_document
 from passgate.tasks.formats.folder import NamedFile, folder_files, path_files
-from passgate.tasks.formats.four_suite import TaskReader, shown_path
-from passgate.tasks.formats.normalise import Loaded, Origin, together
+from passgate.tasks.formats.four_suite import Loaded, Origin, TaskReader, shown_path, together
 from passgate.tasks.formats.project_files import (
     PINS_FILE,
     PRICES_FILE,

@@ -24,6 +24,8 @@ _NEVER_A_FAIL = {
     Rule.MISSING_EVIDENCE: "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL",
     Rule.SIGN_OFF: "a sign-off is asked for with `sign_off: true` in the gate",
 }
+AGENTS_FILE = "agents.yaml"
+TARGETS_FILE = Path(".agentv", "targets.yaml")  # AgentV's, for its agents
 PRICES_FILE = "prices.yaml"
 PINS_FILE = "baseline.yaml"
 _PINS_HEADER = (

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from passgate.tasks.errors import InputError, StorageError, UsageError
-from passgate.tasks.formats.agents_file import looks_like_a_form
 from passgate.tasks.formats.digests import relocate_task
 from passgate.tasks.formats.folder import folder_files
 from passgate.tasks.formats.project_files import ENV_FILE, EnvFileError, read_env_file
@@ -21,7 +20,7 @@ from passgate.tasks.integrity import git
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, Objects, full_commit, git_bytes, split_names
 from passgate.tasks.integrity.judging_places import JudgingPlaces
-from passgate.tasks.model.agent import AgentChange, AgentKind, AgentSpec, agent_change
+from passgate.tasks.model.agent import AgentChange, AgentKind, AgentSpec, agent_change, looks_like_a_form
 from passgate.tasks.model.run import Edit, Plan
 from passgate.tasks.planning.named_agents import named_agents
 from passgate.tasks.planning.plan import PlanFiles, make_plan, plan_agent_digest

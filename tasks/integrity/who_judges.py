@@ -8,11 +8,17 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from passgate.tasks.errors import InputError, UnknownJudgeError, UsageError
-from passgate.tasks.formats.agents_file import AGENTS_FILE, TARGETS_FILE, looks_like_a_form
 from passgate.tasks.formats.digests import given_to_agents, judging_outside
 from passgate.tasks.formats.folder import TEMPLATES_FOLDER
 from passgate.tasks.formats.loading import policy_of_run
-from passgate.tasks.formats.project_files import ENV_FILE, PINS_FILE, PRICES_FILE, QUARANTINE_FILE
+from passgate.tasks.formats.project_files import (
+    AGENTS_FILE,
+    ENV_FILE,
+    PINS_FILE,
+    PRICES_FILE,
+    QUARANTINE_FILE,
+    TARGETS_FILE,
+)
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import CHANGE
 from passgate.tasks.integrity.base_checkout import (
@@ -32,6 +38,7 @@ from passgate.tasks.integrity.judging_places import (
     linked_places,
 )
 from passgate.tasks.integrity.merge_base import pinned_base, request_base
+from passgate.tasks.model.agent import looks_like_a_form
 from passgate.tasks.model.run import Base, Plan, RunRequest
 from passgate.tasks.planning.plan import PlanFiles, add_suites
 

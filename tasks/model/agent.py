@@ -113,6 +113,12 @@ KINDS: Final[Mapping[AgentKind, KindOfAgent]] = {
     AgentKind.OPENAI: KindOfAgent(("openai:MODEL",), _CALLS | {"completion"}),
     AgentKind.REPLAY: KindOfAgent(("replay", "replay:FOLDER")),
 }
+STANDING_ALONE: Final = frozenset(kind for kind, known in KINDS.items() if known.stands_alone)
+
+
+def looks_like_a_form(name: str) -> bool:
+    """Return whether `--agent` takes a text for an agent itself, so that it cannot be the name of one."""
+    return ":" in name or name in STANDING_ALONE
 
 
 class AgentSpec(AgentSettings):

@@ -5,21 +5,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from passgate.tasks.agents import FORMS, parse_agent
 from passgate.tasks.agents.presets import presets
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.agents_file import (
-    AGENTS_FILE,
-    TARGETS_FILE,
-    TargetsFile,
-    find_target_agent,
-    looks_like_a_form,
-    read_agents,
-    read_targets,
-)
 from passgate.tasks.formats.four_suite import shown_path
-from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.formats.project_files import AGENTS_FILE, TARGETS_FILE
+from passgate.tasks.model.agent import AgentKind, AgentSpec, looks_like_a_form
+
+if TYPE_CHECKING:
+    from passgate.tasks.formats.agents_file import TargetsFile
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,7 @@ class NamedAgents:
     """The agents that the project names."""
 
     agents: Mapping[str, AgentSpec]  # Of agents.yaml
-    targets: tuple[TargetsFile, ...]  # Of AgentV, not yet parsed; agents.yaml has priority
+    targets: "tuple[TargetsFile, ...]"  # Of AgentV, not yet parsed; agents.yaml has priority
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -41,6 +37,8 @@ class NamedAgents:
             return self.agents[name]
         if name not in self.target_names:
             return None
+        from passgate.tasks.formats.agents_file import find_target_agent
+
         answer = find_target_agent(self.targets, name, os.environ)
         if isinstance(answer, AgentSpec):
             return answer
@@ -69,6 +67,9 @@ def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) 
 
     Raise `InputError` with the problems of all files, with paths relative to the working folder.
     """
+    # Imported here: an agent that `--agent` describes itself needs no file.
+    from passgate.tasks.formats.agents_file import TargetsFile, read_targets
+
     here = working_folder or Path.cwd()
     agents = _agents(gates.parent / AGENTS_FILE, here)
     answers = [read_targets(file, shown_path(file, here)) for file in targets_files(suites, here)]
@@ -89,6 +90,8 @@ def load_agents(file: Path) -> dict[str, AgentSpec]:
 
 
 def _agents(file: Path, working_folder: Path) -> dict[str, AgentSpec] | list[Problem]:
+    from passgate.tasks.formats.agents_file import read_agents
+
     return read_agents(file, shown_path(file, working_folder), parse_agent) if file.exists() else {}
 
 

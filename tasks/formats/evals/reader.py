@@ -11,7 +11,7 @@ from passgate.tasks.formats.evals.messages import Variables
 from passgate.tasks.formats.evals.node import Complaints
 from passgate.tasks.formats.evals.tests import ReadTest, read_test, suite_wide
 from passgate.tasks.formats.evals.words import Sources
-from passgate.tasks.formats.normalise import Loaded, Origin, normalise
+from passgate.tasks.formats.four_suite import Loaded, Origin, normalise
 from passgate.tasks.formats.rules import policy_findings
 from passgate.tasks.model.policy import Policy
 

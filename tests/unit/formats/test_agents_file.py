@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.formats.agents_file import looks_like_a_form, read_agents
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, HttpOptions
+from passgate.tasks.formats.agents_file import read_agents
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, HttpOptions, looks_like_a_form
 from tests.unit.formats.reading import beginnings, read_text
 
 KINDS = [str(kind) for kind in AgentKind]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.conversion import eval_file_texts, file_names, staging, task_files, yaml_text
 from passgate.tasks.formats.document import read_document
+from passgate.tasks.formats.four_suite import Origin
 from passgate.tasks.formats.loading import SourceTask
-from passgate.tasks.formats.normalise import Origin
 from passgate.tasks.model.task import TaskFile
 from tests.builders import task_document
 from tests.property.documents import nested

@@ -277,11 +277,6 @@ def state(**check: Any) -> dict[str, Any]:
     return {"type": "state_check", "expect": [check]}
 
 
-def gate(**aggregator: Any) -> dict[str, Any]:
-    twin = SAYS_YES | {"name": "twin"}
-    return {"type": "composite", "assertions": [SAYS_YES, twin, twin], "aggregator": aggregator}
-
-
 @pytest.mark.parametrize(
     "grader",
     [
@@ -345,18 +340,6 @@ def test_a_grader_that_can_fail_is_fine(found_in_grader, grader: dict[str, Any])
         ({"type": "token_usage"}, ": this grader cannot fail: "),
         ({"type": "execution_metrics", "exploration_tolerance": 0.1}, ": this grader cannot fail: "),
         ({"type": "turns", "turns": [{}]}, ": this grader cannot fail: no turn has `assertions`"),
-        (gate(type="threshold"), ".aggregator: the key 'threshold' is missing"),
-        (gate(type="code_grader"), ".aggregator: the key 'command' is missing"),
-        (gate(type="llm_grader"), ".aggregator: the key 'prompt' is missing"),
-        (gate(type="safety_gate"), ".aggregator: this gate guards nothing"),
-        (
-            gate(type="safety_gate", required=["twins"]),
-            ".aggregator.required[0]: 'twins' is the name of no member",
-        ),
-        (
-            gate(type="weighted_average", weights={"twin": 2}),
-            ".aggregator.weights.twin: 'twin' is the name of 2",
-        ),
     ],
 )
 def test_one_that_cannot_fail_or_run_is_found(found_in_grader, grader: dict[str, Any], problem: str) -> None:
