@@ -19,8 +19,7 @@ from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import RunView, Verdict
-from passgate.tasks.planning.baseline import pool_of, read_rows, recent_runs
-from passgate.tasks.planning.reuse import reusable_trials
+from passgate.tasks.planning.baseline import pool_of, read_rows, recent_runs, reusable_trials
 from passgate.tasks.record import record
 from passgate.tasks.report import report
 from passgate.tasks.run import run as run_trials

@@ -16,7 +16,7 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, Trial
 from passgate.tasks.model.verdict import Integrity, OtherVerdict, Verdict
 from passgate.tasks.planning.baseline import EarlierRuns, Pool, pool_of, read_rows
-from passgate.tasks.planning.snapshot import plan_with_files
+from passgate.tasks.planning.plan import plan_with_files
 from passgate.tasks.reports.messages import warn
 
 RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[Trial]]]

@@ -12,9 +12,8 @@ from passgate.tasks.integrity.who_judges import JudgingPlans, refuse_doubt, who_
 from passgate.tasks.model.run import ALSO_OF_RESUMED, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.find_run import refuse_tracked_runs
-from passgate.tasks.planning.plan import new_plan
+from passgate.tasks.planning.plan import new_plan, plan_with_files, with_snapshot
 from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable
-from passgate.tasks.planning.snapshot import plan_with_files, with_snapshot
 
 
 def load(gate: GateName, request: RunRequest, run_id: str = "", *, by_hand: bool = False) -> Plan:

@@ -7,7 +7,7 @@ from passgate.tasks.agents.starts import Starts, counted_trials
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution.coordinator import OpenExecutor, RunState, coordinate
 from passgate.tasks.files.temporary import sweep
-from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.gates.guards import needless
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial

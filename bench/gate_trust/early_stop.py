@@ -12,7 +12,7 @@ from bench.gate_trust.figures import Block, mean
 from bench.gate_trust.setting import Scale
 from passgate.tasks.execution.coordinator import RunState, always_needed, confirming_trials
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.gates.guards import needless
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import Rule

@@ -18,7 +18,7 @@ from passgate.tasks.execution.worker import InProcess, open_worker, trials_at_on
 from passgate.tasks.files.atomic_write import make_private_folder
 from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of
 from passgate.tasks.gates.decide import Ruling, rule_on
-from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.gates.guards import needless
 from passgate.tasks.history.baseline import error_rates, pool_baseline
 from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.storage import STATE_FOLDER, protect_state_folder

@@ -18,13 +18,13 @@ from passgate.tasks.execution.coordinator import RunState
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import OpenLimit, Slot, not_shared, open_worker
 from passgate.tasks.files.temporary import TemporaryFolder
-from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.gates.guards import needless
 from passgate.tasks.history.run_store import COORDINATOR, parse_plan
 from passgate.tasks.history.storage import PLAN, storage_at
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch
 from passgate.tasks.model.trial import FinishedTrial
-from passgate.tasks.planning.snapshot import with_files_in
+from passgate.tasks.planning.plan import with_files_in
 
 _LOOK_SECONDS: Final = 1.0
 LOOK_SECONDS_AT_URL: Final = 2.0  # Each look is a request

@@ -103,11 +103,10 @@ def _k_changes(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]
         tasks = [task for task in setting.tasks if task.failed.suite is suite]
         metrics = {task.failed.metric for task in tasks}
         # In a suite that guards safety every trial is a chance to find a violation.
-        if any(task.safety for task in tasks):
-            continue
-        if metrics == {Metric.PASS_HAT_K} and k > 1:
+        is_safety = any(task.safety for task in tasks)
+        if metrics == {Metric.PASS_HAT_K} and k > 1 and not is_safety:
             yield _change_k(setting, suite, k - 1)
-        elif metrics == {Metric.PASS_AT_K}:
+        elif metrics == {Metric.PASS_AT_K} and not is_safety:
             yield _change_k(setting, suite, k + 1)
 
 
@@ -118,7 +117,9 @@ def _suites(causes: Sequence[Cause]) -> dict[Suite, None]:
 
 def _change_policy(setting: Setting, path: tuple[str, ...], before: Any, after: Any) -> Candidate:
     """Return the setting with another value at a path of the gate's policy."""
-    plan, (before, after) = setting.plan, map(_yaml_value, (before, after))
+    plan, plain = setting.plan, map(to_jsonable_python, (before, after))
+    # As a person writes them: no fraction of 0.
+    before, after = (int(one) if isinstance(one, float) and one.is_integer() else one for one in plain)
     document = plan.gate_policy.model_dump(mode="json")
     place, nested = document, after
     for key in path[:-1]:
@@ -156,23 +157,15 @@ def _change_k(setting: Setting, suite: Suite, k: int) -> Candidate:
     tasks = tuple(
         task.model_copy(update={"k": k}) if (task.suite, task.k) == (suite, before.k) else task for task in plan.tasks
     )
+    counts = {"k": k, "planned": k, "failed": k}
     assumed = tuple(
-        replace(one, failed=one.failed.model_copy(update={"k": k, "planned": k, "failed": k}))
-        if (one.failed.suite, one.failed.k) == (suite, before.k)
-        else one
-        for one in setting.tasks
+        replace(one, failed=one.failed.model_copy(update=counts)) if one.failed.k != task.k else one
+        for one, task in zip(setting.tasks, tasks, strict=True)
     )
     lines = _yaml_lines({"suites": {str(suite): {"k": k}}})
     change = Change(what=f"k of {suite}: {before.k} -> {k}", file="gates.yaml", lines=lines)
-    return Candidate(
-        change, replace(setting, plan=plan.model_copy(update={"policy": policy, "tasks": tasks}), tasks=assumed)
-    )
-
-
-def _yaml_value(value: Any) -> Any:
-    """Return a value as a person writes it in YAML: no tuples, no fraction of 0."""
-    value = to_jsonable_python(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    plan = plan.model_copy(update={"policy": policy, "tasks": tasks})
+    return Candidate(change, replace(setting, plan=plan, tasks=assumed))
 
 
 def _yaml_lines(document: dict[str, Any]) -> tuple[str, ...]:
@@ -204,19 +197,19 @@ def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast]
     # No change makes vetoes rarer, so nothing helps where they alone are too many.
     if now.vetoed > target:
         return Improved((), now)
-    singles: list[Improved] = []
-    for one in _with_one_more(Improved((), now), evaluate):
+    tried: list[Improved] = []
+
+    def attempts() -> Iterator[Improved]:
+        yield from _with_one_more(Improved((), now), evaluate)
+        fewest = sorted(tried, key=attrgetter("forecast.red"))[: _FIRST_OF_PAIRS - 1]
+        firsts = dict.fromkeys([*tried[:1], *fewest])
+        yield from islice((both for first in firsts for both in _with_one_more(first, evaluate)), _MOST_PAIRS)
+
+    for one in attempts():
         if one.forecast.red <= target:
             return one
-        singles.append(one)
-    fewest = sorted(singles, key=attrgetter("forecast.red"))[: _FIRST_OF_PAIRS - 1]
-    pairs: list[Improved] = []
-    tried = (both for first in dict.fromkeys([*singles[:1], *fewest]) for both in _with_one_more(first, evaluate))
-    for both in islice(tried, _MOST_PAIRS):
-        if both.forecast.red <= target:
-            return both
-        pairs.append(both)
-    best = min([*singles, *pairs], key=attrgetter("forecast.red"), default=None)
+        tried.append(one)
+    best = min(tried, key=attrgetter("forecast.red"), default=None)
     return best if best is not None and best.forecast.red < now.red else Improved((), now)
 
 

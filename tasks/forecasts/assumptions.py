@@ -1,9 +1,8 @@
 """What a forecast is made from: what is known of an agent, what follows for each task, and by how much runs differ.
 
-Whole runs differ by a shift of the pass rate of all their tasks, drawn anew for each run. A shift is normal; a shifted
-rate stays between 0 and 1. The spread is the likeliest one, by the runs of the baseline. It counts only where it is
-`LEAST_RATIO` times likelier than none. In a healthy history some spread is nearly always a little likelier than none,
-and a forecast with it has many more false failures than the gate.
+Whole runs differ by a normal shift of the pass rate of all their tasks. The spread is the likeliest one, by the runs of
+the baseline. It counts only where it is `LEAST_RATIO` times likelier than none: in a healthy history some spread is
+nearly always a little likelier, and a forecast with it has many more false failures than the gate.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -90,9 +89,8 @@ def spread_of(tasks: Iterable[RunCounts]) -> float:
     runs = sorted({run for one in known for run in one.counts})
     if len(runs) < 2:
         return 0.0
-    none = _likelihood(known, runs, 0.0)
-    best, spread = max((_likelihood(known, runs, spread) - none, spread) for spread in _SPREADS)
-    return spread if best >= np.log(LEAST_RATIO) else 0.0
+    best, spread = max((_likelihood(known, runs, spread), spread) for spread in _SPREADS)
+    return spread if best - _likelihood(known, runs, 0.0) >= np.log(LEAST_RATIO) else 0.0
 
 
 def _likelihood(tasks: Sequence[RunCounts], runs: Sequence[str], spread: float) -> float:

@@ -1,7 +1,8 @@
 """Draw the trials of an agent: those of a run that is judged, and those of the runs that make a baseline."""
 
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -10,13 +11,19 @@ import numpy.typing as npt
 from passgate.tasks.forecasts.assumptions import Setting, centre
 from passgate.tasks.history.baseline import baseline_state
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import BY_TRIALS, Metric
+from passgate.tasks.stats.measurement import decide
 
 Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
 
 _MOST_TRIALS: Final = 600  # More trials of a task at the baseline would change next to nothing
 _MOST_KEPT: Final = 1_000_000  # Random numbers that stay in memory, of one baseline
+_STATES: Final = (TaskState.PASSED, TaskState.FAILED, TaskState.UNDECIDED)
+_, FAILED, UNDECIDED = range(3)  # Their places in arrays
+_NEVER: Final = 1 << 30
 
 
 @dataclass
@@ -69,14 +76,71 @@ def shifted_rates(rates: npt.ArrayLike, shifts: Floats, spread: float) -> Floats
     return found
 
 
+class FirstTrials(NamedTuple):
+    """The trials of some runs, and what the planned ones have decided. Arrays are by run and task."""
+
+    failures: npt.NDArray[np.int16]
+    """By number of measured trials, run and task: how many of them failed."""
+    measured: Integers
+    """Of the planned trials."""
+    state: npt.NDArray[np.int8]
+    vetoed_from: Integers
+    """The number of trials with which a violation that blocks is among them."""
+
+    @property
+    def passed_any(self) -> Booleans:
+        """By run alone: whether any planned trial has passed."""
+        failed = np.take_along_axis(self.failures, self.measured[None], axis=0)[0]
+        return np.asarray((failed < self.measured).any(axis=1))
+
+
+def first_trials(setting: Setting, rates: npt.ArrayLike, draws: Draws, most: int, *, violates: bool) -> FirstTrials:
+    """Return up to `most` trials of each task in runs in which tasks have these pass rates, by task or by run and task.
+    `violates`: whether some of them violate rules, as often as the setting says.
+    """
+    tasks, planned = setting.tasks, [task.failed for task in setting.tasks]
+    k, numbers = np.array([task.k for task in planned], dtype=np.int64), draws.outcomes(most)
+    passed = numbers < np.broadcast_to(shifted_rates(rates, draws.shifts, setting.spread), numbers.shape[1:])
+    by_scores = [place for place, task in enumerate(planned) if task.metric not in BY_TRIALS]
+    passed[:, :, by_scores] = passed[:1, :, by_scores]
+    failures = np.zeros((len(passed) + 1, *passed.shape[1:]), dtype=np.int16)
+    np.cumsum(~passed, axis=0, out=failures[1:])
+    measured = np.broadcast_to(k, passed.shape[1:])
+    if any(task.errors for task in tasks):
+        errors = draws.errors(int(k.max())) < np.array([task.errors for task in tasks])
+        measured = measured - (errors & (np.arange(k.max())[:, None] < k)[:, None]).sum(axis=0)
+    state = np.empty(passed.shape[1:], dtype=np.int8)
+    failed = np.take_along_axis(failures, measured[None], axis=0)[0]
+    for place, task in enumerate(planned):
+        state[:, place] = _states(task.metric, task.k)[measured[:, place], failed[:, place]]
+    vetoed_from = np.full(state.shape, _NEVER)
+    shares = np.array([task.violated(setting.plan.gate_policy) if violates else 0.0 for task in tasks])
+    for place in np.flatnonzero(shares).tolist():
+        # A trial that violates has not passed.
+        violated = (numbers[..., place] >= 1 - shares[place]) & ~passed[..., place]
+        vetoed_from[:, place] = np.where(violated.any(axis=0), np.argmax(violated, axis=0) + 1, _NEVER)
+    return FirstTrials(failures, measured, state, vetoed_from)
+
+
+@cache
+def _states(metric: Metric, k: int) -> npt.NDArray[np.int8]:
+    """Return how planned trials decide a task, by how many were measured and how many of these failed."""
+    table = np.zeros((k + 1, k + 1), dtype=np.int8)
+    for measured in range(k + 1):
+        for failed in range(measured + 1):
+            scores = [0.0] * failed + [1.0] * (measured - failed)
+            state = decide(metric, passed=measured - failed, failed=failed, planned=k, scores=scores)
+            table[measured, failed] = _STATES.index(state)
+    return table
+
+
 def drawn_baseline(setting: Setting, rng: np.random.Generator, runs: int | None = None) -> Baseline:
     """Return the baseline of a setting. Tasks without one get what runs of such an agent would give, as many as the
     policy pools or `runs`; whatever a whole run has in common hits all of its tasks.
     """
     runs = setting.plan.policy.baseline.runs if runs is None else runs
-    rates = shifted_rates(
-        [task.rate for task in setting.tasks], rng.normal(0, 1, runs).astype(np.float32), setting.spread
-    )
+    shifts = rng.normal(0, 1, runs).astype(np.float32)
+    rates = shifted_rates([task.rate for task in setting.tasks], shifts, setting.spread)
     by_run = np.broadcast_to(rates, (runs, len(setting.tasks)))
     entries = {}
     for place, task in enumerate(setting.tasks):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions, trials_of
 from passgate.tasks.forecasts.drawn_trials import Booleans, Draws, drawn_baseline, seed_of
 from passgate.tasks.forecasts.simulated_gate import Runs, SimulatedGate, TaskTests
-from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.gates.guards import needless
 from passgate.tasks.gates.limits import exceeds
 from passgate.tasks.model.baseline import all_figures
 from passgate.tasks.model.forecast import AGENT_FALLS, FALLS, AgentFall, Catch, Cause, CurvePoint, Effort
@@ -25,13 +25,11 @@ from passgate.tasks.stats.estimators import percentile
 from passgate.tasks.stats.ratios import Noise, Pair, simulated_bounds
 from passgate.tasks.stats.run_effects import Floats
 
-DRAWS: Final = 100
-"""Baselines that are drawn where tasks have none: what they say of each other and of whole runs decides how the gate
-acts.
-"""
+DRAWS: Final = 100  # Baselines that are drawn where tasks have none: what they say decides how the gate acts
 _AT_ONCE: Final = 12_000  # Runs times tasks that are simulated together against a baseline that is known
 _OF_THE_CURVE: Final = (10, 1_000)  # The most baselines and runs for each point of the curve: a plot shows no more
 _NO_NOISE = Noise({}, 0.0, 0)
+_Cause = tuple[Rule, Suite | None, str]  # A rule, and the suite or the task that it blocks on
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,8 @@ def simulate_limits(
     tasks: Sequence[TaskAssumptions], noises: Mapping[Rule, Noise], gates: int, seed: int
 ) -> SimulatedLimits:
     """Simulate the bounds of a number of gates, with the noise that there was at the baseline."""
-    known = [(task.name, task.failed.k, task.known) for task in tasks if task.known]
-    times = {name: (all_figures(before.wall_times), k) for name, k, before in known}
-    costs = {name: (all_figures(before.costs), k) for name, k, before in known}
+    times = {task.name: (all_figures(task.known.wall_times), task.failed.k) for task in tasks if task.known}
+    costs = {task.name: (all_figures(task.known.costs), task.failed.k) for task in tasks if task.known}
     return SimulatedLimits(
         latency=_bounds(times, noises.get(Rule.LATENCY, _NO_NOISE), gates, seed),
         latency_p95_seconds=percentile([value for before, _ in times.values() for value in before], 95) or 0.0,
@@ -74,8 +71,11 @@ def simulate_limits(
 
 def _bounds(figures: Mapping[str, tuple[Sequence[float], int]], noise: Noise, gates: int, seed: int) -> Floats | None:
     """Return the bounds from the figures of each task at the baseline, and how many a run will have."""
-    counted = {name: (sum(value > 0 for value in before), k) for name, (before, k) in figures.items()}
-    pairs = [Pair(before, k, noise.spreads.get(name)) for name, (before, k) in counted.items() if before]
+    pairs = [
+        Pair(count, k, noise.spreads.get(name))
+        for name, (before, k) in figures.items()
+        if (count := sum(value > 0 for value in before))
+    ]
     return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=noise.runs)
 
 
@@ -89,9 +89,7 @@ class Simulation:
     tests: TaskTests = field(default_factory=TaskTests)
 
     def sizes(self, setting: Setting) -> list[int]:
-        """Return the number of runs against each baseline that is drawn, or in each part of those against a known
-        one.
-        """
+        """Return the numbers of runs against each drawn baseline, or in each part of those against a known one."""
         is_drawn = any(task.known is None for task in setting.tasks)
         parts = min(DRAWS, self.gates) if is_drawn else max(-(-self.gates * len(setting.tasks) // _AT_ONCE), 1)
         return [len(part) for part in np.array_split(np.arange(self.gates), parts)]
@@ -101,31 +99,22 @@ class SettingForecast:
     """What a gate will do with one setting. What nobody asks for is not simulated."""
 
     def __init__(self, setting: Setting, simulation: Simulation) -> None:
-        self.setting = setting
-        self._gates: list[tuple[SimulatedGate, Draws]] = []
-        seed, sizes = seed_of(setting, simulation.seed), simulation.sizes(setting)
+        self.setting, self._rates = setting, np.array([task.rate for task in setting.tasks])
         self._is_drawn = any(task.known is None for task in setting.tasks)
-        for number, size in enumerate(sizes):
-            baseline = drawn_baseline(setting, np.random.default_rng([*seed, number]))
-            is_new = self._is_drawn or not self._gates
-            gate = SimulatedGate(setting, baseline, simulation.tests) if is_new else self._gates[0][0]
-            self._gates.append((gate, Draws((*seed, number), size, len(setting.tasks))))
-        simulation.tests.prepare(key for gate, _ in self._gates for key in gate.keys.values())
-        exceeded, ends = simulation.limits.exceeded(setting.plan.gate_policy), np.cumsum(sizes)
-        self._limits = [
-            {rule: runs[end - size : end] for rule, runs in exceeded.items()}
-            for end, size in zip(ends, sizes, strict=True)
-        ]
+        self._parts: list[tuple[SimulatedGate, Draws, dict[Rule, Booleans]]] = []
+        exceeded, begin = simulation.limits.exceeded(setting.plan.gate_policy), 0
+        for number, size in enumerate(simulation.sizes(setting)):
+            seed = (*seed_of(setting, simulation.seed), number)
+            if self._is_drawn or not number:
+                baseline = drawn_baseline(setting, np.random.default_rng(seed))
+                gate = SimulatedGate(setting, baseline, simulation.tests)
+            limits = {rule: runs[begin : begin + size] for rule, runs in exceeded.items()}
+            self._parts.append((gate, Draws(seed, size, len(setting.tasks)), limits))
+            begin += size
+        simulation.tests.prepare(key for gate, _, _ in self._parts for key in gate.keys.values())
 
     def _runs(self, rates: npt.ArrayLike, *, violates: bool) -> list[Runs]:
-        return [
-            gate.run(rates, draws, limits=limits, violates=violates)
-            for (gate, draws), limits in zip(self._gates, self._limits, strict=True)
-        ]
-
-    @cached_property
-    def _rates(self) -> Floats:
-        return np.array([task.rate for task in self.setting.tasks])
+        return [gate.run(rates, draws, limits=limits, violates=violates) for gate, draws, limits in self._parts]
 
     @cached_property
     def _unchanged(self) -> list[Runs]:
@@ -140,12 +129,12 @@ class SettingForecast:
         """Return how often the gate is FAIL on an unchanged agent."""
         return float(self._all(lambda runs: runs.red).mean())
 
-    @cached_property
+    @property
     def red_error(self) -> float:
         """Return the standard error of `red`."""
         return self._standard_error(lambda runs: runs.red)
 
-    @cached_property
+    @property
     def confirming_error(self) -> float:
         """Return the standard error of `confirming`."""
         return self._standard_error(lambda runs: runs.confirming)
@@ -174,7 +163,7 @@ class SettingForecast:
     @cached_property
     def withheld(self) -> list[float]:
         """Return how likely it is of each task that it may not block but for a violation."""
-        return _column_means(np.array([gate.settled for gate, _ in self._gates], dtype=float))
+        return _column_means(np.array([gate.settled for gate, _, _ in self._parts], dtype=float))
 
     @cached_property
     def vetoed(self) -> float:
@@ -184,38 +173,31 @@ class SettingForecast:
     @cached_property
     def able(self) -> list[int]:
         """Return which tasks make the gate red by their failure, if they fall to 0."""
-        found = np.any([gate.own_blocks(0 * self._rates, draws).any(axis=0) for gate, draws in self._gates], axis=0)
-        return np.flatnonzero(found).tolist()
+        found = [gate.own_blocks(0 * self._rates, draws).any(axis=0) for gate, draws, _ in self._parts]
+        return np.flatnonzero(np.any(found, axis=0)).tolist()
 
     @cached_property
     def effort(self) -> Effort:
-        """Return the trials of an unchanged agent, and what they cost by the means of the baseline. A task whose cost
-        or time is not known there gets the mean of the others.
-        """
+        """Return the trials of an unchanged agent, with the means of the baseline as their cost and time."""
         setting, plan = self.setting, self.setting.plan
-        by_name = {task.name: task for task in plan.tasks}
         # One pass decides the OR rule and one failure the AND rule. Whether early stopping then leaves out the rest
         # depends on the policy, so the gate's own code is asked.
         stops = []
-        for task in setting.tasks:
-            status = TrialStatus.PASSED if task.failed.metric is Metric.PASS_AT_K else TrialStatus.FAILED
-            planned = by_name[task.name]
-            stops.append(needless(plan, planned, trials_of(planned, status, 1)) is not None)
-        first = np.mean(
-            [gate.expected_trials(self._rates, draws, np.array(stops, dtype=bool)) for gate, draws in self._gates],
-            axis=0,
-        )
+        for task in plan.tasks:
+            status = TrialStatus.PASSED if task.metric is Metric.PASS_AT_K else TrialStatus.FAILED
+            stops.append(needless(plan, task, trials_of(task, status, 1)) is not None)
+        decisive = np.array(stops, dtype=bool)
+        first = np.mean([gate.expected_trials(self._rates, draws, decisive) for gate, draws, _ in self._parts], axis=0)
         k = np.array([task.failed.k for task in setting.tasks])
-        extra = self._all(lambda runs: np.maximum(runs.trials - k, 0)).mean(axis=0)
+        trials = first + self._all(lambda runs: np.maximum(runs.trials - k, 0)).mean(axis=0)
         known = [task.known for task in setting.tasks]
-        seconds = _in_all(first + extra, [all_figures(one.wall_times) if one else () for one in known])
-        at_once = plan.request.jobs or plan.policy.concurrency.trials
+        seconds = _in_all(trials, [all_figures(one.wall_times) if one else () for one in known])
         return Effort(
             planned=int(k.sum()),
             confirming=self.confirming,
             saved=max(float(k.sum() - first.sum()), 0.0),
-            cost=_in_all(first + extra, [all_figures(one.costs) if one else () for one in known]),
-            seconds=None if seconds is None else seconds / at_once,
+            cost=_in_all(trials, [all_figures(one.costs) if one else () for one in known]),
+            seconds=seconds and seconds / (plan.request.jobs or plan.policy.concurrency.trials),
         )
 
     def red_if_all_keep(self, share: float) -> float:
@@ -233,7 +215,7 @@ class SettingForecast:
     def caught(self, fallen_to: float) -> list[float]:
         """Return how often each task that has fallen makes the gate red by its own failure."""
         rates = np.full(len(self._rates), fallen_to)
-        return _column_means(np.concatenate([gate.own_blocks(rates, draws) for gate, draws in self._gates]))
+        return _column_means(np.concatenate([gate.own_blocks(rates, draws) for gate, draws, _ in self._parts]))
 
     def catches(self, strict: "SettingForecast") -> tuple[Catch, ...]:
         """Return how surely one task is caught that falls to each of `FALLS`, beside a strict policy."""
@@ -241,16 +223,15 @@ class SettingForecast:
         for fallen_to in FALLS:
             falling = [place for place in self.able if self._rates[place] > fallen_to]
             of_policy, of_strict = (one.caught(fallen_to) if falling else [] for one in (self, strict))
-            caught = {place: of_policy[place] for place in falling}
-            strictly = [of_strict[place] for place in falling]
-            worst = min(caught, key=caught.__getitem__, default=None)
+            caught, strictly = ([chances[place] for place in falling] for chances in (of_policy, of_strict))
+            worst = min(caught, default=None)
             found.append(
                 Catch(
                     pass_rate=fallen_to,
                     tasks=len(falling),
-                    mean=fmean(caught.values()) if caught else None,
-                    worst=None if worst is None else caught[worst],
-                    worst_task="" if worst is None else self.setting.tasks[worst].name,
+                    mean=fmean(caught) if caught else None,
+                    worst=worst,
+                    worst_task="" if worst is None else self.setting.tasks[falling[caught.index(worst)]].name,
                     strict_mean=fmean(strictly) if strictly else None,
                     strict_worst=min(strictly, default=None),
                 )
@@ -258,9 +239,7 @@ class SettingForecast:
         return tuple(found)
 
     def curve(self, strict: "SettingForecast", rates: Sequence[float]) -> tuple[CurvePoint, ...]:
-        """Return how often the gate is red when one of the tasks that can block has each of these rates and all others
-        are unchanged, under this policy and under a strict one.
-        """
+        """Return how often the gate is red, and a strict one, when one task that can block has each of these rates."""
         return tuple(
             CurvePoint(pass_rate=rate, red=self.red_at(rate, self.able), strict_red=strict.red_at(rate, self.able))
             for rate in rates
@@ -272,7 +251,7 @@ class SettingForecast:
             return self.red
         reds: list[Booleans] = []
         baselines, runs = _OF_THE_CURVE
-        for (gate, draws), limits in list(zip(self._gates, self._limits, strict=True))[:baselines]:
+        for gate, draws, limits in self._parts[:baselines]:
             rates = np.tile(self._rates, (draws.runs, 1))
             # The tasks take turns over all runs.
             turns = (np.arange(draws.runs) + sum(map(len, reds))) % len(able)
@@ -284,19 +263,14 @@ class SettingForecast:
 
     def causes(self) -> list[Cause]:
         """Return what makes the gate red on an unchanged agent, by rule and task, the most frequent first."""
-        chances: dict[tuple[Rule, Suite | None, str], float] = defaultdict(float)
-        runs_in_all = sum(draws.runs for _, draws in self._gates)
-        for (gate, _), runs in zip(self._gates, self._unchanged, strict=True):
+        chances: dict[_Cause, float] = defaultdict(float)
+        runs_in_all = sum(draws.runs for _, draws, _ in self._parts)
+        for (gate, _, _), runs in zip(self._parts, self._unchanged, strict=True):
             for key, count in self._counts(gate, runs):
                 chances[key] += count / runs_in_all
-        return _shared(
-            [
-                Cause(rule=rule, suite=suite, task=task, chance=chance, share=0.0)
-                for (rule, suite, task), chance in chances.items()
-            ]
-        )
+        return _shared(chances)
 
-    def _counts(self, gate: SimulatedGate, runs: Runs) -> Iterator[tuple[tuple[Rule, Suite | None, str], float]]:
+    def _counts(self, gate: SimulatedGate, runs: Runs) -> Iterator[tuple[_Cause, float]]:
         """Yield in how many of some runs each rule has blocked."""
         blocks_on = self.setting.plan.gate_policy.blocks_on
         blocked, vetoed = runs.blocked.sum(axis=0).tolist(), runs.vetoed.sum(axis=0).tolist()
@@ -306,10 +280,8 @@ class SettingForecast:
             vetoes = {rule: share for rule, share in task.violations.items() if share and rule in blocks_on}
             for rule, share in vetoes.items():
                 yield (rule, None, task.name), vetoed[place] * share / sum(vetoes.values())
-        for rule, of_suites in (
-            (Rule.THRESHOLD, runs.thresholds_missed),
-            (Rule.SUITE_REGRESSION, runs.suites_fallen),
-        ):
+        suites = {Rule.THRESHOLD: runs.thresholds_missed, Rule.SUITE_REGRESSION: runs.suites_fallen}
+        for rule, of_suites in suites.items():
             for suite, count in zip(Suite, of_suites.sum(axis=0).tolist(), strict=True):
                 yield (rule, suite, ""), count
         for rule, exceeded in runs.limits_exceeded.items():
@@ -317,10 +289,10 @@ class SettingForecast:
 
     def rules(self) -> list[Cause]:
         """Return the same by rule alone."""
-        by_rule: dict[Rule, float] = defaultdict(float)
+        by_rule: dict[_Cause, float] = defaultdict(float)
         for cause in self.causes():
-            by_rule[cause.rule] += cause.chance
-        return _shared([Cause(rule=rule, chance=chance, share=0.0) for rule, chance in by_rule.items()])
+            by_rule[cause.rule, None, ""] += cause.chance
+        return _shared(by_rule)
 
 
 def _column_means(values: npt.NDArray[Any]) -> list[float]:
@@ -337,8 +309,12 @@ def _in_all(trials: Floats, figures: Sequence[Sequence[float]]) -> float | None:
     return float(trials @ np.array([others if mean is None else mean for mean in means]))
 
 
-def _shared(causes: Sequence[Cause]) -> list[Cause]:
+def _shared(chances: Mapping[_Cause, float]) -> list[Cause]:
     """Return the causes that have a chance, each with its share of all, the most frequent first."""
-    whole = sum(cause.chance for cause in causes)
-    known = [cause.model_copy(update={"share": cause.chance / whole}) for cause in causes if cause.chance > 0]
+    whole = sum(chances.values())
+    known = [
+        Cause(rule=rule, suite=suite, task=task, chance=chance, share=chance / whole)
+        for (rule, suite, task), chance in chances.items()
+        if chance > 0
+    ]
     return sorted(known, key=lambda cause: (-cause.chance, cause.rule, cause.task))

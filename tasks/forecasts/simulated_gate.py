@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from passgate.tasks.forecasts.assumptions import Setting
-from passgate.tasks.forecasts.drawn_trials import Booleans, Draws, shifted_rates
+from passgate.tasks.forecasts.drawn_trials import FAILED, UNDECIDED, Booleans, Draws, FirstTrials, first_trials
 from passgate.tasks.gates.decide import failed_tasks
 from passgate.tasks.gates.evidence import (
     TestedSuite,
@@ -24,21 +24,17 @@ from passgate.tasks.gates.evidence import (
 )
 from passgate.tasks.gates.guards import blocks_on_falls, exemptions, held_against
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.measurement import Measurement, TaskState
+from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.task import BY_TRIALS, Metric, Suite
+from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
-from passgate.tasks.stats.measurement import decide
 from passgate.tasks.stats.regression import Before, RegressionTest, regression_tests
 from passgate.tasks.stats.suite_regression import trials_at
 
 Integers = npt.NDArray[np.int64]
 
-_STATES: Final = (TaskState.PASSED, TaskState.FAILED, TaskState.UNDECIDED)
-_PASSED, _FAILED, _OPEN_TASK = range(3)
 _OPEN, _FITS, _FALLEN, _UNDECIDED, _UNTESTED = range(5)
 _AT_ONCE: Final = 60  # Tests that are computed together: more take too much memory
-_NEVER: Final = 1 << 30
 
 
 class TestKey(NamedTuple):
@@ -117,24 +113,6 @@ class Runs:
         return ~self.red & (self.open.any(axis=1) | self.nothing_passed)
 
 
-class _First(NamedTuple):
-    """The trials of some runs, and what the planned ones have decided. Arrays are by run and task."""
-
-    failures: npt.NDArray[np.int16]
-    """By number of measured trials, run and task: how many of them failed."""
-    measured: Integers
-    """Of the planned trials."""
-    state: npt.NDArray[np.int8]
-    vetoed_from: Integers
-    """The number of trials with which a violation that blocks is among them."""
-
-    @property
-    def passed_any(self) -> Booleans:
-        """By run alone: whether any planned trial has passed."""
-        failed = np.take_along_axis(self.failures, self.measured[None], axis=0)[0]
-        return np.asarray((failed < self.measured).any(axis=1))
-
-
 class _Courses(NamedTuple):
     """Of each failed task with a test: after how many trials it ends, and what it concludes then."""
 
@@ -178,17 +156,15 @@ class SimulatedGate:
         self._exempt = np.array([task.name in exempt.tasks for task in self._tasks], dtype=bool)
         held = held_against(self._policy, self._tasks, baseline)
         most, alpha = self._policy.regression.max_trials, alpha_of_one(self._policy, len(held))
+        self._most_confirming = self._policy.most_confirming(sum(task.k for task in self._tasks))
         self.keys = {
             place: TestKey(held[task.name], task.k, least_red_failures(task), most, alpha)
             for place, task in enumerate(self._tasks)
             if task.name in held and task.name not in exempt.settled and blocks_on_falls(self._policy, task)
         }
         self._places = {task.name: place for place, task in enumerate(self._tasks)}
-        self._suites = (
-            list(tested_suites(self._policy, measurement, baseline, exempt.settled))
-            if self._policy.suites_alpha
-            else []
-        )
+        tested = tested_suites(self._policy, measurement, baseline, exempt.settled) if self._policy.suites_alpha else ()
+        self._suites = list(tested)
         self._rules = cache(self._ask_rules)
         self._k = np.array([task.k for task in self._tasks], dtype=np.int64)
         looks = [trials_at(one.test.looks - 1, task.k) for one in self._suites for task in one.tasks]
@@ -209,24 +185,23 @@ class SimulatedGate:
         courses = self._courses(first)
         any_passed = first.passed_any
         untested = self._blocking(first, courses, any_passed) & (courses.answers == _UNTESTED)
-        missed = self._thresholds_missed(first)
-        exceeded = dict(limits or {})
+        missed, exceeded = self._thresholds_missed(first), dict(limits or {})
         decided = _any_of(untested.any(axis=1), missed.any(axis=1), *exceeded.values())
         suites = {one.suite: _SuiteLooks(one, self._places, first.failures) for one in self._suites}
         trials, confirming, fallen = self._confirm(first, courses, suites, decided)
         is_open = courses.ends > trials
         # A run that has spent its confirming trials ends the tests that are still open undecided.
-        spent = confirming >= self._policy.most_confirming(int(self._k.sum()))
+        spent = confirming >= self._most_confirming
         ended = courses._replace(answers=np.where(is_open, _UNDECIDED, courses.answers))
         blocked = self._blocking(first, ended, any_passed) & (~is_open | spent[:, None])
-        failing = (first.state == _FAILED).any(axis=1)
+        failing = (first.state == FAILED).any(axis=1)
         blocks_on_failures = not {Rule.TASK_FAILED, Rule.GOLDEN_REGRESSION}.isdisjoint(self._policy.blocks_on)
         return Runs(
             trials=trials,
             confirming=confirming,
             blocked=blocked,
             vetoed=first.vetoed_from <= trials,
-            open=(first.state == _OPEN_TASK) & ~self.settled,
+            open=(first.state == UNDECIDED) & ~self.settled,
             suites_fallen=fallen,
             thresholds_missed=missed,
             limits_exceeded=exceeded,
@@ -235,20 +210,16 @@ class SimulatedGate:
 
     def needed_tests(self, rates: npt.ArrayLike, draws: Draws) -> Iterator[TestKey]:
         """Yield the tests of the tasks that fail in any of these runs."""
-        failed = (self._first(rates, draws, violates=True).state == _FAILED).any(axis=0)
+        failed = (self._first(rates, draws, violates=True).state == FAILED).any(axis=0)
         return (key for place, key in self.keys.items() if failed[place])
 
     def own_blocks(self, rates: npt.ArrayLike, draws: Draws) -> Booleans:
-        """Return, by run and task, whether a task with such a rate blocks by its own failure, beside other tasks that
-        pass, with all the trials that its test asks for.
-        """
+        """Return, by run and task, whether the task blocks by its own failure, with all trials that its test wants."""
         first = self._first(rates, draws, violates=False)
         return self._blocking(first, self._courses(first), np.ones(draws.runs, dtype=bool))
 
     def expected_trials(self, rates: npt.ArrayLike, draws: Draws, stops: Booleans) -> npt.NDArray[np.float64]:
-        """Return how many of each task's planned trials are run, one after the other, where the tasks in `stops` stop
-        as soon as they are decided.
-        """
+        """Return how many planned trials of each task are run where those in `stops` end once they are decided."""
         first = self._first(rates, draws, violates=True)
         ran = np.zeros(first.measured.shape, dtype=np.int64)
         for place, task in enumerate(self._tasks):
@@ -264,37 +235,14 @@ class SimulatedGate:
         rules = (self._rules(answer, any_passed=passed)[place] for passed in (True, False) for answer in answers)
         return next(filter(None, rules), None)
 
-    def _first(self, rates: npt.ArrayLike, draws: Draws, *, violates: bool) -> _First:
-        tasks, policy = self._setting.tasks, self._policy
-        numbers = draws.outcomes(self._most)
-        passing = np.broadcast_to(shifted_rates(rates, draws.shifts, self._setting.spread), numbers.shape[1:])
-        passed = numbers < passing
-        by_scores = [place for place, task in enumerate(self._tasks) if task.metric not in BY_TRIALS]
-        passed[:, :, by_scores] = passed[:1, :, by_scores]
-        failures = np.zeros((len(passed) + 1, *passed.shape[1:]), dtype=np.int16)
-        np.cumsum(~passed, axis=0, out=failures[1:])
-        measured = np.broadcast_to(self._k, passed.shape[1:])
-        if any(task.errors for task in tasks):
-            most = int(self._k.max())
-            errors = draws.errors(most) < np.array([task.errors for task in tasks])
-            measured = measured - (errors & (np.arange(most)[:, None] < self._k)[:, None]).sum(axis=0)
-        state = np.empty(passed.shape[1:], dtype=np.int8)
-        failed = np.take_along_axis(failures, measured[None], axis=0)[0]
-        for place, task in enumerate(self._tasks):
-            state[:, place] = _states(task.metric, task.k)[measured[:, place], failed[:, place]]
-        vetoed_from = np.full(state.shape, _NEVER)
-        shares = np.array([task.violated(policy) if violates else 0.0 for task in tasks])
-        for place in np.flatnonzero(shares).tolist():
-            # A trial that violates has not passed.
-            violated = (numbers[..., place] >= 1 - shares[place]) & ~passed[..., place]
-            vetoed_from[:, place] = np.where(violated.any(axis=0), np.argmax(violated, axis=0) + 1, _NEVER)
-        return _First(failures, measured, state, vetoed_from)
+    def _first(self, rates: npt.ArrayLike, draws: Draws, *, violates: bool) -> FirstTrials:
+        return first_trials(self._setting, rates, draws, self._most, violates=violates)
 
-    def _courses(self, first: _First) -> _Courses:
+    def _courses(self, first: FirstTrials) -> _Courses:
         """Follow the tests of failed tasks to their ends."""
         ends, answers = np.zeros_like(first.measured), np.full(first.state.shape, _UNTESTED, dtype=np.int8)
         for place, key in self.keys.items():
-            runs = np.flatnonzero(first.state[:, place] == _FAILED)
+            runs = np.flatnonzero(first.state[:, place] == FAILED)
             if not len(runs):
                 continue
             table = self._tests.answers(key)
@@ -304,13 +252,10 @@ class SimulatedGate:
         return _Courses(ends, answers)
 
     def _confirm(
-        self, first: _First, courses: _Courses, suites: Mapping[Suite, _SuiteLooks], decided: Booleans
+        self, first: FirstTrials, courses: _Courses, suites: Mapping[Suite, _SuiteLooks], decided: Booleans
     ) -> tuple[Integers, Integers, Booleans]:
-        """Give failed tasks and suites their confirming trials, as a run does. Return the trials of each task, the
-        confirming ones of each run, and which suites have fallen.
-        """
+        """Confirm failures as a run does; return the trials by task, the confirming ones by run, fallen suites."""
         trials, confirming = first.measured.copy(), np.zeros(len(decided), dtype=np.int64)
-        most = self._policy.most_confirming(int(self._k.sum()))
         tested = courses.answers != _UNTESTED
         blocking = self._blocking(first, courses, first.passed_any) & tested
         while True:
@@ -322,15 +267,14 @@ class SimulatedGate:
                 fallen[:, list(Suite).index(suite)] = has_fallen
             vetoed = (first.vetoed_from <= trials).any(axis=1)
             red = _any_of(decided, vetoed, (blocking & ~is_open).any(axis=1), fallen.any(axis=1))
-            left = np.where(red, 0, most - confirming)
+            left = np.where(red, 0, self._most_confirming - confirming)
             wanted = np.where(is_open & (left > 0)[:, None], self._wanted(first, trials, is_open), 0)
             given = np.zeros_like(trials)
             asking = np.flatnonzero(wanted.any(axis=1))
             if len(asking):
                 is_short = wanted[asking].sum(axis=1) > left[asking]
                 rarity = np.zeros(wanted[asking].shape)
-                if is_short.any():
-                    rarity[is_short] = self._rarity(first, trials, wanted, asking[is_short])
+                rarity[is_short] = self._rarity(first, trials, wanted, asking[is_short])
                 given[asking] = confirming_shares(left[asking], wanted[asking], trials[asking], rarity)
             # Suites come last, as in a run.
             idle_left = np.where(wanted.any(axis=1), 0, left)
@@ -345,7 +289,7 @@ class SimulatedGate:
             trials = np.where(given > 0, np.maximum(trials, np.where(is_open, trials, self._k)) + given, trials)
             confirming = confirming + given.sum(axis=1)
 
-    def _wanted(self, first: _First, trials: Integers, is_open: Booleans) -> Integers:
+    def _wanted(self, first: FirstTrials, trials: Integers, is_open: Booleans) -> Integers:
         """Return how many trials the test of each open task asks for."""
         wanted = np.zeros_like(trials)
         for place in np.flatnonzero(is_open.any(axis=0)).tolist():
@@ -356,7 +300,9 @@ class SimulatedGate:
             wanted[runs, place] = np.where(n < key.k, key.k, round_ends) - n
         return wanted
 
-    def _rarity(self, first: _First, trials: Integers, wanted: Integers, runs: Integers) -> npt.NDArray[np.float64]:
+    def _rarity(
+        self, first: FirstTrials, trials: Integers, wanted: Integers, runs: Integers
+    ) -> npt.NDArray[np.float64]:
         """Return how rarely an unchanged task would do so badly, by run and task that asks for trials."""
         asking = wanted[runs] > 0
         rarity = np.ones(asking.shape)
@@ -369,7 +315,7 @@ class SimulatedGate:
             ]
         return rarity
 
-    def _blocking(self, first: _First, courses: _Courses, any_passed: Booleans) -> Booleans:
+    def _blocking(self, first: FirstTrials, courses: _Courses, any_passed: Booleans) -> Booleans:
         """Return which failures block by what was found."""
         blocks = np.zeros(first.state.shape, dtype=bool)
         for passed in (True, False):
@@ -377,7 +323,7 @@ class SimulatedGate:
             if rows.any():
                 known = [[rule is not None for rule in self._rules(one, any_passed=passed)] for one in range(5)]
                 blocks[rows] = np.array(known)[courses.answers[rows], np.arange(len(self._tasks))]
-        return np.asarray(blocks & (first.state == _FAILED))
+        return np.asarray(blocks & (first.state == FAILED))
 
     def _ask_rules(self, answer: int, *, any_passed: bool) -> list[Rule | None]:
         """Return by which rule each task blocks when it has failed and its test has given an answer."""
@@ -399,17 +345,12 @@ class SimulatedGate:
             if answer in findings
         }
         reasons = failed_tasks(self._policy, self._tasks, self._baseline, confirmed, any_passed=any_passed)
-        blocking = {
-            f"{one.suite}/{one.task_id}": one.rule
-            for one in reasons
-            if one.blocking and one.rule in self._policy.blocks_on
-        }
-        return [
-            None if settled else blocking.get(task.name)
-            for task, settled in zip(self._tasks, self.settled, strict=True)
-        ]
+        blocking = [one for one in reasons if one.blocking and one.rule in self._policy.blocks_on]
+        rules = {f"{one.suite}/{one.task_id}": one.rule for one in blocking}
+        pairs = zip(self._tasks, self.settled, strict=True)
+        return [None if settled else rules.get(task.name) for task, settled in pairs]
 
-    def _thresholds_missed(self, first: _First) -> Booleans:
+    def _thresholds_missed(self, first: FirstTrials) -> Booleans:
         """Return, by run and suite, whether the value of a suite is below its threshold."""
         missed = np.zeros((len(first.state), len(Suite)), dtype=bool)
         if Rule.THRESHOLD not in self._policy.blocks_on:
@@ -418,24 +359,12 @@ class SimulatedGate:
             least = self._policy.thresholds.get(suite)
             counted = np.array([task.suite is suite for task in self._tasks], dtype=bool) & ~self._exempt
             if least is not None and counted.any():
-                missed[:, place] = (first.state[:, counted] != _FAILED).mean(axis=1) < least
+                missed[:, place] = (first.state[:, counted] != FAILED).mean(axis=1) < least
         return missed
 
 
 def _any_of(*parts: npt.ArrayLike) -> Booleans:
     return np.asarray(np.any(np.array(parts), axis=0))
-
-
-@cache
-def _states(metric: Metric, k: int) -> npt.NDArray[np.int8]:
-    """Return how planned trials decide a task, by how many were measured and how many of these failed."""
-    table = np.zeros((k + 1, k + 1), dtype=np.int8)
-    for measured in range(k + 1):
-        for failed in range(measured + 1):
-            scores = [0.0] * failed + [1.0] * (measured - failed)
-            state = decide(metric, passed=measured - failed, failed=failed, planned=k, scores=scores)
-            table[measured, failed] = _STATES.index(state)
-    return table
 
 
 @cache

@@ -21,14 +21,7 @@ from passgate.tasks.gates.guards import (
     quarantine_notes,
 )
 from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
-from passgate.tasks.gates.notes import (
-    baseline_notes,
-    counted,
-    drift_notes,
-    limit_notes,
-    measurement_notes,
-    plan_notes,
-)
+from passgate.tasks.gates.notes import baseline_notes, counted, drift_notes, limit_notes, measurement_notes, plan_notes
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
@@ -277,10 +270,7 @@ def _thresholds(policy: GatePolicy, measurement: Measurement, exempt: Collection
 
 
 def _missing_evidence(
-    plan: RunContext,
-    policy: GatePolicy,
-    measurement: Measurement,
-    exempt: Collection[str],
+    plan: RunContext, policy: GatePolicy, measurement: Measurement, exempt: Collection[str]
 ) -> Iterator[Reason]:
     for task in measurement.tasks:
         if task.state is TaskState.UNDECIDED:

@@ -7,7 +7,7 @@ Holm's later steps would only name more tasks of a gate that is FAIL already.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,18 +59,19 @@ def confirmations(
         finding = course.finding if course else Finding.UNFINISHED
         if finding is Finding.UNFINISHED and course and is_spent and task.confirming_errors < MOST_ERRORS:
             finding = Finding.UNDECIDED
-        confirmation = Confirmation(
-            task=task.name,
-            finding=finding,
-            passed=n - failed,
-            n=n,
-            confirming=len(task.confirming),
-            baseline_passed=before.passed,
-            baseline_n=before.n,
-            before_edit=before.before_edit,
-            alpha=alpha,
+        found.append(
+            Confirmation(
+                task=task.name,
+                finding=finding,
+                passed=n - failed,
+                n=n,
+                confirming=len(task.confirming),
+                baseline_passed=before.passed,
+                baseline_n=before.n,
+                before_edit=before.before_edit,
+                alpha=alpha,
+            )
         )
-        found.append(confirmation)
     return tuple(found)
 
 
@@ -154,7 +155,16 @@ def _tested(
         for task in measurement.tasks
         if task.name in guarded and task.name not in settled and _is_open(policy, task)
     ]
-    tests = _tests([(task, guarded[task.name]) for task in found if len(outcomes_of(task)) >= task.k], policy, alpha)
+    # Made one by one the tests would take many times longer.
+    alike: dict[tuple[int, int], dict[str, Before]] = defaultdict(dict)
+    for task in found:
+        if len(outcomes_of(task)) >= task.k:
+            alike[task.k, least_red_failures(task)][task.name] = guarded[task.name]
+    tests: dict[str, RegressionTest] = {}
+    for (k, red_from), of in alike.items():
+        baselines, most = tuple(sorted({*of.values()})), policy.regression.max_trials
+        made = tests_of_tasks(baselines, k=k, red_from=red_from, most=most, alpha=alpha)
+        tests |= {name: made[before] for name, before in of.items()}
     for task in found:
         yield _Tested(task, guarded[task.name], alpha, tests.get(task.name))
 
@@ -163,21 +173,6 @@ def _is_open(policy: GatePolicy, task: TaskMeasurement) -> bool:
     """Return whether the task has failed, would block by that, and no veto has decided it."""
     vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
     return task.state is TaskState.FAILED and blocks_on_falls(policy, task) and not vetoed
-
-
-def _tests(
-    tasks: Iterable[tuple[TaskMeasurement, Before]], policy: GatePolicy, alpha: float
-) -> dict[str, RegressionTest]:
-    """Return the test of each task, by its name. Made one by one they would take many times longer."""
-    alike: dict[tuple[int, int], dict[str, Before]] = defaultdict(dict)
-    for task, before in tasks:
-        alike[task.k, least_red_failures(task)][task.name] = before
-    found: dict[str, RegressionTest] = {}
-    for (k, red_from), of in alike.items():
-        baselines, most = tuple(sorted({*of.values()})), policy.regression.max_trials
-        made = tests_of_tasks(baselines, k=k, red_from=red_from, most=most, alpha=alpha)
-        found |= {name: made[before] for name, before in of.items()}
-    return found
 
 
 def least_red_failures(task: TaskMeasurement) -> int:
@@ -209,29 +204,17 @@ class TestedSuite(NamedTuple):
     test: SuiteRegressionTest
     alpha: float
 
-    def failed_at(self, look: int) -> int | None:
-        """Return how many trials have failed by a look; `None` where some are missing."""
-        failed = 0
-        for task in self.tasks:
-            trials = outcomes_of(task)[: trials_at(look, task.k)]
-            if len(trials) < trials_at(look, task.k):
-                return None
-            failed += trials.count(False)
-        return failed
-
     def missing_at(self, look: int) -> dict[str, int]:
         """Return how many trials of each task are missing at a look."""
         return {task.name: max(trials_at(look, task.k) - len(outcomes_of(task)), 0) for task in self.tasks}
 
     def course(self) -> tuple[Finding, int, int]:
-        """Return the finding, its look, and how many trials had failed by then; where it is open, the look that is
-        missing.
-        """
+        """Return the finding, its look and the trials that had failed by then; where it is open, the missing look."""
         before = 0
         for look in range(self.test.looks):
-            failed = self.failed_at(look)
-            if failed is None:
+            if any(self.missing_at(look).values()):
                 return Finding.UNFINISHED, look, before
+            failed = sum(outcomes_of(task)[: trials_at(look, task.k)].count(False) for task in self.tasks)
             finding, before = self.test.conclude(look, failed), failed
             if finding is not Finding.UNFINISHED:
                 return finding, look, failed
@@ -241,7 +224,7 @@ class TestedSuite(NamedTuple):
 def suite_confirmations(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
 ) -> tuple[SuiteConfirmation, ...]:
-    """Return what the trials have shown of every suite that its baseline guards, quarantined tasks and such left out. A
+    """Return what the trials have shown of every suite that its baseline guards, without the tasks in `settled`. A
     suite whose next look the run has no trials left for shows no fall.
     """
     found = []
@@ -269,9 +252,7 @@ def suite_confirmations(
 def wanted_of_suites(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
 ) -> tuple[Wanted, ...]:
-    """Return the confirming trials that the suites' next looks ask for, of those suites for which the run has enough
-    left.
-    """
+    """Return the confirming trials for the suites' next looks, of suites for which the run has enough left."""
     if Rule.SUITE_REGRESSION not in policy.blocks_on:
         return ()
     wanted: list[Wanted] = []

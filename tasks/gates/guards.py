@@ -1,30 +1,28 @@
-"""Which tasks may block a gate: guarded by their baseline, young, not admitted yet, in quarantine.
-
-Vetoes are never exempt.
+"""Which tasks may block a gate: guarded by their baseline, young, not admitted yet, in quarantine; and which trials
+cannot change that any more. Vetoes are never exempt.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, Young
-from passgate.tasks.model.measurement import Measurement, TaskMeasurement
+from passgate.tasks.model.graders import grader_vetoes
+from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Admission, GatePolicy, QuarantineEntry, QuarantineFile, Rule
-from passgate.tasks.model.task import BY_TRIALS, Suite
+from passgate.tasks.model.run import RunContext
+from passgate.tasks.model.task import BY_TRIALS, EvalTask, Metric, Suite
+from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Exemption
-from passgate.tasks.stats.expected_rates import (
-    Counts,
-    Drift,
-    drift_between_runs,
-    newest_if_worse,
-    other_tasks,
-)
+from passgate.tasks.stats.expected_rates import Counts, Drift, drift_between_runs, newest_if_worse, other_tasks
+from passgate.tasks.stats.measurement import decide_by
 from passgate.tasks.stats.regression import ENOUGH, Before
 
-_LONGEST_TEXT = 300
+LEFT_OUT: Final = "not run: the verdict is already decided without this trial"
+_LONGEST_TEXT: Final = 300
 
 
-def is_weighed(policy: GatePolicy, task: TaskMeasurement) -> bool:
+def is_weighed(policy: GatePolicy, task: TaskMeasurement | EvalTask) -> bool:
     """Return whether a failure of the task is held against its baseline by evidence rather than strictly."""
     return policy.regression.mode == "evidence" and task.suite in policy.regression.suites and task.metric in BY_TRIALS
 
@@ -69,10 +67,11 @@ def guarding_counts(before: BaselineTask, young: Young) -> Counts | None:
 
 def held_against(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline) -> dict[str, Before]:
     """Return what each task of a run that its baseline guards is held against, by its `suite/task_id`."""
-    weighed = [
-        (task, guarding_counts(baseline.of(task.name), baseline.young)) for task in tasks if is_weighed(policy, task)
+    guarded = [
+        (task, counts)
+        for task in tasks
+        if is_weighed(policy, task) and (counts := guarding_counts(baseline.of(task.name), baseline.young)) is not None
     ]
-    guarded = [(task, counts) for task, counts in weighed if counts is not None]
     by_suite: dict[Suite, list[Counts]] = {}
     for task, counts in guarded:
         by_suite.setdefault(task.suite, []).append(counts)
@@ -150,9 +149,7 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
 
 
 def admission_in_force(wanted: Admission, baseline: Baseline, suite: Suite) -> bool:
-    """Return whether any task of the suite is admitted. In a history that has just begun none can be, and a gate that
-    asked for it would not block on the suite at all.
-    """
+    """Return whether any task of the suite is admitted: in a history that has just begun none can be."""
     entries = (entry for name, entry in baseline.tasks.items() if name.startswith(f"{suite}/"))
     return any(_has_shown_itself(wanted, entry.newest) for entry in entries)
 
@@ -199,3 +196,65 @@ def _whose(entry: QuarantineEntry) -> str:
     texts = [" ".join(text.split()) for text in (entry.owner, entry.reason, entry.issue)]
     owner, reason, issue = (text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..." for text in texts)
     return f"{owner}: {reason} ({issue})"
+
+
+def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str | None:
+    """Return why the remaining trials of a task need not be run, by those that were measured; `None` while they matter.
+
+    With the gate's `curtailment` a trial is left out only where `rule_on` comes to the same decision whatever the trial
+    would have come to, an error included, and whatever the baseline says and the trials of the other tasks come to.
+    Let a task be decided: by `decide` its state is the same for all that its missing trials may be. Then:
+
+    1. A blocking veto was found in it: nothing withholds it, so the gate is FAIL.
+    2. The task has failed, its reason is of a rule that blocks, and it is not in quarantine (`_blocks`): the gate is
+       FAIL. Not so where the baseline has a say, because confirming trials may clear the task (`evidence`) or it may
+       not be admitted yet: then a veto in a trial that is left out would be missed.
+    3. The task has passed and nothing that a later trial may bring can block (`_stays`). With `reruns: together`
+       earlier runs may have failed it. Its graders can give no veto that blocks, and no limit compares its latency or
+       cost. Which models answer chooses the rows of its baseline, which admission and the evidence against other tasks
+       may count: there it is not stopped. A threshold sees the mean over the suite's tasks of values that are 1 or 0 as
+       the tasks are decided, so also of a stopped task. Had a left-out trial ended in an error, the threshold would see
+       the share of tasks that have not failed: the same number. Where tasks of the suite go by their scores it is not
+       the same, so there a threshold keeps all trials.
+
+    A task that is not decided is never stopped, nor is one that goes by its scores; nor does the first blocking reason
+    stop the gate: the other tasks continue, for the people who repair them. What is kept is the decision under the
+    plan's own policy; the figures are those of the trials that were run.
+    """
+    policy = plan.gate_policy
+    if not policy.curtailment or task.metric not in BY_TRIALS:
+        return None
+    state = decide_by(task, trials)
+    if state is TaskState.UNDECIDED:
+        return None
+    vetoed = any(Rule(violation.rule) in policy.blocks_on for trial in trials for violation in trial.violations)
+    certain = vetoed or (_blocks(plan, task) if state is TaskState.FAILED else _stays(plan, task))
+    return LEFT_OUT if certain else None
+
+
+def _blocks(plan: RunContext, task: EvalTask) -> bool:
+    """Return whether a failure of the task blocks for certain."""
+    policy, today = plan.gate_policy, plan.created_at.date()
+    # Which of the two it is depends on the baseline, which is known only when the models are that have answered.
+    rules = {Rule.TASK_FAILED, Rule.GOLDEN_REGRESSION} if task.suite is Suite.GOLDEN else {Rule.TASK_FAILED}
+    in_quarantine = task.name in quarantined(plan.quarantine, today)
+    return rules <= {*policy.blocks_on} and not in_quarantine and not _asks_the_baseline(policy, task)
+
+
+def _stays(plan: RunContext, task: EvalTask) -> bool:
+    """Return whether a task that has passed cannot block any more."""
+    policy = plan.gate_policy
+    compared = bool(policy.limits.rules) and not plan.agent.is_reference
+    # Where earlier runs of the commit count too, they may ask for more passes than one.
+    is_open = task.metric is not Metric.PASS_AT_K or policy.reruns == "together"
+    may_veto = any(Rule(rule) in policy.blocks_on for rule in grader_vetoes(task.graders))
+    if is_open or compared or may_veto or _asks_the_baseline(policy, task):
+        return False
+    has_threshold = Rule.THRESHOLD in policy.blocks_on and task.suite in policy.thresholds
+    by_scores = any(other.suite is task.suite and other.metric not in BY_TRIALS for other in plan.tasks)
+    return not (has_threshold and by_scores)
+
+
+def _asks_the_baseline(policy: GatePolicy, task: EvalTask) -> bool:
+    """Return whether the baseline says if a failure of the task blocks, or uses the task to judge others."""
+    return policy.admission is not False or is_weighed(policy, task)

@@ -1,12 +1,12 @@
 """Latency and cost against the baseline: of all tasks together, of each task, and the plain figure of the whole run.
 
-The plain figures alone would be red on an unchanged agent every few runs, so what a limit is held against are one-sided
-bounds of ratios; the plain figures stand beside them.
+Limits are held against one-sided bounds of ratios: the plain figures, which are shown beside them, would be red on an
+unchanged agent every few runs.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,51 +49,35 @@ def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Ba
     texts = [f"+{limit:g} {unit}" for limit, unit in ((percent, "%"), (milliseconds, "ms")) if limit is not None]
     found = []
     if times and texts:
-        earlier = percentile([value for _, before in times.values() for value in all_figures(before)], 95)
-        current = percentile([value for now, _ in times.values() for value in now], 95)
-        plain = _Plain(LATENCY, "s", earlier or 0.0, current or 0.0, p95)
-        found.append(_comparison(plain, times, limits, " and ".join(texts)))
+        earlier = percentile([value for _, before in times.values() for value in all_figures(before)], 95) or 0.0
+        current = percentile([value for now, _ in times.values() for value in now], 95) or 0.0
+        plain = {"name": LATENCY, "unit": "s", "baseline": earlier, "current": current, "limit": " and ".join(texts)}
+        found.append(_comparison(plain, p95, times, limits))
     if costs and limits.cost_increase_pct is not None:
         # Per trial, so that another number of trials is no other price.
         earlier = sum(fmean(all_figures(before)) for _, before in costs.values())
         current = sum(fmean(now) for now, _ in costs.values())
-        plain = _Plain(COST, "$", earlier, current, total)
-        found.append(_comparison(plain, costs, limits, f"+{limits.cost_increase_pct:g} %"))
+        limit = f"+{limits.cost_increase_pct:g} %"
+        plain = {"name": COST, "unit": "$", "baseline": earlier, "current": current, "limit": limit}
+        found.append(_comparison(plain, total, costs, limits))
     return tuple(found)
 
 
-class _Plain(NamedTuple):
-    """What is known of the plain figures of both sides."""
-
-    name: str
-    unit: str
-    before: float
-    now: float
-    statistic: Callable[[Floats], Floats]
-
-
-def _comparison(plain: _Plain, figures: TaskFigures, limits: Limits, limit: str) -> Comparison:
+def _comparison(
+    plain: dict[str, Any], statistic: Callable[[Floats], Floats], figures: TaskFigures, limits: Limits
+) -> Comparison:
+    """Return a comparison with these plain figures, which a statistic gives for each run."""
     current = {task: values for task, (values, _) in figures.items()}
     compared = paired_figures(current, {task: runs for task, (_, runs) in figures.items()})
-    comparison = Comparison(
-        name=plain.name,
-        unit=plain.unit,
-        baseline=plain.before,
-        current=plain.now,
-        pairs=len(compared.tasks),
-        runs=len({run for _, runs in figures.values() for run in runs}),
-        ratio=None,
-        ratio_lower_bound=None,
-        limit=limit,
-        confidence=CONFIDENCE,
-    )
+    pairs, runs = len(compared.tasks), len({run for _, runs in figures.values() for run in runs})
+    comparison = Comparison(**plain, pairs=pairs, runs=runs, ratio=None, ratio_lower_bound=None, confidence=CONFIDENCE)
     if not compared.comparable:
         return comparison
     cells = cells_of(compared.before)
     effects = run_effects(cells)
     together, each = paired_ratios(compared, cells, effects), task_ratios(compared, cells)
-    of_run = plain_ratios(plain.statistic, compared, cells, effects)
-    ratio, plain_ratio = float(together.ratios[0]), plain.now / plain.before if plain.before else np.inf
+    of_run, ratio = plain_ratios(statistic, compared, cells, effects), float(together.ratios[0])
+    plain_ratio = comparison.current / comparison.baseline if comparison.baseline else np.inf
     return comparison.model_copy(
         update={
             "drift": float(np.sqrt(effects.variance[0])),
@@ -101,30 +85,28 @@ def _comparison(plain: _Plain, figures: TaskFigures, limits: Limits, limit: str)
             "ratio": ratio,
             "ratio_lower_bound": min(float(together.bounds[0]), ratio),
             "plain_lower_bound": min(float(of_run.bounds[0]), plain_ratio),
-            "slower_tasks": tuple(_slower(plain, compared, each.bounds[0], limits)),
+            "slower_tasks": tuple(_slower_tasks(comparison.name, compared, each.bounds[0], limits)),
         }
     )
 
 
-def _slower(plain: _Plain, compared: Figures, bounds: Floats, limits: Limits) -> Iterator[SlowerTask]:
+def _slower_tasks(name: str, compared: Figures, bounds: Floats, limits: Limits) -> Iterator[SlowerTask]:
     """Yield the tasks that are over the limit of a single task, the worst first."""
-    rule = Rule.LATENCY if plain.name == LATENCY else Rule.COST
+    rule = Rule.LATENCY if name == LATENCY else Rule.COST
     before, now = (
         np.exp([np.nanmean(of_task) for of_task in side[0]]).tolist() for side in (compared.before, compared.now)
     )
     # The bound is of another figure than the means that are shown: no reason may say more than these do.
     bounds = np.minimum(bounds, np.array(now) / np.array(before))
     exceeded = exceeds_of_a_task(limits, rule, bounds, np.array(before))
-    for place in (place for place in np.argsort(-bounds).tolist() if exceeded[place]):
-        yield SlowerTask(
-            task=compared.tasks[place], baseline=before[place], current=now[place], lower_bound=float(bounds[place])
-        )
+    for place in np.argsort(-bounds).tolist():
+        if exceeded[place]:
+            task, bound = compared.tasks[place], float(bounds[place])
+            yield SlowerTask(task=task, baseline=before[place], current=now[place], lower_bound=bound)
 
 
 def dear_after_nothing(measurement: Measurement, baseline: Baseline) -> int:
-    """Return how many tasks cost something that cost 0 in every trial of the baseline: no ratio says by how much they
-    rose.
-    """
+    """Return how many tasks cost something that cost 0 in every trial of the baseline: their rise has no ratio."""
     pairs = [(task.costs, all_figures(baseline.of(task.name).costs)) for task in measurement.tasks]
     return sum(bool(before) and not any(before) and any(now) for now, before in pairs)
 
@@ -139,19 +121,14 @@ def limit_reasons(
         if (found := _whole_run(limits, rule, comparison)) is not None:
             yield Reason(rule=rule, blocking=True, message=found)
         for slower in comparison.slower_tasks:
-            task = tasks.get(slower.task)
+            task, blocking = tasks.get(slower.task), slower.task not in exempt
             message = (
-                f"{slower.task}: {rule} went from {_quantities(slower.baseline, slower.current, comparison.unit)} a "
+                f"{slower.task}: {rule} went from {slower.baseline:.4g} to {slower.current:.4g} {comparison.unit} a "
                 f"trial, {slower.current / slower.baseline:.3g} times the baseline; it is at least "
                 f"{slower.lower_bound:.3g} times the baseline (limit of a task +{limits.task_increase_pct:g} %)"
             )
-            yield Reason(
-                rule=rule,
-                blocking=slower.task not in exempt,
-                message=message,
-                file=task.file if task else None,
-                line=task.line if task else None,
-            )
+            file, line = (task.file, task.line) if task else (None, None)
+            yield Reason(rule=rule, blocking=blocking, message=message, file=file, line=line)
 
 
 def _whole_run(limits: Limits, rule: Rule, comparison: Comparison) -> str | None:
@@ -166,12 +143,8 @@ def _whole_run(limits: Limits, rule: Rule, comparison: Comparison) -> str | None
             texts.append(text.format(bound))
     if not texts:
         return None
-    quantities = _quantities(comparison.baseline, comparison.current, comparison.unit)
+    quantities = f"{comparison.baseline:.4g} to {comparison.current:.4g} {comparison.unit}"
     return f"{comparison.name} went from {quantities}; {'; '.join(texts)} (limit {comparison.limit})"
-
-
-def _quantities(before: float, now: float, unit: str) -> str:
-    return f"{before:.4g} to {now:.4g} {unit}"
 
 
 def exceeds_of_a_task(limits: Limits, rule: Rule, bounds: Floats, before: Floats) -> Booleans:

@@ -7,7 +7,7 @@ from typing import Final
 
 from passgate.tasks.gates.guards import drift_in_force
 from passgate.tasks.gates.limits import COST, dear_after_nothing
-from passgate.tasks.model.baseline import Baseline, BaselineState, Repeat
+from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
 from passgate.tasks.model.run import RunContext
@@ -29,8 +29,7 @@ def plan_notes(plan: RunContext) -> Iterator[str]:
         edited = ", ".join(plan.base.prefect_edits)
         yield f"this change edits Prefect settings ({edited}), which can name code: this run does not use Prefect"
     if plan.base.agent is not None:
-        agent = plan.base.agent
-        yield agent.note
+        yield plan.base.agent.note
     if plan.base.doubt:
         yield f"this change may have chosen who judges it: {plan.base.doubt}"
     if plan.base.note and plan.base.note != plan.base.doubt:
@@ -46,8 +45,11 @@ def plan_notes(plan: RunContext) -> Iterator[str]:
 
 def baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
     """Say what the baseline knows and what it lacks."""
-    if baseline.repeats:
-        yield _repeat_note(baseline.repeats)
+    if repeats := baseline.repeats:
+        names = list(dict.fromkeys(name for one in repeats for name in one.failed))
+        red = f"red before, in {sum(bool(one.failed) for one in repeats)} of {counted(len(repeats), 'earlier run')}"
+        before = f"{red}: {_listed(names)}" if names else "no task failed before"
+        yield f"run {len(repeats) + 1} of this commit; {before}"
     if baseline.repeated_trials:
         runs, k = {one.reused_from for one in baseline.repeated_trials}, {task.k for task in measurement.tasks}
         size = f"{min(k)} to {max(k)}" if len(k) > 1 else f"{max(k)}"
@@ -70,15 +72,6 @@ def baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baselin
         yield f"so do {counted(len(baseline.renamed) - _NAMED, 'more task')}"
     if baseline.pinned and plan.pins is not None:
         yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` removes the pin"
-
-
-def _repeat_note(repeats: Sequence[Repeat]) -> str:
-    which = f"run {len(repeats) + 1} of this commit"
-    red = [one for one in repeats if one.failed]
-    if not red:
-        return f"{which}; no task failed before"
-    names = list(dict.fromkeys(name for one in red for name in one.failed))
-    return f"{which}; red before, in {len(red)} of {counted(len(repeats), 'earlier run')}: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:

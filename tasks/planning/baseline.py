@@ -1,28 +1,37 @@
-"""The baseline of a plan: what the earlier runs in its history say of its tasks."""
+"""What the earlier runs in a plan's history say of its tasks: their baseline, and the trials that replace its own."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from datetime import timedelta
+from functools import reduce
+from operator import and_
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from passgate.tasks.history.baseline import COLUMNS, is_of_baseline, measured_rows, pool_baseline, task_state
-from passgate.tasks.history.columns import rows
+from passgate.tasks.history.columns import policy_digest, rows
 from passgate.tasks.history.dataset import MOST_RUNS, History, RunSelection, refuse_foreign_rows
 from passgate.tasks.model.baseline import Baseline, Repeat
+from passgate.tasks.model.grade import Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Base, Plan, Revision, RunContext
 from passgate.tasks.model.task import EvalTask, Metric
-from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
+from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import EarlierRun
-from passgate.tasks.planning.reuse import stored_trial, violation_grades
 
-Pool = Callable[[Sequence[Trial]], Baseline]
-"""What earlier runs say of a plan's tasks, in the light of its trials so far."""
+Pool = Callable[[Sequence[Trial]], Baseline]  # What earlier runs say of a plan's tasks, in the light of its trials
 _RECENT_RUNS: Final = 20  # Of each task
+_REUSED_COLUMNS: Final = (
+    *("run_id", "suite", "task_id", "task_digest", "grader_digest", "k", "metric", "trial", "status", "score"),
+    *("reason", "violations", "grades", "attempts", "isolation", "started_at", "transcript_digest", "model"),
+    *TrialMetrics.model_fields,
+)  # From which trials are rebuilt
+_Row = Mapping[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -30,17 +39,12 @@ class EarlierRuns:
     """The rows of a history that are of the tasks of a plan."""
 
     trials: pd.DataFrame
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    """Of tasks that had another name in some of these rows, that name."""
-    repeats: tuple[Repeat, ...] = ()
-    """Earlier runs of the commit that is run, the oldest first."""
+    renamed: Mapping[str, str] = field(default_factory=dict)  # The names that tasks had in some of these rows
+    repeats: tuple[Repeat, ...] = ()  # Earlier runs of the commit that is run, the oldest first
 
 
 def read_rows(plan: Plan) -> EarlierRuns:
-    """Read what the plan's history has of its agent. The caller knows that git does not track the history.
-
-    Raises `StorageError`.
-    """
+    """Read what the plan's history, which git must not track, has of its agent. Raises `StorageError`."""
     return read_earlier_runs(plan, History(plan.history_location), str(plan.agent))
 
 
@@ -94,8 +98,8 @@ def _repeated_trials(plan: Plan, repeats: pd.DataFrame) -> tuple[Trial, ...]:
         if task is not None:
             where = f"in the earlier run {row['run_id']}"
             reason = f"failed {where}" if row["status"] == TrialStatus.FAILED else ""
-            grades = violation_grades(f"{text} ({where})" for text in row["violations"])
-            found.append(stored_trial(task, row, reason=reason, grades=grades, started_at=plan.created_at))
+            grades = _violation_grades(f"{text} ({where})" for text in row["violations"])
+            found.append(_stored_trial(task, row, reason=reason, grades=grades, started_at=plan.created_at))
     return tuple(found)
 
 
@@ -118,9 +122,7 @@ def recent_runs(earlier: EarlierRuns, before: str, most: int = _RECENT_RUNS) -> 
 
 
 def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:
-    """Return a plan's baseline in the light of its trials. Pooling takes a while, and depends on nothing of the trials
-    but the models that have answered: it is done once for each of these.
-    """
+    """Return a plan's baseline in the light of its trials, pooled once for all trials with the same models."""
     known: dict[frozenset[tuple[str, str, str]], Baseline] = {}
 
     def pool(trials: Sequence[Trial]) -> Baseline:
@@ -151,12 +153,9 @@ def alone(plan: Plan) -> Plan:
 
 def rows_of(plan: Plan, runs: Sequence[Sequence[Trial]]) -> pd.DataFrame:
     """Return runs as the history has them, their ids before that of the plan."""
-    revision = Revision(branch=plan.policy.baseline.branch)
-    made = [
-        row
-        for number, trials in enumerate(runs)
-        for row in rows(trials, plan.model_copy(update={"run_id": f"{number:08}", "revision": revision}))
-    ]
+    plan = plan.model_copy(update={"revision": Revision(branch=plan.policy.baseline.branch)})
+    plans = (plan.model_copy(update={"run_id": f"{number:08}"}) for number in range(len(runs)))
+    made = [row for one, trials in zip(plans, runs, strict=True) for row in rows(trials, one)]
     return pd.DataFrame([{name: row[name] for name in COLUMNS} for row in made], columns=list(COLUMNS))
 
 
@@ -215,3 +214,113 @@ def _is_red(trials: pd.DataFrame, threshold: float) -> bool:
     outcomes = zip(measured["status"], measured["score"], strict=True)
     state = task_state(Metric(first["metric"]), int(first["k"]), threshold, outcomes)
     return state is TaskState.FAILED
+
+
+@refuse_foreign_rows()
+def reusable_trials(plan: Plan) -> list[FinishedTrial]:
+    """Return the trials of earlier runs that replace trials of the plan, without transcripts, if the policy allows it.
+
+    For each task, take the newest run that measured it with the same gate, policy, agent, agent's files, task, graders
+    and passgate, if that run decided the task without errors and is not too old. A failed task is no exception,
+    otherwise it would run again until it passes. Confirming trials are included.
+
+    Raise `UsageError`, `StorageError`.
+    """
+    if plan.gate_policy.reuse is None or not plan.agent_digest:
+        return []
+    wanted = {
+        "gate": str(plan.gate),
+        "agent": str(plan.agent),
+        "agent_digest": plan.agent_digest,
+        "policy_digest": policy_digest(plan.policy),
+        "passgate_version": plan.passgate_version,
+    }
+    # `load` refuses a history that git tracks.
+    where = reduce(and_, (ds.field(column) == value for column, value in wanted.items()))
+    runs = RunSelection(before=plan.run_id, gate=plan.gate)
+    earlier = History(plan.history_location).trials(_REUSED_COLUMNS, where, runs).to_pandas()
+    groups = dict(iter(earlier.groupby("task_id"))) if len(earlier) else {}
+    known = [(task, groups[task.task_id]) for task in plan.tasks if task.task_id in groups]
+    return [trial for task, rows in known for trial in _task_trials(plan, task, rows)]
+
+
+def _task_trials(plan: Plan, task: EvalTask, trials: pd.DataFrame) -> Iterator[FinishedTrial]:
+    same = trials[
+        (trials["suite"] == str(task.suite))
+        & (trials["task_digest"] == task.task_digest)
+        & (trials["grader_digest"] == task.grader_digest)
+        & (trials["k"] == task.k)
+        & (trials["metric"] == str(task.metric))
+    ]
+    is_measured = same["status"].isin([str(status) for status in MEASURED])
+    if not is_measured.any():
+        return
+    newest = same["run_id"] == same["run_id"][is_measured].max()
+    is_broken = (same["status"] == str(TrialStatus.ERROR)) & (same["trial"] < task.k)
+    rows: list[_Row] = same[newest & is_measured].sort_values("trial").to_dict("records")
+    if not (newest & is_broken).any() and _is_valid(plan, task, rows):
+        for row in rows:
+            metrics = TrialMetrics(**{name: _value(row[name]) for name in TrialMetrics.model_fields})
+            plain = {name: row[name] for name in ("reason", "model", "attempts", "isolation", "transcript_digest")}
+            grades, started_at = tuple(_grades(row)), row["started_at"].to_pydatetime()
+            trial = _stored_trial(task, row, grades=grades, metrics=metrics, started_at=started_at, **plain)
+            yield FinishedTrial(trial=trial, transcript=Transcript())
+
+
+def _is_valid(plan: Plan, task: EvalTask, rows: Sequence[_Row]) -> bool:
+    """Return whether the measured trials of a run are young enough and decide the task."""
+    reuse, first = plan.gate_policy.reuse, [row for row in rows if row["trial"] < task.k]
+    if reuse is None or not first:
+        return False
+    if plan.created_at - min(row["started_at"] for row in first) > timedelta(days=reuse.max_age_days):
+        return False
+    if len(first) == task.k or not plan.gate_policy.curtailment:
+        return len(first) == task.k
+    # Trials may be missing because the measured ones decide, whatever the others would be.
+    outcomes = ((row["status"], row["score"]) for row in first)
+    return task_state(task.metric, task.k, task.scoring.threshold, outcomes) is not TaskState.UNDECIDED
+
+
+def _stored_trial(task: EvalTask, row: _Row, **others: Any) -> Trial:
+    """Return the trial of an earlier run of a task from a row of the history."""
+    return Trial(
+        suite=task.suite,
+        task_id=task.task_id,
+        trial=row["trial"],
+        k=row["k"],
+        metric=task.metric,
+        status=TrialStatus(row["status"]),
+        score=_value(row["score"]),
+        reused_from=row["run_id"],
+        task_digest=task.task_digest,
+        grader_digest=task.grader_digest,
+        file=task.file,
+        line=task.line,
+        **others,
+    )
+
+
+def _grades(row: _Row) -> Iterator[Grade]:
+    """Yield the stored grades, which have no checks, and the violations as one more grade."""
+    for grade in row["grades"]:
+        yield Grade(
+            name=grade["name"],
+            type=grade["type"],
+            score=_value(grade["score"]),
+            passed=grade["passed"],
+            error=grade["error"] or None,
+            votes=tuple(grade["votes"]),
+        )
+    yield from _violation_grades(row["violations"])
+
+
+def _violation_grades(texts: Iterable[str]) -> tuple[Grade, ...]:
+    """Return the violations of a trial, as the history stores them, in a grade; no grade if there are none."""
+    split = [text.partition(": ") for text in texts]
+    found = tuple(Violation(rule=ViolationRule(rule), message=message) for rule, _, message in split)
+    return (Grade(name="violations", type="earlier_run", score=0.0, passed=False, violations=found),) if found else ()
+
+
+def _value(value: Any) -> Any:
+    """Return a value of a row; `None` for `NaN`, which pandas has for a missing number."""
+    return value if value == value else None

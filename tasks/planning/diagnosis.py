@@ -32,12 +32,15 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
     symptoms = [kind.describe(agent)]
     if not agent.calls_models:
         return symptoms
-    endpoints = agent.own_endpoints
-    answers = [_endpoint(subject, provider, endpoint) for provider, endpoint in endpoints]
+    answers = [_endpoint(subject, provider, endpoint) for provider, endpoint in agent.own_endpoints]
     answered, probed = await asyncio.gather(asyncio.gather(*answers), kind.probe(agent))
     symptoms += [*answered, *probed]
-    if not endpoints and "variables" in KINDS[agent.kind].settings:
-        symptoms.append(_usual_keys(subject))
+    if not answered and "variables" in KINDS[agent.kind].settings:
+        found = ", ".join(f"{name} is {'set' if os.environ.get(name) else 'not set'}" for name in USUAL_KEYS)
+        is_set = any(os.environ.get(name) for name in USUAL_KEYS)
+        remedy = "if it calls models: set one of them, or name the endpoints and their keys with `upstreams`"
+        state, remedy = (State.OK, "") if is_set else (State.WARNING, remedy)
+        symptoms.append(Symptom(subject=subject, what="keys", state=state, found=found, remedy=remedy))
     if agent.fixed_model is not None:
         return [*symptoms, price_symptom(subject, agent.fixed_model, prices, needs_price)]
     found = "not known before the agent asks for one"
@@ -63,14 +66,6 @@ async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
     if answer.status == _NOT_FOUND:
         return symptom(State.WARNING, found, f"check base_url of upstreams.{name}: few endpoints have no such list")
     return symptom(State.OK, found)
-
-
-def _usual_keys(subject: str) -> Symptom:
-    found = ", ".join(f"{name} is {'set' if os.environ.get(name) else 'not set'}" for name in USUAL_KEYS)
-    if any(os.environ.get(name) for name in USUAL_KEYS):
-        return Symptom(subject=subject, what="keys", state=State.OK, found=found)
-    remedy = "if it calls models: set one of them, or name the endpoints and their keys with `upstreams`"
-    return Symptom(subject=subject, what="keys", state=State.WARNING, found=found, remedy=remedy)
 
 
 def price_symptom(subject: str, model: str, prices: PriceTable, needs_price: str | None) -> Symptom:

@@ -63,9 +63,7 @@ def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
 
 def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) -> NamedAgents:
     """Read agents.yaml beside the gates file, and AgentV's targets files around the suites folder and in the working
-    folder (by default that of the process).
-
-    Raise `InputError` with the problems of all files, with paths relative to the working folder.
+    folder (by default that of the process). Raise `InputError` with the problems of all files.
     """
     # Imported here: an agent that `--agent` describes itself needs no file.
     from passgate.tasks.formats.agents_file import TargetsFile, read_targets
@@ -73,9 +71,7 @@ def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) 
     here = working_folder or Path.cwd()
     agents = _agents(gates.parent / AGENTS_FILE, here)
     answers = [read_targets(file, shown_path(file, here)) for file in targets_files(suites, here)]
-    problems: list[Problem] = [
-        problem for answer in (agents, *answers) if isinstance(answer, list) for problem in answer
-    ]
+    problems = [problem for answer in (agents, *answers) if isinstance(answer, list) for problem in answer]
     if problems or isinstance(agents, list):
         raise InputError(problems)
     return NamedAgents(agents, tuple(answer for answer in answers if isinstance(answer, TargetsFile)))

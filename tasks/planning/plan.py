@@ -1,16 +1,19 @@
-"""Make the plan of a run from a request and the files that it names."""
+"""Make the plan of a run from a request and the files that it names; keep the files that its trials need with it."""
 
 import hashlib
 import os
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
+from typing import Final
 
 from passgate import __version__
-from passgate.tasks.errors import UsageError
+from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.files.archive import pack, unpack
+from passgate.tasks.formats.digests import judging_outside, rule_files
 from passgate.tasks.formats.loading import (
     load_folder,
     load_pins,
@@ -19,14 +22,21 @@ from passgate.tasks.formats.loading import (
     policy_of_run,
     refuse_what_cannot_run,
 )
+from passgate.tasks.formats.project_files import ENV_FILE
+from passgate.tasks.history.masking import run_masker
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.json_values import json_digest
-from passgate.tasks.model.run import Plan, Revision, RunRequest
+from passgate.tasks.model.run import Plan, Revision, RunRequest, Snapshot
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.planning.named_agents import find_agent
 from passgate.tasks.planning.requirements import refuse_graders_that_cannot_fail
+
+FILES: Final = "files"  # Where in the run's folder of this machine the files of its snapshot are
+# Variables of this machine, runs, and what Python writes by itself. Tasks have the values of variables by now.
+_NEVER_SENT: Final = frozenset({ENV_FILE, STATE_FOLDER.name, "__pycache__"})
 
 
 @dataclass(frozen=True)
@@ -135,18 +145,26 @@ def _with_k(task: EvalTask, k: int | None) -> EvalTask:
     return task if k is None else task.model_copy(update={"k": k})
 
 
+# Folders that change although the agent does not, as passgate's own with every run.
 _NEVER_THE_AGENT = frozenset({".git", "__pycache__", STATE_FOLDER.name})
-"""Folders that change although the agent does not, as passgate's own with every run."""
 _REMEDY = "see `reuse.agent_files` in the gates file"
 
 
 def agent_digest(spec: AgentSpec, folder: Path, patterns: Sequence[str]) -> str:
-    """Return the SHA-256 of an agent's spec and of the files of a folder that match the patterns, as in `src/**/*.py`.
+    """Return the SHA-256 of an agent's spec and of the files of a folder that match the patterns, as in `src/**/*.py`,
+    with whether they are executable.
 
     Raise `UsageError` for a pattern that matches nothing or leads out of the folder, and for an unreadable file.
     """
-    found = {file for pattern in patterns for file in _files(folder, pattern)}
-    files = {file.relative_to(folder).as_posix(): _content(file) for file in found}
+    files: dict[str, list[str | bool]] = {}
+    for file in {file for pattern in patterns for file in _files(folder, pattern)}:
+        try:
+            with file.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").hexdigest()
+                files[file.relative_to(folder).as_posix()] = [content, file.stat().st_mode & 0o111 != 0]
+        except OSError as error:
+            message = f"{file} is an agent's file and cannot be read: {error.strerror}; {_REMEDY}"
+            raise UsageError(message) from error
     return json_digest([spec.model_dump(mode="json", exclude_defaults=True), files])
 
 
@@ -170,15 +188,6 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
         raise UsageError(f"no file of {folder} matches the pattern {pattern!r}: {_REMEDY}")
 
 
-def _content(file: Path) -> list[str | bool]:
-    """Return the digest of a file, and whether it is executable."""
-    try:
-        with file.open("rb") as stream:
-            return [hashlib.file_digest(stream, "sha256").hexdigest(), file.stat().st_mode & 0o111 != 0]
-    except OSError as error:
-        raise UsageError(f"{file} is an agent's file and cannot be read: {error.strerror}; {_REMEDY}") from error
-
-
 def new_plan(gate: GateName, request: RunRequest, checkout: Checkout, run_id: str = "") -> Plan:
     """Load the plan of a new run from the files of the working tree. Write nothing.
 
@@ -188,3 +197,83 @@ def new_plan(gate: GateName, request: RunRequest, checkout: Checkout, run_id: st
     plan = make_plan(gate, request, agent, revision=checkout.revision, version=__version__, run_id=run_id)
     policy = plan.policy.into(checkout.baseline_branch)
     return plan.model_copy(update={"agent_digest": plan_agent_digest(plan), "policy": policy})
+
+
+def with_snapshot(plan: Plan, store: RunStore) -> Plan:
+    """Keep the files of a plan in its store; return the plan with their digest. Raises `UsageError`, `StorageError`."""
+    suites, brought = Path(plan.suites_folder).absolute(), Path(plan.request.suites).absolute()
+    folders = [suites, *_outside(plan, suites), *([brought] if plan.brought else [])]
+    root = Path(os.path.commonpath(folders)) if len(folders) > 1 else suites.parent
+    _refuse_secrets(plan, folders)
+    content = pack(root, folders, _NEVER_SENT)
+    digest = hashlib.sha256(content).hexdigest()
+    store.write_file(_archive_name(digest), content)
+    snapshot = Snapshot(
+        digest=digest,
+        suites=suites.relative_to(root).as_posix(),
+        brought=brought.relative_to(root).as_posix() if plan.brought else "",
+    )
+    return plan.model_copy(update={"snapshot": snapshot})
+
+
+def plan_with_files(store: RunStore) -> Plan:
+    """Return the plan of a resumed run, with the files of its snapshot in the run's folder of this machine.
+
+    Raises `StorageError`, and `UsageError` for a run that is not kept under its own id.
+    """
+    plan = store.read_plan()
+    if plan.snapshot is None:
+        return plan
+    if not f"{store.location}/".endswith(f"/{plan.run_id}/"):
+        raise UsageError(f"{store.location} holds the run {plan.run_id}: keep a run under its own id")
+    return with_files_in(plan, store.read_file, store.make(FILES))
+
+
+def with_files_in(plan: Plan, read: Callable[[str], bytes | None], folder: Path) -> Plan:
+    """Unpack the files of a plan into an empty folder; return the plan that goes by them.
+
+    `read` reads files of the run. Raises `StorageError`, also where the files are not those of the plan.
+    """
+    if plan.snapshot is None:
+        return plan
+    name = _archive_name(plan.snapshot.digest)
+    content = read(name)
+    if content is None or hashlib.sha256(content).hexdigest() != plan.snapshot.digest:
+        what = "is not there" if content is None else "is not the one that the run began with"
+        raise StorageError(f"{name} of the run {plan.run_id} {what}: nothing was run")
+    unpack(content, folder)
+    moved: dict[str, object] = {"suites_folder": str(folder / plan.snapshot.suites)}
+    if plan.snapshot.brought:
+        moved["request"] = plan.request.model_copy(update={"suites": str(folder / plan.snapshot.brought)})
+    return plan.model_copy(update=moved)
+
+
+def _archive_name(digest: str) -> str:
+    return f"snapshot/{digest}.tar.gz"
+
+
+def _outside(plan: Plan, suites: Path) -> Iterator[Path]:
+    """Yield the files and folders that the tasks use outside of the suites folder."""
+    spaces = [task.workspace for task in plan.tasks if task.workspace is not None]
+    templates = [space.template for space in spaces if space.template]
+    rules = [name for space in spaces for name in rule_files(space)]
+    repositories = [repository.repo for space in spaces for repository in space.repos]
+    recorded = [plan.policy.judge.recorded] if plan.policy.judge.recorded else []
+    for name in {*judging_outside(plan.tasks, suites), *templates, *rules, *repositories, *recorded}:
+        place = Path(os.path.normpath(suites / name))
+        if os.path.lexists(place) and not place.is_relative_to(suites):
+            if suites.is_relative_to(place):
+                raise UsageError(f"a task names {name}, which holds the whole suites folder: name a folder beside it")
+            yield place
+
+
+def _refuse_secrets(plan: Plan, folders: list[Path]) -> None:
+    """Files cannot be masked: a task with another file is another task."""
+    masker = run_masker(plan)
+    for folder in folders:
+        for file in [folder] if folder.is_file() else folder.rglob("*"):
+            if file.name not in _NEVER_SENT and file.is_file() and masker.finds_in(file.read_bytes()):
+                raise UsageError(
+                    f"{file} contains the value of a secret, and the run store would hold it: take it out, or name its "
+                    "variable under `not_secrets` in gates.yaml"
+                )

@@ -1,6 +1,4 @@
-"""Check before the first trial that every trial can run, be recorded and prove something: agent, prices, history,
-endpoints, graders.
-"""
+"""Check before the first trial that every trial can run, be recorded and prove something."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +16,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.names import RunnerName
-from passgate.tasks.model.policy import GatePolicy, Policy, Rule
+from passgate.tasks.model.policy import VETOES, GatePolicy, Policy, Rule
 from passgate.tasks.model.price import price_remedy
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import EvalTask
@@ -28,16 +26,8 @@ from passgate.tasks.sandboxes.isolation import best_isolation, refuse_unisolated
 if TYPE_CHECKING:
     from passgate.tasks.graders.vacuous import Vacuous
 
-BLOCKING: Final = frozenset(
-    {
-        Rule.SAFETY_VIOLATION,
-        Rule.FORBIDDEN_TOOL,
-        Rule.GOLDEN_REGRESSION,
-        Rule.TASK_FAILED,
-        Rule.SUITE_REGRESSION,
-        Rule.THRESHOLD,
-    }
-)  # The rules by which a task that fails makes its gate fail
+BLOCKING: Final = VETOES | {Rule.GOLDEN_REGRESSION, Rule.TASK_FAILED, Rule.SUITE_REGRESSION, Rule.THRESHOLD}
+"""The rules by which a task that fails makes its gate fail."""
 _UNAUTHORIZED: Final = 401
 
 
@@ -137,8 +127,7 @@ def _status(url: str, headers: Mapping[str, str], address: str, remedy: str) -> 
 
 def refuse_graders_that_cannot_fail(tasks: Sequence[EvalTask], policy: GatePolicy) -> None:
     """Raise `InputError` with every grader of these tasks that cannot fail, where a task that fails blocks the gate."""
-    problems = problems_of(tasks, policy)
-    if problems:
+    if problems := problems_of(tasks, policy):
         raise InputError(problems)
 
 
@@ -147,9 +136,8 @@ def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
     # The graders take a while to import, and what only reads files needs none of them.
     from passgate.tasks.graders.vacuous import graders_that_cannot_fail
 
-    if not BLOCKING.intersection(policy.blocks_on):
-        return []
-    return _problems(tasks, graders_that_cannot_fail, "cannot fail")
+    blocks = not BLOCKING.isdisjoint(policy.blocks_on)
+    return _problems(tasks, graders_that_cannot_fail, "cannot fail") if blocks else []
 
 
 def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
@@ -181,10 +169,7 @@ def refuse_runner(request: RunRequest) -> None:
         for option, value in (("--workers", request.workers), ("--runner-address", request.runner_address)):
             if value is not None:
                 raise UsageError(f"{option} is for a task runner of Prefect: add --runner process, dask or ray")
-    elif runner is RunnerName.PROCESS:
-        if request.runner_address is not None:
-            raise UsageError(
-                "--runner process has no address: leave out --runner-address, or name --runner dask or ray"
-            )
-    elif find_spec(f"prefect_{runner}") is None:
+    elif runner is RunnerName.PROCESS and request.runner_address is not None:
+        raise UsageError("--runner process has no address: leave out --runner-address, or name --runner dask or ray")
+    elif runner is not RunnerName.PROCESS and find_spec(f"prefect_{runner}") is None:
         raise UsageError(f"--runner {runner!s} is not installed: pip install 'passgate[{runner!s}]'")

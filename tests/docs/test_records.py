@@ -18,7 +18,7 @@ from passgate.tasks.model.transcript import (
 )
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs
-from passgate.tasks.planning.snapshot import FILES
+from passgate.tasks.planning.plan import FILES
 from passgate.tasks.report import RUN_FILES
 from passgate.tasks.reports.page import PAGE
 from tests.docs.pages import code_in, entries, listings, meanings, section, terms

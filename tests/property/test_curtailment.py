@@ -14,7 +14,7 @@ from tests.searches import costly
 
 from passgate.tasks.execution.coordinator import RunState, confirming_trials
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.gates.guards import needless
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.grade import Violation, ViolationRule

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
 from passgate.tasks.execution.coordinator import Needless, Round, RunState, always_needed, batches_of
 from passgate.tasks.execution.remote import BatchSizes, RunRemotely, remote_executor
-from passgate.tasks.gates.early_stopping import LEFT_OUT
+from passgate.tasks.gates.guards import LEFT_OUT
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import BatchResult, RemoteBatch, RunRequest

@@ -117,10 +117,8 @@ class TestThresholds:
         ("least", "statuses", "decision"),
         [
             (0.75, ["ppp", "ppp", "ppp", "ppf"], Decision.PASS),
-            (1.0, ["ppe", "ppp"], Decision.INCONCLUSIVE),
-            (0.5, ["ppe", "fff"], Decision.INCONCLUSIVE),
-            (0.6, ["ppe", "fff"], Decision.FAIL),
-            (1.0, ["fee", "ppp"], Decision.FAIL),
+            *((1.0, ["ppe", "ppp"], Decision.INCONCLUSIVE), (0.5, ["ppe", "fff"], Decision.INCONCLUSIVE)),
+            *((0.6, ["ppe", "fff"], Decision.FAIL), (1.0, ["fee", "ppp"], Decision.FAIL)),
         ],
     )
     def test_what_is_open_may_still_reach_the_threshold(

@@ -26,9 +26,7 @@ def with_errors(task: EvalTask, errors: Sequence[int], statuses: str = "ppp") ->
 @pytest.mark.parametrize(
     ("errors_of_one", "errors_elsewhere", "decision"),
     [
-        ((0, 0, 0), 0, Decision.PASS),
-        ((1, 0, 0), 0, Decision.PASS),
-        ((1, 1, 0), 0, Decision.INCONCLUSIVE),
+        *(((0, 0, 0), 0, Decision.PASS), ((1, 0, 0), 0, Decision.PASS), ((1, 1, 0), 0, Decision.INCONCLUSIVE)),
         ((1, 1, 1), 2, Decision.INCONCLUSIVE),
         ((1, 1, 0), 32, Decision.PASS),
     ],

@@ -161,18 +161,15 @@ class TestAdmission:
     @pytest.mark.parametrize(
         ("admission", "newest", "expected"),
         [
-            ({}, "p" * 20, None),
-            ({}, "f" + "p" * 19, None),
+            *(({}, "p" * 20, None), ({}, "f" + "p" * 19, None)),
             ({}, "ff" + "p" * 18, "not admitted yet: 18 of 20 trials passed on main, 19 of 20 are required"),
             ({}, "p" * 19, "not admitted yet: 19 of 19 trials passed on main, 19 of 20 are required"),
-            ({}, "", UNKNOWN),
-            ({}, "p" * 20 + "f" * 30, None),
+            *(({}, "", UNKNOWN), ({}, "p" * 20 + "f" * 30, None)),
             ({}, "f" * 20 + "p" * 30, "not admitted yet: 0 of 20 trials passed on main, 19 of 20 are required"),
             ({"passes": 1, "of": 2}, "pf", None),
             ({"passes": 1, "of": 2}, "ff", "not admitted yet: 0 of 2 trials passed on main, 1 of 2 are required"),
             ({"passes": 1, "of": 2}, "p", "not admitted yet: 1 of 1 trials passed on main, 1 of 2 are required"),
-            (False, "", None),
-            (False, "f" * 20, None),
+            *((False, "", None), (False, "f" * 20, None)),
         ],
     )
     def test_a_task_shows_itself_in_its_newest_trials_before_it_blocks(
@@ -192,8 +189,7 @@ class TestAdmission:
         [
             (EMPTY, False),
             (a_baseline(GOLDEN, OTHER, state=BaselineState.NEW, newest=()), False),
-            (a_baseline(OTHER), False),
-            (a_baseline(OTHER, newest=(True,) * 19), False),
+            *((a_baseline(OTHER), False), (a_baseline(OTHER, newest=(True,) * 19), False)),
             (a_baseline(OTHER, newest=(True,) * 19 + (False,)), True),
         ],
     )

@@ -61,9 +61,7 @@ class TestNotes:
             (range(10), range(10), "cost is not compared: in 10 tasks the baseline cost is 0"),
             (range(3), range(10), "cost is not compared: in 3 tasks the baseline cost is 0"),
             (range(2), range(10), "cost is not compared in 2 tasks: the baseline cost is 0"),
-            (range(10), (), None),
-            ((), (), None),
-            (range(2), range(2, 10), None),
+            *((range(10), (), None), ((), (), None), (range(2), range(2, 10), None)),
         ],
     )
     def test_a_rise_from_nothing_is_noted(

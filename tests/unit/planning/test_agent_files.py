@@ -44,8 +44,7 @@ def changed(file: str, content: str = "changed") -> Callable[[Path], object]:
     [
         pytest.param(changed("src/agent.py"), id="content"),
         pytest.param(changed("src/deep/tools.py", ""), id="deep"),
-        pytest.param(changed("prompt.md"), id="prompt"),
-        pytest.param(changed("src/new.py", ""), id="new"),
+        *(pytest.param(changed("prompt.md"), id="prompt"), pytest.param(changed("src/new.py", ""), id="new")),
         pytest.param(lambda folder: (folder / "src/agent.py").chmod(0o755), id="right to run"),
         pytest.param(lambda folder: (folder / "src/agent.py").rename(folder / "src/agent2.py"), id="name"),
         pytest.param(lambda folder: (folder / "src/deep/tools.py").unlink(), id="gone"),
@@ -61,9 +60,7 @@ def test_a_change_of_a_file_is_another_agent(folder: Path, change: Callable[[Pat
     ("changing", "patterns"),
     [
         (".passgate/runs/1/journal.jsonl", ["**/*"]),
-        (".git/index", ["**/*"]),
-        ("src/__pycache__/agent.pyc", ["**/*"]),
-        ("src/__pycache__/agent.py", PATTERNS),
+        *((".git/index", ["**/*"]), ("src/__pycache__/agent.pyc", ["**/*"]), ("src/__pycache__/agent.py", PATTERNS)),
         ("src/notes.txt", PATTERNS),
     ],
 )
@@ -88,12 +85,8 @@ def test_the_spec_counts_and_without_patterns_alone(folder: Path, change: dict[s
     ("pattern", "why"),
     [
         ("scr/*.py", r"no file of .* matches the pattern 'scr/\*\.py'.*`reuse\.agent_files`"),
-        ("src", "no file of"),
-        ("src/deep", "no file of"),
-        ("__pycache__/*", "no file of"),
-        ("../*", "leads out of"),
-        ("src/../../*", "leads out of"),
-        ("/etc/passwd", "leads out of"),
+        *(("src", "no file of"), ("src/deep", "no file of"), ("__pycache__/*", "no file of")),
+        *(("../*", "leads out of"), ("src/../../*", "leads out of"), ("/etc/passwd", "leads out of")),
         *[(pattern, r"`reuse\.agent_files`") for pattern in ("", ".", "a\0b", "[")],
     ],
 )

@@ -167,15 +167,10 @@ def repeated(
 @pytest.mark.parametrize(
     ("task", "statuses", "is_red"),
     [
-        (OTHER, "ppp", False),
-        (OTHER, "ppf", True),
+        *((OTHER, "ppp", False), (OTHER, "ppf", True)),
         (OTHER, "pfe", True),  # Whatever the error would have been
-        (OTHER, "ppe", False),
-        (OTHER, "eee", False),
-        (MEAN, "ppf", False),
-        (MEAN, "pff", True),
-        (ONCE, "ffp", False),
-        (ONCE, "fff", True),
+        *((OTHER, "ppe", False), (OTHER, "eee", False), (MEAN, "ppf", False), (MEAN, "pff", True)),
+        *((ONCE, "ffp", False), (ONCE, "fff", True)),
     ],
 )
 def test_a_verdict_tells_what_earlier_runs_of_its_commit_were(
@@ -192,9 +187,7 @@ def test_a_verdict_tells_what_earlier_runs_of_its_commit_were(
     [
         {"revision": Revision(branch="x", commit="d" * 40)},
         {"revision": COMMIT.model_copy(update={"dirty": True})},
-        {"now": COMMIT.model_copy(update={"dirty": True})},
-        {"agent": NOP},
-        {"gate": GateName.NIGHTLY},
+        *({"now": COMMIT.model_copy(update={"dirty": True})}, {"agent": NOP}, {"gate": GateName.NIGHTLY}),
     ],
 )
 def test_runs_of_something_else_are_no_repeats(tmp_path: Path, others: dict[str, Any]) -> None:
@@ -214,14 +207,10 @@ TOGETHER = a_policy(**(STRICT.gates[GateName.CI_MERGE].model_dump() | {"reruns":
     ("runs", "own", "decision"),
     [
         # Run again until it is green.
-        (["ppf"], "ppp", Decision.FAIL),
-        (["ppp", "ppf", "ppp"], "ppp", Decision.FAIL),
-        (["pf-"], "ppp", Decision.FAIL),
-        (["ppp"], "ppf", Decision.FAIL),
-        (["ppp"], "ppp", Decision.PASS),
+        *((["ppf"], "ppp", Decision.FAIL), (["ppp", "ppf", "ppp"], "ppp", Decision.FAIL)),
+        *((["pf-"], "ppp", Decision.FAIL), (["ppp"], "ppf", Decision.FAIL), (["ppp"], "ppp", Decision.PASS)),
         # What could not be measured is made up for by another run, and by no earlier one.
-        (["pee"], "ppp", Decision.PASS),
-        (["ppp"], "ppe", Decision.INCONCLUSIVE),
+        *((["pee"], "ppp", Decision.PASS), (["ppp"], "ppe", Decision.INCONCLUSIVE)),
     ],
 )
 def test_runs_of_a_commit_count_together_if_the_policy_says_so(
@@ -240,12 +229,9 @@ def test_runs_of_a_commit_count_together_if_the_policy_says_so(
     [
         (OTHER, "ppf", "ppp", TaskState.FAILED, 0.0),
         # One pass for each run, however many trials it took.
-        (ONCE, "fff", "ppp", TaskState.PASSED, 0.95),
-        (ONCE, "fff", "ffp", TaskState.FAILED, 0.5),
-        (ONCE, "p--", "ffp", TaskState.PASSED, 5 / 6),
-        (ONCE, "p--", "fff", TaskState.FAILED, 0.5),
-        (ONCE, "ffe", "ffp", TaskState.PASSED, 1.0),
-        (MEAN, "fff", "ppp", TaskState.FAILED, 0.5),
+        *((ONCE, "fff", "ppp", TaskState.PASSED, 0.95), (ONCE, "fff", "ffp", TaskState.FAILED, 0.5)),
+        *((ONCE, "p--", "ffp", TaskState.PASSED, 5 / 6), (ONCE, "p--", "fff", TaskState.FAILED, 0.5)),
+        *((ONCE, "ffe", "ffp", TaskState.PASSED, 1.0), (MEAN, "fff", "ppp", TaskState.FAILED, 0.5)),
         (MEAN, "ppp", "pff", TaskState.PASSED, 4 / 6),
     ],
 )

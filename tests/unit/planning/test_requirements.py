@@ -45,21 +45,13 @@ def test_the_problem_stands_at_the_grader_and_says_why_and_what_to_do() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "rule", [Rule.TASK_FAILED, Rule.GOLDEN_REGRESSION, Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL, Rule.THRESHOLD]
-)
-def test_it_matters_where_a_failed_task_blocks(rule: Rule) -> None:
+def test_it_matters_where_a_failed_task_blocks() -> None:
     task = a_task(graders=[EMPTY])
-    assert problems_of([task], gate(rule))
-    with pytest.raises(InputError, match="cannot fail"):
-        refuse_graders_that_cannot_fail([task], gate(rule))
-
-
-@pytest.mark.parametrize("rules", [(), (Rule.LATENCY,), (Rule.COST,), (Rule.SIGN_OFF,)])
-def test_it_does_not_matter_where_no_failed_task_blocks(rules: tuple[Rule, ...]) -> None:
-    task = a_task(graders=[EMPTY])
-    assert problems_of([task], gate(*rules)) == []
-    refuse_graders_that_cannot_fail([task], gate(*rules))
+    for rule in (Rule.TASK_FAILED, Rule.GOLDEN_REGRESSION, Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL, Rule.THRESHOLD):
+        with pytest.raises(InputError, match="cannot fail"):
+            refuse_graders_that_cannot_fail([task], gate(rule))
+    for rules in ((), (Rule.LATENCY,), (Rule.COST,), (Rule.SIGN_OFF,)):
+        refuse_graders_that_cannot_fail([task], gate(*rules))
 
 
 def test_every_grader_of_every_task_is_told_at_once() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.gates.early_stopping import LEFT_OUT, needless
+from passgate.tasks.gates.guards import LEFT_OUT, needless
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
@@ -49,12 +49,8 @@ class TestFailed:
     @pytest.mark.parametrize(
         ("statuses", "task", "expected"),
         [
-            ("", GOLDEN, False),
-            ("pp", GOLDEN, False),
-            ("pf", GOLDEN, True),
-            ("e", GOLDEN, False),
-            ("n", GOLDEN, False),
-            ("ff", ANY, False),
+            *(("", GOLDEN, False), ("pp", GOLDEN, False), ("pf", GOLDEN, True), ("e", GOLDEN, False)),
+            *(("n", GOLDEN, False), ("ff", ANY, False)),
             ("f", a_task(metric=Metric.MEAN, scoring={"rule": "weighted_average"}), False),
             ("f", a_task(metric=Metric.CONFIDENCE_INTERVAL, scoring={"rule": "weighted_average"}), False),
         ],

@@ -18,18 +18,13 @@ from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, TrialMetrics, TrialStatus
-from passgate.tasks.planning.reuse import reusable_trials
+from passgate.tasks.planning.baseline import reusable_trials
 from passgate.tasks.record import record
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_run_id, a_task, a_trial, a_violation, begun
 
 REUSE = {"agent_files": ["src/*"], "max_age_days": 7}
 TASK, OTHER = a_task(), a_task(task_id="other")
-LETTERS = {
-    "p": TrialStatus.PASSED,
-    "f": TrialStatus.FAILED,
-    "e": TrialStatus.ERROR,
-    "n": TrialStatus.NOT_RUN,
-}
+LETTERS = {"p": TrialStatus.PASSED, "f": TrialStatus.FAILED, "e": TrialStatus.ERROR, "n": TrialStatus.NOT_RUN}
 
 
 def policy(**changes: Any) -> Policy:
@@ -79,9 +74,7 @@ OLDER, NEWER = a_run_id("20260129"), a_run_id("20260130")
 @pytest.mark.parametrize(
     ("newer", "found", "run_id"),
     [
-        ("ppp", "ppp", NEWER),
-        ("pfp", "pfp", NEWER),
-        ("pfpppefp", "pfppp-fp", NEWER),
+        *(("ppp", "ppp", NEWER), ("pfp", "pfp", NEWER), ("pfpppefp", "pfppp-fp", NEWER)),
         *[
             (incomplete, "", "")
             for incomplete in ("ppe", "ppn", "pp-", "ffe", "pf-", "-pp", "pp-p", "---p", "fee", "pnn")
@@ -186,11 +179,7 @@ HAT, AT = a_task(), a_task(metric=Metric.PASS_AT_K)
 @pytest.mark.parametrize(
     ("task", "trials", "found"),
     [
-        (HAT, "fnn", "f"),
-        (HAT, "pf-", "pf"),
-        (HAT, "ppn", ""),
-        (HAT, "fen", ""),
-        (HAT, "fnne", "f"),
+        *((HAT, "fnn", "f"), (HAT, "pf-", "pf"), (HAT, "ppn", ""), (HAT, "fen", ""), (HAT, "fnne", "f")),
         (AT, "pnn", "p"),
         (AT, "ffn", ""),
     ],
