@@ -101,10 +101,13 @@ def _fields(parts: Parts, sources: Sources) -> Options:
     return {**parts.only("aggregation"), **_read_items(parts, "fields", read)}
 
 
-_SCRIPT_SAYS = "The script, or `file://` and the path of a file that holds it."
-ONE_TEXT = value_words(Text, "The text.")
-MANY_TEXTS = value_words(Annotated[list[Text], Field(min_length=1)], "The texts.")
-SCRIPT = value_words(Text, _SCRIPT_SAYS, threshold=(Share, word("The least score that passes, before `min_score`.")))
+_ONE_TEXT = value_words(Text, "The text.")
+_MANY_TEXTS = value_words(Annotated[list[Text], Field(min_length=1)], "The texts.")
+_SCRIPT = value_words(
+    Text,
+    "The script, or `file://` and the path of a file that holds it.",
+    threshold=(Share, word("The least score that passes, before `min_score`.")),
+)
 
 
 class AnyValue(DescribedWords):
@@ -130,17 +133,16 @@ class FieldsWords(DescribedWords):
     aggregation: Literal["weighted_average", "minimum", "all_or_nothing"] = word("How the fields' scores become one.")
 
 
-_TEXTS = ("contains_any", "contains_all", "icontains_any", "icontains_all")
 ANSWER_FORMS = (
-    Form(("contains",), ONE_TEXT, agentevals=("contains",)),
-    *(Form((name,), ONE_TEXT) for name in ("icontains", "starts_with", "ends_with")),
-    *(Form((name,), MANY_TEXTS) for name in _TEXTS),
+    Form(("contains",), _ONE_TEXT, agentevals=("contains",)),
+    *(Form((name,), _ONE_TEXT) for name in ("icontains", "starts_with", "ends_with")),
+    *(Form((name,), _MANY_TEXTS) for name in ("contains_any", "contains_all", "icontains_any", "icontains_all")),
     Form(("equals",), AnyValue, agentevals=("equals",)),
     Form(("regex",), agentevals=("regex",)),
     Form(("is_json",), JsonWords, _is_json, agentevals=("is_json",)),
     Form(("field_accuracy",), FieldsWords, _fields, agentevals=("field_accuracy",)),
-    Form(("javascript",), SCRIPT, partial(_script, _javascript_body)),
-    Form(("python",), SCRIPT, partial(_script, _python_body)),
+    Form(("javascript",), _SCRIPT, partial(_script, _javascript_body)),
+    Form(("python",), _SCRIPT, partial(_script, _python_body)),
 )
 
 
@@ -189,12 +191,11 @@ def _read_call(item: Node, sources: Sources) -> ExpectedCall | None:
 
 _LISTS = frozenset({"tools", "ignore"})  # a single value may be written as a text
 _TEXT_OR_LIST: Any = Text | list[Text]
-USED = words_for(ToolUsed, spellings={"tools": ("name", "pattern", "tool")}, own={"tools": _TEXT_OR_LIST})
-SEQUENCE = words_for(ToolSequence)
-ARGUMENTS = words_for(
+_USED = words_for(ToolUsed, spellings={"tools": ("name", "pattern", "tool")}, own={"tools": _TEXT_OR_LIST})
+_ARGUMENTS = words_for(
     ToolArguments, spellings={"tool": ("name",), "args": ("arguments",)}, own={"ignore": _TEXT_OR_LIST}
 )
-COUNT = words_for(StepCount, spellings={"kind": ("type",)})
+_COUNT = words_for(StepCount, spellings={"kind": ("type",)})
 
 
 class Goal(EvalWords):
@@ -225,25 +226,25 @@ def _any_call(parts: Parts, _: Sources) -> Options:
     return {"any_call": parts.node.with_value(True), **parts.only("skill", "should_trigger", "any_call")}
 
 
+def _value_form(name: str, model_type: str, words: type[EvalWords], value: Any, short: str = "") -> Form:
+    """Return the form of a grader whose options are its `value`; `short` is the one that may stand there alone."""
+    says = "The options, or the first of them alone." if short else "The options."
+    return Form((name,), value_words(value, says), partial(_value_options, words, short=short), model_type=model_type)
+
+
 _SKILL = {"skill": ("value",)}
 _CALLS = words_for(ToolTrajectory, DescribedWords, own={"expected": list[dict[str, Any] | str]})
-_USED = partial(_value_options, USED, short="tools")
-_SEQUENCE = partial(_value_options, SEQUENCE, short="steps")
-_COUNT = partial(_value_options, COUNT)
-_OPTIONS = "The options, or the first of them alone."
-_VALUE = value_words(dict[str, Any], "The options.")
-_VALUE_OR_LIST = value_words(list[str] | dict[str, Any], _OPTIONS)
-_VALUE_OR_TEXTS = value_words(str | list[str] | dict[str, Any], _OPTIONS)
 _GOAL = value_words(str | dict[str, Any], "The goal.", target=(str, word("See `llm_grader`.", "target", "provider")))
 
 # AgentEvals, AgentV and the latest AgentV write graders of tool calls in different forms.
 TRIAL_FORMS = (
     Form(("tool_trajectory",), _CALLS, _trajectory, agentevals=("tool_trajectory",)),
-    # The options of these are their `value`.
-    Form(("trajectory:tool_used",), _VALUE_OR_TEXTS, _USED, model_type="tool_used"),
-    Form(("trajectory:tool_sequence",), _VALUE_OR_LIST, _SEQUENCE, model_type="tool_sequence"),
-    Form(("trajectory:tool_args_match",), _VALUE, partial(_value_options, ARGUMENTS), model_type="tool_arguments"),
-    Form(("trajectory:step_count",), _VALUE, _COUNT, model_type="step_count"),
+    _value_form("trajectory:tool_used", "tool_used", _USED, str | list[str] | dict[str, Any], "tools"),
+    _value_form(
+        "trajectory:tool_sequence", "tool_sequence", words_for(ToolSequence), list[str] | dict[str, Any], "steps"
+    ),
+    _value_form("trajectory:tool_args_match", "tool_arguments", _ARGUMENTS, dict[str, Any]),
+    _value_form("trajectory:step_count", "step_count", _COUNT, dict[str, Any]),
     Form(("trajectory:goal_success",), _GOAL, _goal, model_type="llm_grader"),
     Form(("execution_metrics",), agentevals=("execution_metrics",)),
     Form(("latency",), spellings={"threshold": ("max_ms",)}),

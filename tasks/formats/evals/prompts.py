@@ -2,15 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.evals.documents import FILE_SCHEME, PLAIN, Documents, find_files
-from passgate.tasks.formats.evals.node import Node, TextPlaces
+from passgate.tasks.formats.evals.node import Node, TextPlaces, as_mapping
 from passgate.tasks.formats.evals.raw import EvalDialect, GraftedPlaces, RawTest, SuiteContext
+from passgate.tasks.formats.evals.words import present
 from passgate.tasks.formats.schema_check import nearest
 
 # `${{ NAME }}` and `{{ env.NAME }}`, for files whose texts are templates.
@@ -29,15 +30,14 @@ _PROMPT_FILES = _PROMPT_DOCUMENTS | _PROMPT_PROGRAMS | {".txt", ".md", ".j2"}
 _BETWEEN = "\n---\n"  # what stands between several prompts of one text file
 
 
-def template_reader(documents: Documents, root: Node) -> Documents:
+def _template_reader(documents: Documents, root: Node) -> Documents:
     """Return what fills in `{{ env.NAME }}` too, first of all from the file's own `env`."""
-    said = root.get("env")
-    pairs = said.value.items() if said is not None and isinstance(said.value, Mapping) else ()
-    own = {name: value for name, value in pairs if isinstance(value, str)}
+    said = as_mapping(root.get("env"))
+    own = {name: value for name, value in said.value.items() if isinstance(value, str)} if said is not None else {}
     return replace(documents, placeholder=WITH_TEMPLATES, own=own, environments={})
 
 
-def merge_defaults(defaults: Node, test: Node) -> Node:
+def _merge_defaults(defaults: Node, test: Node) -> Node:
     """Return a test with its defaults: their graders first, their variables, options and metadata if the test has none
     of that name, and every other key that it does not have.
     """
@@ -47,14 +47,12 @@ def merge_defaults(defaults: Node, test: Node) -> Node:
         origin = defaults.child(key)
         if key in _GRADERS:
             _add_graders(value, grafts, origin, test)
-        elif (
-            key in {"vars", "options", "metadata"} and isinstance(said, Mapping) and isinstance(value.get(key), Mapping)
-        ):
-            grafts |= {(*test.path, key, name): origin.child(name) for name in said if name not in value[key]}
-            value[key] = {**said, **value[key]}
         elif value.get(key) is None:
             value[key] = said
             grafts[(*test.path, key)] = origin
+        elif key in {"vars", "options", "metadata"} and isinstance(said, dict) and isinstance(value[key], dict):
+            grafts |= {(*test.path, key, name): origin.child(name) for name in said if name not in value[key]}
+            value[key] = {**said, **value[key]}
     return Node(value, GraftedPlaces(test.places, grafts), test.folder, test.path)
 
 
@@ -101,13 +99,12 @@ def read_prompts(said: Node | None, documents: Documents) -> list[PromptTemplate
         else:
             documents.refuse(item, "expected a prompt: a text, a list of messages, or a mapping with `prompt`")
     labels = Counter(prompt.label for prompt in found)
-    labelled = []
     for number, prompt in enumerate(found, start=1):
         # Labels become part of the tests' ids, which must differ.
         is_shared = labels[prompt.label] > 1 or not prompt.label
         label = f"{prompt.label or 'prompt'}-{number}" if is_shared else prompt.label
-        labelled.append(PromptTemplate(prompt.node, label, tuple(dict.fromkeys((*prompt.names, label)))))
-    return labelled
+        found[number - 1] = PromptTemplate(prompt.node, label, (*prompt.names, label))
+    return found
 
 
 def _described_prompts(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
@@ -115,11 +112,9 @@ def _described_prompts(item: Node, documents: Documents) -> Iterator[PromptTempl
     for key in (key for key in item.value if key not in known):
         documents.refuse(item.child(key), f"unknown key{nearest(key, known)}", at_key=True)
     names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
-    given = [part for part in map(item.get, _PROMPT_CONTENTS) if part is not None]
-    identity = item.get("id")
+    given, identity, made = present(map(item.get, _PROMPT_CONTENTS)), item.get("id"), present(map(item.get, _MADE))
     if not given and identity is not None and _is_path(str(identity.value)):
-        given = [identity]
-    made = [part for part in map(item.get, _MADE) if part is not None]
+        given = (identity,)
     for part in made:
         message = "no function makes a prompt here; write its text, with {{ }} for what changes"
         documents.cannot_run(part, message, at_key=True)
@@ -187,7 +182,7 @@ def expand(tests: Sequence[RawTest], context: SuiteContext) -> list[RawTest]:
             slug = re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")[:60] if isinstance(said, str) else ""
             whole = replace(test, default_id=slug or f"test-{number}")
         if defaults is not None:
-            whole = replace(whole, node=merge_defaults(defaults, whole.node))
+            whole = replace(whole, node=_merge_defaults(defaults, whole.node))
         finished += _prompt_tests(whole, prompts, documents)
     return finished
 
@@ -224,7 +219,7 @@ def _scenario_tests(context: SuiteContext) -> list[RawTest]:
             name = configuration.value.get("id") or f"scenario_{number}_{index}"
             for position, test in enumerate(tests, start=1):
                 own = test.value.get("id") or f"scenario_test_{position}"
-                whole = merge_defaults(configuration, test)
+                whole = _merge_defaults(configuration, test)
                 node = whole.with_value({**whole.value, "id": f"{name}__{own}"})
                 found.append(RawTest(node, context, context))
     return found
@@ -266,6 +261,6 @@ def _mappings(node: Node | None, what: str, documents: Documents) -> list[Node]:
 PROMPTS = EvalDialect(
     recognises=lambda keys: not TEMPLATE_KEYS.isdisjoint(keys),
     claims=lambda keys: "prompts" in keys and not _BESIDE_PROMPTS.isdisjoint(keys),
-    reader=template_reader,
+    reader=_template_reader,
     expand=expand,
 )

@@ -7,16 +7,6 @@ import pytest
 from tests.unit.formats.evals.eval_files import read, read_first
 
 
-@pytest.mark.parametrize("key", ["tests", "evalcases", "eval_cases", "cases"])
-def test_the_list_of_tests_may_have_any_of_its_names(tmp_path: Path, key: str) -> None:
-    answer = read_first(
-        tmp_path, {"EVAL.yaml": f"name: a\n{key}:\n  - {{id: x, input: hi}}\n  - {{id: y, input: ho}}\n"}
-    )
-    assert (answer.problems, answer.ids) == ([], ["x", "y"])
-    assert answer.tests[0].context.root.node.value["name"] == "a"
-    assert answer.tests[0].context is answer.tests[0].runtime
-
-
 def test_unknown_keys_and_missing_files_are_problems(tmp_path: Path) -> None:
     text = "assertion: []\nx-own: 1\nzzz: 1\ntests: [{id: x}]\ncases: [{id: y}]\n"
     assert read_first(tmp_path, {"EVAL.yaml": text}).problems == [
