@@ -55,6 +55,11 @@ _HELD: Final[dict[str, Schema]] = {
     "repos": _many("Repository"),
     "tool_calls": _many("ToolCall"),
 }
+# Mappings whose definitions are called as they are, and hold what `_HELD` says.
+_PLAIN: Final = (
+    *(messages.MessageWords, tests.TurnWords, runtime.Run, runtime.PolicyWords, runtime.Execution),
+    *(runtime.EvaluateOptions, runtime.RepeatWords, workspaces.EnvironmentWords, workspaces.HooksWords),
+)
 # The keys of AgentEvals, in every spelling.
 _AGENTEVALS: Final[dict[str, tuple[str, ...]]] = {
     "Suite": (
@@ -120,7 +125,6 @@ def _need_one(names: Iterable[str]) -> Schema:
 
 def _definitions(names_of: Callable[[Form], tuple[str, ...]], aggregators: Sequence[str]) -> dict[str, Schema]:
     """Return what a file is made of. `names_of`: the names that a form goes by, none to leave it out."""
-    rubric_item = _any_of(_TEXT, _ref("RubricMapping"))
     aggregator = _mapping(graders.AggregatorWords)
     aggregator["properties"]["type"]["enum"] = _spellings(aggregators)
     either = {"if": {"required": ["include"]}, "then": _ref("Include"), "else": _ref("Test")}
@@ -137,27 +141,19 @@ def _definitions(names_of: Callable[[Form], tuple[str, ...]], aggregators: Seque
             _TEXT, {"type": "object", "if": {"required": ["include"]}, "then": template, "else": _ref("Grader")}
         ),
         "Aggregator": aggregator,
-        "RubricItem": rubric_item,
+        "RubricItem": _any_of(_TEXT, _ref("RubricMapping")),
         "RubricMapping": _mapping(
             judges.RubricItem, score_ranges={"type": ["object", "array"], "items": _ref("ScoreRange")}
         ),
         "ScoreRange": _mapping(judges.ScoreSpan),
         "FieldCheck": _describe(_mapping(computed_forms.FIELD), FieldCheck),
         "ExpectedCall": _any_of(_TEXT, _describe(_mapping(computed_forms.EXPECTED), ExpectedCall)),
-        "Message": _mapping(messages.MessageWords),
+        **{words.__name__.removesuffix("Words"): _mapping(words) for words in _PLAIN},
         "ToolCall": {"type": "object", **call},
         "OpenAiCall": _mapping(messages.OpenAiCall, function=_mapping(messages.Function)),
         "Call": _mapping(messages.ToolCallWords),
-        "Turn": _mapping(tests.TurnWords),
-        "Run": _mapping(runtime.Run),
-        "Policy": _mapping(runtime.PolicyWords),
-        "Execution": _mapping(runtime.Execution),
-        "EvaluateOptions": _mapping(runtime.EvaluateOptions),
-        "Repeat": _mapping(runtime.RepeatWords),
         "Target": _any_of({"type": "string"}, target),
         "Workspace": _mapping(workspaces.WorkspaceWords, **hooks, env=_mapping(workspaces.Requirements)),
-        "Environment": _mapping(workspaces.EnvironmentWords),
-        "Hooks": _mapping(workspaces.HooksWords),
         "Hook": _any_of(_TEXT, {"type": "array", "items": {"type": "string"}}, _mapping(workspaces.HookWords)),
         "Repository": _mapping(workspaces.RepositoryWords, checkout=_mapping(workspaces.CheckoutWords)),
         "Extension": _any_of(_TEXT, _mapping(workspaces.ExtensionWords)),
