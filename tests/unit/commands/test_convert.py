@@ -20,7 +20,7 @@ from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.task import TaskFile
 from tests.builders import SHIPPED
-from tests.unit.formats.schema_answers import CORPUS
+from tests.conformance.corpus import CORPUS
 
 TEST: dict[str, Any] = {"id": "t", "input": "Hi", "assert": [{"type": "contains", "value": "x"}]}
 

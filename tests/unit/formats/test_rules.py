@@ -6,12 +6,20 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.rules import sandbox_names
-from tests.unit.formats.findings import findings_of
+from passgate.tasks.formats.document import format_path
+from passgate.tasks.formats.rules import findings, sandbox_names
+from passgate.tasks.model.task import TaskFile
+from tests.builders import SHIPPED, task_document
 
 YES = {"type": "contains", "value": "yes"}
 WEIGHTED = {"rule": "weighted_average"}
 NO_FUNCTION, NO_FORM = ": tools.py defines no function", "is not of the form FILE.py:NAME"
+
+
+def findings_of(root: Path, **changes: Any) -> list[str]:
+    """What is found in a task of this suites folder, as `path: message`."""
+    task = TaskFile.model_validate(task_document(**changes))
+    return [f"{format_path(path)}: {text}" for path, text in findings(task, root / "task.yaml", root, SHIPPED)]
 
 
 @pytest.fixture
