@@ -7,8 +7,15 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
-from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING, error_grade, finish_grade, render_grade
-from passgate.tasks.graders.evidence import Evidence, GradeFunction, UnreportedError, remedy_for
+from passgate.tasks.graders.evidence import (
+    BORDERLINE_FROM,
+    ROUNDING,
+    Evidence,
+    GradeFunction,
+    error_grade,
+    finish_grade,
+    render_grade,
+)
 from passgate.tasks.metering.usage import overruns
 from passgate.tasks.model.grade import Grade, RawGrade
 from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
@@ -32,8 +39,6 @@ async def raw_grade(options: Grader, evidence: Evidence) -> RawGrade:
     evidence = replace(evidence, sandbox=evidence.sandbox.for_a_grader)
     try:
         bare = await grade_function(type(options))(options, evidence)
-    except UnreportedError as error:
-        return error_grade(options, raw(error.message, f". {remedy_for(evidence.agent_kind)}"))
     except MeasurementError as error:
         return error_grade(options, error.message, transient=error.transient)
     except Exception as error:  # noqa: BLE001 - a bug of one grader must not take the run with it

@@ -10,8 +10,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
-from passgate.tasks.graders.checks import checks_grade, expectation, score_grade
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.evidence import Evidence, checks_grade, expectation, score_grade
 from passgate.tasks.graders.searches import found, javascript_found, look_alike
 from passgate.tasks.model.assertions import Equals, IsJson, Regex, TextAssertion
 from passgate.tasks.model.grade import RawCheck, RawGrade
@@ -92,9 +91,8 @@ def json_check(schema: dict[str, Any] | None, answer: str) -> RawCheck:
 
 
 def schema_problems(schema: dict[str, Any], document: Any) -> list[Raw]:
-    """Return the first few places where a document is not as a JSON Schema wants it.
-
-    Raises `MeasurementError` when the schema cannot be used.
+    """Return the first few places where a document is not as a JSON Schema wants it. Raises `MeasurementError` when the
+    schema cannot be used.
     """
     try:
         validator = schema_validator(schema)
@@ -109,9 +107,8 @@ def schema_problems(schema: dict[str, Any], document: Any) -> list[Raw]:
 
 
 async def grade_is_json(options: IsJson, evidence: Evidence) -> RawGrade:
-    """Return 1 when the final answer is a JSON document, and as the JSON Schema of the options wants it, else 0.
-
-    Raises `MeasurementError` when that schema cannot be used.
+    """Return 1 when the final answer is a JSON document, and as the JSON Schema of the options wants it, else 0. Raises
+    `MeasurementError` when that schema cannot be used.
     """
     check = json_check(options.value, evidence.final_answer)
     return score_grade(options, float(check.passed), [check])
@@ -167,9 +164,8 @@ async def grade_equals(options: Equals, evidence: Evidence) -> RawGrade:
 
 
 async def grade_regex(options: Regex, evidence: Evidence) -> RawGrade:
-    """Return 1 when the regular expression is found in the final answer, else 0.
-
-    Raises `MeasurementError` as `javascript_found` does.
+    """Return 1 when the regular expression is found in the final answer, else 0. Raises `MeasurementError` as
+    `javascript_found` does.
     """
     is_found = await javascript_found(options.value, options.flags, evidence.final_answer)
     verb, pattern = "matches" if is_found else "does not match", quote(f"/{options.value}/{options.flags}", 500)

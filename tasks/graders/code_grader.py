@@ -4,7 +4,6 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -107,20 +106,16 @@ async def grade_code(options: CodeGrader, evidence: Evidence) -> RawGrade:
     usable reply: then nothing is known of the agent.
     """
     answer = evidence.final_answer.encode("utf-8", "replace")
-    folder = None
-    if len(answer) > LONGEST_OUTPUT:
-        folder = TemporaryDirectory(dir=evidence.sandbox.scratch, ignore_cleanup_errors=True)
-    with folder or nullcontext() as place:
-        path = None if place is None else Path(place, "output.txt")
+    with TemporaryDirectory(dir=evidence.sandbox.scratch, ignore_cleanup_errors=True) as folder:
+        path = Path(folder, "output.txt") if len(answer) > LONGEST_OUTPUT else None
         if path is not None:
             path.write_bytes(answer)
         return await grade_by_program(options, evidence, code_input(evidence, options.config, path))
 
 
 async def grade_by_program(options: CodeGrader, evidence: Evidence, document: Mapping[str, Any]) -> RawGrade:
-    """Run a grader's program with a document as JSON on its standard input, and take the score that it prints.
-
-    Raises `MeasurementError` when it cannot be started, does not end in its time, prints too much or no usable reply.
+    """Run a grader's program with a document as JSON on its standard input, and take the score that it prints. Raises
+    `MeasurementError` when it cannot be started, does not end in its time, prints too much or no usable reply.
     """
     folder = evidence.suites_folder / options.cwd
     if not await asyncio.to_thread(folder.is_dir):
@@ -140,12 +135,10 @@ async def grade_by_program(options: CodeGrader, evidence: Evidence, document: Ma
 
 
 async def grade_script(options: ScriptAssertion, evidence: Evidence) -> RawGrade:
-    """Run the script on the answer, in the trial's sandbox without network; its result is the score.
-
-    It sees `output`, the answer, and `context` with `vars`, `output`, `metadata` and whatever else a code grader is
-    given. True is 1 and false 0; a number from 0 to 1 is a score; an object is read by `read_document`. Raises
-    `MeasurementError` for any other result, when the script raises or does not end in time, and when this machine has
-    no Node.js.
+    """Run the script on the answer, in the trial's sandbox without network; its result is the score. It sees `output`,
+    the answer, and `context` with `vars`, `output`, `metadata` and whatever else a code grader is given. True is 1 and
+    false 0; a number from 0 to 1 is a score; an object is read by `read_document`. Raises `MeasurementError` for any
+    other result, when the script raises or does not end in time, and when this machine has no Node.js.
     """
     document = {"code": options.value, "output": evidence.final_answer, "context": code_input(evidence, {}, None)}
     stdin = await asyncio.to_thread(encode, document)

@@ -28,9 +28,7 @@ def plain_task_message(message: TaskMessage) -> dict[str, Any]:
 
 
 def plain_message(message: Message) -> dict[str, Any]:
-    """Return a message of a transcript: `role`, `content` and `tool_calls`, each with its `status` in AgentV's
-    words.
-    """
+    """Return a message of a transcript: `role`, `content` and `tool_calls`, each with AgentV's word for its status."""
     plain: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         plain["tool_calls"] = [_with_status(call) for call in message.tool_calls]
@@ -110,17 +108,15 @@ def task_variables(task: EvalTask) -> dict[str, Any]:
 
 def _agentevals(snake: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
     summary = snake["trace_summary"]
-    camel_summary = None
-    if summary is not None:
-        camel_summary = {
-            "eventCount": summary["event_count"],
-            "toolNames": sorted(summary["tool_calls"]),
-            "toolCallsByName": summary["tool_calls"],
-            "errorCount": summary["error_count"],
-            "tokenUsage": snake["token_usage"],
-            "costUsd": snake["cost_usd"],
-            "durationMs": snake["duration_ms"],
-        }
+    camel_summary = summary and {
+        "eventCount": summary["event_count"],
+        "toolNames": sorted(summary["tool_calls"]),
+        "toolCallsByName": summary["tool_calls"],
+        "errorCount": summary["error_count"],
+        "tokenUsage": snake["token_usage"],
+        "costUsd": snake["cost_usd"],
+        "durationMs": snake["duration_ms"],
+    }
     return {
         "question": evidence.task.prompt,
         "note": evidence.task.note,
@@ -142,9 +138,7 @@ def input_messages(task: EvalTask) -> tuple[TaskMessage, ...]:
 
 
 def conversation(evidence: Evidence) -> list[dict[str, Any]]:
-    """Return the conversation; it begins with what the agent was asked, also where the transcript does not hold
-    that.
-    """
+    """Return the conversation from what the agent was asked on, also where the transcript does not hold that."""
     messages = evidence.transcript.messages
     asked = any(message.role == "user" for message in messages)
     before = () if asked else input_messages(evidence.task)
@@ -179,8 +173,7 @@ def _figures(evidence: Evidence) -> dict[str, Any]:
 
 
 def _summary(transcript: Transcript) -> dict[str, Any]:
-    calls = transcript.tool_calls
-    durations: dict[str, list[float]] = defaultdict(list)
+    calls, durations = transcript.tool_calls, defaultdict[str, list[float]](list)
     for call in calls:
         if call.duration_ms is not None:
             durations[call.tool].append(call.duration_ms)

@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders import raw_grade
-from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING, error_grade, score_grade
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.evidence import BORDERLINE_FROM, ROUNDING, Evidence, error_grade, score_grade
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, Rubrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.grader_options import PASS_FROM, AssertionOptions
@@ -75,15 +74,12 @@ def composite_members(options: Composite, grades: Sequence[RawGrade]) -> list[Gr
 
 
 async def grade_composite(options: Composite, evidence: Evidence) -> RawGrade:
-    """Ask the members, one after the other in the same sandbox, and make one grade of theirs.
-
-    `aggregate` makes one score of theirs, or a program or the judge does, which get the results. The
-    composite passes from the highest of its `threshold`, its `min_score` and the aggregator's bar on, 0.8 when there is
-    none; short of its own `threshold` it fails the trial. So does a member that is required, at any depth, or has a
-    violation, whatever the score is.
-
-    The grade has an error when a member could not be measured and the grade depends on it, or when the program or the
-    judge fails. Even then it holds the members' grades, their violations and what they used.
+    """Ask the members, one after the other in the same sandbox, and make one grade of theirs. `aggregate` makes one
+    score of theirs, or a program or the judge does, which get the results. The composite passes from the highest of its
+    `threshold`, its `min_score` and the aggregator's bar on, 0.8 when there is none; short of its own `threshold` it
+    fails the trial. So does a member that is required, at any depth, or has a violation, whatever the score is. The
+    grade has an error when a member could not be measured and the grade depends on it, or when the program or the judge
+    fails. Even then it holds the members' grades, their violations and what they used.
     """
     grades = [await raw_grade(member, evidence) for member in options.assertions]
     members = composite_members(options, grades)
@@ -221,9 +217,8 @@ def _require_scores(members: Sequence[GradedMember]) -> None:
 
 
 async def _ask_for_score(options: Composite, members: Sequence[GradedMember], evidence: Evidence) -> RawGrade:
-    """Return the grade by the score that a program or the judge gives for the results.
-
-    Raises `MeasurementError` as they do, and when a member was not measured.
+    """Return the grade by the score that a program or the judge gives for the results. Raises `MeasurementError` as
+    they do, and when a member was not measured.
     """
     fatal = _binding_reason(members)
     if fatal:  # whatever the reply says, so nobody is asked

@@ -1,9 +1,7 @@
-"""Say what is wrong with a task's graders, from everything that was tried with them.
+"""Say what is wrong with a task's graders, from everything that was tried with them; `Fault` lists what can be.
 
-Correct graders have none of these faults: they pass whatever the agent does, fail what must pass, pass what must fail,
-ask something of an answer that may be empty, or score a refusal lower for a name in it. Where a task ships
-counterexamples, each grader and each of its checks must fail for one of the bad transcripts: nothing else shows a
-misspelled name. What could not be measured is no fault; it is reported by itself.
+Where a task ships counterexamples, each grader and each of its checks must fail for one of the bad transcripts: nothing
+else shows a misspelled name. What could not be measured is no fault; it is reported by itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,18 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.graders.probes import (
-    EMPTY_ANSWER,
-    Refusals,
-    checks_to_break,
-    leaf_graders,
-    wants_an_answer,
-)
-from passgate.tasks.graders.vacuous import (
-    graders_that_ask_too_little,
-    graders_that_cannot_fail,
-    points_for_nothing,
-)
+from passgate.tasks.graders.probes import EMPTY_ANSWER, Refusals, checks_to_break, leaf_graders, wants_an_answer
+from passgate.tasks.graders.vacuous import graders_that_ask_too_little, graders_that_cannot_fail, points_for_nothing
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.task import EvalTask
@@ -105,9 +93,7 @@ def grader_check(proof: Proof) -> GraderCheck:
         ),
         # Of the mutants those count that correct graders tell apart, and the refusal that must be spared.
         mutants=CheckCounts(
-            right=failed + (spared and not lowered),
-            of=failed + bool(survivors) + spared,
-            unmeasured=len(errors),
+            right=failed + (spared and not lowered), of=failed + bool(survivors) + spared, unmeasured=len(errors)
         ),
         graders=graders,
         findings=tuple(sorted(findings, key=lambda finding: (finding.line, finding.column))),

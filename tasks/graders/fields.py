@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import score_grade
-from passgate.tasks.graders.evidence import Evidence, json_in
+from passgate.tasks.graders.evidence import Evidence, json_in, score_grade
 from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck
 from passgate.tasks.model.grade import RawCheck, RawGrade
@@ -114,11 +113,9 @@ def within(found: float, wanted: float, tolerance: float) -> bool:
 
 async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
     """Compare fields of the answer with the expected ones. The score is their mean by weight, the least of them, or all
-    or nothing.
-
-    A field that the answer lacks is left out of them unless it is required; with none left the score is 0, as it is
-    for an answer without JSON. Raises `MeasurementError` when a field has no expected value, or one that its rule
-    cannot be used with: nothing to compare is not a pass.
+    or nothing. A field that the answer lacks is left out of them unless it is required; with none left the score is 0,
+    as it is for an answer without JSON. Raises `MeasurementError` when a field has no expected value, or one that its
+    rule cannot be used with: nothing to compare is not a pass.
     """
     expected = expected_document(evidence.task)
     if expected is None:
@@ -128,7 +125,7 @@ async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
     if missing:
         raise MeasurementError(f"there is nothing to compare: expected_output has no {', '.join(missing)}")
     try:
-        document = evidence.json_answer
+        document = json_in(evidence.final_answer)
     except ValueError as error:
         message = raw(f"{error}: ", quote_repr(evidence.final_answer, 200))
         return score_grade(options, 0.0, [RawCheck(passed=False, message=message)])
@@ -158,10 +155,8 @@ async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> RawGrade:
 
 def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
     """Return the day that a text names, as it is written there: in ISO 8601 or one of the formats; `None` when it is
-    neither.
-
-    The first format that fits counts. A format is made of YYYY, MM or M, MMM or MMMM (the English name), DD or D, and
-    HH, H, mm, ss, SSS and Z for times, which are not compared. Raises `MeasurementError` for any other format.
+    neither. The first format that fits counts. A format is made of YYYY, MM or M, MMM or MMMM (the English name), DD or
+    D, and HH, H, mm, ss, SSS and Z for times, which are not compared. Raises `MeasurementError` for any other format.
     """
     patterns = [_pattern(form) for form in formats or DEFAULT_FORMATS]
     text = text.strip()

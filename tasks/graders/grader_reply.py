@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.checks import score_grade
+from passgate.tasks.graders.evidence import score_grade
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.quotes import quote, raw
@@ -56,9 +56,7 @@ def read_document(document: Any) -> GraderReply:
 
 
 def reply_grade(options: AssertionOptions, reply: GraderReply) -> RawGrade:
-    """Return the grade of a reply. A check with the score comes first where the reply gives a reason, or where no other
-    check tells why it does not pass.
-    """
+    """Return the grade of a reply, first a check with the score if it has a reason or no other check tells why."""
     grade = score_grade(options, reply.score, reply.checks)
     if not reply.reason and (grade.passed or any(not check.passed for check in reply.checks)):
         return grade

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import score_grade
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.evidence import Evidence, score_grade
 from passgate.tasks.graders.grader_reply import median_reply, read_document, reply_grade
 from passgate.tasks.graders.judge_prompt import JudgePrompt, judge_prompt, judge_request, sendable
 from passgate.tasks.model.assertions import LlmGrader

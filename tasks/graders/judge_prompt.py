@@ -83,7 +83,6 @@ def judge_prompt(
 
 def conversation_prompt(rubric: str, assertions: Sequence[str], items: str, evidence: Evidence) -> JudgePrompt:
     """Return the question to a judge about the whole conversation, by a rubric and by assertions, told as `items`.
-
     Raises `MeasurementError` when the conversation is too long.
     """
     conversation = render(evidence.task.prompt, evidence.transcript)
@@ -94,10 +93,8 @@ def conversation_prompt(rubric: str, assertions: Sequence[str], items: str, evid
 
 
 def judge_request(prompt: JudgePrompt, reply: str, schema: dict[str, Any] | None) -> JudgeRequest:
-    """Return the request with what the reply has to look like, in words and as a JSON Schema.
-
-    The same material and rubric give the same fingerprint. Raises `MeasurementError` when the instructions are too
-    long.
+    """Return the request with what the reply has to look like, in words and as a JSON Schema. The same material and
+    rubric give the same fingerprint. Raises `MeasurementError` when the instructions are too long.
     """
     instructions = [_section(title, text) for title, text in {**prompt.instructions, "reply": reply}.items()]
     system = "\n\n".join([_INSTRUCTIONS.format(marker=_marker(prompt.marked)), *instructions])
@@ -134,9 +131,8 @@ def render(prompt: str, transcript: Transcript) -> str:
 
 
 def sendable(text: str, what: str) -> str:
-    """Return a text without halves of surrogate pairs, which cannot be sent to anyone.
-
-    Raises `MeasurementError` when it is too long for a judge.
+    """Return a text without halves of surrogate pairs, which cannot be sent to anyone. Raises `MeasurementError` when
+    it is too long for a judge.
     """
     if len(text) > LONGEST_CONVERSATION:
         raise MeasurementError(
@@ -156,9 +152,7 @@ def _section(title: str, text: str) -> str:
 
 
 def _marker(marked: object) -> str:
-    """Return a line that the agent cannot write: it depends on all that the agent wrote and on a rubric that it never
-    saw. `marked` is both, as a JSON value.
-    """
+    """Return a line that the agent cannot write: it depends on all that it wrote and on a rubric that it never saw."""
     return f"=== {_fingerprint(marked)[:16]} ==="
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import checks_grade, score_grade
-from passgate.tasks.graders.evidence import Evidence, UnreportedError
+from passgate.tasks.graders.evidence import Evidence, checks_grade, score_grade
 from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import TrajectoryMetrics
@@ -40,25 +39,21 @@ async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> Ra
     that fail is certain whatever the missing one would say.
     """
     checks, missing = _check_limits(options, evidence)
-    _require_certain(checks, missing)
+    _require_certain(evidence, checks, missing)
     return checks_grade(options, checks)
 
 
 async def grade_execution_limits(options: ExecutionLimits, evidence: Evidence) -> RawGrade:
-    """Return 1 when every limit is kept and the share of read-only tool calls is as wanted, else 0.
-
-    Raises `MeasurementError` when something limited was not measured, unless another limit is already broken.
+    """Return 1 when every limit is kept and the share of read-only tool calls is as wanted, else 0. Raises
+    `MeasurementError` when something limited was not measured, unless another limit is already broken.
     """
     checks, missing = _check_limits(options, evidence)
     if isinstance(options, ExecutionMetrics) and options.target_exploration_ratio is not None:
-        if evidence.transcript.complete:
-            checks.append(_check_exploration(options, options.target_exploration_ratio, evidence))
-        else:
-            missing.append("tool calls")
-            checks.append(RawCheck(passed=False, message="the share of read-only tool calls was not measured"))
+        checks.append(_check_exploration(options, options.target_exploration_ratio, evidence))
+        missing += [] if evidence.transcript.complete else ["tool calls"]
     if not checks:
         raise MeasurementError(f"{options.label} has nothing to check: set at least one limit")
-    _require_certain(checks, missing)
+    _require_certain(evidence, checks, missing)
     return score_grade(options, float(all(check.passed for check in checks)), checks)
 
 
@@ -83,14 +78,16 @@ def _check_limits(options: TrajectoryMetrics | ExecutionLimits, evidence: Eviden
     return checks, missing
 
 
-def _require_certain(checks: Sequence[RawCheck], missing: Sequence[str]) -> None:
-    """Raise `UnreportedError` when nothing but what was not measured has failed."""
+def _require_certain(evidence: Evidence, checks: Sequence[RawCheck], missing: Sequence[str]) -> None:
+    """Raise `MeasurementError` when nothing but what was not measured has failed."""
     if missing and sum(not check.passed for check in checks) == len(missing):
-        raise UnreportedError(f"not measured: {', '.join(dict.fromkeys(missing))}")
+        raise evidence.unreported(f"not measured: {', '.join(dict.fromkeys(missing))}")
 
 
 def _check_exploration(options: ExecutionMetrics, target: float, evidence: Evidence) -> RawCheck:
     """Check whether the share of read-only tool calls is near enough to the target; without calls it is not."""
+    if not evidence.transcript.complete:
+        return RawCheck(passed=False, message="the share of read-only tool calls was not measured")
     calls, tolerance = evidence.calls(refused=False), options.exploration_tolerance
     wanted = f"expected {target:g} ± {tolerance:g}"
     if not calls:

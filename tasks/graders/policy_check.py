@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.checks import checks_grade
-from passgate.tasks.graders.evidence import Evidence, plain
+from passgate.tasks.graders.evidence import Evidence, checks_grade, plain
 from passgate.tasks.graders.searches import found_in
 from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, call_text, denied_values, is_forbidden
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule

@@ -1,9 +1,7 @@
 """The transcripts that graders are tried with: mutants of a good one, a good one that is derived, and refusals.
 
-Nothing of the state changes in a mutant, so graders that see only the state keep their grades.
-
-The derived transcript is for tasks that ship no good one: the least that the graders describe. That it passes shows
-that they do not contradict each other. It cannot show whether they ask for the right things.
+Nothing of the state changes in a mutant, so graders that see only the state keep their grades. The derived transcript
+is for tasks that ship no good one: that it passes shows that their graders do not contradict each other.
 """
 
 import json
@@ -104,9 +102,7 @@ def answer(prompt: str, text: str) -> Transcript:
 
 
 def leaf_graders(grader: Grader) -> Iterator[Grader]:
-    """Yield the graders that one is made of, at any depth; itself when it is made of none, or when a program or a judge
-    gives its score.
-    """
+    """Yield the graders that one is made of, at any depth, and itself where it has none or asks others."""
     members = [member for _, member in grader.members()]
     if not members or grader.evidence != "transcript":
         yield grader
@@ -125,9 +121,8 @@ def is_regraded(grader: Grader, mutant: Mutant) -> bool:
 
 
 def checks_to_break(grader: Grader, number: int) -> Sequence[int]:
-    """Return which of its checks something bad must break: all of a grader that checks the same in every trial.
-
-    Of a state only what must not be: that something stays as it was is often right before the agent begins.
+    """Return which of its checks something bad must break: all of a grader that checks the same in every trial. Of a
+    state only what must not be: that something stays as it was is often right before the agent begins.
     """
     if isinstance(grader, native.StateCheck):
         return [place for place, check in enumerate(grader.expect) if check.is_prohibition]
@@ -135,9 +130,8 @@ def checks_to_break(grader: Grader, number: int) -> Sequence[int]:
 
 
 def wants_an_answer(leaf: Grader) -> bool:
-    """Return whether a grader must not be satisfied by an empty answer: it asks for something to be there.
-
-    Left out are expressions that look for what must not be there, graders of turns, and judges and programs.
+    """Return whether a grader must not be satisfied by an empty answer: it asks for something to be there. Left out are
+    expressions that look for what must not be there, graders of turns, and judges and programs.
     """
     if isinstance(leaf, AssertionOptions) and leaf.negate:
         return False
@@ -166,9 +160,7 @@ class _Piece(NamedTuple):
 
 
 def derived_transcript(task: EvalTask) -> Transcript | None:
-    """Return the transcript of an agent that says and calls what the graders ask for; `None` where that cannot be told
-    from their options, or where they ask for nothing.
-    """
+    """Return the transcript of an agent that does what the graders ask for; `None` where their options do not tell."""
     pieces = []
     for part in (leaf for grader in task.graders for leaf in leaf_graders(grader)):
         if isinstance(part, AssertionOptions) and part.negate and not isinstance(part, native.Composite):

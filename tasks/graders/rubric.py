@@ -2,25 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
-from passgate.tasks.graders.checks import ROUNDING, checks_grade, score_grade
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders import judge
+from passgate.tasks.graders.evidence import ROUNDING, Evidence, checks_grade, score_grade
 from passgate.tasks.graders.grader_reply import GraderReply, first_text, median_reply, read_document, share
-from passgate.tasks.graders.judge import (
-    ONE_OBJECT,
-    SCORE_SCHEMA,
-    SCORE_SHAPE,
-    TEXT,
-    WROTE_NOTHING,
-    add_votes,
-    ask,
-    object_schema,
-    wrote_nothing,
-)
 from passgate.tasks.graders.judge_prompt import JudgePrompt, conversation_prompt, judge_prompt
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
 from passgate.tasks.model.assertions import Criterion, Rubrics
@@ -47,11 +35,16 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> RawGrade:
     none. An agent that wrote nothing has 0, and nobody is asked. Raises `MeasurementError` when there is no judge, when
     the rubric cannot be read, or when a reply is unusable, also after the judge was asked to repair it.
     """
-    if wrote_nothing(evidence.transcript):
-        return checks_grade(options, [RawCheck(passed=False, message=WROTE_NOTHING)])
+    if judge.wrote_nothing(evidence.transcript):
+        return checks_grade(options, [RawCheck(passed=False, message=judge.WROTE_NOTHING)])
     items = [Criterion(id=str(number), outcome=text) for number, text in enumerate(options.assertions, start=1)]
-    rubric = _read_rubric(options, evidence.suites_folder)
-    prompt = conversation_prompt(rubric, options.assertions, "\n".join(map(_item_text, items)), evidence)
+    try:
+        rubric = read_text(evidence.suites_folder, options.rubric) if options.is_file else options.rubric
+    except UnusableFileError as error:
+        raise MeasurementError(f"the rubric cannot be read: {error}") from error
+    if options.is_file:
+        rubric = rubric.replace("\r\n", "\n")  # A checkout with other line ends has the same rubric
+    prompt = conversation_prompt(rubric.strip(), options.assertions, "\n".join(map(_item_text, items)), evidence)
     if items:
         results, scores, usage = await _ask_about_items(prompt, items, evidence, every_result)
         score = item_mean(items, results)
@@ -60,25 +53,14 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> RawGrade:
             for item, result in zip(items, results, strict=True)
         ]
     else:
-        replies, usage = await ask(evidence.judge, prompt, SCORE_SHAPE, SCORE_SCHEMA, read_score)
+        replies, usage = await judge.ask(evidence.judge, prompt, judge.SCORE_SHAPE, judge.SCORE_SCHEMA, read_score)
         reply, scores = median_reply(replies), [one.score for one in replies]
         score = reply.score
         message = raw(f"score {score:.3g}, expected at least {options.threshold:g}: ", reply.reason)
         checks = [RawCheck(passed=score >= options.threshold - ROUNDING, message=message), *reply.checks]
     passed = score >= options.threshold - ROUNDING
     grade = RawGrade(name=options.label, type=options.type, score=score, passed=passed, checks=tuple(checks))
-    return add_votes(grade, scores, usage)
-
-
-def _read_rubric(options: LlmRubric, suites_folder: Path) -> str:
-    """Return the text of the rubric. Raises `MeasurementError` when it cannot be read."""
-    if not options.is_file:
-        return options.rubric.strip()
-    try:
-        # A checkout with other line ends has the same rubric.
-        return read_text(suites_folder, options.rubric).replace("\r\n", "\n").strip()
-    except UnusableFileError as error:
-        raise MeasurementError(f"the rubric cannot be read: {error}") from error
+    return judge.add_votes(grade, scores, usage)
 
 
 def read_score(document: Any) -> GraderReply:
@@ -88,9 +70,8 @@ def read_score(document: Any) -> GraderReply:
 
 
 def _require_keys(entry: Any, *forms: Mapping[str, Any]) -> None:
-    """Raise `ValueError` unless a value is an object with just the keys of one of these forms, each of its type.
-
-    A key that nobody asked for is not repeated: it may be made to be read.
+    """Raise `ValueError` unless a value is an object with just the keys of one of these forms, each of its type. A key
+    that nobody asked for is not repeated: it may be made to be read.
     """
     if not isinstance(entry, Mapping):
         raise ValueError("it is not a JSON object")  # noqa: TRY004 - one error for every unusable reply
@@ -115,12 +96,12 @@ _KINDS: Final = {
         "Say of each item whether it is satisfied. One that is marked as a contradiction is satisfied unless the "
         "agent's work contradicts it.",
         '{"id": "the item\'s id", "satisfied": true or false, "reasoning": "one sentence"}',
-        object_schema({"id": TEXT, "satisfied": {"type": "boolean"}, "reasoning": TEXT}),
+        judge.object_schema({"id": judge.TEXT, "satisfied": {"type": "boolean"}, "reasoning": judge.TEXT}),
     ),
     True: _Kind(
         "Give each criterion 0 to 10 points, as its score ranges say.",
         '{"id": "the criterion\'s id", "score": an integer from 0 to 10, "reasoning": "one sentence"}',
-        object_schema({"id": TEXT, "score": {"type": "integer"}, "reasoning": TEXT}),
+        judge.object_schema({"id": judge.TEXT, "score": {"type": "integer"}, "reasoning": judge.TEXT}),
     ),
 }  # By whether items have points
 
@@ -204,9 +185,9 @@ async def _ask_about_items(
     present = {bool(item.score_ranges) for item in criteria}
     kinds = [kind for with_points, kind in _KINDS.items() if with_points in present]
     entries = ", ".join(kind.entry for kind in kinds)
-    shape = f'{ONE_OBJECT}, one entry for each id you are given:\n{{"checks": [{entries}]}}'
+    shape = f'{judge.ONE_OBJECT}, one entry for each id you are given:\n{{"checks": [{entries}]}}'
     entry = kinds[0].schema if len(kinds) == 1 else {"anyOf": [kind.schema for kind in kinds]}
-    schema = object_schema({"checks": {"type": "array", "items": entry}})
+    schema = judge.object_schema({"checks": {"type": "array", "items": entry}})
 
     def read_results(document: Any) -> ItemResults:
         results = read(document, criteria)
@@ -215,7 +196,7 @@ async def _ask_about_items(
         return results
 
     how = " ".join(kind.how for kind in kinds)
-    voted, usage = await ask(evidence.judge, prompt, shape, schema, read_results, how=how)
+    voted, usage = await judge.ask(evidence.judge, prompt, shape, schema, read_results, how=how)
     every = [[vote.get(item.id, LEFT_OUT) for item in criteria] for vote in voted]
     results = [majority_result(of_item, item) for of_item, item in zip(zip(*every, strict=True), criteria, strict=True)]
     return results, [item_mean(criteria, of_vote) for of_vote in every], usage
@@ -232,10 +213,8 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> RawGrade:
     criteria = options.criteria
     if sum(item.weight for item in criteria) <= 0:
         raise MeasurementError(f"{options.label}: no item has a weight above 0")
-    votes: list[float] = []
-    usage = Usage()
-    results = [ItemResult(0.0, WROTE_NOTHING)] * len(criteria)
-    if not wrote_nothing(evidence.transcript):
+    results, votes, usage = [ItemResult(0.0, judge.WROTE_NOTHING)] * len(criteria), list[float](), Usage()
+    if not judge.wrote_nothing(evidence.transcript):
         prompt = _items_prompt(options, evidence)
         results, votes, usage = await _ask_about_items(prompt, criteria, evidence, item_results)
     unmet, checks = [], []
@@ -249,7 +228,7 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> RawGrade:
         message = Quote(raw(f"[{item.id}]{points}", " " if why else "", why))
         checks.append(RawCheck(passed=result.share >= least - ROUNDING, message=message))
     fatal = f"required items are not met: {', '.join(unmet)}" if unmet else ""
-    return add_votes(score_grade(options, item_mean(criteria, results), checks, fatal=fatal), votes, usage)
+    return judge.add_votes(score_grade(options, item_mean(criteria, results), checks, fatal=fatal), votes, usage)
 
 
 def _items_prompt(options: Rubrics, evidence: Evidence) -> JudgePrompt:

@@ -41,9 +41,7 @@ def main(engine_folder: str, cpu_seconds: str) -> None:
 
 
 def matches_somewhere(expression: "re.Pattern[str]", text: str) -> bool:
-    """Return whether an expression matches in a text. It is searched in windows, because the time that some expressions
-    take grows with the square of it.
-    """
+    """Return whether an expression matches in a text, in windows: some take time that grows with the square of it."""
     starts = range(0, max(len(text), 1), WINDOW - OVERLAP)
     return any(expression.search(text, start, start + WINDOW) for start in starts)
 

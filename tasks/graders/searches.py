@@ -49,9 +49,8 @@ async def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
 
 
 async def found_in(pattern: str, texts: Iterable[str], *, ignore_case: bool = False) -> frozenset[str]:
-    """Return the texts in which a regular expression of Python matches somewhere.
-
-    Raise `MeasurementError` if a text is too long or the search takes too long.
+    """Return the texts in which a regular expression of Python matches somewhere. Raise `MeasurementError` if a text is
+    too long or the search takes too long.
     """
     expression = _compiled(pattern, re.IGNORECASE if ignore_case else 0)
     different = list(dict.fromkeys(texts))
@@ -67,9 +66,8 @@ _compiled = lru_cache(maxsize=4096)(re.compile)
 
 
 async def javascript_found(pattern: str, flags: str, text: str) -> bool:
-    """Return whether JavaScript finds a regular expression in a text: `new RegExp(pattern, flags).test(text)`.
-
-    Raises `MeasurementError` when JavaScript does not take the expression, and as `found` does.
+    """Return whether JavaScript finds a regular expression in a text: `new RegExp(pattern, flags).test(text)`. Raises
+    `MeasurementError` when JavaScript does not take the expression, and as `found` does.
     """
     problem = regex_problem(pattern, flags)
     if problem is not None:
@@ -110,9 +108,8 @@ def shown_pattern(pattern: str) -> RawText:
 
 
 def look_alike(wanted: str, text: str, *, whole: bool = False, ignore_case: bool = False) -> Raw:
-    """Return how a text, or `whole` of it, differs from a wanted one that it lacks and only seems to have.
-
-    Empty where it does not even seem to.
+    """Return how a text, or `whole` of it, differs from a wanted one that it lacks and only seems to have. Empty where
+    it does not even seem to.
     """
     if not wanted or len(wanted) > _LONGEST or len(text) > _MOST:
         return ""

@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, assert_never
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.checks import checks_grade, gather_checks
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.evidence import Evidence, checks_grade, gather_checks
 from passgate.tasks.graders.searches import found, look_alike
 from passgate.tasks.graders.workspace import (
     UnusableFileError,
@@ -119,10 +118,8 @@ def _json_problem(check: JsonCheck, workspace: Path) -> Raw:
 
 
 def _sqlite_problem(check: SqliteCheck, workspace: Path, scratch: Path) -> Raw:
-    """Return what is wrong with what a database answers; empty when it is as expected.
-
-    A missing database or table, any other error of SQLite and more than `QUERY_SECONDS` are wrong too.
-    Raises `UnusableFileError` when the database file must not be read.
+    """Return what is wrong with what a database answers, be it an error or no answer within `QUERY_SECONDS`; empty when
+    it is as expected. Raises `UnusableFileError` when the database file must not be read.
     """
     try:
         # SQLite opens files beside the database by their names; there the agent may have left a FIFO or a link.

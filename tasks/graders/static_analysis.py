@@ -16,8 +16,7 @@ from typing import Final
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.files.temporary import new_folder
-from passgate.tasks.graders.checks import checks_grade, gather_checks
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.evidence import Evidence, checks_grade, gather_checks
 from passgate.tasks.graders.workspace import (
     NOT_EXECUTABLE,
     NOT_FOUND,
@@ -127,9 +126,8 @@ def _is_clean(tool: str, result: ProcessResult, configuration: Path | None) -> b
 
 
 def _require_sources(workspace: Path, paths: tuple[str, ...]) -> list[str]:
-    """Return the files to analyse. Both tools find nothing where there is nothing, and wait for ever for a FIFO.
-
-    Raises `UnusableFileError` for a path that holds no source, and for anything named like one that is not a file.
+    """Return the files to analyse. Both tools find nothing where there is nothing, and wait for ever for a FIFO. Raises
+    `UnusableFileError` for a path that holds no source, and for anything named like one that is not a file.
     """
     root = Path(os.path.realpath(workspace))
     every: list[str] = []
@@ -148,9 +146,7 @@ def _require_sources(workspace: Path, paths: tuple[str, ...]) -> list[str]:
 
 
 def _switch(tool: str, sources: Sequence[str], evidence: Evidence) -> Raw:
-    """Return where the agent has switched a tool off for a whole file; empty where it has not. What was there before it
-    began is the author's.
-    """
+    """Return where the agent itself has switched a tool off for a whole file; empty where it has not."""
     changes = evidence.transcript.file_changes
     known = changes is not None and not changes.remark
     changed = {change.path: change for change in changes.files} if changes is not None else {}

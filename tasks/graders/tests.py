@@ -24,8 +24,7 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.files.temporary import new_folder
-from passgate.tasks.graders.checks import checks_grade
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.evidence import Evidence, checks_grade
 from passgate.tasks.graders.static_analysis import REMEDY
 from passgate.tasks.graders.workspace import UnusableFileError, read_text, run_shell
 from passgate.tasks.model.base import Frozen

@@ -14,8 +14,7 @@ from posixpath import normpath
 from typing import Any, Final
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.checks import checks_grade
-from passgate.tasks.graders.evidence import Evidence, cached_plain, tool_matches
+from passgate.tasks.graders.evidence import Evidence, cached_plain, checks_grade, tool_matches
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
 from passgate.tasks.model.graders import ArgumentRule, ToolCalls, ToolPattern, all_graders
 from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
@@ -131,9 +130,8 @@ def value_matches(expected: Any, actual: Any) -> bool:
 
 
 def is_forbidden(call: ToolCall, pattern: ToolPattern) -> bool:
-    """Return whether a pattern means a call, or one that it holds, as forbidden.
-
-    Of an argument each item counts, in each of its readings.
+    """Return whether a pattern means a call, or one that it holds, as forbidden. Of an argument each item counts, in
+    each of its readings.
     """
     return any(
         tool_matches(pattern.tool, one.tool)
@@ -155,7 +153,6 @@ def denied_values(call: ToolCall, rule: ArgumentRule) -> Iterator[bool]:
 
 def forbidden_by(task: EvalTask) -> Callable[[ToolCall], bool]:
     """Return a function: whether any grader of the task, members included, forbids a call by its tool and arguments.
-
     Graders of a single turn are left out: in another turn the call may be right.
     """
     graders = list(all_graders(task.graders, of_one_turn=False))

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from passgate.tasks.errors import MeasurementError, Raw
-from passgate.tasks.graders.checks import score_grade
-from passgate.tasks.graders.evidence import Evidence, UnreportedError
+from passgate.tasks.graders.evidence import Evidence, score_grade
 from passgate.tasks.graders.tool_calls import call_text
 from passgate.tasks.model.assertions import ArgsMatch, ExpectedCall, ToolTrajectory
 from passgate.tasks.model.grade import RawCheck, RawGrade
@@ -50,7 +49,7 @@ async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> 
     # Then it fails whatever calls there are beside the known ones.
     evidence.require_every_call(unless=one_too_many and not options.negate)
     if score != best and (options.negate or score_grade(options, best).passed):
-        raise UnreportedError(UNKNOWN_DURATIONS)
+        raise evidence.unreported(UNKNOWN_DURATIONS)
     return score_grade(options, score, checks)
 
 
@@ -144,9 +143,7 @@ def pair_most(fits: Fits) -> dict[int, int]:
 
 
 def _augment(pairs: dict[int, int], expectation: int, fits: Fits) -> dict[int, int]:
-    """Return the pairs with one more expectation in them, for which others may have to change theirs; the same if none
-    can.
-    """
+    """Return the pairs with one more expectation, for which others may change theirs; the same if none can."""
     holders = {call: holder for holder, call in pairs.items()}
     seekers: dict[int, int] = {}  # By call: the expectation that has come upon it first
     waiting = deque([expectation])
@@ -168,9 +165,8 @@ def _augment(pairs: dict[int, int], expectation: int, fits: Fits) -> dict[int, i
 
 
 def pair_in_order(fits: Fits) -> dict[int, int]:
-    """Return as many expectations as possible, in their order, each with a call behind that of the one before it.
-
-    For each length the chain that ends first is kept: it leaves the most behind it.
+    """Return as many expectations as possible, in their order, each with a call behind that of the one before it. For
+    each length the chain that ends first is kept: it leaves the most behind it.
     """
     # Of each length: the position of the last call, and the pairs.
     chains: list[tuple[int, tuple[tuple[int, int], ...]]] = [(-1, ())]

@@ -5,8 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError, Raw
-from passgate.tasks.graders.checks import expectation, score_grade
-from passgate.tasks.graders.evidence import Evidence, tool_matches
+from passgate.tasks.graders.evidence import Evidence, expectation, score_grade, tool_matches
 from passgate.tasks.graders.tool_calls import call_range, call_text
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model.grade import RawCheck, RawGrade
@@ -25,10 +24,8 @@ MOST_SHOWN: Final = 20  # Calls that a message names
 
 async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> RawGrade:
     """Return 1 when each of the tools was called at least `min` and at most `max` times, else 0. Every call counts,
-    those of shells too.
-
-    Negated: 1 when none of them was; a call that was refused counts then, for it was tried. Raises `MeasurementError`
-    when the transcript does not hold every call, unless the known ones are too many already.
+    those of shells too. Negated: 1 when none of them was; a call that was refused counts then, for it was tried. Raises
+    `MeasurementError` when the transcript does not hold every call, unless the known ones are too many already.
     """
     calls = evidence.calls(refused=options.negate)
     counts = [sum(_calls_tool(call, tool) for call in calls) for tool in options.tools]
@@ -37,19 +34,15 @@ async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> RawGra
     too_many = options.max is not None and max(counts) > options.max
     certain = holds and options.max is None if options.negate else too_many
     found = ", ".join(f"{tool} {count}" for tool, count in zip(options.tools, counts, strict=True))
-    wanted = call_range(options.min, options.max)
-    several = len(options.tools) > 1
-    if options.negate:
-        message = f"calls: {found}; there must not be {wanted}{' of any of these tools' if several else ''}"
-    else:
-        message = f"calls: {found}; expected {wanted}{' of each tool' if several else ''}"
+    must, which = ("there must not be", "any of these tools") if options.negate else ("expected", "each tool")
+    of_which = f" of {which}" if len(options.tools) > 1 else ""
+    message = f"calls: {found}; {must} {call_range(options.min, options.max)}{of_which}"
     return _step_grade(options, evidence, message, holds=holds, certain=certain)
 
 
 async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -> RawGrade:
-    """Return 1 when the tools were called in this order, else 0; with `exact` these calls and no others.
-
-    Raises `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
+    """Return 1 when the tools were called in this order, else 0; with `exact` these calls and no others. Raises
+    `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
     """
     calls = evidence.calls(refused=options.negate)
     exact = options.mode == "exact"
@@ -70,11 +63,9 @@ async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -
 
 
 async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence) -> RawGrade:
-    """Return 1 when the tool was called with these arguments at least once, else 0.
-
-    `partial`: the call may have others, in objects within them too; `exact`: it has no others.
-
-    Raises `MeasurementError` when the transcript does not hold every call, unless a negated one is found.
+    """Return 1 when the tool was called with these arguments at least once, else 0. `partial`: the call may have
+    others, in objects within them too; `exact`: it has no others. Raises `MeasurementError` when the transcript does
+    not hold every call, unless a negated one is found.
     """
     calls = [call for call in evidence.calls(refused=options.negate) if _calls_tool(call, options.tool)]
     exact = options.mode == "exact"
@@ -91,9 +82,7 @@ async def grade_tool_arguments(options: evals.ToolArguments, evidence: Evidence)
 
 def _step_grade(options: AssertionOptions, evidence: Evidence, message: Raw, *, holds: bool, certain: bool) -> RawGrade:
     """Return the grade of something that is met or not. Its check is passed as it will be once `negate` has been
-    applied.
-
-    Raises `MeasurementError` where the transcript is not complete, unless the result is `certain`.
+    applied. Raises `MeasurementError` where the transcript is not complete, unless the result is `certain`.
     """
     evidence.require_every_call(unless=certain)
     return score_grade(options, float(holds), [RawCheck(passed=holds is not options.negate, message=message)])
@@ -159,10 +148,8 @@ def _command_names(call: ToolCall) -> tuple[str, ...]:
 
 async def grade_step_count(options: evals.StepCount, evidence: Evidence) -> RawGrade:
     """Return 1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and
-    messages of the agent that say something; see `StepCount` for their kinds.
-
-    Raises `MeasurementError` without a limit, and when the transcript does not hold every step, unless there are too
-    many already.
+    messages of the agent that say something; see `StepCount` for their kinds. Raises `MeasurementError` without a
+    limit, and when the transcript does not hold every step, unless there are too many already.
     """
     if options.min is None and options.max is None:
         raise MeasurementError(f"{options.label} has nothing to check: set `min` or `max`")

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import error_grade
 from passgate.tasks.graders.composite import GradedMember, attach_members, combine, grade_composite
-from passgate.tasks.graders.evidence import Evidence
+from passgate.tasks.graders.evidence import Evidence, error_grade
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import Aggregator, Composite, Turns
@@ -35,9 +34,7 @@ class ConversationTurn(NamedTuple):
 
 
 def conversation_turns(task: EvalTask, transcript: Transcript) -> list[ConversationTurn]:
-    """Return the turns of a conversation in order. The first one answers all that the task asks, in one message or
-    more.
-    """
+    """Return the turns of a conversation in order. The first one answers all messages that the task asks."""
     messages = transcript.messages
     asked = [place for place, message in enumerate(messages) if message.role == "user"]
     own = [message.text for message in task.messages if message.role == "user"]

@@ -17,7 +17,8 @@ import regress
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import trial_result, trial_score
 from passgate.tasks.graders.answers import json_check, output_checks, schema_problems, text_checks
-from passgate.tasks.graders.checks import finish_grade, score_grade
+from passgate.tasks.graders.evidence import finish_grade, score_grade
+from passgate.tasks.graders.limits import LIMITS
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
 from passgate.tasks.model.grade import RawGrade
@@ -46,15 +47,8 @@ _SHELL: Final = re.compile(r"(?:/bin/)?(?:ba|da)?sh -c (.*)", re.DOTALL)
 _ANCHOR: Final = re.compile(r"\^|\\[AbB]|\(\?<")
 _NOT_TRIED: Final = re.compile(r"\(\?<?!|\{")  # What looks for something that must not be there, or counts
 _ANSWERS: Final = (
-    "x",
-    "no",
-    "a\nb\nc\nd",
-    "\n\n",
-    "  ",
-    "ab. cd, ef",
-    "0123456789",
-    ".,;:!?-#@'\"()[]{}",
-    "éßñж中あع😀",
+    *("x", "no", "a\nb\nc\nd", "\n\n", "  ", "ab. cd, ef", "0123456789"),
+    *(".,;:!?-#@'\"()[]{}", "éßñж中あع😀"),
 )
 
 
@@ -127,7 +121,6 @@ def _least(grader: Grader) -> RawGrade | None:
 
 def _least_grade(options: Grader) -> RawGrade:
     """Return the same. A composite whose score a program or a judge gives is taken for one grader, and so are turns.
-
     Raises `MeasurementError` when a composite has no score.
     """
     if isinstance(options, native.Composite) and options.evidence == "transcript":
@@ -197,9 +190,9 @@ def _accepts_every_step(options: Grader) -> str | None:
             return "no tool has to be called: `min` is 0"
         case evals.StepCount(min=0 | None, max=None):
             return "every trial has 0 steps or more"
-        case evals.Latency(threshold=math.inf) | evals.Cost(budget=math.inf):
-            return "no trial exceeds its limit"
-        case native.TrajectoryMetrics() | evals.TokenUsage() | evals.ExecutionMetrics(target_exploration_ratio=None):
+        case evals.Latency() | evals.Cost() | evals.TokenUsage() | native.TrajectoryMetrics():
+            return _idle_limits(options)
+        case evals.ExecutionMetrics(target_exploration_ratio=None):
             return _idle_limits(options)
     return None
 
@@ -217,15 +210,15 @@ def _denies(options: native.PolicyCheck) -> bool:
     )
 
 
-def _idle_limits(options: native.TrajectoryMetrics | evals.TokenUsage | evals.ExecutionMetrics) -> str | None:
-    names = [name for name in type(options).model_fields if name.startswith(("max_", "min_")) and name != "min_score"]
-    limits = {name: value for name in names if (value := getattr(options, name)) is not None}
+def _idle_limits(options: Grader) -> str | None:
+    limits = {name: value for name in LIMITS if (value := getattr(options, name, None)) is not None}
     # A rate is at most 1, and a count at least 0.
     idle = limits and all(
         value == math.inf or (name.endswith("_rate") and value >= 1) or (name.startswith("min_") and value <= 0)
         for name, value in limits.items()
     )
-    return f"every trial has {', '.join(f'{name}: {value:g}' for name, value in limits.items())}" if idle else None
+    shown = ", ".join(f"{name}: {value:g}" for name, value in limits.items())
+    return f"every trial keeps its limits, {shown}" if idle else None
 
 
 def always_succeeds(command: str) -> bool:
@@ -245,8 +238,7 @@ def says_the_same(command: Sequence[str]) -> bool:
 def python_finds_everything(pattern: str, *, ignore_case: bool = False) -> bool:
     """Return whether an expression of Python's `re` is found in every text, as far as short texts show it."""
     try:
-        search = re.compile(pattern, re.IGNORECASE if ignore_case else 0).search
-        return _finds_everything(search, pattern)
+        return _finds_everything(re.compile(pattern, re.IGNORECASE if ignore_case else 0).search, pattern)
     except (re.error, OverflowError, RecursionError):
         return False
 
@@ -277,24 +269,19 @@ def _finds_everything(search: Callable[[str], object], pattern: str, *, at_start
 
 
 def graders_that_ask_too_little(task: EvalTask) -> list[Vacuous]:
-    """Return the graders that an agent satisfies without the work, where no other grader of the task asks for more, and
-    those whose JSON Schema accepts every document.
-    """
+    """Return what an agent satisfies without the work: all graders together, or one whose JSON Schema accepts all."""
     found = [
         Vacuous(place, "every JSON document is as its json_schema wants it", _SCHEMA_REMEDY)
         for place, grader in enumerate(task.graders)
-        if isinstance(grader, native.OutputCheck)
-        and grader.json_schema is not None
-        and _accepts_all(grader.json_schema)
+        if isinstance(grader, native.OutputCheck) and _accepts_all(grader.json_schema)
     ]
     graders = [grader for grader in task.graders if grader.weight or task.scoring.rule != "weighted_average"]
     states = [grader for grader in graders if isinstance(grader, native.StateCheck)]
     files = dict.fromkeys(check.file for one in states for check in one.expect if isinstance(check, FileCheck))
     leaves = [f"leaves an empty {', '.join(files)}"] if files else []
-    answers = {
-        **({task.prompt: "repeats the prompt"} if task.prompt else {}),
-        **{one: f"answers `{one}`" for one in _EMPTY},
-    }
+    answers = {one: f"answers `{one}`" for one in _EMPTY}
+    if task.prompt:
+        answers = {task.prompt: "repeats the prompt", **answers}
     for answer, says in answers.items():
         if graders and all(_is_satisfied(grader, answer) for grader in graders):
             said = [says] if len(states) < len(graders) else []

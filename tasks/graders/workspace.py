@@ -22,9 +22,8 @@ class UnusableFileError(Exception):
 
 
 def resolve(workspace: Path, relative: str) -> Path:
-    """Return where a path of the workspace leads when its links are followed.
-
-    Raises `UnusableFileError` when it leads out of the workspace.
+    """Return where a path of the workspace leads when its links are followed. Raises `UnusableFileError` when it leads
+    out of the workspace.
     """
     root = os.path.realpath(workspace)
     path = Path(os.path.realpath(os.path.join(root, relative)))  # noqa: PTH118 - realpath never raises on loops
@@ -40,9 +39,8 @@ def is_present(workspace: Path, relative: str) -> bool:
 
 
 def regular_file(workspace: Path, relative: str) -> Path:
-    """Return the path of a regular file of the workspace.
-
-    Raises `UnusableFileError` when it leads out, is not there, or is a folder, a FIFO, a socket or a device.
+    """Return the path of a regular file of the workspace. Raises `UnusableFileError` when it leads out, is not there,
+    or is a folder, a FIFO, a socket or a device.
     """
     path = resolve(workspace, relative)
     try:
@@ -57,9 +55,8 @@ def regular_file(workspace: Path, relative: str) -> Path:
 
 
 def read_bytes(workspace: Path, relative: str) -> bytes:
-    """Return the content of a regular file of the workspace, at most `LIMIT` bytes.
-
-    Raises `UnusableFileError` as `regular_file` does, and when the file is too large or cannot be read.
+    """Return the content of a regular file of the workspace, at most `LIMIT` bytes. Raises `UnusableFileError` as
+    `regular_file` does, and when the file is too large or cannot be read.
     """
     path = regular_file(workspace, relative)
     try:

@@ -88,8 +88,7 @@ class KindOfAgent(NamedTuple):
 
     forms: tuple[str, ...]
     """How `--agent` writes them: the kind by itself, the kind with what follows its colon, or both."""
-    settings: frozenset[str] = frozenset()
-    """What of `AgentSettings` means anything to them."""
+    settings: frozenset[str] = frozenset()  # What of `AgentSettings` means anything to them
 
     @property
     def stands_alone(self) -> bool:
@@ -184,8 +183,7 @@ class AgentsFile(Frozen):
     agents: dict[str, AgentEntry]
 
 
-_OWN = tuple(name for name in AgentSettings.model_fields if name != "upstreams")
-"""Settings of the agent itself."""
+_OWN = tuple(name for name in AgentSettings.model_fields if name != "upstreams")  # Settings of the agent itself
 
 
 class AgentChange(Frozen):

@@ -357,7 +357,7 @@ class SkillTrigger(AssertionOptions):
 class Unavailable(AssertionOptions):
     """A grader of another tool that passgate does not have: a task with one loads, and cannot be run."""
 
-    function = "checks.grade_unavailable"
+    function = "evidence.grade_unavailable"
     evidence: ClassVar = "program"
     type: Literal["unavailable"]
     kind: Text

@@ -9,12 +9,9 @@ from pydantic import Field
 from passgate.tasks.model.base import Frozen, Text
 from passgate.tasks.model.trial import Trial
 
-GREEN_SHARE = Fraction(2, 3)
-"""A task is green that at least so many of its runs passed."""
-RED_SHARE = Fraction(1, 3)
-"""A task is red that at most so many of its runs passed."""
-RED_IN_A_ROW = 3
-"""A task is red, whatever it was before, that so many of its newest runs failed one after the other."""
+GREEN_SHARE = Fraction(2, 3)  # A task is green that at least so many of its runs passed
+RED_SHARE = Fraction(1, 3)  # A task is red that at most so many of its runs passed
+RED_IN_A_ROW = 3  # A task is red, whatever it was before, that so many of its newest runs failed one after the other
 
 
 Young = Literal["report", "block"]

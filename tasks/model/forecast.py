@@ -7,12 +7,10 @@ from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import GateName, Suite
 
-FALLS = (0.9, 0.7, 0.5)
-"""The pass rates that a task may fall to, for which a forecast says how surely that is caught."""
+FALLS = (0.9, 0.7, 0.5)  # The pass rates that a task may fall to, for which a forecast says how surely that is caught
 AGENT_FALLS = (0.95, 0.9, 0.8)
 """The shares of its pass rates that a whole agent may keep, for which a forecast says how often the gate is red."""
-TARGET = 0.02
-"""False reds that a team puts up with."""
+TARGET = 0.02  # False reds that a team puts up with
 
 
 class Catch(Frozen):

@@ -61,8 +61,7 @@ class Grade(Frozen, Generic[Text]):
 
 RawCheck = Check[Raw]
 RawViolation = Violation[Raw]
-RawGrade = Grade[Raw]
-"""What a grader answers, before its texts are rendered."""
+RawGrade = Grade[Raw]  # What a grader answers, before its texts are rendered
 
 
 class JudgeMessage(Frozen):

@@ -10,13 +10,10 @@ import regress
 from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
 from passgate.tasks.model.grade import ViolationRule
 
-PASS_FROM: Final = 0.8
-"""The least score that passes, where nothing else is said."""
-OptionPath = tuple[str | int, ...]
-"""Keys and indices that lead from a grader to one of its options."""
+PASS_FROM: Final = 0.8  # The least score that passes, where nothing else is said
+OptionPath = tuple[str | int, ...]  # Keys and indices that lead from a grader to one of its options
 Problem = tuple[OptionPath, str]
-Command = tuple[str, tuple[str, ...]]
-"""A folder relative to the suites folder, and the words of what runs there."""
+Command = tuple[str, tuple[str, ...]]  # A folder relative to the suites folder, and the words of what runs there
 
 
 FLAGS: Final = "dgimsuvy"

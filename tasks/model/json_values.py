@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-MISSING: Final = object()
-"""What `at_path` answers when the path is not there; `None` is a value."""
+MISSING: Final = object()  # What `at_path` answers when the path is not there; `None` is a value
 
 
 def parse_json(text: str, parse_int: Callable[[str], int] = int, parse_float: Callable[[str], float] = float) -> Any:
@@ -80,9 +79,8 @@ def trials_digest(trials: Iterable[Mapping[str, Any]]) -> str:
 
 
 def schema_validator(schema: dict[str, Any]) -> "type[Validator]":
-    """Return the validator of the draft that a schema's `$schema` names, of 2020-12 where it names none.
-
-    Raises `SchemaError` for an unknown draft: the same keywords ask for different things in each.
+    """Return the validator of the draft that a schema's `$schema` names, of 2020-12 where it names none. Raises
+    `SchemaError` for an unknown draft: the same keywords ask for different things in each.
     """
     # Every command imports this module, and few validate anything.
     from jsonschema import Draft202012Validator

@@ -9,19 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from passgate.tasks.model.base import Frozen, Seconds, Share, Text
-from passgate.tasks.model.task import (
-    MOST_TRIALS,
-    Budgets,
-    EvalTask,
-    GateName,
-    Metric,
-    Risk,
-    Suite,
-)
+from passgate.tasks.model.task import MOST_TRIALS, Budgets, EvalTask, GateName, Metric, Risk, Suite
 
 _LEAST_CONFIRMING = 20
-DEFAULT_BRANCH = "main"
-"""The branch that changes are merged into, by default."""
+DEFAULT_BRANCH = "main"  # The branch that changes are merged into, by default
 # What git takes for no name, or for an expression that means some commit: `git help check-ref-format`.
 _NO_NAME = re.compile(r"^-|^HEAD$|\.\.|@\{|[\x00-\x20\x7f~^:?*\[\\]|^/|/$|//|(^|/)\.|\.$|\.lock(/|$)")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -88,8 +79,7 @@ class Rule(StrEnum):
     SIGN_OFF = "sign_off"
 
 
-VETOES = frozenset({Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL})
-"""No other result can offset a violation of these."""
+VETOES = frozenset({Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL})  # No other result can offset a violation of these
 
 
 class SuitePolicy(Frozen):
@@ -132,11 +122,7 @@ class Regression(Frozen):
     """
 
     mode: Literal["strict", "evidence"] = "evidence"
-    suites: Annotated[tuple[Suite, ...], Field(min_length=1)] = (
-        Suite.GOLDEN,
-        Suite.ADVERSARIAL,
-        Suite.FAILURE_REPLAYS,
-    )
+    suites: Annotated[tuple[Suite, ...], Field(min_length=1)] = (Suite.GOLDEN, Suite.ADVERSARIAL, Suite.FAILURE_REPLAYS)
     """Whose tasks get confirming trials. Vetoes never do."""
     alpha: Risk = 0.02
     """How often a gate may block an unchanged agent for a regression, over all its tasks together."""

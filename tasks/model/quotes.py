@@ -24,8 +24,7 @@ LONGEST_MESSAGE: Final = 3 * EXCERPT
 _FOR_HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _ESCAPE: Final = re.compile("%[0-9A-F]{2}")
 
-MaskedText = NewType("MaskedText", str)
-"""A text that a `Masker` has rendered."""
+MaskedText = NewType("MaskedText", str)  # A text that a `Masker` has rendered
 _KEY: Final = r"[A-Za-z0-9_-]"
 # Counts are bounded and beginnings are fixed, so that the time to search grows no faster than the text.
 CREDENTIAL_PATTERNS: Final[dict[str, re.Pattern[str]]] = {
@@ -95,9 +94,7 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def beginning(text: str, limit: int) -> str:
-    """Return the beginning of a text before its secrets are known: it ends with a word, so that it has no half of a
-    secret.
-    """
+    """Return the beginning of a text before its secrets are known: it ends with a word, so with no half of a secret."""
     if len(text) <= limit:
         return text
     words = text[: limit + 1].rsplit(maxsplit=1)
@@ -193,8 +190,7 @@ class Masker:
         return any(form.encode("utf-8", "surrogateescape") in content for form in self._forms)
 
 
-UNMASKED: Final = Masker(())
-"""Renders what stays within a trial or on the terminal of the owner of the secrets."""
+UNMASKED: Final = Masker(())  # Renders what stays within a trial or on the terminal of the owner of the secrets
 
 
 def _parts(value: str) -> Iterator[str]:
@@ -210,27 +206,19 @@ def _forms(value: str) -> Iterator[str]:
     """Return a secret as it is, and in the forms of JSON, Python's `repr`, URLs, HTML and base64; each also in JSON, as
     where a program is given a transcript and prints it.
     """
-    for form in (value, *_as_json(value), *_reprs(value), *_in_urls(value), *_in_html(value)):
-        yield from (form, *_as_json(form))
-    yield from _base64(value.encode("utf-8", "replace"))
-
-
-def _reprs(value: str) -> Iterator[str]:
-    in_quotes = repr(value)[1:-1].replace("\\'", "'")
+    sendable, html = value.encode("utf-8", "replace"), escape(value, quote=False)
     # Which quotation marks `repr` escapes depends on what stands beside the secret.
-    yield from (in_quotes, in_quotes.replace("'", "\\'"))
-
-
-def _in_urls(value: str) -> Iterator[str]:
-    sendable = value.encode("utf-8", "replace")
-    for written in (parse.quote(sendable), parse.quote(sendable, safe=""), parse.quote_plus(sendable)):
-        yield from (written, _ESCAPE.sub(lambda found: found[0].lower(), written))
-
-
-def _in_html(value: str) -> Iterator[str]:
-    html = escape(value, quote=False)
-    for double, single in product(('"', "&quot;", "&#34;"), ("'", "&#x27;", "&#39;", "&apos;")):
-        yield html.replace('"', double).replace("'", single)
+    in_quotes = repr(value)[1:-1].replace("\\'", "'")
+    in_urls = (parse.quote(sendable), parse.quote(sendable, safe=""), parse.quote_plus(sendable))
+    marks = product(('"', "&quot;", "&#34;"), ("'", "&#x27;", "&#39;", "&apos;"))
+    forms = [
+        *(value, *_as_json(value), in_quotes, in_quotes.replace("'", "\\'"), *in_urls),
+        *(_ESCAPE.sub(lambda found: found[0].lower(), written) for written in in_urls),
+        *(html.replace('"', double).replace("'", single) for double, single in marks),
+    ]
+    for form in forms:
+        yield from (form, *_as_json(form))
+    yield from _base64(sendable)
 
 
 def _as_json(text: str) -> tuple[str, ...]:

@@ -15,8 +15,7 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.trial import FinishedTrial, Trial
 
-HISTORY_VARIABLE = "PASSGATE_HISTORY_URL"
-"""The environment variable that names the history where no option does."""
+HISTORY_VARIABLE = "PASSGATE_HISTORY_URL"  # The environment variable that names the history where no option does
 
 
 class RunRequest(Frozen):

@@ -6,8 +6,7 @@ from typing import Protocol, Self
 
 from passgate.tasks.model.base import Frozen
 
-SANDBOXES = "_shared/sandboxes"
-"""The folder of the named sandboxes in a suites folder."""
+SANDBOXES = "_shared/sandboxes"  # The folder of the named sandboxes in a suites folder
 
 
 class SandboxFile(Frozen):
@@ -73,10 +72,8 @@ class Sandbox(Protocol):
         folder: Path | None = None,
     ) -> ProcessResult:
         """Run a command in the workspace, or in another folder; when it ends or its time is up, no process of it is
-        left.
-
-        `environment` is all that it gets beside a minimal set (PATH, HOME, LANG, TMPDIR).
-        Raises `MeasurementError` when the command cannot be started.
+        left. `environment` is all that it gets beside a minimal set (PATH, HOME, LANG, TMPDIR). Raises
+        `MeasurementError` when the command cannot be started.
         """
 
     async def run_for_authors(

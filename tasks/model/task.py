@@ -2,19 +2,18 @@
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
-from passgate.tasks.model.base import Frozen, Seconds, Share, Text
+from passgate.tasks.model.base import Frozen, Seconds, Share, Text, one_of
 from passgate.tasks.model.graders import Grader, grader_vetoes
 from passgate.tasks.model.messages import TaskMessage, as_prompt
 from passgate.tasks.model.names import GateName as GateName
 from passgate.tasks.model.names import Suite as Suite
 
 Risk = Annotated[float, Field(gt=0, lt=0.5)]
-MOST_TRIALS: Final = 100_000
-"""Trials of one task: more than any estimate needs."""
+MOST_TRIALS: Final = 100_000  # Trials of one task: more than any estimate needs
 
 
 class Repository(Frozen):
@@ -83,11 +82,7 @@ class Extension(Frozen):
     """What tells the paths of an agent's rules."""
     timeout_seconds: Seconds = 300
 
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
-        if (self.module is None) == (self.agent_rules is None):
-            raise ValueError("give either `module` or `agent_rules`")
-        return self
+    _one_way = one_of("module", "agent_rules")
 
 
 class Workspace(Hooks):
@@ -163,11 +158,7 @@ class Tool(Frozen):
     """`FILE.py:NAME` of the suites folder: a Python function called in the workspace with the arguments by name."""
     timeout_seconds: Seconds = 30
 
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if (self.command is None) == (self.function is None):
-            raise ValueError("give either `command` or `function`")
-        return self
+    _one_way = one_of("command", "function")
 
 
 class McpServer(Frozen):
@@ -185,11 +176,7 @@ class McpServer(Frozen):
     timeout_seconds: Seconds = 60
     """The longest that a call may take."""
 
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if (self.command is None) == (self.url is None):
-            raise ValueError("give either `command` or `url`")
-        return self
+    _one_way = one_of("command", "url")
 
 
 class Replay(Frozen):
@@ -212,11 +199,7 @@ class SimulatedUser(Frozen):
     max_turns: Annotated[int, Field(ge=1, le=100)] = 8
     """The most messages of a played user, `prompt` included."""
 
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if bool(self.says) == (self.persona is not None):
-            raise ValueError("give either `says` or `persona`")
-        return self
+    _one_way = one_of("says", "persona")
 
 
 class Environment(Frozen):

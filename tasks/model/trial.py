@@ -98,8 +98,7 @@ class TrialStatus(StrEnum):
     NOT_RUN = "not_run"
 
 
-MEASURED = frozenset({TrialStatus.PASSED, TrialStatus.FAILED})
-"""The statuses of trials that say something of the agent."""
+MEASURED = frozenset({TrialStatus.PASSED, TrialStatus.FAILED})  # The statuses of trials that say something of the agent
 
 
 class Trial(Frozen):

@@ -20,8 +20,7 @@ from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import Trial
 
 _DECIDED = {"approve": "approved", "reject": "rejected"}
-_NAME = 60
-"""Characters of a name that a headline has room for."""
+_NAME = 60  # Characters of a name that a headline has room for
 _CHANGED_BY_A_SIGN_OFF = frozenset({"decision", "exit_code", "awaiting_sign_off", "sign_off"})
 
 
@@ -335,8 +334,7 @@ class EarlierRun:
     """The result of a task or of a suite in an earlier run."""
 
     run_id: str
-    passed: int
-    """Trials of it."""
+    passed: int  # Trials of it
     measured: int
 
 
@@ -345,8 +343,7 @@ class RunView:
     """A run that has ended."""
 
     verdict: Verdict
-    trials: tuple[Trial, ...] = ()
-    """The trials that were judged."""
+    trials: tuple[Trial, ...] = ()  # The trials that were judged
     transcript: Callable[[str], Transcript | None] = lambda _: None
     """Reads a transcript by its digest when it is called: a run of thousands of trials has more of them than memory
     holds. `None` where the run does not keep it. Raises `StorageError`."""

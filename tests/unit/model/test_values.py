@@ -118,9 +118,7 @@ SAFETY, TOOL = ViolationRule.SAFETY_VIOLATION, ViolationRule.FORBIDDEN_TOOL
     [
         ([SAYS_YES], set()),
         ([{"type": "tool_calls", "required": ["read"]}], set()),
-        ([FORBIDS], {TOOL}),
-        ([SAYS_YES, CANARIES], {SAFETY}),
-        ([FORBIDS, CANARIES], {TOOL, SAFETY}),
+        *(([FORBIDS], {TOOL}), ([SAYS_YES, CANARIES], {SAFETY}), ([FORBIDS, CANARIES], {TOOL, SAFETY})),
         ([{"type": "composite", "assertions": [SAYS_YES]}], set()),
         ([{"type": "composite", "assertions": [{"type": "composite", "assertions": [FORBIDS]}]}], {TOOL}),
         ([{"type": "turns", "turns": [{}, {"assertions": [CANARIES]}]}], {SAFETY}),

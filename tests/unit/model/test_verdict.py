@@ -81,9 +81,7 @@ def test_the_digest_of_a_verdict_is_the_same_before_and_after(decision: Any) -> 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"agent": "cli:another"},
-        {"notes": ("by the way",)},
-        {"reasons": (AWAITING, REPORTED)},
+        *({"agent": "cli:another"}, {"notes": ("by the way",)}, {"reasons": (AWAITING, REPORTED)}),
         {"revision": Revision(commit="another")},
         {"inputs": awaiting().inputs.model_copy(update={"tasks": "another"})},
     ],
