@@ -19,16 +19,9 @@ from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskS
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding, Reason, SuiteConfirmation
+from passgate.tasks.stats import suite_regression
 from passgate.tasks.stats.expected_rates import Counts
 from passgate.tasks.stats.regression import ENOUGH, Before, RegressionTest, tests_of_tasks
-from passgate.tasks.stats.suite_regression import (
-    LEAST_TASKS,
-    Member,
-    SuiteRegressionTest,
-    expected_failures,
-    suite_regression_test,
-    trials_at,
-)
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -79,10 +72,8 @@ def wanted_trials(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str] = ()
 ) -> tuple[Wanted, ...]:
     """Return the confirming trials to be run next: as many of each task as would decide it if they went on as they have
-    begun.
-
-    Of the same tasks as `confirmations`. Where a run has not so many left, those tasks get them that an unchanged agent
-    would leave with so few passes most rarely.
+    begun. Of the same tasks as `confirmations`. Where a run has not so many left, those tasks get them that an
+    unchanged agent would leave with so few passes most rarely.
     """
     wanted: list[tuple[float, Wanted]] = []
     for task, before, _, test in _tested(policy, measurement, baseline, settled):
@@ -200,13 +191,15 @@ class TestedSuite(NamedTuple):
 
     suite: Suite
     tasks: Sequence[TaskMeasurement]
-    members: tuple[Member, ...]
-    test: SuiteRegressionTest
+    members: tuple[suite_regression.Member, ...]
+    test: suite_regression.SuiteRegressionTest
     alpha: float
 
     def missing_at(self, look: int) -> dict[str, int]:
         """Return how many trials of each task are missing at a look."""
-        return {task.name: max(trials_at(look, task.k) - len(outcomes_of(task)), 0) for task in self.tasks}
+        return {
+            task.name: max(suite_regression.trials_at(look, task.k) - len(outcomes_of(task)), 0) for task in self.tasks
+        }
 
     def course(self) -> tuple[Finding, int, int]:
         """Return the finding, its look and the trials that had failed by then; where it is open, the missing look."""
@@ -214,7 +207,9 @@ class TestedSuite(NamedTuple):
         for look in range(self.test.looks):
             if any(self.missing_at(look).values()):
                 return Finding.UNFINISHED, look, before
-            failed = sum(outcomes_of(task)[: trials_at(look, task.k)].count(False) for task in self.tasks)
+            failed = sum(
+                outcomes_of(task)[: suite_regression.trials_at(look, task.k)].count(False) for task in self.tasks
+            )
             finding, before = self.test.conclude(look, failed), failed
             if finding is not Finding.UNFINISHED:
                 return finding, look, failed
@@ -232,7 +227,7 @@ def suite_confirmations(
     for tested in tested_suites(policy, measurement, baseline, settled):
         finding, look, failed = tested.course()
         is_open = finding is Finding.UNFINISHED
-        trials = [trials_at(look - is_open, task.k) for task in tested.tasks]
+        trials = [suite_regression.trials_at(look - is_open, task.k) for task in tested.tasks]
         if is_open and (Rule.SUITE_REGRESSION not in policy.blocks_on or sum(tested.missing_at(look).values()) > left):
             finding = Finding.FITS
         found.append(
@@ -242,7 +237,7 @@ def suite_confirmations(
                 tasks=len(tested.tasks),
                 failed=failed,
                 n=sum(trials),
-                expected=expected_failures(tested.members, trials),
+                expected=suite_regression.expected_failures(tested.members, trials),
                 alpha=tested.alpha,
             )
         )
@@ -304,12 +299,12 @@ def tested_suites(
         is_whole = counts is not None and counts.n >= ENOUGH and len(outcomes_of(task)) >= task.k
         if counts is not None and is_whole and task.name not in settled:
             by_suite.setdefault(task.suite, []).append((task, counts))
-    suites = {suite: tasks for suite, tasks in by_suite.items() if len(tasks) >= LEAST_TASKS}
+    suites = {suite: tasks for suite, tasks in by_suite.items() if len(tasks) >= suite_regression.LEAST_TASKS}
     alpha = share_of_one(policy.regression.alpha / 2, len(suites))
     drift = run_drift(baseline.of(task.name) for tasks in by_suite.values() for task, _ in tasks)
     for suite, tasks in suites.items():
-        members = tuple(Member(int(counts.passed), int(counts.n), task.k) for task, counts in tasks)
+        members = tuple(suite_regression.Member(int(counts.passed), int(counts.n), task.k) for task, counts in tasks)
         regression = policy.regression
         room = (regression.max_trials, regression.max_confirming)
-        test = suite_regression_test(members, alpha=alpha, drift=drift.deviation, room=room)
+        test = suite_regression.suite_regression_test(members, alpha=alpha, drift=drift.deviation, room=room)
         yield TestedSuite(suite, [task for task, _ in tasks], members, test, alpha)

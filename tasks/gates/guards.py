@@ -51,11 +51,9 @@ def is_young(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> b
 
 def guarding_counts(before: BaselineTask, young: Young) -> Counts | None:
     """Return the trials of the baseline that a task is held against; `None` where it cannot fall, or too little is
-    known.
-
-    From `ENOUGH` trials on they are known well enough, whatever the rate is. With fewer the task must have been green
-    where it has to clear itself. Of a task whose newest runs are worse than the others only these count: no change is
-    to blame for what it was.
+    known. From `ENOUGH` trials on they are known well enough, whatever the rate is. With fewer the task must have been
+    green where it has to clear itself. Of a task whose newest runs are worse than the others only these count: no
+    change is to blame for what it was.
     """
     if before.state in {BaselineState.NEW, BaselineState.NONE}:
         return None

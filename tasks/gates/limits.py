@@ -15,17 +15,8 @@ from passgate.tasks.model.baseline import Baseline, FiguresOfRuns, all_figures
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason, SlowerTask
+from passgate.tasks.stats import ratios
 from passgate.tasks.stats.estimators import percentile
-from passgate.tasks.stats.ratios import (
-    CONFIDENCE,
-    Figures,
-    p95,
-    paired_figures,
-    paired_ratios,
-    plain_ratios,
-    task_ratios,
-    total,
-)
 from passgate.tasks.stats.run_effects import Floats, cells_of, run_effects
 
 LATENCY = "latency P95"
@@ -52,14 +43,14 @@ def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Ba
         earlier = percentile([value for _, before in times.values() for value in all_figures(before)], 95) or 0.0
         current = percentile([value for now, _ in times.values() for value in now], 95) or 0.0
         plain = {"name": LATENCY, "unit": "s", "baseline": earlier, "current": current, "limit": " and ".join(texts)}
-        found.append(_comparison(plain, p95, times, limits))
+        found.append(_comparison(plain, ratios.p95, times, limits))
     if costs and limits.cost_increase_pct is not None:
         # Per trial, so that another number of trials is no other price.
         earlier = sum(fmean(all_figures(before)) for _, before in costs.values())
         current = sum(fmean(now) for now, _ in costs.values())
         limit = f"+{limits.cost_increase_pct:g} %"
         plain = {"name": COST, "unit": "$", "baseline": earlier, "current": current, "limit": limit}
-        found.append(_comparison(plain, total, costs, limits))
+        found.append(_comparison(plain, ratios.total, costs, limits))
     return tuple(found)
 
 
@@ -68,15 +59,17 @@ def _comparison(
 ) -> Comparison:
     """Return a comparison with these plain figures, which a statistic gives for each run."""
     current = {task: values for task, (values, _) in figures.items()}
-    compared = paired_figures(current, {task: runs for task, (_, runs) in figures.items()})
+    compared = ratios.paired_figures(current, {task: runs for task, (_, runs) in figures.items()})
     pairs, runs = len(compared.tasks), len({run for _, runs in figures.values() for run in runs})
-    comparison = Comparison(**plain, pairs=pairs, runs=runs, ratio=None, ratio_lower_bound=None, confidence=CONFIDENCE)
+    comparison = Comparison(
+        **plain, pairs=pairs, runs=runs, ratio=None, ratio_lower_bound=None, confidence=ratios.CONFIDENCE
+    )
     if not compared.comparable:
         return comparison
     cells = cells_of(compared.before)
     effects = run_effects(cells)
-    together, each = paired_ratios(compared, cells, effects), task_ratios(compared, cells)
-    of_run, ratio = plain_ratios(statistic, compared, cells, effects), float(together.ratios[0])
+    together, each = ratios.paired_ratios(compared, cells, effects), ratios.task_ratios(compared, cells)
+    of_run, ratio = ratios.plain_ratios(statistic, compared, cells, effects), float(together.ratios[0])
     plain_ratio = comparison.current / comparison.baseline if comparison.baseline else np.inf
     return comparison.model_copy(
         update={
@@ -90,7 +83,7 @@ def _comparison(
     )
 
 
-def _slower_tasks(name: str, compared: Figures, bounds: Floats, limits: Limits) -> Iterator[SlowerTask]:
+def _slower_tasks(name: str, compared: ratios.Figures, bounds: Floats, limits: Limits) -> Iterator[SlowerTask]:
     """Yield the tasks that are over the limit of a single task, the worst first."""
     rule = Rule.LATENCY if name == LATENCY else Rule.COST
     before, now = (

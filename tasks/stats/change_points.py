@@ -20,10 +20,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LEAST_BEFORE: Final = 8
-"""Runs that a series has to have before a change in it can be seen."""
-FALSE_ALARMS: Final = 0.1
-"""The expected number of false alarms of a whole history in `RUNS` runs: a tenth of what is promised."""
+LEAST_BEFORE: Final = 8  # Runs that a series has to have before a change in it can be seen
+FALSE_ALARMS: Final = 0.1  # Expected of a whole history in `RUNS` runs: a tenth of what is promised
 RUNS: Final = 365
 _AFTER: Final = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96])  # Runs from a split to the newest run
 _LEAST_AFTER: Final = 3  # Of numbers: a single slow run is no change
@@ -38,18 +36,14 @@ _SLOWER: Final = 5  # By how much a slow change has to be likelier: a sudden one
 class ChangePoint:
     """When a series changed, and from what to what."""
 
-    series: int
-    """Its row."""
-    at: int
-    """The first run after the change, or the first run of a slow one."""
+    series: int  # Its row
+    at: int  # The first run after the change, or the first run of a slow one
     before: float
     after: float
     evidence: float
     """Minus the logarithm of how likely chance alone would make it, before it is corrected for the number of tests."""
-    alarm: int
-    """The first run after which it could be seen."""
-    until: int | None = None
-    """The last run of a slow change; `None` of a sudden one."""
+    alarm: int  # The first run after which it could be seen
+    until: int | None = None  # The last run of a slow change; `None` of a sudden one
 
 
 class Series(ABC):
@@ -84,8 +78,7 @@ class Series(ABC):
 
     def _window(self, rows: Integers, begins: Integers | int, ends: Integers | int) -> Floats:
         """Return the sums of the weights, the weighted values and their squares between two runs."""
-        sums: Floats = self._sums[:, rows, ends] - self._sums[:, rows, begins]
-        return sums
+        return np.asarray(self._sums[:, rows, ends] - self._sums[:, rows, begins])
 
     def likeliest_split(self, row: int, start: int, end: int) -> int:
         """Return the split of a series between two runs that leaves the least variance on both sides."""
@@ -128,10 +121,8 @@ class PassRates(Series):
     def evidence(
         self, rows: Integers, starts: Integers, splits: Integers, ends: Integers, inflation: float = 1.0
     ) -> Floats:
-        (n_before, x_before, _), (n_after, x_after, _) = (
-            self._window(rows, starts, splits),
-            self._window(rows, splits, ends),
-        )
+        n_before, x_before, _ = self._window(rows, starts, splits)
+        n_after, x_after, _ = self._window(rows, splits, ends)
         share = (x_before + x_after) / np.maximum(n_before + n_after, 1e-9)
         return np.maximum(_divergence(n_before, x_before, share), _divergence(n_after, x_after, share))
 
@@ -158,9 +149,8 @@ class Levels(Series):
         # The differences of neighbours give the spread of a run: no change of level raises their median.
         differences = np.abs(np.diff(values, axis=1))
         known = np.isfinite(differences)
-        medians = [
-            np.median(row[found]) if found.any() else np.nan for row, found in zip(differences, known, strict=True)
-        ]
+        pairs = zip(differences, known, strict=True)
+        medians = [np.median(row[found]) if found.any() else np.nan for row, found in pairs]
         spreads = np.maximum(1e-6, np.array(medians, dtype=float) / (0.6745 * np.sqrt(2)))
         self._floors = np.where(np.isnan(spreads), 1.0, spreads) / 2
 
@@ -226,9 +216,7 @@ def _alarms(family: Series, least: float) -> dict[int, list[tuple[int, int]]]:
 
 
 def _confirmed_changes(family: Series, row: int, alarms: Sequence[tuple[int, int]], least: float) -> list[ChangePoint]:
-    """Return the changes, each at its likeliest place between its neighbours, without those that all runs together do
-    not show.
-    """
+    """Return the changes, each at its likeliest place between its neighbours, that all runs together show."""
     splits = [split for split, _ in alarms]
     while splits:
         for place in range(len(splits)):

@@ -49,10 +49,8 @@ def pass_at_k(n: Integers, c: Integers, k: Integers) -> Floats:
 
 
 def pass_hat_k(n: Integers, c: Integers, k: Integers) -> Floats:
-    """Return the chance that all of k trials pass, estimated from c passes in n trials.
-
-    C(c, k) / C(n, k) (Yao et al. 2024, arXiv:2406.12045). Arrays broadcast; NaN where n < k.
-    Raise `ValueError` unless 0 <= c <= n and k >= 1.
+    """Return the chance that all of k trials pass, estimated from c passes in n trials. C(c, k) / C(n, k) (Yao et al.
+    2024, arXiv:2406.12045). Arrays broadcast; NaN where n < k. Raise `ValueError` unless 0 <= c <= n and k >= 1.
     """
     trials, passed, size = np.broadcast_arrays(*(np.asarray(value, dtype=np.int64) for value in (n, c, k)))
     if np.any(passed < 0) or np.any(passed > trials) or np.any(size < 1):
@@ -66,9 +64,8 @@ def pass_hat_k(n: Integers, c: Integers, k: Integers) -> Floats:
 
 
 def wilson_interval(n: int, c: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the score interval of a pass rate from c passes in n trials (Wilson 1927); [0, 1] when n is 0.
-
-    Unlike the usual normal interval it has a width at 0/n and n/n. Raise `ValueError` unless 0 <= c <= n.
+    """Return the score interval of a pass rate from c passes in n trials (Wilson 1927); [0, 1] when n is 0. Unlike the
+    usual normal interval it has a width at 0/n and n/n. Raise `ValueError` unless 0 <= c <= n.
     """
     if not 0 <= c <= n:
         raise ValueError("needs 0 <= c <= n")
@@ -104,9 +101,8 @@ def weighted_mean(scores: Sequence[float], weights: Sequence[float]) -> float | 
 
 
 def mean_lower_bound(scores: Sequence[float]) -> float:
-    """Return the lower end of the 95 % interval of a mean, by Student's t: mean - t s / sqrt(n), not below 0.
-
-    The mean itself where all scores are the same. Raise `ValueError` for fewer than two scores.
+    """Return the lower end of the 95 % interval of a mean, by Student's t: mean - t s / sqrt(n), not below 0. The mean
+    itself where all scores are the same. Raise `ValueError` for fewer than two scores.
     """
     if len(scores) < 2:
         raise ValueError("an interval needs at least two scores")
@@ -118,7 +114,6 @@ def mean_lower_bound(scores: Sequence[float]) -> float:
 
 def student_t_quantiles(degrees: Floats, probability: float) -> Floats:
     """Return the quantiles of Student's t for a probability above 0.5, and for 1, 2 or any degrees of freedom from 3.
-
     Hill 1970, Communications of the ACM 13, algorithm 396: right to six digits. 1 and 2 degrees have closed forms.
     """
     n, both = np.maximum(degrees, 3.0), 2 * (1 - probability)
@@ -143,16 +138,13 @@ def student_t_quantiles(degrees: Floats, probability: float) -> Floats:
 
 def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
     """Return the pass rate of each task from its passes and trials; for a task without trials that of all tasks
-    together.
-
-    c/n of a task that has never failed is 1, which is too optimistic: a gate of such tasks would never be red. Half a
-    failure more for each task (Jeffreys' mean) is too pessimistic: twenty tasks that never failed in sixty trials would
-    make a gate of three trials a task red 39 % of the time. So each task's rate is drawn towards the rate of all tasks
-    together. The less the tasks' rates differ beyond chance, the stronger this is (empirical Bayes in the beta-binomial
-    model; moments as in Kleinman 1973, JASA 68:46).
-
-    The rate of all is (C + 1/2) / (N + 1) of all C passes in N trials: Jeffreys' mean, which is also the rate of a task
-    that is alone. Raise `ValueError` for no trials at all, and unless 0 <= passed <= n.
+    together. c/n of a task that has never failed is 1, which is too optimistic: a gate of such tasks would never be
+    red. Half a failure more for each task (Jeffreys' mean) is too pessimistic: twenty tasks that never failed in sixty
+    trials would make a gate of three trials a task red 39 % of the time. So each task's rate is drawn towards the rate
+    of all tasks together. The less the tasks' rates differ beyond chance, the stronger this is (empirical Bayes in the
+    beta-binomial model; moments as in Kleinman 1973, JASA 68:46). The rate of all is (C + 1/2) / (N + 1) of all C
+    passes in N trials: Jeffreys' mean, which is also the rate of a task that is alone. Raise `ValueError` for no trials
+    at all, and unless 0 <= passed <= n.
     """
     if any(not 0 <= passed <= n for passed, n in counts):
         raise ValueError("needs 0 <= passed <= n")
@@ -169,9 +161,7 @@ def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
 
 def likeness(counts: Sequence[tuple[int, int]]) -> float:
     """Return how alike two trials of one task are (intraclass correlation): 0 where all tasks have one rate, at most
-    1/2.
-
-    The expected sum of n (c/n - C/N)^2 over m tasks is pq [(m - 1) + likeness (N - sum of n^2 / N - (m - 1))].
+    1/2. The expected sum of n (c/n - C/N)^2 over m tasks is pq [(m - 1) + likeness (N - sum of n^2 / N - (m - 1))].
     """
     tasks, trials = len(counts), sum(n for _, n in counts)
     rate = sum(passed for passed, _ in counts) / trials

@@ -32,9 +32,7 @@ class Counts(NamedTuple):
 
 
 def newest_if_worse(runs: Sequence[Counts]) -> Counts | None:
-    """Return the newest runs of a task together, which come first, if they are worse than the others by more than
-    chance; else `None`.
-    """
+    """Return the newest runs of a task, which come first, together if they are worse by more than chance."""
     newest, older = (
         Counts(sum(one.passed for one in some), sum(one.n for one in some))
         for some in (runs[:RED_IN_A_ROW], runs[RED_IN_A_ROW:])
@@ -58,9 +56,8 @@ class OtherTasks(NamedTuple):
     most: float  # At most this share of a task's own trials
 
     def pool(self, own: Counts) -> Counts:
-        """Return the counts of a task, with as many trials more of the suite's rate as the others tell.
-
-        Tasks with fewer than `ENOUGH` trials stay as they are.
+        """Return the counts of a task, with as many trials more of the suite's rate as the others tell. Tasks with
+        fewer than `ENOUGH` trials stay as they are.
         """
         steps = int(min(self.weight / own.n, self.most) * _STEPS) if own.n >= ENOUGH else 0
         more = own.n * steps / _STEPS
@@ -69,11 +66,9 @@ class OtherTasks(NamedTuple):
 
 
 def other_tasks(counts: Sequence[Counts]) -> OtherTasks:
-    """Return what the tasks of a suite say of each other.
-
-    The less their rates differ beyond chance, the more they tell (empirical Bayes in the beta-binomial model, as
-    `shrunk_rates`). Of that weight half counts, and never more than a task's own trials, so that a task that differs
-    from the others keeps its own rate.
+    """Return what the tasks of a suite say of each other. The less their rates differ beyond chance, the more they tell
+    (empirical Bayes in the beta-binomial model, as `shrunk_rates`). Of that weight half counts, and never more than a
+    task's own trials, so that a task that differs from the others keeps its own rate.
     """
     known = [(int(one.passed), int(one.n)) for one in counts if one.n >= ENOUGH]
     if len(known) < LEAST_TASKS:
@@ -89,17 +84,13 @@ def other_tasks(counts: Sequence[Counts]) -> OtherTasks:
 class Drift(NamedTuple):
     """By how much the pass rates of whole runs differ."""
 
-    deviation: float = 0.0
-    """As a standard deviation; 0 where it may be chance."""
-    outlier: str = ""
-    """The run that is left out because it is far from all others; empty where there is none."""
+    deviation: float = 0.0  # As a standard deviation; 0 where it may be chance
+    outlier: str = ""  # The run that is left out because it is far from all others; empty where there is none
 
 
 def drift_between_runs(tasks: Iterable[Mapping[str, Counts]]) -> Drift:
-    """Return the drift of some tasks, of each its counts by run.
-
-    A single run that is far from the others, as in an outage, tells nothing of how the others differ. Taken for drift
-    it would hide every fall for as long as it is in the baseline.
+    """Return the drift of some tasks, of each its counts by run. Taken for drift, a single run that is far from the
+    others, as in an outage, would hide every fall for as long as it is in the baseline.
     """
     tables = list(tasks)
     names = sorted({run for counts in tables for run in counts})

@@ -20,14 +20,7 @@ from passgate.tasks.model.measurement import (
 )
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import MEASURED, MeanMetrics, Trial, TrialMetrics, TrialStatus
-from passgate.tasks.stats.estimators import (
-    mean_lower_bound,
-    pass_at_k,
-    pass_hat_k,
-    percentile,
-    suite_interval,
-    wilson_interval,
-)
+from passgate.tasks.stats import estimators
 
 _ROUNDING: Final = 1e-9  # The mean of scores that all equal the threshold may come out a hair below it
 _ESTIMATED: Final = {Metric.PASS_AT_K: "pass_at_k", Metric.PASS_HAT_K: "pass_hat_k"}
@@ -68,7 +61,7 @@ def decide(
             # A missing score could move the bound to either side, and a single score has no interval.
             if len(scores) < max(planned, 2):
                 return TaskState.UNDECIDED
-            bound = mean_lower_bound(scores)
+            bound = estimators.mean_lower_bound(scores)
             return _between(bound, bound, threshold)
         case _:
             assert_never(metric)
@@ -95,7 +88,7 @@ def score_of(metric: Metric, scores: Sequence[float], k: int) -> float | None:
     if len(scores) < k:
         return None
     if metric is Metric.CONFIDENCE_INTERVAL:
-        return mean_lower_bound(scores) if len(scores) > 1 else None
+        return estimators.mean_lower_bound(scores) if len(scores) > 1 else None
     return fmean(scores)
 
 
@@ -112,13 +105,14 @@ def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial], earlier: 
     this run. Whether they were planned or confirming, their own k tells.
     """
     by_task, earlier_by_task = defaultdict[str, list[Trial]](list), defaultdict[str, list[Trial]](list)
-    for grouped, some in ((by_task, trials), (earlier_by_task, earlier)):
-        for trial in some:
-            grouped[trial.task_id].append(trial)
+    for trial in trials:
+        by_task[trial.task_id].append(trial)
+    for trial in earlier:
+        earlier_by_task[trial.task_id].append(trial)
     samples = [_sample(task, by_task[task.task_id], earlier_by_task[task.task_id]) for task in tasks]
     n, c, k, of_run = np.array([one.counts for one in samples], dtype=np.int64).reshape(-1, 4).T
     # For all tasks at once, because an array operation costs about as much for one task as for a hundred.
-    estimates = zip(pass_at_k(n, c, of_run).tolist(), pass_hat_k(n, c, k).tolist(), strict=True)
+    estimates = zip(estimators.pass_at_k(n, c, of_run).tolist(), estimators.pass_hat_k(n, c, k).tolist(), strict=True)
     measured = [
         _task(sample, dict(zip(_ESTIMATED.values(), pair, strict=True)))
         for sample, pair in zip(samples, estimates, strict=True)
@@ -131,7 +125,7 @@ def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial], earlier: 
             if (of_suite := [task for task in measured if task.suite is suite])
         ),
         tasks=tuple(measured),
-        latency_p95_seconds=percentile([time for task in measured for time in task.wall_times], 95),
+        latency_p95_seconds=estimators.percentile([time for task in measured for time in task.wall_times], 95),
         cost=_total(cost for trial in every for cost in (trial.metrics.cost, trial.unmeasured_cost)),
         isolation=tuple(sorted({trial.isolation for trial in every if trial.isolation})),
     )
@@ -140,14 +134,12 @@ def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial], earlier: 
 class _Sample(NamedTuple):
     """The trials by which a task is measured. The confirming ones are those beyond the first k of their run."""
 
-    task: EvalTask
-    """Its k is the number of planned trials that count."""
+    task: EvalTask  # Its k is the number of planned trials that count
     own: list[Trial]
     confirming: list[Trial]
     earlier: list[Trial]
     earlier_confirming: list[Trial]
-    needed: int
-    """How many passes pass@k requires: one for each run that was decided by itself, and one for this run."""
+    needed: int  # How many passes pass@k requires: one for each run that was decided by itself, and one for this run
 
     @property
     def planned(self) -> list[Trial]:
@@ -166,11 +158,8 @@ def _sample(task: EvalTask, trials: Iterable[Trial], earlier: Iterable[Trial]) -
     # What this run has reused from an earlier one counts once.
     reused = {trial.reused_from for trial in ordered}
     others = sorted((one for one in earlier if one.reused_from not in reused), key=attrgetter("reused_from", "trial"))
-    decided = 0
-    for _, group in groupby(others, attrgetter("reused_from")):
-        of_run = list(group)
-        state = decide_by(task.model_copy(update={"k": of_run[0].k}), of_run)
-        decided += state is not TaskState.UNDECIDED
+    runs = (list(group) for _, group in groupby(others, attrgetter("reused_from")))
+    states = [decide_by(task.model_copy(update={"k": of_run[0].k}), of_run) for of_run in runs]
     planned = [trial for trial in others if trial.trial < trial.k]
     return _Sample(
         task=task.model_copy(update={"k": task.k + len(planned)}) if planned else task,
@@ -178,7 +167,7 @@ def _sample(task: EvalTask, trials: Iterable[Trial], earlier: Iterable[Trial]) -
         confirming=[trial for trial in ordered if trial.trial >= task.k],
         earlier=planned,
         earlier_confirming=[trial for trial in others if trial.trial >= trial.k],
-        needed=1 + decided,
+        needed=1 + sum(state is not TaskState.UNDECIDED for state in states),
     )
 
 
@@ -221,7 +210,7 @@ def _task(sample: _Sample, estimates: dict[str, float]) -> TaskMeasurement:
         **_known_estimates(task, trials, state, estimates),
         score=score_of(task.metric, scores, task.k),
         pass_rate=len(passed) / n if n else None,
-        pass_rate_interval=_interval(wilson_interval(n, len(passed) if n else 0)),
+        pass_rate_interval=_interval(estimators.wilson_interval(n, len(passed) if n else 0)),
         failed_trials=tuple(trial.trial for trial in sample.own if trial.status is TrialStatus.FAILED),
         error_trials=tuple(trial.trial for trial in errors),
         failure=failed[0].reason if failed else "",
@@ -286,7 +275,7 @@ def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
         metric=", ".join(sorted({str(task.metric) for task in tasks})),
         k=str(smallest) if smallest == largest else f"{smallest}-{largest}",
         value=value,
-        interval=None if value is None else _interval(suite_interval(value, len(tasks))),
+        interval=None if value is None else _interval(estimators.suite_interval(value, len(tasks))),
         steps=_mean(task.metrics.steps for task in tasks),
         cost=_total(cost for task in tasks for cost in (*task.costs, task.unmeasured_cost)),
         wall_time_seconds=sum(time for task in tasks for time in task.wall_times),

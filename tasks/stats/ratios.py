@@ -30,16 +30,12 @@ LEAST_PAIRS = 8
 LEAST_RUNS = 2  # Runs at the baseline that share tasks. A single run does not show by how much whole runs differ.
 CONFIDENCE = 0.9
 """Of the one-sided bounds. docs/statistics.md has what it costs in false reds and in falls that are missed."""
-PAIRED_ALPHA = 0.002
-"""How often the paired ratio may take an unchanged agent for a slower one."""
-PLAIN_ALPHA = 0.001
-"""How often the plain figure may."""
-TASK_ALPHA = 0.002
-"""How often the ratios of single tasks may, over all tasks together."""
+PAIRED_ALPHA = 0.002  # How often the paired ratio may take an unchanged agent for a slower one
+PLAIN_ALPHA = 0.001  # How often the plain figure may
+TASK_ALPHA = 0.002  # How often the ratios of single tasks may, over all tasks together
 _VARIANCE_OF_P95 = 4.5
 """Of the logarithm of the 95th percentile of n lognormal trials: so many times the variance of one, divided by n."""
-_PRIOR_DEGREES = 6.0
-"""How many runs the mean of all tasks counts as, in what a task varies from run to run."""
+_PRIOR_DEGREES = 6.0  # How many runs the mean of all tasks counts as, in what a task varies from run to run
 
 
 class Figures(NamedTuple):
@@ -49,10 +45,8 @@ class Figures(NamedTuple):
     """
 
     tasks: tuple[str, ...]
-    now: Floats
-    """By gate, task and trial."""
-    before: Floats
-    """By gate, task, run (the oldest first) and trial."""
+    now: Floats  # By gate, task and trial
+    before: Floats  # By gate, task, run (the oldest first) and trial
 
     @property
     def comparable(self) -> bool:
@@ -63,9 +57,8 @@ class Figures(NamedTuple):
 
 
 def paired_figures(current: Mapping[str, Sequence[float]], baseline: FiguresOfTasks) -> Figures:
-    """Return the tasks with positive figures (seconds, dollars) on both sides; other figures are left out.
-
-    Runs are in the order of their names, which are run ids and so sort by time.
+    """Return the tasks with positive figures (seconds, dollars) on both sides; other figures are left out. Runs are in
+    the order of their names, which are run ids and so sort by time.
     """
     tasks = [task for task, values in current.items() if _any([values]) and _any(baseline.get(task, {}).values())]
     if not tasks:
@@ -87,8 +80,7 @@ def _logarithms(tasks: Sequence[Mapping[str, Sequence[float]]]) -> Floats:
         for cell, run in zip(row, runs, strict=True):
             cell[: len(task.get(run, ()))] = task.get(run, ())
     figures[~(figures > 0)] = np.nan
-    logarithms: Floats = np.log(figures)
-    return logarithms
+    return np.asarray(np.log(figures))
 
 
 class Noise(NamedTuple):
@@ -127,11 +119,9 @@ class Ratios(NamedTuple):
 
 def paired_ratios(figures: Figures, cells: Cells, effects: RunEffects) -> Ratios:
     """Return the geometric mean over the tasks, of each gate. A task's ratio is that of the geometric means of its
-    trials.
-
-    The bound is Student's: the mean of the ratios' logarithms minus t times its standard error. The standard error has
-    two parts: how the tasks' ratios differ, and how whole runs differ, because this run is one more of them. t has the
-    degrees of freedom of a sum of two variances (Satterthwaite 1946, Biometrics Bulletin 2).
+    trials. The bound is Student's: the mean of the ratios' logarithms minus t times its standard error. The standard
+    error has two parts: how the tasks' ratios differ, and how whole runs differ, because this run is one more of them.
+    t has the degrees of freedom of a sum of two variances (Satterthwaite 1946, Biometrics Bulletin 2).
     """
     centres = (cells.means * cells.counts).sum(-1) / cells.counts.sum(-1)
     changes = np.nanmean(figures.now, axis=-1) - centres
@@ -150,8 +140,7 @@ def _student(mean: Floats, own: Floats, degrees: float, effects: RunEffects, alp
 
 def total(figures: Floats) -> Floats:
     """Return the sum over the tasks of a trial's mean, from figures by run, task and trial, padded with NaN."""
-    sums: Floats = np.nanmean(figures, axis=-1).sum(-1)
-    return sums
+    return np.asarray(np.nanmean(figures, axis=-1).sum(-1))
 
 
 def p95(figures: Floats) -> Floats:
@@ -159,8 +148,7 @@ def p95(figures: Floats) -> Floats:
     flat = figures.reshape(len(figures), -1)
     # What is missing counts as the greatest, and every run misses the same trials.
     rank = max(-(-int((~np.isnan(flat[0])).sum()) * 95 // 100) - 1, 0)
-    percentiles: Floats = np.partition(flat, rank, axis=-1)[:, rank]
-    return percentiles
+    return np.asarray(np.partition(flat, rank, axis=-1)[:, rank])
 
 
 def plain_ratios(statistic: Callable[[Floats], Floats], figures: Figures, cells: Cells, effects: RunEffects) -> Ratios:
@@ -173,13 +161,8 @@ def plain_ratios(statistic: Callable[[Floats], Floats], figures: Figures, cells:
     """
     known = cells.counts > 0
     now, before = np.exp(figures.now), np.exp(figures.before)
-    changes = np.log(
-        [
-            statistic(now[:, tasks]) / statistic(before[:, tasks, run])
-            for run, tasks in enumerate(known.T)
-            if tasks.any()
-        ]
-    )
+    in_runs = ((run, tasks) for run, tasks in enumerate(known.T) if tasks.any())
+    changes = np.log([statistic(now[:, tasks]) / statistic(before[:, tasks, run]) for run, tasks in in_runs])
     degrees = len(changes) - 1.0
     usual = _VARIANCE_OF_P95 * usual_variance(cells.variances) * known.any(0).sum() / cells.counts.sum()
     variance = (PRIOR_DEGREES * usual + degrees * changes.var(0, ddof=1)) / (PRIOR_DEGREES + degrees)
@@ -216,8 +199,7 @@ def task_ratios(figures: Figures, cells: Cells) -> Ratios:
 def _lower_quartiles(figures: Floats) -> Floats:
     """Return along the last axis the greatest figure that at least three quarters of the others are not below."""
     places = np.maximum((~np.isnan(figures)).sum(-1, keepdims=True) - 1, 0) // 4
-    quartiles: Floats = np.take_along_axis(np.sort(figures, axis=-1), places, axis=-1)[..., 0]
-    return quartiles
+    return np.asarray(np.take_along_axis(np.sort(figures, axis=-1), places, axis=-1)[..., 0])
 
 
 def _ratios(changes: Floats, tested: Floats, errors: Floats, degrees: Floats, alpha: float) -> Ratios:

@@ -13,34 +13,25 @@ Floats = npt.NDArray[np.float64]
 _PERSISTENCES: Floats = np.linspace(0.0, 0.9, 19)
 PRIOR_DEGREES = 3.0
 PRIOR_SHARE = 1 / 6
-"""Of the noise within runs: what whole runs are taken to differ by where the baseline has hardly any run to tell. It
-weighs as much as `PRIOR_DEGREES` runs."""
+"""Of the noise within runs: by so much whole runs are taken to differ, with the weight of `PRIOR_DEGREES` runs."""
 
 
 class Cells(NamedTuple):
     """The trials of tasks in the runs of a baseline, the oldest run first. Every gate has the same cells."""
 
-    means: Floats
-    """By gate, task and run; 0 where the task is not in the run."""
-    counts: Floats
-    """By task and run, how many trials there are."""
-    variances: Floats
-    """By gate and task, of the trials within a run; NaN where no run of the task has two trials."""
+    means: Floats  # By gate, task and run; 0 where the task is not in the run
+    counts: Floats  # By task and run, how many trials there are
+    variances: Floats  # By gate and task, of the trials within a run; NaN where no run of the task has two trials
 
 
 class RunEffects(NamedTuple):
     """Of each gate."""
 
-    variance: Floats
-    """Of a whole run, as if they did not persist; 0 where the trials' own noise explains all."""
-    persistence: Floats
-    """The correlation of a run with the next, from 0 to 0.9: an upper estimate."""
-    of_comparison: Floats
-    """The variance that they bring into the difference of one more run from the baseline."""
-    degrees: Floats
-    """Degrees of freedom of `of_comparison`."""
-    by_run: Floats
-    """By gate and run, how much all tasks deviate together; it holds the noise of their trials too."""
+    variance: Floats  # Of a whole run, as if they did not persist; 0 where the trials' own noise explains all
+    persistence: Floats  # The correlation of a run with the next, from 0 to 0.9: an upper estimate
+    of_comparison: Floats  # The variance that they bring into the difference of one more run from the baseline
+    degrees: Floats  # Degrees of freedom of `of_comparison`
+    by_run: Floats  # By gate and run, how much all tasks deviate together; it holds the noise of their trials too
     runs: int
     """Runs that share a task with another: with fewer than two there is nothing to see, and the variances are 0."""
 
@@ -58,11 +49,9 @@ def cells_of(before: Floats) -> Cells:
 
 
 def run_effects(cells: Cells) -> RunEffects:
-    """Return how whole runs differ, by analysis of variance.
-
-    A run's mean deviation from the centres of its tasks has a square with two parts: the effects, of this run and of
-    the other runs in those centres, and the trials' own noise in both, which is subtracted. The product of the
-    deviations of successive runs tells the persistence.
+    """Return how whole runs differ, by analysis of variance. A run's mean deviation from the centres of its tasks has a
+    square with two parts: the effects, of this run and of the other runs in those centres, and the trials' own noise in
+    both, which is subtracted. The product of the deviations of successive runs tells the persistence.
     """
     gates, runs = len(cells.means), cells.counts.shape[1]
     linking = (cells.counts > 0).sum(-1) > 1  # A task that is in one run alone says nothing of how runs differ
@@ -82,21 +71,25 @@ def run_effects(cells: Cells) -> RunEffects:
 
 def effects_of_shifts(shifts: Floats, by_chance: float, usual: float) -> RunEffects:
     """Return the same of runs that all have the same tasks, by gate and run: how much faster or slower each was.
-
     `by_chance` is the variance that the trials' noise leaves in each, `usual` that of a trial.
     """
     gates, runs = shifts.shape
-    weights = _Weights.of(np.ones((1, runs)))
-    expected = np.full(gates, by_chance * (runs - 1))
-    everywhere = np.ones(runs, dtype=bool)
-    return _effects(weights.deviations(shifts[:, None]), expected, np.full(gates, usual), weights, everywhere)
+    weights, expected = _Weights.of(np.ones((1, runs))), np.full(gates, by_chance * (runs - 1))
+    deviations, everywhere = weights.deviations(shifts[:, None]), np.ones(runs, dtype=bool)
+    return _effects(deviations, expected, np.full(gates, usual), weights, everywhere)
 
 
 def _effects(
     deviations: Floats, by_chance: Floats, usual: Floats, weights: "_Weights", present: npt.NDArray[np.bool_]
 ) -> RunEffects:
     squares, number = (deviations**2).sum(-1), deviations.shape[1]
-    persistence = _persistence(deviations, squares, weights)
+    products = (deviations[:, :-1] * deviations[:, 1:]).sum(-1)
+    # The correlation that successive runs show and one standard error more: few runs cannot rule it out. The centring
+    # of the deviations makes a correlation look smaller than it is; the weights tell what each would look like.
+    seen = np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0) + 1 / np.sqrt(number)
+    powers = _PERSISTENCES[:, None] ** np.arange(number)
+    looks = np.maximum.accumulate((powers @ weights.product) / (powers @ weights.square))
+    persistence = np.where(squares > 0, np.interp(seen, looks, _PERSISTENCES), 0.0)
     powers = persistence[:, None] ** np.arange(number)
     # Noise can exceed what was seen by chance; a variance is not negative.
     beyond_chance = np.maximum(squares - by_chance, 0.0)
@@ -118,23 +111,7 @@ def _effects(
 def usual_variance(variances: Floats) -> Floats:
     """Of each gate, the mean over the tasks whose variance is known; 0 where none is."""
     known = ~np.isnan(variances)
-    mean: Floats = np.where(known, variances, 0.0).sum(-1) / np.maximum(known.sum(-1), 1)
-    return mean
-
-
-def _persistence(deviations: Floats, squares: Floats, weights: "_Weights") -> Floats:
-    """Return the correlation that successive runs show and one standard error more: few runs cannot rule it out.
-
-    The centring of the deviations makes a correlation look smaller than it is; `weights` tell what each would look
-    like. The trials' own noise makes it look smaller too, but then the effects matter as little.
-    """
-    number = deviations.shape[-1]
-    products = (deviations[:, :-1] * deviations[:, 1:]).sum(-1)
-    seen = np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0) + 1 / np.sqrt(number)
-    powers = _PERSISTENCES[:, None] ** np.arange(number)
-    looks = np.maximum.accumulate((powers @ weights.product) / (powers @ weights.square))
-    found: Floats = np.interp(seen, looks, _PERSISTENCES)
-    return np.where(squares > 0, found, 0.0)
+    return np.asarray(np.where(known, variances, 0.0).sum(-1) / np.maximum(known.sum(-1), 1))
 
 
 class _Weights(NamedTuple):
@@ -142,25 +119,17 @@ class _Weights(NamedTuple):
     variance of 1 gives is their sum, each times the correlation at that distance.
     """
 
-    square: Floats
-    """Of the sum of the squared deviations."""
-    product: Floats
-    """Of the sum of the products of successive deviations."""
-    centre: Floats
-    """Of the baseline's centre."""
-    chance: Floats
-    """By task and run: of the sum of the squared deviations, for the noise of a cell's mean."""
-    shares: Floats
-    """By task and run: of the task's centre."""
-    of_run: Floats
-    """By task and run: of the run's deviation."""
+    square: Floats  # Of the sum of the squared deviations
+    product: Floats  # Of the sum of the products of successive deviations
+    centre: Floats  # Of the baseline's centre
+    chance: Floats  # By task and run: of the sum of the squared deviations, for the noise of a cell's mean
+    shares: Floats  # By task and run: of the task's centre
+    of_run: Floats  # By task and run: of the run's deviation
 
     @classmethod
     def of(cls, known: Floats) -> "_Weights":
         shares, of_run = known / known.sum(1, keepdims=True), known / known.sum(0)
-        size = known.shape[1]
-        deviation = np.eye(size) - of_run.T @ shares
-        centre = shares.mean(0)
+        deviation, centre = np.eye(known.shape[1]) - of_run.T @ shares, shares.mean(0)
         own = of_run**2 * (1 - 2 * shares) + shares**2 * (of_run**2).sum(1, keepdims=True)
         return cls(
             _by_distance(deviation.T @ deviation),
@@ -174,13 +143,10 @@ class _Weights(NamedTuple):
     def deviations(self, means: Floats) -> Floats:
         """Of each gate and run, from the centres of its tasks."""
         centres = (means * self.shares).sum(-1, keepdims=True)
-        found: Floats = ((means - centres) * self.of_run).sum(1)
-        return found
+        return np.asarray(((means - centres) * self.of_run).sum(1))
 
 
 def _by_distance(products: Floats) -> Floats:
     """Return the sums along the diagonals: of the pairs of runs at each distance, in both orders."""
-    size = len(products)
-    return np.array(
-        [products.trace()] + [products.trace(offset) + products.trace(-offset) for offset in range(1, size)]
-    )
+    both = [products.trace(offset) + products.trace(-offset) for offset in range(1, len(products))]
+    return np.array([products.trace(), *both])

@@ -42,10 +42,7 @@ _NOTHING: Final = 1e-20  # No part of a characteristic function that is smaller 
 
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
-
-
-Room = tuple[int, float]
-"""The most trials of a task, and the most confirming ones as a multiple of the planned ones."""
+Room = tuple[int, float]  # The most trials of a task, and the most confirming ones as a multiple of the planned ones
 
 
 class Member(NamedTuple):
@@ -108,7 +105,10 @@ def _test(members: tuple[Member, ...], alpha: float, drift: float, room: Room) -
             fits = min(few, fallen)
             begin = max(fits - first, 0)
             missed += float(cleared[begin - 1]) if begin else 0.0
-            reached, first = _sums(reached[:, begin:beyond], layer), max(fits, first)
+            # The distribution of the sum with the trials that the look adds, by node.
+            size = reached[:, begin:beyond].shape[1] + layer.shape[1] - 1
+            both = (np.fft.rfft(one, _transform_size(size), axis=1) for one in (reached[:, begin:beyond], layer))
+            reached, first = _chances(np.multiply(*both), size), max(fits, first)
             spectrum = _without_the_least(spectrum * layer_spectrum)
         fits_below.append(fits)
         fallen_from.append(fallen)
@@ -157,9 +157,7 @@ def _failure_rates(members: Sequence[Member], drift: float) -> tuple[Floats, Flo
 
 
 def _spectra(members: Sequence[Member], failing: Floats, looks: int) -> tuple[Complexes, Complexes]:
-    """Return the characteristic functions of the number of failed trials, by node: of the planned trials, and of those
-    that each further look adds.
-    """
+    """Return the characteristic functions of the failed trials, by node: of planned ones, and of each further look."""
     size = _transform_size(_all_trials_at(looks - 1, members) + 1)
     turns = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size) - 1
     planned, layer = (np.ones((len(failing), len(turns)), dtype=complex) for _ in range(2))
@@ -183,26 +181,17 @@ def _without_the_least(spectrum: Complexes) -> Complexes:
 
 def _power(base: Complexes, exponent: int) -> Complexes:
     """Return the power by products: powers of complex numbers take ten times longer."""
-    power: Complexes = reduce(np.multiply, [base] * exponent)
-    return power
+    return np.asarray(reduce(np.multiply, [base] * exponent))
 
 
 def _chances(spectrum: Complexes, size: int) -> Floats:
     """Return the distribution of a number below `size`, from its characteristic function."""
-    chances: Floats = np.clip(np.fft.irfft(spectrum)[..., :size], 0.0, 1.0)
-    return chances
+    return np.asarray(np.clip(np.fft.irfft(spectrum)[..., :size], 0.0, 1.0))
 
 
 def _transform_size(size: int) -> int:
     """Return the next power of two: transforms of such sizes are fast."""
     return max(2, 1 << (size - 1).bit_length())
-
-
-def _sums(one: Floats, other: Floats) -> Floats:
-    """Return the distribution of the sum, by node."""
-    size = one.shape[1] + other.shape[1] - 1
-    transform = _transform_size(size)
-    return _chances(np.fft.rfft(one, transform, axis=1) * np.fft.rfft(other, transform, axis=1), size)
 
 
 def _tail(chances: Floats) -> Floats:

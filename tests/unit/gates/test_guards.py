@@ -1,6 +1,6 @@
 """Failures that are reported without blocking: of which tasks, for how long, and by whose leave."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -73,13 +73,6 @@ class TestQuarantine:
         today = TODAY + timedelta(days=days)
         assert quarantined(self.FILE, today) == ({NAME: an_entry()} if in_force else {})
         assert expired(self.FILE, today) == (() if in_force else (an_entry(),))
-
-    def test_of_several_entries_each_has_its_own_day(self) -> None:
-        early, late = an_entry(task="golden/early"), an_entry(expires=date(2026, 3, 1))
-        assert quarantined(a_file(early, late), date(2026, 2, 20)) == {NAME: late}
-        assert expired(a_file(early, late), date(2026, 2, 20)) == (early,)
-        assert (quarantined(a_file(), TODAY), expired(a_file(), TODAY)) == ({}, ())
-        assert list(quarantine_notes(a_file(), a_baseline(GOLDEN, green_in_a_row=99), TODAY)) == []
 
     def test_why_a_task_does_not_block_is_one_short_line(self) -> None:
         why = "quarantined until 2026-01-31 by Ann: it flakes (https://h/1)"

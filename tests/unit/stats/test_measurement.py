@@ -28,18 +28,9 @@ def suite(*statuses: str, **changes: object) -> SuiteMeasurement:
 @pytest.mark.parametrize(
     ("passed", "failed", "planned", "all_must", "one_is_enough"),
     [
-        (3, 0, 3, PASSED, PASSED),
-        (2, 1, 3, FAILED, PASSED),
-        (1, 2, 3, FAILED, PASSED),
-        (0, 3, 3, FAILED, FAILED),
-        (2, 0, 3, UNDECIDED, PASSED),
-        (0, 2, 3, FAILED, UNDECIDED),
-        (0, 1, 3, FAILED, UNDECIDED),
-        (1, 1, 3, FAILED, PASSED),
-        (0, 0, 3, UNDECIDED, UNDECIDED),
-        (1, 0, 1, PASSED, PASSED),
-        (0, 1, 1, FAILED, FAILED),
-        (0, 0, 0, UNDECIDED, UNDECIDED),
+        *((3, 0, 3, PASSED, PASSED), (2, 1, 3, FAILED, PASSED), (0, 3, 3, FAILED, FAILED)),
+        *((2, 0, 3, UNDECIDED, PASSED), (0, 2, 3, FAILED, UNDECIDED), (1, 1, 3, FAILED, PASSED)),
+        *((0, 0, 3, UNDECIDED, UNDECIDED), (0, 1, 1, FAILED, FAILED), (0, 0, 0, UNDECIDED, UNDECIDED)),
     ],
 )
 def test_what_the_trials_say_of_a_task(
@@ -52,14 +43,9 @@ def test_what_the_trials_say_of_a_task(
 @pytest.mark.parametrize(
     ("scores", "planned", "by_mean", "by_interval"),
     [
-        ([1.0, 1.0, 1.0], 3, PASSED, PASSED),
-        ([0.8, 0.8, 0.8], 3, PASSED, PASSED),
-        ([0.7, 0.8, 1.0], 3, PASSED, FAILED),
-        ([0.5, 0.8, 1.0], 3, FAILED, FAILED),
-        ([0.0, 0.5], 3, FAILED, UNDECIDED),
-        ([1.0, 1.0], 3, UNDECIDED, UNDECIDED),
-        ([1.0] * 9, 10, PASSED, UNDECIDED),
-        ([], 3, UNDECIDED, UNDECIDED),
+        *(([0.8, 0.8, 0.8], 3, PASSED, PASSED), ([0.7, 0.8, 1.0], 3, PASSED, FAILED)),
+        *(([0.5, 0.8, 1.0], 3, FAILED, FAILED), ([0.0, 0.5], 3, FAILED, UNDECIDED)),
+        *(([1.0, 1.0], 3, UNDECIDED, UNDECIDED), ([1.0] * 9, 10, PASSED, UNDECIDED), ([], 3, UNDECIDED, UNDECIDED)),
     ],
 )
 def test_what_the_scores_say_of_a_task(

@@ -65,13 +65,6 @@ def test_a_dearer_agent_is_found() -> None:
     assert 1.3 < answer.lower_bound < answer.ratio
 
 
-def test_the_unit_does_not_matter() -> None:
-    now, before = figures(8, seed=1, factor=1.2), figures(8, seed=2)
-    plain = compared(now, before)
-    scaled = compared(*([[value * 1000 for value in task] for task in side] for side in (now, before)))
-    assert (scaled.ratio, scaled.lower_bound) == pytest.approx((plain.ratio, plain.lower_bound))
-
-
 @pytest.mark.parametrize("noisy_side", [0, 1])
 def test_trials_that_scatter_prove_less(noisy_side: int) -> None:
     sides = [[[1.2] * 4] * 8, [[1.0] * 4] * 8]
@@ -275,8 +268,7 @@ class TestSimulatedBounds:
         assert not np.array_equal(first, other)
 
     @pytest.mark.parametrize(
-        ("pairs", "runs", "is_compared"),
-        [(LEAST_PAIRS - 1, 2, False), (LEAST_PAIRS, 2, True), (LEAST_PAIRS, 1, False)],
+        ("pairs", "runs", "is_compared"), [(LEAST_PAIRS - 1, 2, False), (LEAST_PAIRS, 2, True), (LEAST_PAIRS, 1, False)]
     )
     def test_are_none_of_too_few_tasks_and_of_a_single_run(self, pairs: int, runs: int, is_compared: bool) -> None:
         assert (simulated_bounds(self.PAIRS[:pairs], 10, 1, runs=runs) is not None) is is_compared

@@ -21,10 +21,7 @@ def of(
 @pytest.mark.parametrize(
     ("n", "failed", "finding"),
     [
-        (3, 0, Finding.FITS),
-        (3, 1, Finding.UNFINISHED),
-        (3, 3, Finding.FALLEN),
-        (20, 1, Finding.FITS),
+        *((3, 0, Finding.FITS), (3, 1, Finding.UNFINISHED), (3, 3, Finding.FALLEN), (20, 1, Finding.FITS)),
         (20, 10, Finding.FALLEN),
     ],
 )
