@@ -190,9 +190,8 @@ class Improved:
 
 
 def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast], target: float) -> Improved:
-    """Return the first single change that brings the false-failure rate down to the target, or else the first pair.
-
-    If neither does, return those that leave the fewest false failures; no changes if none leaves fewer.
+    """Return the first single change that brings the false-failure rate down to the target, or else the first pair. If
+    neither does, return those that leave the fewest false failures; no changes if none leaves fewer.
     """
     # No change makes vetoes rarer, so nothing helps where they alone are too many.
     if now.vetoed > target:

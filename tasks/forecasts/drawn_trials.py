@@ -79,13 +79,10 @@ def shifted_rates(rates: npt.ArrayLike, shifts: Floats, spread: float) -> Floats
 class FirstTrials(NamedTuple):
     """The trials of some runs, and what the planned ones have decided. Arrays are by run and task."""
 
-    failures: npt.NDArray[np.int16]
-    """By number of measured trials, run and task: how many of them failed."""
-    measured: Integers
-    """Of the planned trials."""
+    failures: npt.NDArray[np.int16]  # By number of measured trials, run and task: how many of them failed
+    measured: Integers  # Of the planned trials
     state: npt.NDArray[np.int8]
-    vetoed_from: Integers
-    """The number of trials with which a violation that blocks is among them."""
+    vetoed_from: Integers  # The number of trials with which a violation that blocks is among them
 
     @property
     def passed_any(self) -> Booleans:

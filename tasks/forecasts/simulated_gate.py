@@ -14,14 +14,8 @@ import numpy.typing as npt
 
 from passgate.tasks.forecasts.assumptions import Setting
 from passgate.tasks.forecasts.drawn_trials import FAILED, UNDECIDED, Booleans, Draws, FirstTrials, first_trials
+from passgate.tasks.gates import evidence
 from passgate.tasks.gates.decide import failed_tasks
-from passgate.tasks.gates.evidence import (
-    TestedSuite,
-    alpha_of_one,
-    confirming_shares,
-    least_red_failures,
-    tested_suites,
-)
 from passgate.tasks.gates.guards import blocks_on_falls, exemptions, held_against
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement
@@ -85,21 +79,15 @@ class TaskTests:
 class Runs:
     """What the gate has decided in simulated runs. Arrays are by run and task, or by run and suite."""
 
-    trials: Integers
-    """Trials of each task that were measured, confirming ones included."""
-    confirming: Integers
-    """By run alone."""
-    blocked: Booleans
-    """The task blocks by its failure."""
-    vetoed: Booleans
-    """A violation in the task blocks."""
-    open: Booleans
-    """Errors leave the task undecided, so that evidence is missing."""
+    trials: Integers  # Trials of each task that were measured, confirming ones included
+    confirming: Integers  # By run alone
+    blocked: Booleans  # The task blocks by its failure
+    vetoed: Booleans  # A violation in the task blocks
+    open: Booleans  # Errors leave the task undecided, so that evidence is missing
     suites_fallen: Booleans
     thresholds_missed: Booleans
     limits_exceeded: Mapping[Rule, Booleans]
-    nothing_passed: Booleans
-    """By run alone: no trial passed and no failure blocks."""
+    nothing_passed: Booleans  # By run alone: no trial passed and no failure blocks
 
     @cached_property
     def red(self) -> Booleans:
@@ -123,7 +111,9 @@ class _Courses(NamedTuple):
 class _SuiteLooks:
     """The test of a suite: what it concludes in each run, and at which look."""
 
-    def __init__(self, tested: TestedSuite, places: Mapping[str, int], failures: npt.NDArray[np.int16]) -> None:
+    def __init__(
+        self, tested: evidence.TestedSuite, places: Mapping[str, int], failures: npt.NDArray[np.int16]
+    ) -> None:
         self.members = np.array([places[task.name] for task in tested.tasks])
         looks = range(tested.test.looks)
         self.sizes = np.array([[trials_at(look, task.k) for task in tested.tasks] for look in looks])
@@ -155,15 +145,19 @@ class SimulatedGate:
         self.settled = np.array([task.name in exempt.settled for task in self._tasks], dtype=bool)
         self._exempt = np.array([task.name in exempt.tasks for task in self._tasks], dtype=bool)
         held = held_against(self._policy, self._tasks, baseline)
-        most, alpha = self._policy.regression.max_trials, alpha_of_one(self._policy, len(held))
+        most, alpha = self._policy.regression.max_trials, evidence.alpha_of_one(self._policy, len(held))
         self._most_confirming = self._policy.most_confirming(sum(task.k for task in self._tasks))
         self.keys = {
-            place: TestKey(held[task.name], task.k, least_red_failures(task), most, alpha)
+            place: TestKey(held[task.name], task.k, evidence.least_red_failures(task), most, alpha)
             for place, task in enumerate(self._tasks)
             if task.name in held and task.name not in exempt.settled and blocks_on_falls(self._policy, task)
         }
         self._places = {task.name: place for place, task in enumerate(self._tasks)}
-        tested = tested_suites(self._policy, measurement, baseline, exempt.settled) if self._policy.suites_alpha else ()
+        tested = (
+            evidence.tested_suites(self._policy, measurement, baseline, exempt.settled)
+            if self._policy.suites_alpha
+            else ()
+        )
         self._suites = list(tested)
         self._rules = cache(self._ask_rules)
         self._k = np.array([task.k for task in self._tasks], dtype=np.int64)
@@ -275,7 +269,7 @@ class SimulatedGate:
                 is_short = wanted[asking].sum(axis=1) > left[asking]
                 rarity = np.zeros(wanted[asking].shape)
                 rarity[is_short] = self._rarity(first, trials, wanted, asking[is_short])
-                given[asking] = confirming_shares(left[asking], wanted[asking], trials[asking], rarity)
+                given[asking] = evidence.confirming_shares(left[asking], wanted[asking], trials[asking], rarity)
             # Suites come last, as in a run.
             idle_left = np.where(wanted.any(axis=1), 0, left)
             for suite, (_, missing) in looks.items():

@@ -104,9 +104,8 @@ def _repeated_trials(plan: Plan, repeats: pd.DataFrame) -> tuple[Trial, ...]:
 
 
 def recent_runs(earlier: EarlierRuns, before: str, most: int = _RECENT_RUNS) -> Mapping[str, tuple[EarlierRun, ...]]:
-    """Return the newest runs, the oldest first, by `suite/task_id` and by suite.
-
-    Only runs count whose id is below `before`, and only first trials that were measured.
+    """Return the newest runs, the oldest first, by `suite/task_id` and by suite. Only runs count whose id is below
+    `before`, and only first trials that were measured.
     """
     rows = measured_rows(earlier.trials[earlier.trials["run_id"] < before])
     runs: dict[str, list[EarlierRun]] = defaultdict(list)
@@ -186,9 +185,8 @@ def _under_present_names(tasks: Sequence[EvalTask], trials: pd.DataFrame) -> tup
 
 
 def repeats_of(context: RunContext, trials: pd.DataFrame) -> tuple[Repeat, ...]:
-    """Return the earlier runs of the context's commit, gate and agent, the oldest first, from the rows of its tasks.
-
-    A run of files that differ from their commit is of no commit.
+    """Return the earlier runs of the context's commit, gate and agent, the oldest first, from the rows of its tasks. A
+    run of files that differ from their commit is of no commit.
     """
     if not context.revision.commit or context.revision.dirty:
         return ()
@@ -219,12 +217,9 @@ def _is_red(trials: pd.DataFrame, threshold: float) -> bool:
 @refuse_foreign_rows()
 def reusable_trials(plan: Plan) -> list[FinishedTrial]:
     """Return the trials of earlier runs that replace trials of the plan, without transcripts, if the policy allows it.
-
     For each task, take the newest run that measured it with the same gate, policy, agent, agent's files, task, graders
     and passgate, if that run decided the task without errors and is not too old. A failed task is no exception,
-    otherwise it would run again until it passes. Confirming trials are included.
-
-    Raise `UsageError`, `StorageError`.
+    otherwise it would run again until it passes. Confirming trials are included. Raise `UsageError`, `StorageError`.
     """
     if plan.gate_policy.reuse is None or not plan.agent_digest:
         return []

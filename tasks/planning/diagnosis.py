@@ -21,7 +21,6 @@ USUAL_KEYS = tuple(provider.key_variable for provider in PROVIDERS.values())
 
 async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_price: str | None) -> list[Symptom]:
     """Check whether an agent can be started, its endpoints answer and its model has a price. Call no model.
-
     `needs_price` says why an unknown price is an error, or is `None` if it is not.
     """
     subject, kind = f"agent {agent}", agent_class(agent.kind)

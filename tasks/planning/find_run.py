@@ -45,9 +45,8 @@ def _matching(name: str, known: list[str], runs: str) -> str:
 
 
 def run_name(name: str) -> str:
-    """Return the id of a run for the path of its folder, as a shell completes it, and any other name unchanged.
-
-    Raise `UsageError` for any other path.
+    """Return the id of a run for the path of its folder, as a shell completes it, and any other name unchanged. Raise
+    `UsageError` for any other path.
     """
     # Ids have no slash.
     if "/" not in name:

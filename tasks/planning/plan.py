@@ -13,15 +13,8 @@ from typing import Final
 from passgate import __version__
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.archive import pack, unpack
+from passgate.tasks.formats import loading
 from passgate.tasks.formats.digests import judging_outside, rule_files
-from passgate.tasks.formats.loading import (
-    load_folder,
-    load_pins,
-    load_prices,
-    load_quarantine,
-    policy_of_run,
-    refuse_what_cannot_run,
-)
 from passgate.tasks.formats.project_files import ENV_FILE
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
@@ -64,21 +57,20 @@ def make_plan(
     files: PlanFiles | None = None,
     run_id: str = "",
 ) -> Plan:
-    """Load everything that a run of a gate needs, from the files of the request or from `files`. Run nothing.
-
-    Without `run_id`, make a new one. The plan still lacks the agent's digest. Raise `InputError` or `UsageError`.
+    """Load everything that a run of a gate needs, from the files of the request or from `files`. Run nothing. Without
+    `run_id`, make a new one. The plan still lacks the agent's digest. Raise `InputError` or `UsageError`.
     """
     files = files or PlanFiles.of(request)
-    policy, is_shipped = policy_of_run(files.gates, Path(request.gates))
+    policy, is_shipped = loading.policy_of_run(files.gates, Path(request.gates))
     if gate not in policy.gates:
         raise UsageError(f"{request.gates} has no gate {gate!s}; it has {', '.join(sorted(policy.gates))}")
-    loaded = load_folder(files.suites, policy, files.working_folder, files.environment)
+    loaded = loading.load_folder(files.suites, policy, files.working_folder, files.environment)
     of_gate = policy.gate_tasks(gate, loaded.tasks)
     pattern = "*" if request.task is None else request.task
     selected = [one for one in of_gate if any(fnmatchcase(name, pattern) for name in (one.task_id, one.name))]
     if request.task is not None and not selected:
         raise UsageError(f"no task of {gate!s} matches --task {request.task!r}")
-    refuse_what_cannot_run(selected, loaded)
+    loading.refuse_what_cannot_run(selected, loaded)
     refuse_graders_that_cannot_fail(selected, policy.gates[gate])
     created_at = start_time(run_id) if run_id else datetime.now(UTC)
     return Plan(
@@ -90,14 +82,14 @@ def make_plan(
         suites_folder=str(files.suites.absolute()),
         policy=policy,
         shipped_policy=is_shipped,
-        prices=load_prices(files.gates),
+        prices=loading.load_prices(files.gates),
         warnings=tuple(str(warning) for warning in loaded.warnings),
         tasks=tuple(_with_k(task, request.k) for task in selected),
         outside=tuple(sorted(loaded.outside)),
         unselected=len(of_gate) - len(selected),
         revision=revision,
-        quarantine=load_quarantine(files.gates, loaded.tasks),
-        pins=load_pins(files.gates),
+        quarantine=loading.load_quarantine(files.gates, loaded.tasks),
+        pins=loading.load_pins(files.gates),
         passgate_version=version,
     )
 
@@ -113,18 +105,17 @@ def start_time(run_id: str) -> datetime:
 
 
 def add_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
-    """Return the plan with the tasks of further suites from the request's suites folder, under the plan's policy.
-
-    Raise `InputError` or `UsageError` if none of them can run.
+    """Return the plan with the tasks of further suites from the request's suites folder, under the plan's policy. Raise
+    `InputError` or `UsageError` if none of them can run.
     """
     files = PlanFiles.of(plan.request)
-    loaded = load_folder(files.suites, plan.policy, files.working_folder, files.environment)
+    loaded = loading.load_folder(files.suites, plan.policy, files.working_folder, files.environment)
     of_suites = [task for task in plan.policy.gate_tasks(plan.gate, loaded.tasks) if task.suite in suites]
     taken = {task.task_id for task in plan.tasks}
     more = [task for task in of_suites if task.task_id not in taken]
     if not more:
         raise UsageError("each of their task_ids is already used by another task")
-    refuse_what_cannot_run(more, loaded)
+    loading.refuse_what_cannot_run(more, loaded)
     refuse_graders_that_cannot_fail(more, plan.gate_policy)
     tasks = (*plan.tasks, *(_with_k(task, plan.request.k) for task in more))
     brought = tuple(dict.fromkeys(task.suite for task in more))
@@ -189,10 +180,7 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def new_plan(gate: GateName, request: RunRequest, checkout: Checkout, run_id: str = "") -> Plan:
-    """Load the plan of a new run from the files of the working tree. Write nothing.
-
-    Raise `InputError` or `UsageError`.
-    """
+    """Load the plan of a new run from the working tree. Write nothing. Raise `InputError` or `UsageError`."""
     agent = find_agent(request.agent, Path(request.gates), Path(request.suites))
     plan = make_plan(gate, request, agent, revision=checkout.revision, version=__version__, run_id=run_id)
     policy = plan.policy.into(checkout.baseline_branch)
@@ -217,9 +205,8 @@ def with_snapshot(plan: Plan, store: RunStore) -> Plan:
 
 
 def plan_with_files(store: RunStore) -> Plan:
-    """Return the plan of a resumed run, with the files of its snapshot in the run's folder of this machine.
-
-    Raises `StorageError`, and `UsageError` for a run that is not kept under its own id.
+    """Return the plan of a resumed run, with the files of its snapshot in the run's folder of this machine. Raises
+    `StorageError`, and `UsageError` for a run that is not kept under its own id.
     """
     plan = store.read_plan()
     if plan.snapshot is None:
@@ -230,9 +217,8 @@ def plan_with_files(store: RunStore) -> Plan:
 
 
 def with_files_in(plan: Plan, read: Callable[[str], bytes | None], folder: Path) -> Plan:
-    """Unpack the files of a plan into an empty folder; return the plan that goes by them.
-
-    `read` reads files of the run. Raises `StorageError`, also where the files are not those of the plan.
+    """Unpack the files of a plan into an empty folder; return the plan that goes by them. `read` reads files of the
+    run. Raises `StorageError`, also where the files are not those of the plan.
     """
     if plan.snapshot is None:
         return plan

@@ -32,9 +32,8 @@ _UNAUTHORIZED: Final = 401
 
 
 def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
-    """Raise `UsageError` that lists every option beside `--resume` that differs from the run's own.
-
-    `given` maps fields of a request to the values on the command line.
+    """Raise `UsageError` that lists every option beside `--resume` that differs from the run's own. `given` maps fields
+    of a request to the values on the command line.
     """
     original = RunStore.of(run).read_plan().request
     others = []
@@ -87,11 +86,9 @@ def _refuse_unknown_price(plan: Plan) -> None:
 
 
 def refuse_unreachable(agent: AgentSpec) -> None:
-    """Raise an error for an endpoint that would make every trial an error.
-
-    Check the endpoints that certainly are the agent's: its `upstreams`, that of an `openai` agent, the service of an
-    `http` agent. Raise `UsageError` for a missing or refused key, which only the user can fix, and `MeasurementError`
-    for an unavailable provider.
+    """Raise an error for an endpoint that would make every trial an error. Check the endpoints that certainly are the
+    agent's: its `upstreams`, that of an `openai` agent, the service of an `http` agent. Raise `UsageError` for a
+    missing or refused key, which only the user can fix, and `MeasurementError` for an unavailable provider.
     """
     # Imported late: most runs of the reference call no model.
     from passgate.tasks.providers.endpoints import resolve_endpoint

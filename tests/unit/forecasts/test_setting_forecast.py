@@ -65,11 +65,8 @@ def test_tasks_that_cannot_fall_so_far_or_cannot_block_are_not_counted() -> None
 def test_causes_share_the_red() -> None:
     found = foresee(setting(tasks(3), [0.9, 1.0, 0.99], known=GREEN, **STRICT))
     first, second = found.causes()
-    assert (first.task, first.rule, first.chance) == (
-        "golden/t0",
-        Rule.GOLDEN_REGRESSION,
-        pytest.approx(0.271, abs=0.02),
-    )
+    assert (first.task, first.rule) == ("golden/t0", Rule.GOLDEN_REGRESSION)
+    assert first.chance == pytest.approx(0.271, abs=0.02)
     assert second.task == "golden/t2"
     assert first.share + second.share == pytest.approx(1)
     (rule,) = found.rules()
