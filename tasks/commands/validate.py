@@ -1,6 +1,6 @@
 """Validate files: return their tasks, or raise all their problems. Run nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +22,7 @@ def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None])
     for path in paths:
         if not path.exists():
             raise UsageError(f"no file or folder {path}")
-    readers: dict[str, Callable[[Path], object]] = {gates.name: load_policy, AGENTS_FILE: load_agents}
-    readers |= {PRICES_FILE: load_price_table, PINS_FILE: load_pins_file}
+    readers = readers_of_settings(gates.name)
     quarantines = [path for path in paths if path.name == QUARANTINE_FILE]
     settings = [path for path in paths if path.name in readers]
     problems: list[Problem] = []
@@ -54,3 +53,8 @@ def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None])
     if task_paths and not loaded.tasks:
         raise UsageError(f"no task files in {', '.join(map(str, task_paths))}: neither tasks nor evals")
     return found
+
+
+def readers_of_settings(gates: str) -> Mapping[str, Callable[[Path], object]]:
+    """Return the reader of each settings file by the file's name. A reader raises `InputError` or `UsageError`."""
+    return {gates: load_policy, AGENTS_FILE: load_agents, PRICES_FILE: load_price_table, PINS_FILE: load_pins_file}
