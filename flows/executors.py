@@ -9,11 +9,11 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import BrokenExecutor, Future, InvalidStateError
+from concurrent.futures import BrokenExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from passgate.flows.batch_task import process_task_runner, submit
 from passgate.flows.concurrency_limit import refuse_missing_limit, shared_limit
@@ -27,9 +27,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.names import RunnerName
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
 from passgate.tasks.planning.requirements import refuse_runner
-from passgate.tasks.sandboxes.processes import finish
-
-T = TypeVar("T")
+from passgate.tasks.sandboxes.processes import finish, in_daemon_thread
 
 _NEW_CLUSTER: Final = "local"  # As an address of Ray
 _SECONDS_TO_END = 3.0  # How long batches have to stop when the run does; they look every second
@@ -100,7 +98,7 @@ class _Runner:
 
     async def open(self) -> None:
         # Ray has the kernel kill the processes of a cluster when the thread that started them ends.
-        self._runner = await _in_thread(partial(_start, self._request), keeps_thread=True)
+        self._runner = await in_daemon_thread(partial(_start, self._request), keeps_thread=True)
         if threading.current_thread() is threading.main_thread():
             # Ray has put a handler before it that prints a stack of its own.
             signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
@@ -115,7 +113,7 @@ class _Runner:
 
             return ray.cluster_resources().get("CPU", 1)  # type: ignore[no-untyped-call]
 
-        return max(1, int(await _in_thread(size)))
+        return max(1, int(await in_daemon_thread(size)))
 
     async def run(self, batch: RemoteBatch) -> BatchResult:
         """Run a batch as a task run. Raise what it raises, and `WorkerLostError`."""
@@ -124,8 +122,8 @@ class _Runner:
         if runner is None:
             raise WorkerLostError("the task runner is closed")
         try:
-            future = await _in_thread(partial(submit, runner, batch), contextvars.copy_context())
-            result = asyncio.ensure_future(_in_thread(future.result))
+            future = await in_daemon_thread(partial(submit, runner, batch), contextvars.copy_context())
+            result = asyncio.ensure_future(in_daemon_thread(future.result))
             self._results.add(result)
             result.add_done_callback(self._forget)
             # If this is cancelled, `close` waits for the result.
@@ -202,7 +200,7 @@ async def _end(runner: Any, seconds: float | None) -> None:
     folder = None
     if type(runner).__name__ == "RayTaskRunner" and runner.address == _NEW_CLUSTER:
         folder = Path(runner._ray_context.address_info["session_dir"])  # noqa: SLF001 - nothing else says it
-    ending = asyncio.ensure_future(_in_thread(partial(runner.__exit__, None, None, None)))
+    ending = asyncio.ensure_future(in_daemon_thread(partial(runner.__exit__, None, None, None)))
     await asyncio.wait([ending], timeout=seconds)
     if folder is not None:
         await asyncio.to_thread(_remove_ray_session, folder)
@@ -223,33 +221,3 @@ def _remove_ray_session(folder: Path) -> None:
         if not is_alive:
             remove_tree(folder)
         time.sleep(_POLL_SECONDS)
-
-
-async def _in_thread(
-    work: Callable[[], T], context: contextvars.Context | None = None, *, keeps_thread: bool = False
-) -> T:
-    """Call a function that can block for ever, in a thread that does not delay the end of the process.
-
-    Inside of an asynchronous flow run, functions of Prefect that wait look for the event loop that calls them: without
-    the context of the flow run they do not.
-    """
-    ended: Future[T] = Future()
-
-    def run() -> None:
-        # Processes that begin here do not receive ^C of the terminal: the coordinator ends them.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            result = (context or contextvars.Context()).run(work)
-        except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
-            # While Ray ends, it raises SystemExit in a thread that waits for a result. asyncio would end its loop.
-            failure = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
-            with suppress(InvalidStateError):
-                ended.set_exception(failure)
-        else:
-            with suppress(InvalidStateError):
-                ended.set_result(result)
-        if keeps_thread:
-            threading.Event().wait()
-
-    threading.Thread(target=run, name="passgate-batch", daemon=True).start()
-    return await asyncio.wrap_future(ended)

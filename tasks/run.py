@@ -1,13 +1,11 @@
 """Run a plan: return its finished trials, each of them in the journal before it counts."""
 
 import asyncio
-from functools import partial
 
 from passgate.tasks.agents.starts import Starts, counted_trials
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution.coordinator import OpenExecutor, RunState, coordinate
 from passgate.tasks.files.temporary import sweep
-from passgate.tasks.gates.guards import needless
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
@@ -28,7 +26,7 @@ async def run(open_executor: OpenExecutor, plan: Plan, pool: Pool) -> list[Trial
         finished = counted_trials(store.read_journal())
         starts.resume(finished)
         before = (one.trial for one in finished)
-        run_state = RunState(before, partial(needless, plan), journal=journal, starts=starts)
+        run_state = RunState(before, plan=plan, journal=journal, starts=starts)
         async with open_executor(plan, store, run_state) as executor:
             await coordinate(plan, pool, run_state, executor)
     for problem in run_state.warnings:

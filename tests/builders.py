@@ -117,6 +117,10 @@ def a_policy(gate: GateName = GateName.CI_MERGE, **changes: Any) -> Policy:
     return SHIPPED.model_copy(update={"gates": {**SHIPPED.gates, gate: changed}, "baseline": baseline})
 
 
+STOPS_EARLY = a_policy(admission=False, regression={"mode": "strict"}, blocks_on=["golden_regression", "task_failed"])
+"""A policy by which one failed trial of a golden task decides the gate."""
+
+
 def a_baseline_task(**changes: Any) -> BaselineTask:
     """A task that was green in the one run of the baseline, with three trials."""
     plain: dict[str, Any] = {

@@ -10,9 +10,8 @@ from tests.builders import a_baseline_task, a_grade, a_plan, a_policy, a_task, a
 
 from bench.gate_trust.figures import Block, mean
 from bench.gate_trust.setting import Scale
-from passgate.tasks.execution.coordinator import RunState, always_needed, confirming_trials
+from passgate.tasks.execution.coordinator import RunState, confirming_trials
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.gates.guards import needless
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import Rule
@@ -121,7 +120,7 @@ class Gate:
         asked whether the next one is needed.
         """
         plan = self._kind.plan
-        run_state = RunState(needless=(lambda task, trials: needless(plan, task, trials)) if stops else always_needed)
+        run_state = RunState(plan=plan if stops else None)
         came: list[Came] = []
         under_way: list[Came] = []
         for place, number in self._kind.turns:

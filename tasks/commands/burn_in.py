@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -18,7 +17,6 @@ from passgate.tasks.execution.worker import InProcess, open_worker, trials_at_on
 from passgate.tasks.files.atomic_write import make_private_folder
 from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of
 from passgate.tasks.gates.decide import Ruling, rule_on
-from passgate.tasks.gates.guards import needless
 from passgate.tasks.history.baseline import error_rates, pool_baseline
 from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.storage import STATE_FOLDER, protect_state_folder
@@ -109,7 +107,7 @@ async def _run(plan: Plan, file: Path, cost_cap: CostCap, finished: Finished) ->
     # Without a baseline there is nothing to confirm.
     pool = finished.pool or (lambda _: Baseline(branch=""))
     with FileJournal(file) as journal:
-        run_state = RunState((), partial(needless, plan), journal=journal, starts=Starts())
+        run_state = RunState(plan=plan, journal=journal, starts=Starts())
         async with open_worker(plan, run_state, cost_cap) as worker:
             await coordinate(plan, pool, run_state, InProcess(Engine(), worker, trials_at_once(plan)))
     trials = tuple(one.trial for one in read_journal(file)[0])

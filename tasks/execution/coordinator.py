@@ -13,7 +13,7 @@ from passgate.tasks.agents.starts import Starts
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.evidence import wanted_of_suites, wanted_trials
-from passgate.tasks.gates.guards import exemptions
+from passgate.tasks.gates.guards import exemptions, needless
 from passgate.tasks.history.journal import TrialWriter
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, all_figures
@@ -27,31 +27,23 @@ from passgate.tasks.stats.measurement import measurement_of
 MOST_BATCHES: Final = 32  # Prefect task runs cost time on its server, so tasks share them once there are many
 
 
-Needless = Callable[[EvalTask, Sequence[Trial]], str | None]
-"""Why the trials of a task that are left need not be run, by those that were measured; `None` while they matter."""
-
-
-def always_needed(task: EvalTask, trials: Sequence[Trial]) -> str | None:
-    """No trial is left out."""
-    return None
-
-
 class RunState:
     """What the trials of a run have come to so far, including those that ended before it was resumed."""
 
     def __init__(
         self,
         before: Iterable[Trial] = (),
-        needless: Needless = always_needed,
         *,
+        plan: Plan | None = None,
         journal: TrialWriter | None = None,
         starts: Starts | None = None,
     ) -> None:
-        """Begin with the trials `before`. `starts` counts agents that could not start, if these stop the run."""
+        """Begin with the trials `before`. Without a plan no trial is needless. `starts` counts agents that could not
+        start, if these stop the run.
+        """
         self._finished: dict[TrialKey, Trial] = {}
         self._measured: dict[str, dict[int, Trial]] = defaultdict(dict)
-        self._needless = needless
-        self._journal, self.starts = journal, starts
+        self._plan, self._journal, self.starts = plan, journal, starts
         self.warnings: dict[str, None] = {}
         """Problems that no trial depends on, each once."""
         for trial in before:
@@ -97,7 +89,8 @@ class RunState:
 
     def needless(self, task: EvalTask) -> str | None:
         """Why no further trial of a task need be run now; `None` while one matters."""
-        return self._needless(task, tuple(self._measured[task.task_id].values()))
+        measured = tuple(self._measured[task.task_id].values())
+        return None if self._plan is None else needless(self._plan, task, measured)
 
 
 @dataclass(frozen=True)
@@ -180,15 +173,18 @@ def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
     for task in tasks:
         by_suite.setdefault(task.suite, []).append(task)
     return tuple(
-        Batch(name=_batch_name(some), trials=tuple((task.task_id, number) for task in some for number in range(task.k)))
+        Batch(
+            name=batch_name([task.name for task in some]),
+            trials=tuple((task.task_id, number) for task in some for number in range(task.k)),
+        )
         for of_suite in by_suite.values()
         for some in (of_suite[start : start + size] for start in range(0, len(of_suite), size))
     )
 
 
-def _batch_name(tasks: Sequence[EvalTask]) -> str:
-    others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-    return f"{tasks[0].name}{others}"
+def batch_name(tasks: Sequence[str]) -> str:
+    """Return the name of a batch of these tasks."""
+    return f"{tasks[0]} and {len(tasks) - 1} more" if len(tasks) > 1 else tasks[0]
 
 
 class Urgency(IntEnum):

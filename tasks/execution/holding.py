@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -11,6 +11,7 @@ from passgate.tasks.errors import StorageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import RunTakenError, UnreachableError
 from passgate.tasks.reports.messages import warn
+from passgate.tasks.sandboxes.processes import in_daemon_thread
 
 if TYPE_CHECKING:
     from passgate.tasks.history.mirror import Mirror
@@ -31,7 +32,7 @@ async def holding(store: RunStore) -> AsyncIterator[Callable[[], Awaitable[None]
     with store.lock():
         mirror = store.mirror()
         if mirror is None:
-            yield _nothing
+            yield _do_nothing
             return
         try:
             await _answer(mirror.take, _SECONDS_TO_ANSWER)
@@ -42,7 +43,7 @@ async def holding(store: RunStore) -> AsyncIterator[Callable[[], Awaitable[None]
             yield current.check
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     """Do nothing, because a lock cannot be lost."""
 
 
@@ -108,28 +109,10 @@ class _CurrentMirror:
 
 
 async def _answer(work: Callable[[], None], seconds: float) -> None:
-    """Do work with a store that may not answer, in a thread that nobody waits for at the end of the process.
-
-    Raises what the work raises, and `UnreachableError` after so many seconds.
+    """Do work with a store that may not answer. Raises what the work raises, and `UnreachableError` after so many
+    seconds.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def settle(error: Exception | None) -> None:
-        if not done.done():
-            done.set_exception(error) if error else done.set_result(None)
-
-    def run() -> None:
-        failure: Exception | None = None
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001 - it is raised where it is awaited
-            failure = error
-        with suppress(RuntimeError):  # the loop may have ended meanwhile
-            loop.call_soon_threadsafe(settle, failure)
-
-    threading.Thread(target=run, name="mirror-answer", daemon=True).start()
     try:
-        await asyncio.wait_for(done, seconds)
+        await asyncio.wait_for(in_daemon_thread(work), seconds)
     except TimeoutError as error:
         raise UnreachableError(f"the run store has not answered for {seconds:g} s") from error

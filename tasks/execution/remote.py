@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, WorkerLostError
-from passgate.tasks.execution.coordinator import Round, RunState
+from passgate.tasks.execution.coordinator import Round, RunState, batch_name
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.execution.trial import left_out
 from passgate.tasks.execution.worker import trials_at_once
@@ -147,10 +147,9 @@ class RemoteExecutor:
             share = share if is_alone else share * len(keys) / every
             self._money -= share
         tasks = list(dict.fromkeys(task_id for task_id, _ in keys))
-        others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
         return self._blank.model_copy(
             update={
-                "name": f"{'confirm ' if step == 'confirm' else ''}{tasks[0]}{others}",
+                "name": f"{'confirm ' if step == 'confirm' else ''}{batch_name(tasks)}",
                 "step": step,
                 "trials": tuple(keys),
                 "trials_at_once": at_once,

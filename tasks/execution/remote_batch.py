@@ -18,7 +18,6 @@ from passgate.tasks.execution.coordinator import RunState
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import OpenLimit, Slot, not_shared, open_worker
 from passgate.tasks.files.temporary import TemporaryFolder
-from passgate.tasks.gates.guards import needless
 from passgate.tasks.history.run_store import COORDINATOR, parse_plan
 from passgate.tasks.history.storage import PLAN, storage_at
 from passgate.tasks.metering.cost_cap import CostCap
@@ -66,7 +65,7 @@ async def _run(plan: Plan, batch: RemoteBatch, open_limit: OpenLimit) -> BatchRe
     lookout = _Lookout(batch)
     await lookout.refuse_abandoned()
     collected = _CollectedTrials()
-    run_state = RunState(batch.earlier, partial(needless, plan), journal=collected)
+    run_state = RunState(batch.earlier, plan=plan, journal=collected)
     cost_cap = CostCap(batch.cost_cap, share=batch.share, call_cost=batch.call_cost)
     async with open_worker(plan, run_state, cost_cap, open_limit) as opened:
         worker = replace(opened, shared_slot=partial(lookout.slot, opened.shared_slot))

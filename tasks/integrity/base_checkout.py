@@ -265,30 +265,26 @@ def judged_agent(own: Plan, edits: Sequence[Edit], files: PlanFiles, folder: Pat
 
     `own` is the plan of the change's own files, `folder` is a checkout of the repository `root`.
     """
-    before = _base_agent(own, files, folder, root)
-    if isinstance(before, str):
-        return JudgedAgent(own.agent, note=f"the merge base does not define the agent {own.request.agent!r}: {before}")
+    name, before, why = own.request.agent, None, "this change brings it"
+    try:
+        if looks_like_a_form(name):
+            before = own.agent  # The command line defines it
+        else:
+            named = named_agents(files.gates, files.suites, files.working_folder)
+            # With their paths in the repository instead of the checkout.
+            places = [file.folder.resolve().relative_to(folder.resolve()) for file in named.targets]
+            moved = [replace(file, folder=root / place) for file, place in zip(named.targets, places, strict=True)]
+            before = replace(named, targets=tuple(moved)).find(name)
+    except InputError as error:
+        why = first_problem(error, files)
+    if before is None:
+        return JudgedAgent(own.agent, note=f"the merge base does not define the agent {name!r}: {why}")
     recordings = recordings_folder(before, root)
     if recordings is not None and (folder / recordings).is_dir() and _edits_in(edits, recordings):
         # Use the recordings of the checkout, under the agent's name in the history.
         before = before.model_copy(update={"target": str(folder / recordings), "name": str(before)})
-    change = agent_change(own.request.agent, before, own.agent)
+    change = agent_change(name, before, own.agent)
     return JudgedAgent(before if change is not None and change.by_base else own.agent, change)
-
-
-def _base_agent(own: Plan, files: PlanFiles, folder: Path, root: Path) -> AgentSpec | str:
-    """Return the agent that the files of the checkout define, or why they do not."""
-    if looks_like_a_form(own.request.agent):
-        return own.agent  # the command line defines it
-    try:
-        named = named_agents(files.gates, files.suites, files.working_folder)
-        # With their paths in the repository instead of the checkout.
-        moved = (
-            replace(file, folder=root / file.folder.resolve().relative_to(folder.resolve())) for file in named.targets
-        )
-        return replace(named, targets=tuple(moved)).find(own.request.agent) or "this change brings it"
-    except InputError as error:
-        return first_problem(error, files)
 
 
 def recordings_folder(agent: AgentSpec, root: Path) -> str | None:

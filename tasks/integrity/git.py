@@ -47,26 +47,23 @@ def git_process(folder: Path, *arguments: str) -> dict[str, Any]:
     }
 
 
-def run_git(
-    folder: Path, *arguments: str, stdin: bytes = b"", seconds: float | None = None
-) -> "subprocess.CompletedProcess[bytes]":
+def run_git(folder: Path, *arguments: str, seconds: float | None = None) -> "subprocess.CompletedProcess[bytes]":
     """Run a git command, for at most `SECONDS` unless told otherwise. Raise `GitError` if git cannot be run,
     `NoAnswerError` if it takes longer.
     """
     limit = SECONDS if seconds is None else seconds
     try:
-        return subprocess.run(
-            **git_process(folder, *arguments), input=stdin, capture_output=True, timeout=limit, check=False
-        )
+        process = git_process(folder, *arguments)
+        return subprocess.run(**process, input=b"", capture_output=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired as error:
         raise NoAnswerError(f"git {arguments[0]} took longer than {limit:g} s on this machine") from error
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror or error}") from error
 
 
-def git_bytes(folder: Path, *arguments: str, stdin: bytes = b"", seconds: float | None = None) -> bytes:
+def git_bytes(folder: Path, *arguments: str, seconds: float | None = None) -> bytes:
     """Return what a git command prints. Raise `GitError` if git is missing, fails or takes too long."""
-    return _output(run_git(folder, *arguments, stdin=stdin, seconds=seconds), arguments[0])
+    return _output(run_git(folder, *arguments, seconds=seconds), arguments[0])
 
 
 def git_text(folder: Path, *arguments: str) -> str:

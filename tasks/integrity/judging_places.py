@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 from dotenv import dotenv_values
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.files.symlinks import way
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, git_bytes, printable_name, split_names
@@ -26,6 +25,7 @@ _KINDS: Mapping[str, Literal["added", "changed", "deleted"]] = {"A": "added", "D
 _BYTECODE = "__pycache__"
 _DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
+_MOST_STEPS = 1000  # Through links
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,25 @@ def judging_places(
 
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
+
+
+def way(path: Path) -> tuple[list[Path], Path]:
+    """Return the links that an absolute path leads through, and its end, which need not exist."""
+    links: list[Path] = []
+    here, rest = Path(path.anchor), [*path.parts[1:]]
+    for _ in range(_MOST_STEPS):
+        if not rest:
+            break
+        part = rest.pop(0)
+        step = here.parent if part == os.pardir else here / part
+        if step.is_symlink():
+            links.append(step)
+            target = step.readlink()
+            here = Path(target.anchor) if target.is_absolute() else here
+            rest = [*target.parts[len(Path(target.anchor).parts) :], *rest]
+        else:
+            here = step
+    return links, here
 
 
 def linked_places(root: Path, places: Iterable[str], left_out: Collection[str] = ()) -> set[str]:

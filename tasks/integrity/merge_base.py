@@ -111,25 +111,25 @@ def _base(checkout: Checkout, commit: str, note: str = "") -> Base:
     ancestors = first_parents(checkout.folder, commit)
     shallow = f"the clone is shallow, so the baseline may miss earlier runs: {_FETCH}"
     is_cut_off = len(ancestors) < MOST_ANCESTORS and checkout.is_shallow
-    notes = filter(None, (note, shallow if is_cut_off else ""))
-    return Base(commit=commit, ancestors=ancestors, note="; ".join(notes))
+    return Base(commit=commit, ancestors=ancestors, note=note).add_note(shallow if is_cut_off else "")
 
 
 def _base_with(checkout: Checkout, branch: str, note: str = "", doubt: str = "") -> Base:
     """Return the base of a change into a branch. A doubt about the branch itself has priority."""
     tip, commit = checkout.tip_commit(branch), checkout.merge_base(branch)
     if not commit:
-        why = _why_no_merge_base(checkout, branch)
+        why = f"the merge base is unknown: HEAD and the branch {branch!r} have no commit in common"
+        if not tip:
+            why = f"the merge base is unknown: there is no branch {branch!r} here; {_FETCH}, or {_USE_BASE}"
+        elif checkout.is_shallow:
+            why = f"the merge base is unknown: the clone is shallow; {_FETCH}"
         unknown = "" if checkout.is_alone and not checkout.target else why
-        return Base(tip=tip, note=_joined(note, why), doubt=doubt or unknown)
+        return Base(tip=tip, note=note, doubt=doubt or unknown).add_note(why)
     base = _base(checkout, commit, note)
     # A checkout with no commits beyond the branch has no change to judge.
     is_ahead = commit != checkout.head
-    update = {
-        "tip": tip if is_ahead and tip != commit else "",
-        "doubt": doubt or _local_only(checkout, branch, is_ahead),
-    }
-    return base.model_copy(update=update)
+    doubt = doubt or _local_only(checkout, branch, is_ahead)
+    return base.model_copy(update={"tip": tip if is_ahead and tip != commit else "", "doubt": doubt})
 
 
 def _local_only(checkout: Checkout, branch: str, is_ahead: bool) -> str:
@@ -145,10 +145,6 @@ def _local_only(checkout: Checkout, branch: str, is_ahead: bool) -> str:
     return ""
 
 
-def _joined(*notes: str) -> str:
-    return "; ".join(filter(None, notes))
-
-
 def _without_head(checkout: Checkout) -> Base:
     """Return the base of a folder without a repository, or of a repository without a commit. Raise `GitError`."""
     target = f"this is a change into {checkout.target!r}, and" if checkout.target else ""
@@ -157,15 +153,6 @@ def _without_head(checkout: Checkout) -> Base:
     git_bytes(checkout.folder, "rev-parse", "--git-dir")
     note = "the merge base is unknown: the repository has no commit yet"
     return Base(note=note, doubt=f"{target} {note}" if target else "")
-
-
-def _why_no_merge_base(checkout: Checkout, branch: str) -> str:
-    known = bool(checkout.tip_commit(branch))
-    if known and not checkout.is_shallow:
-        return f"the merge base is unknown: HEAD and the branch {branch!r} have no commit in common"
-    remedy = _FETCH if known else f"{_FETCH}, or {_USE_BASE}"
-    why = "the clone is shallow" if known else f"there is no branch {branch!r} here"
-    return f"the merge base is unknown: {why}; {remedy}"
 
 
 def pinned_ancestors(pins: Pins | None, folder: Path) -> tuple[str, ...]:

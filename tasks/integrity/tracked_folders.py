@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.files.symlinks import way
 from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, printable_name
+from passgate.tasks.integrity.judging_places import way
 
 _TRACKED_AS = {
     "file": "git tracks",

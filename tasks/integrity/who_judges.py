@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -93,20 +93,16 @@ def who_judges(own: Plan, checkout: Checkout, *, is_local: bool = False) -> Judg
     unknown `--base` and if git cannot compare, `StorageError`.
     """
     chosen = _judging_plans(own, checkout)
-    return _local_plans(own, chosen) if is_local else chosen
-
-
-def _local_plans(own: Plan, chosen: JudgingPlans) -> JudgingPlans:
+    if not is_local:
+        return chosen
     base = chosen.plan.base
     agent = base.agent if base.agent is not None and not base.agent.by_base else None
     here = base.model_copy(update={"judged_by": "change", "doubt": "", "is_local": True, "agent": agent})
     if chosen.change is None:
         return JudgingPlans(chosen.plan.model_copy(update={"base": here}))
     beside = base.model_copy(update={"judged_by": "change", "edits": (), "agent": None, "note": ""})
-    here = here.model_copy(update={"is_beside": True})
-    return JudgingPlans(
-        _with_base(own, here), chosen.plan.model_copy(update={"run_id": f"{own.run_id}/{CHANGE}", "base": beside})
-    )
+    plan = _with_base(own, here.model_copy(update={"is_beside": True}))
+    return JudgingPlans(plan, chosen.plan.model_copy(update={"run_id": f"{own.run_id}/{CHANGE}", "base": beside}))
 
 
 def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
@@ -120,7 +116,7 @@ def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
     beside_gates = {name: what for name, what in _BESIDE_GATES.items() if name not in unused}
     places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, beside_gates)
     if places is None or places.leads_out:
-        base = _add_note(base, _OUTSIDE)
+        base = base.add_note(_OUTSIDE)
     if places is None:
         return JudgingPlans(_with_base(own, base))
     places = _add_outside(_add_agents(places, own, root), own, checkout, base.judging, root)
@@ -131,7 +127,7 @@ def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
     if isinstance(chosen, _CannotJudge):
         doubt = base.doubt or (chosen.why if chosen.is_doubtful else "")
         doubted = compared.base.model_copy(update={"doubt": doubt})
-        return JudgingPlans(_with_base(own, _add_note(doubted, chosen.why)))
+        return JudgingPlans(_with_base(own, doubted.add_note(chosen.why)))
     return chosen
 
 
@@ -166,7 +162,7 @@ def _without_newer(checkout: Checkout, base: Base) -> Base:
         return base
     files = "a file that judges is" if newer == 1 else f"{newer} files that judge are"
     note = f"{files} newer on the target branch than in this change, and in CI {base.name} judges: merge it here"
-    return _add_note(base.model_copy(update={"edits": edits}), note)
+    return base.model_copy(update={"edits": edits}).add_note(note)
 
 
 def _check_out_base(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
@@ -202,15 +198,15 @@ def _base_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[P
         base = compared.find_edits(wider).base
         check_out(compared.checkout, base.judging, wider, base.edits, folder)
         plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
-    base = _add_note(base.model_copy(update={"agent": agent.change}), agent.note)
+    base = base.model_copy(update={"agent": agent.change}).add_note(agent.note)
     return _add_missing_suites(own, plan, base, files)
 
 
 def _missing_judge(compared: _Comparison, files: PlanFiles, folder: Path) -> _CannotJudge | None:
     """Return why the base has nothing to judge with, as for a change that adds the gate; `None` if it has."""
     request = compared.own.request
-    has_suites = files.suites.is_dir() and _is_in(files.suites, folder)
-    has_gates = files.gates.is_file() and _is_in(files.gates, folder)
+    has_suites = files.suites.is_dir() and files.suites.resolve().is_relative_to(folder.resolve())
+    has_gates = files.gates.is_file() and files.gates.resolve().is_relative_to(folder.resolve())
     # Without a gates file of the usual name, the shipped policy applied.
     is_shipped = not os.path.lexists(files.gates) and Path(request.gates) == Path(RunRequest().gates)
     if has_suites and (has_gates or is_shipped):
@@ -230,10 +226,6 @@ def _add_agents(places: JudgingPlaces, own: Plan, root: Path) -> JudgingPlaces:
     name = TARGETS_FILE.as_posix()
     here = posixpath.relpath(Path.cwd().resolve().relative_to(root).as_posix(), places.suites)
     return places.add([name, f"{here}/{name}"], above=[name], what=_AGENTS)
-
-
-def _is_in(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _add_outside(places: JudgingPlaces, plan: Plan, checkout: Checkout, commit: str, tree: Path) -> JudgingPlaces:
@@ -267,9 +259,9 @@ def _add_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) -> 
         return plan, base
     none = f"{base.name} has no task of {', '.join(missing)} for {own.gate!s}"
     try:
-        return add_suites(plan, missing), _add_note(base, f"{none}: the change's own run as new tasks")
+        return add_suites(plan, missing), base.add_note(f"{none}: the change's own run as new tasks")
     except (InputError, UsageError) as error:
-        return plan, _add_note(base, f"{none}, and those of this change cannot be run: {first_problem(error, files)}")
+        return plan, base.add_note(f"{none}, and those of this change cannot be run: {first_problem(error, files)}")
 
 
 def refuse_doubt(base: Base, checkout: Checkout) -> None:
@@ -285,13 +277,4 @@ def refuse_doubt(base: Base, checkout: Checkout) -> None:
 def _with_base(plan: Plan, base: Base) -> Plan:
     """Return the plan with its base, which has the ancestors of a pinned commit if the plan pins one."""
     pinned = pinned_base(base, plan.pins, Path.cwd())
-    notes = dict.fromkeys((base.note, pinned.note))
-    return plan.model_copy(update={"base": pinned.model_copy(update={"note": _joined(notes)})})
-
-
-def _add_note(base: Base, note: str) -> Base:
-    return base.model_copy(update={"note": _joined((base.note, note))})
-
-
-def _joined(notes: Iterable[str]) -> str:
-    return "; ".join(filter(None, notes))
+    return plan.model_copy(update={"base": pinned.model_copy(update={"note": base.add_note(pinned.note).note})})

@@ -130,6 +130,11 @@ class Base(Frozen):
         """What that commit is, for messages."""
         return f"the {'tip of the target branch' if self.tip else 'merge base'} {self.judging[:12]}"
 
+    def add_note(self, note: str) -> "Base":
+        """Return the base with one more note, unless it has it already."""
+        has_it = not note or note in self.note
+        return self if has_it else self.model_copy(update={"note": f"{self.note}; {note}" if self.note else note})
+
 
 class RunContext(Frozen):
     """What measuring, judging and recording need to know of a run."""

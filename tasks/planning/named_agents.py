@@ -11,8 +11,8 @@ from passgate.tasks.agents import FORMS, parse_agent
 from passgate.tasks.agents.presets import presets
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.four_suite import shown_path
-from passgate.tasks.formats.project_files import AGENTS_FILE
-from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.formats.project_files import AGENTS_FILE, TARGETS_FILE
+from passgate.tasks.model.agent import AgentKind, AgentSpec, looks_like_a_form
 
 if TYPE_CHECKING:
     from passgate.tasks.formats.agents_file import TargetsFile
@@ -29,7 +29,7 @@ class NamedAgents:
     def target_names(self) -> tuple[str, ...]:
         """The names of the targets that `--agent` can select."""
         names = dict.fromkeys(name for file in self.targets for name in file.positions)
-        return tuple(name for name in names if name not in self.agents and not agents_file.looks_like_a_form(name))
+        return tuple(name for name in names if name not in self.agents and not looks_like_a_form(name))
 
     def find(self, name: str) -> AgentSpec | None:
         """Return the agent of a name, or `None` if it is unknown. Raise `InputError` for an invalid target."""
@@ -49,7 +49,7 @@ def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
     """Return the agent of `--agent`: one of agents.yaml, a target of AgentV, a preset, or a form such as `cli:COMMAND`.
     Raise `UsageError` with the known names and forms, `InputError` for invalid files.
     """
-    if agents_file.looks_like_a_form(text):
+    if looks_like_a_form(text):
         return parse_agent(text)
     named = named_agents(gates, suites)
     agent = named.find(text)
@@ -65,7 +65,7 @@ def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) 
     folder (by default that of the process). Raise `InputError` with the problems of all files.
     """
     # Imported here: an agent that `--agent` describes itself needs no file.
-    from passgate.tasks.formats.agents_file import read_targets
+    from passgate.tasks.formats.agents_file import TargetsFile, read_targets
 
     here = working_folder or Path.cwd()
     agents = _agents(gates.parent / AGENTS_FILE, here)
@@ -73,7 +73,7 @@ def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) 
     problems = [problem for answer in (agents, *answers) if isinstance(answer, list) for problem in answer]
     if problems or isinstance(agents, list):
         raise InputError(problems)
-    return NamedAgents(agents, tuple(answer for answer in answers if isinstance(answer, agents_file.TargetsFile)))
+    return NamedAgents(agents, tuple(answer for answer in answers if isinstance(answer, TargetsFile)))
 
 
 def load_agents(file: Path) -> dict[str, AgentSpec]:
@@ -96,7 +96,7 @@ def targets_files(suites: Path, working_folder: Path) -> tuple[Path, ...]:
     # Up to the folder of the repository, or only the parent outside of a repository.
     root = next((position for position, path in enumerate(above) if (path / ".git").exists()), 1)
     folders = dict.fromkeys((*above[: root + 1], working_folder))
-    return tuple(file for folder in folders if (file := folder / agents_file.TARGETS_FILE).is_file())
+    return tuple(file for folder in folders if (file := folder / TARGETS_FILE).is_file())
 
 
 def _unknown(text: str, names: tuple[str, ...]) -> str:

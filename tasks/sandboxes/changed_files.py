@@ -10,16 +10,11 @@ from typing import Final, NamedTuple
 
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges
 
-MOST_FILES: Final = 100
-"""Changed files of one trial that are listed. The others are counted."""
-MOST_DIFF: Final = 32 * 1024
-"""Characters of all diffs of one trial together."""
-MOST_ENTRIES: Final = 20_000
-"""Files and folders of a workspace. A workspace with more is not compared."""
-MOST_COMPARED: Final = 64 * 1024
-"""Bytes of a file that has a diff."""
-MOST_LINES: Final = 500
-"""Lines of a diff that differ: the time of a comparison can grow with their square."""
+MOST_FILES: Final = 100  # Changed files of one trial that are listed; the others are counted
+MOST_DIFF: Final = 32 * 1024  # Characters of all diffs of one trial together
+MOST_ENTRIES: Final = 20_000  # Files and folders of a workspace; one with more is not compared
+MOST_COMPARED: Final = 64 * 1024  # Bytes of a file that has a diff
+MOST_LINES: Final = 500  # Lines of a diff that differ: the time of a comparison can grow with their square
 FOLDERS_OF_TOOLS: Final = frozenset(
     {".git", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv", "__pycache__", "node_modules"}
 )

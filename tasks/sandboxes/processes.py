@@ -1,11 +1,14 @@
 """Run one command with a time limit and bounded output; afterwards no process of it is left."""
 
 import asyncio
+import contextvars
 import os
 import signal
+import threading
 import time
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent import futures
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -108,6 +111,36 @@ async def finish(task: "asyncio.Future[_Result]") -> _Result:
     if cancelled is not None:
         raise cancelled
     return task.result()
+
+
+async def in_daemon_thread(
+    work: Callable[[], _Result], context: contextvars.Context | None = None, *, keeps_thread: bool = False
+) -> _Result:
+    """Call a function that can block for ever, in a thread that does not delay the end of the process.
+
+    Inside of an asynchronous flow run, functions of Prefect that wait look for the event loop that calls them: without
+    the context of the flow run they do not.
+    """
+    ended: futures.Future[_Result] = futures.Future()
+
+    def run() -> None:
+        # Processes that begin here do not receive ^C of the terminal: the coordinator ends them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            result = (context or contextvars.Context()).run(work)
+        except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
+            # While Ray ends, it raises SystemExit in a thread that waits for a result. asyncio would end its loop.
+            failure = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
+            with suppress(futures.InvalidStateError):
+                ended.set_exception(failure)
+        else:
+            with suppress(futures.InvalidStateError):
+                ended.set_result(result)
+        if keeps_thread:
+            threading.Event().wait()
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(ended)
 
 
 class _Kept:

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,6 @@ import yaml
 
 from passgate.tasks.errors import MeasurementError, Raw, UsageError
 from passgate.tasks.files.removal import remove_tree
-from passgate.tasks.files.repositories import git_folders
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES, Bridge, SandboxFile
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
 SETUP_SECONDS = 300
 RESET_SECONDS = 60
+_MOST_BORROWED = 20  # Repositories whose objects one borrows, directly or through another one
 
 
 class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager["Workbench"]):
@@ -159,6 +159,37 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         place = await self._place(self._folder / "templates" / name, template, network=described.network)
         await run_all(place, described.setup, SETUP_SECONDS, f"the set-up of sandbox {name}")
         return place.workspace, described
+
+
+def git_folders(checkout: Path) -> list[Path]:
+    """Return the resolved folders that hold what the `.git` of a checkout leads to; none if it has none."""
+    entry = checkout / ".git"
+    own = entry if entry.is_dir() else _linked_folder(entry, "gitdir: ")
+    if own is None:
+        return []
+    # The folder of a linked worktree names the one that it shares with the others.
+    shared = _linked_folder(own / "commondir")
+    folders = [own, *([shared] if shared else [])]
+    for git in folders.copy():
+        waiting, seen = [git / "objects"], set[Path]()
+        while waiting and len(seen) < _MOST_BORROWED:
+            objects = waiting.pop()
+            if objects not in seen:
+                seen.add(objects)
+                folders.append(objects)
+                with suppress(OSError, UnicodeDecodeError):
+                    lines = (objects / "info" / "alternates").read_text(encoding="utf-8").splitlines()
+                    waiting += [objects / line for line in lines if line and not line.startswith("#")]
+    return list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
+
+
+def _linked_folder(file: Path, begin: str = "") -> Path | None:
+    """Return the folder that a file of git names, relative to the folder that the file is in."""
+    with suppress(OSError, UnicodeDecodeError):
+        text = file.read_text(encoding="utf-8").strip()
+        if text.startswith(begin):
+            return file.parent / text.removeprefix(begin)
+    return None
 
 
 def read_sandbox_file(folder: Path) -> SandboxFile:

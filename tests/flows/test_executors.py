@@ -19,6 +19,7 @@ from passgate.tasks.errors import UsageError, WorkerLostError
 from passgate.tasks.model.names import RunnerName
 from passgate.tasks.model.run import BatchResult, RemoteBatch, RunRequest
 from passgate.tasks.planning import requirements
+from passgate.tasks.sandboxes.processes import in_daemon_thread
 from tests.waiting import until
 
 BATCH = RemoteBatch(
@@ -104,7 +105,7 @@ async def test_a_batch_that_comes_while_a_broken_task_runner_ends_goes_to_the_ne
 
 async def test_a_library_that_would_end_the_process_only_fails() -> None:
     with pytest.raises(RuntimeError, match="SystemExit: 3"):
-        await executors._in_thread(lambda: sys.exit(3))
+        await in_daemon_thread(lambda: sys.exit(3))
 
 
 ELSEWHERE = "http://127.0.0.1:9/api"

@@ -14,7 +14,6 @@ from tests.searches import costly
 
 from passgate.tasks.execution.coordinator import RunState, confirming_trials
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.gates.guards import needless
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.grade import Violation, ViolationRule
@@ -144,9 +143,7 @@ def baseline_of(gate: Gate, measurement: Measurement) -> Baseline:
 
 def run_of(gate: Gate, turns: list[tuple[EvalTask, int]], at_once: int, *, stops: bool) -> Run:
     """Run a gate as it runs its trials: in turn, as many at once; then confirm and decide."""
-    run_state = RunState(
-        needless=(lambda task, trials: needless(gate.plan, task, trials)) if stops else lambda *_: None
-    )
+    run_state = RunState(plan=gate.plan if stops else None)
     done: list[Trial] = []
     running: list[Trial] = []
     why: Counter[str] = Counter()

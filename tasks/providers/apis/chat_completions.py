@@ -241,7 +241,9 @@ class _ChatStream(ReplyStream):
         choices = values.sequence_or_empty(event.get("choices"), "choices")
         if not choices:
             return ()
-        choice = _only(choices)
+        choice = values.mapping(choices[0], "choices[0]")
+        if len(choices) > 1 or values.count_or_none(choice.get("index"), "choices[0].index"):
+            raise ApiFormatError("choices: there is more than the one that is asked for")
         raise_error(choice, choice.get("delta"), reason=choice.get("finish_reason"))
         owners = self._take_delta(values.mapping_or_empty(choice.get("delta"), _DELTA))
         if choice.get("finish_reason") is not None:
@@ -260,7 +262,10 @@ class _ChatStream(ReplyStream):
         entries = values.sequence_or_empty(delta.get("tool_calls"), f"{_DELTA}.tool_calls")
         owners = tuple([self._take_entry(entry) for entry in entries])
         if delta.get("function_call") is not None:
-            owners += (self._take_function_call(delta["function_call"]),)
+            called = values.mapping(delta["function_call"], f"{_DELTA}.function_call")
+            begun = next((call for call in self._open_calls.values() if not call.has_id), None)
+            call = begun or self._begin(_PartialCall(None, len(self._begun), "function", has_id=False))
+            owners += (self._extend(call, called),)
         return owners
 
     def _take_entry(self, entry: Any) -> int:
@@ -276,11 +281,6 @@ class _ChatStream(ReplyStream):
         elif called:
             call.kind = kind
         return self._extend(call, called)
-
-    def _take_function_call(self, function_call: Any) -> int:
-        called = values.mapping(function_call, f"{_DELTA}.function_call")
-        call = next((call for call in self._open_calls.values() if not call.has_id), None)
-        return self._extend(call or self._begin(_PartialCall(None, len(self._begun), "function", has_id=False)), called)
 
     def _same(self, index: int | None, identity: str, called: Document) -> _PartialCall | None:
         """Return the call that a piece goes on with, `None` when it begins one.
@@ -370,11 +370,3 @@ class _ChatStream(ReplyStream):
         last = {**self._envelope, "choices": [{"index": 0, "delta": {}, "logprobs": None, "finish_reason": "length"}]}
         events = [] if self.ended else [event_bytes(last)]
         return events if self._is_done else [*events, b"data: [DONE]\n\n"]
-
-
-def _only(choices: list[Any]) -> Document:
-    choice = values.mapping(choices[0], "choices[0]")
-    index = values.count_or_none(choice.get("index"), "choices[0].index")
-    if len(choices) > 1 or index:
-        raise ApiFormatError("choices: there is more than the one that is asked for")
-    return choice

@@ -300,7 +300,12 @@ class _MessageStream(ReplyStream):
         return event if changed == reason else {**event, "delta": {**delta, "stop_reason": changed}}
 
     def _ending(self) -> list[bytes]:
-        events: list[Document] = [] if self._has_begun else [_beginning(self._asked_model)]
+        events: list[Document] = []
+        if not self._has_begun:
+            message = {"id": "msg_cut_off", "type": "message", "role": "assistant", "content": []}
+            usage = {"input_tokens": 0, "output_tokens": 0}
+            end = {"model": self._asked_model, "stop_reason": None, "stop_sequence": None, "usage": usage}
+            events = [{"type": "message_start", "message": {**message, **end}}]
         events += [{"type": "content_block_stop", "index": self._counted(index)} for index in sorted(self._open)]
         if not self._has_reason:
             delta = {"stop_reason": "max_tokens", "stop_sequence": None}
@@ -313,9 +318,3 @@ class _MessageStream(ReplyStream):
 
 def _index(event: Document) -> int:
     return values.count(event.get("index"), "index")
-
-
-def _beginning(model: str) -> Document:
-    usage = {"input_tokens": 0, "output_tokens": 0}
-    message = {"id": "msg_cut_off", "type": "message", "role": "assistant", "content": [], "model": model}
-    return {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None, "usage": usage}}

@@ -4,22 +4,20 @@ import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
-from passgate.tasks.execution.coordinator import Needless, Round, RunState, always_needed, batches_of
+from passgate.tasks.execution.coordinator import Round, RunState, batches_of
 from passgate.tasks.execution.remote import BatchSizes, RunRemotely, remote_executor
-from passgate.tasks.gates.guards import LEFT_OUT
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import BatchResult, RemoteBatch, RunRequest
-from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
-from tests.builders import a_finished, a_plan, a_task, trials_of
+from tests.builders import STOPS_EARLY, a_finished, a_plan, a_task, trials_of
 
 Costs = Callable[[str, int], float]
 
@@ -70,18 +68,18 @@ def run(
     money: float | None = None,
     k: int = 3,
     before: Sequence[Trial] = (),
-    needless: Needless = always_needed,
+    **plan: Any,
 ) -> list[Trial]:
     """Run a round of tasks. Return what was recorded."""
     tasks = [a_task(task_id=name, k=k) for name in names]
-    plan = a_plan(*tasks, request=RunRequest(agent="nop", max_cost=money, jobs=at_once))
+    made = a_plan(*tasks, request=RunRequest(agent="nop", max_cost=money, jobs=at_once), **plan)
     journal = Recorded()
-    state = RunState(before, needless, journal=journal)
+    state = RunState(before, plan=made, journal=journal)
 
     async def execute(folder: str) -> None:
         store = RunStore(folder)
-        store.write_plan(plan, run_masker(plan))
-        async with remote_executor(run_one, plan, store, state, workers) as executor:
+        store.write_plan(made, run_masker(made))
+        async with remote_executor(run_one, made, store, state, workers) as executor:
             assert store.read_file("coordinator")
             await executor.run(Round(batches_of(tasks)))
         assert not store.read_file("coordinator"), "batches that still run anywhere stop"
@@ -108,12 +106,10 @@ def test_concurrency_holds_over_all_batches(workers: int, at_once: int, slots: l
 
 
 def test_the_coordinator_leaves_out_what_is_not_needed_and_tells_a_batch_what_ended_before() -> None:
-    def after_two(task: EvalTask, trials: Sequence[Trial]) -> str | None:
-        return LEFT_OUT if len(trials) >= 2 else None
-
-    machines, before = Machines(each(0.0)), trials_of(a_task(task_id="b"), "p--")
-    trials = run(machines.run_one, "a", "b", workers=2, at_once=2, before=before, needless=after_two)
-    assert [(one.task_id, one.trial) for one in trials if one.left_out] == [("a", 2)]
+    before = [*trials_of(a_task(task_id="a"), "f--"), *trials_of(a_task(task_id="b"), "p--")]
+    machines = Machines(each(0.0))
+    trials = run(machines.run_one, "a", "b", workers=2, at_once=2, before=before, policy=STOPS_EARLY)
+    assert [(one.task_id, one.trial) for one in trials if one.left_out] == [("a", 0), ("a", 1), ("a", 2)]
     first_of_b = next(batch for batch in machines.handed_out if batch.trials[-1][0] == "b")
     assert [(one.task_id, one.trial) for one in first_of_b.earlier if one.task_id == "b"] == [("b", 0)]
 
@@ -238,10 +234,3 @@ def test_a_very_long_round_has_not_very_many_batches() -> None:
     made = sizes(100_000, 40.0, 50, 8)
     assert sum(made) == 100_000
     assert len(made) < 350
-
-
-def test_the_folder_of_a_run_says_who_coordinates_it(tmp_path: Path) -> None:
-    store = RunStore(str(tmp_path))
-    assert store.read_file("coordinator") is None
-    store.write_coordinator("first")
-    assert store.read_file("coordinator") == b"first"

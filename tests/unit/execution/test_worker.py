@@ -8,20 +8,23 @@ from typing import Any
 import pytest
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.execution.coordinator import Needless, RunState, always_needed
+from passgate.tasks.execution.coordinator import RunState
 from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker, fault_of_task
+from passgate.tasks.gates.guards import LEFT_OUT
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.run import Batch
+from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
-from tests.builders import a_task, measured, trials_of
+from tests.builders import STOPS_EARLY, a_plan, a_task, measured, trials_of
 from tests.unit.benches import bench, says
 from tests.waiting import until
 
 __all__ = ["bench"]
+
+STOPPED = a_plan(a_task(), policy=STOPS_EARLY)
 
 
 class Recorded:
@@ -39,7 +42,7 @@ async def run(
     bench: TrialResources,
     *,
     before: Sequence[Trial] = (),
-    needless: Needless = always_needed,
+    plan: Plan | None = None,
     limit: int = 4,
     order: Any = (),
 ) -> tuple[int, list[Trial]]:
@@ -48,7 +51,7 @@ async def run(
     worker = Worker(
         tasks={task.task_id: task for task in tasks},
         resources=dict.fromkeys(Suite, bench),
-        run_state=RunState(before, needless, journal=journal),
+        run_state=RunState(before, plan=plan, journal=journal),
     )
     batch = Batch(name="batch", trials=tuple((task.task_id, trial) for task in tasks for trial in range(task.k)))
     await worker.run(batch, Scheduler(limit, order))
@@ -72,11 +75,6 @@ async def test_what_was_measured_is_not_run_again(bench, before: str, left: list
     assert (ran, [trial.trial for trial in trials]) == (len(left), left)
 
 
-def after_a_failure(task: EvalTask, trials: Sequence[Trial]) -> str | None:
-    """A gate for which one failed trial says everything."""
-    return "one has failed" if any(trial.status is TrialStatus.FAILED for trial in trials) else None
-
-
 async def test_what_is_not_needed_any_more_is_left_out(bench) -> None:
     """Whether a trial is needed is asked when its turn has come, for its own task."""
     wrong, right = a_task(), a_task(task_id="right", inputs={"prompt": "be right"})
@@ -87,22 +85,24 @@ async def test_what_is_not_needed_any_more_is_left_out(bench) -> None:
         return "yes" if attempt.prompt == "be right" else "no"
 
     in_turn = [(task.task_id, trial) for trial in range(3) for task in (wrong, right)]
-    ran, trials = await run([wrong, right], bench(agent), needless=after_a_failure, limit=1, order=in_turn)
+    ran, trials = await run(
+        [wrong, right], bench(agent), plan=a_plan(wrong, right, policy=STOPS_EARLY), limit=1, order=in_turn
+    )
     assert (ran, len(asked)) == (4, 4)
     assert [trial.status for trial in trials[:3]] == [TrialStatus.PASSED] * 3
     first, *others = trials[3:]
     assert (first.status, first.left_out) == (TrialStatus.FAILED, False)
     assert [(trial.status, trial.left_out, trial.reason, trial.attempts) for trial in others] == [
-        (TrialStatus.NOT_RUN, True, "one has failed", 0)
+        (TrialStatus.NOT_RUN, True, LEFT_OUT, 0)
     ] * 2
 
 
 @pytest.mark.parametrize("cost_cap", [CostCap(), CostCap(1.0, spent=1.0)], ids=["money is left", "none is left"])
 async def test_what_was_measured_before_counts_too_and_what_is_left_out_costs_nothing(bench, cost_cap: CostCap) -> None:
     made = replace(bench(says("yes")), cost_cap=cost_cap)
-    ran, trials = await run([a_task()], made, before=trials_of(a_task(), "-f"), needless=after_a_failure)
+    ran, trials = await run([a_task()], made, before=trials_of(a_task(), "-f"), plan=STOPPED)
     assert ran == 0
-    left_out = [(number, True, "one has failed") for number in (0, 2)]
+    left_out = [(number, True, LEFT_OUT) for number in (0, 2)]
     assert [(trial.trial, trial.left_out, trial.reason) for trial in trials] == left_out
 
 
@@ -113,7 +113,7 @@ async def test_trials_that_run_already_are_not_stopped(bench) -> None:
         await together.wait()
         return "no"
 
-    assert (await run([a_task()], bench(agent), needless=after_a_failure, limit=3))[0] == 3
+    assert (await run([a_task()], bench(agent), plan=STOPPED, limit=3))[0] == 3
 
 
 @pytest.mark.parametrize("limit", [1, 3])

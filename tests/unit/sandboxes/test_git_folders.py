@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from passgate.tasks.files.repositories import git_folders
 from tests.repositories import GitRepository
+
+from passgate.tasks.sandboxes.workbench import git_folders
 
 
 def commit(repository: GitRepository) -> None:
