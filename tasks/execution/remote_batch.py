@@ -51,8 +51,8 @@ def run_batch(batch: RemoteBatch, open_limit: OpenLimit = not_shared) -> BatchRe
     raise known
 
 
-class _CollectedTrials:
-    """The journal of a batch: its trials go to the coordinator, which writes them."""
+class CollectedTrials:
+    """The journal of a batch, in memory: its trials go to the coordinator, which writes them."""
 
     def __init__(self) -> None:
         self.trials: list[FinishedTrial] = []
@@ -64,7 +64,7 @@ class _CollectedTrials:
 async def _run(plan: Plan, batch: RemoteBatch, open_limit: OpenLimit) -> BatchResult:
     lookout = _Lookout(batch)
     await lookout.refuse_abandoned()
-    collected = _CollectedTrials()
+    collected = CollectedTrials()
     run_state = RunState(batch.earlier, plan=plan, journal=collected)
     cost_cap = CostCap(batch.cost_cap, share=batch.share, call_cost=batch.call_cost)
     async with open_worker(plan, run_state, cost_cap, open_limit) as opened:

@@ -23,6 +23,7 @@ async def test_nobody_carries_on_a_run_in_a_folder_before_its_reports_are_writte
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("passgate.tasks.files.atomic_write.SECONDS_TO_WAIT", 0.1)
     run = RunStore.of("r")
     run.plan.parent.mkdir(parents=True)
     for file in (run.plan, run.verdict):

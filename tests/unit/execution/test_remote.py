@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
 from passgate.tasks.execution.coordinator import Round, RunState, batches_of
 from passgate.tasks.execution.remote import BatchSizes, RunRemotely, remote_executor
+from passgate.tasks.execution.remote_batch import CollectedTrials
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import BatchResult, RemoteBatch, RunRequest
@@ -50,16 +51,6 @@ class Machines:
         return BatchResult(trials=tuple(trials), seconds=float(len(trials)))
 
 
-class Recorded:
-    """A journal in memory."""
-
-    def __init__(self) -> None:
-        self.trials: list[Trial] = []
-
-    async def append(self, finished: FinishedTrial) -> None:
-        self.trials.append(finished.trial)
-
-
 def run(
     run_one: RunRemotely,
     *names: str,
@@ -73,7 +64,7 @@ def run(
     """Run a round of tasks. Return what was recorded."""
     tasks = [a_task(task_id=name, k=k) for name in names]
     made = a_plan(*tasks, request=RunRequest(agent="nop", max_cost=money, jobs=at_once), **plan)
-    journal = Recorded()
+    journal = CollectedTrials()
     state = RunState(before, plan=made, journal=journal)
 
     async def execute(folder: str) -> None:
@@ -86,7 +77,7 @@ def run(
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(execute(folder))
-    return journal.trials
+    return [one.trial for one in journal.trials]
 
 
 def each(cost: float) -> Costs:

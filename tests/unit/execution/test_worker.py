@@ -10,6 +10,7 @@ import pytest
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.execution.coordinator import RunState
 from passgate.tasks.execution.engine import StepFault
+from passgate.tasks.execution.remote_batch import CollectedTrials
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker, fault_of_task
@@ -17,7 +18,7 @@ from passgate.tasks.gates.guards import LEFT_OUT
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import EvalTask, Suite
-from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
+from passgate.tasks.model.trial import Trial, TrialStatus
 from tests.builders import STOPS_EARLY, a_plan, a_task, measured, trials_of
 from tests.unit.benches import bench, says
 from tests.waiting import until
@@ -25,16 +26,6 @@ from tests.waiting import until
 __all__ = ["bench"]
 
 STOPPED = a_plan(a_task(), policy=STOPS_EARLY)
-
-
-class Recorded:
-    """A journal in memory."""
-
-    def __init__(self) -> None:
-        self.trials: list[Trial] = []
-
-    async def append(self, finished: FinishedTrial) -> None:
-        self.trials.append(finished.trial)
 
 
 async def run(
@@ -47,7 +38,7 @@ async def run(
     order: Any = (),
 ) -> tuple[int, list[Trial]]:
     """Return how many trials of these tasks are run, and all that are recorded."""
-    journal = Recorded()
+    journal = CollectedTrials()
     worker = Worker(
         tasks={task.task_id: task for task in tasks},
         resources=dict.fromkeys(Suite, bench),
@@ -55,7 +46,7 @@ async def run(
     )
     batch = Batch(name="batch", trials=tuple((task.task_id, trial) for task in tasks for trial in range(task.k)))
     await worker.run(batch, Scheduler(limit, order))
-    trials = sorted(journal.trials, key=lambda trial: (trial.task_id, trial.trial))
+    trials = sorted((one.trial for one in journal.trials), key=lambda trial: (trial.task_id, trial.trial))
     return sum(not trial.left_out for trial in trials), trials
 
 
