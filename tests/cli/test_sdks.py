@@ -110,7 +110,6 @@ BOTH = Scene(
     ['{"room": 7}', '{"room": 8}'],
 )
 SCENES = {
-    "parallel-calls": BOTH,
     "parallel-calls-streamed": BOTH,
     "max-steps-streamed": Scene(
         (asks(7),),
