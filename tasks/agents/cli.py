@@ -61,6 +61,8 @@ _MISSING_SCRIPT: Final = re.compile(
     re.MULTILINE,
 )  # How interpreters say that the script is not there which they were to run
 
+_VERSION_SECONDS = 30.0  # Some clients unpack themselves at their first start
+
 
 @dataclass(frozen=True)
 class CliAgent(Agent):
@@ -148,7 +150,9 @@ class CliAgent(Agent):
 def _version(program: str) -> str:
     """Return what a program says of its version, on one line."""
     try:
-        ran = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
+        ran = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, check=False, timeout=_VERSION_SECONDS
+        )
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
     lines = ran.stdout.strip().splitlines()

@@ -175,6 +175,7 @@ async def _answering(application: _Application, sockets: list[socket.socket]) ->
         application,
         lifespan="off",
         log_config=None,
+        log_level="error",  # A refused web socket is no warning to a user
         ws="none",
         access_log=False,
         server_header=False,

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from passgate.tasks.agents import agent_class, check_agent
 from passgate.tasks.agents.interface import PROBE_SECONDS
+from passgate.tasks.agents.presets import preset_of
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
@@ -28,18 +30,15 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
         check_agent(agent, suites)
     except PassgateError as error:
         return [Symptom(subject=subject, what=agent.kind, state=State.FAILED, found=str(error))]
-    symptoms = [kind.describe(agent)]
+    symptoms = [await asyncio.to_thread(kind.describe, agent)]
     if not agent.calls_models:
         return symptoms
     answers = [_endpoint(subject, provider, endpoint) for provider, endpoint in agent.own_endpoints]
     answered, probed = await asyncio.gather(asyncio.gather(*answers), kind.probe(agent))
     symptoms += [*answered, *probed]
     if not answered and "variables" in KINDS[agent.kind].settings:
-        found = ", ".join(f"{name} is {'set' if os.environ.get(name) else 'not set'}" for name in USUAL_KEYS)
-        is_set = any(os.environ.get(name) for name in USUAL_KEYS)
-        remedy = "if it calls models: set one of them, or name the endpoints and their keys with `upstreams`"
-        state, remedy = (State.OK, "") if is_set else (State.WARNING, remedy)
-        symptoms.append(Symptom(subject=subject, what="keys", state=state, found=found, remedy=remedy))
+        preset = preset_of(agent.target)
+        symptoms.append(_usual_keys(subject, (preset.key,) if preset else USUAL_KEYS))
     if agent.fixed_model is not None:
         return [*symptoms, price_symptom(subject, agent.fixed_model, prices, needs_price)]
     found = "not known before the agent asks for one"
@@ -65,6 +64,16 @@ async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
     if answer.status == _NOT_FOUND:
         return symptom(State.WARNING, found, f"check base_url of upstreams.{name}: few endpoints have no such list")
     return symptom(State.OK, found)
+
+
+def _usual_keys(subject: str, keys: Sequence[str]) -> Symptom:
+    found = ", ".join(f"{name} is {'set' if os.environ.get(name) else 'not set'}" for name in keys)
+    if any(os.environ.get(name) for name in keys):
+        return Symptom(subject=subject, what="keys", state=State.OK, found=found)
+    remedy = "if it calls models: set one of them, or name the endpoints and their keys with `upstreams`"
+    if len(keys) == 1:
+        remedy = f"set {keys[0]}, or name the endpoint and its key with `upstreams`"
+    return Symptom(subject=subject, what="keys", state=State.WARNING, found=found, remedy=remedy)
 
 
 def price_symptom(subject: str, model: str, prices: PriceTable, needs_price: str | None) -> Symptom:

@@ -67,23 +67,6 @@ while True:
         break
 print(message["content"])
 """
-PYTHON_AGENT = """
-async def answer(attempt):
-    assert [tool["name"] for tool in attempt.tools] == ["refund"]
-    result = await attempt.call_tool("refund", {"order": 7})
-    return f"done: {result}"
-"""
-CRM = """
-from mcp.server.mcpserver import MCPServer
-
-server = MCPServer("crm")
-
-@server.tool()
-def refund(order: int) -> dict:
-    return {"refunded": order, "by": "crm"}
-
-server.run()
-"""
 ASKS = Says(calls=[("mcp__passgate__refund", {"order": 7})])
 OTHER_ORDER = Says(calls=[("mcp__passgate__refund", {"order": 8})])
 
@@ -93,16 +76,15 @@ def shop(metered: Project) -> Project:
     metered.write("suites/golden/say-yes.yaml", TASK.replace("REPLAY\n", ""))
     metered.write("gates.yaml", GATES)
     metered.write("agent.py", AGENT)
-    metered.write("python_agent.py", PYTHON_AGENT)
     metered.write("suites/incident.json", json.dumps(INCIDENT))
     command = f"cli:{sys.executable} {metered.path}/agent.py {{mcp_config}}"
     metered.write("agents.yaml", f"version: 1\nagents:\n  bot: {{agent: {json.dumps(command)}}}\n")
     return metered
 
 
-def run(shop: Project, code: int, agent: str = "bot") -> dict[str, Any]:
+def run(shop: Project, code: int) -> dict[str, Any]:
     """Run one trial. Return what is in its journal."""
-    said = exits(shop, code, "run", "ci_merge", "--agent", agent, "--k", "1")
+    said = exits(shop, code, "run", "ci_merge", "--agent", "bot", "--k", "1")
     assert "Traceback" not in said.stdout + said.stderr
     (finished,) = finished_trials(shop)
     return finished
@@ -118,18 +100,11 @@ def test_a_command_in_a_sandbox_without_network_has_the_tools(shop: Project, ups
     assert results(run(shop, 0)) == [("mcp__passgate__refund", {"refunded": 7}, False)]
 
 
-def test_a_recording_passes_the_behaviour_that_it_holds_and_no_other(shop: Project, upstream: ScriptedUpstream) -> None:
-    shop.write("suites/golden/say-yes.yaml", TASK.replace("REPLAY", REPLAY))
-    upstream.says(ASKS, Says("done"))
-    assert results(run(shop, 0)) == [("mcp__passgate__refund", "of the recording", False)]
-
-
 @pytest.mark.parametrize(
     ("replies", "why"),
     [
         ([OTHER_ORDER, Says("done")], "call 1 differs (strict)"),
         ([Says("done")], "one recorded call did not come (strict)"),
-        ([ASKS, ASKS, Says("done")], "call 2 differs (strict)"),
     ],
 )
 def test_another_behaviour_than_that_of_the_recording_fails(
@@ -140,22 +115,3 @@ def test_another_behaviour_than_that_of_the_recording_fails(
     finished = run(shop, 1)
     assert finished["transcript"]["end"] == "replay_mismatch"
     assert finished["transcript"]["detail"].startswith(why)
-
-
-def test_a_python_function_calls_the_tools_by_its_attempt(shop: Project) -> None:
-    finished = run(shop, 0, "python:python_agent:answer")
-    assert results(finished) == [("refund", {"refunded": 7}, False)]
-    assert finished["transcript"]["output"] == "done: {'refunded': 7}"
-
-
-@pytest.mark.parametrize("agent", ["bot", "openai:m", "python:python_agent:answer"])
-def test_servers_of_the_task_serve_agents_of_every_kind(shop: Project, upstream: ScriptedUpstream, agent: str) -> None:
-    servers = f"  mcp_servers: {{crm: {{command: exec {sys.executable} crm.py}}}}"
-    task = TASK.replace("REPLAY", servers).replace("tool: refund", "tool: crm.refund")
-    shop.write("suites/golden/say-yes.yaml", task)
-    shop.write("suites/crm.py", CRM)
-    shop.write("agent.py", AGENT.replace('servers["passgate"]', 'servers["crm"]').replace("/passgate", "/crm"))
-    python_agent = PYTHON_AGENT.replace('["refund"]', '["refund", "crm__refund"]')
-    shop.write("python_agent.py", python_agent.replace('tool("refund"', 'tool("crm__refund"'))
-    upstream.says(Says(calls=[("crm__refund", {"order": 7})]), Says("done"))
-    assert results(run(shop, 0, agent)) == [("mcp__crm__refund", {"refunded": 7, "by": "crm"}, False)]

@@ -107,3 +107,46 @@ def test_the_presets() -> None:
     assert listed == {
         name: [f"`{preset.program}` of `{preset.package}`", f"`{preset.key}`"] for name, preset in presets().items()
     }
+
+
+PRESETS, OWN, SDKS = (f"tests/flows/test_{name}.py" for name in ("presets", "tools_of_agents", "sdk_agents"))
+SHOWN = {
+    PRESETS: {
+        "tools": "test_an_incident_is_replayed_to_the_agent_that_has_learnt",
+        "replay": "test_a_call_that_was_not_recorded_fails",
+        "budgets": "test_budgets_hold_exactly",
+        "fixed model": "test_a_task_without_tools_runs_too",
+        "no tools of GitHub": "test_a_task_without_tools_runs_too",
+        "newer models call tools from code": "test_newer_models_of_codex_call_tools_from_code",
+    },
+    OWN: {
+        "tools": "test_the_mcp_servers_of_the_task",
+        "replay": "test_a_recording_passes_its_own_behaviour_and_no_other",
+        "budgets": "test_a_budget_ends_the_trial_before_the_tool_runs",
+        "no isolation": "test_only_a_python_function_is_not_isolated",
+    },
+    SDKS: {
+        "tools": "test_a_forbidden_tool_never_reaches_the_server",
+        "replay": "test_a_strict_replay_passes_its_own_behaviour_and_no_other",
+        "budgets": "test_budgets_hold_exactly",
+    },
+}
+"""The tests that show what a cell says, by the file, and by the column or the limit."""
+
+
+def test_each_cell_of_the_support_has_a_test_that_shows_it() -> None:
+    head, _, *lines = rows(section(PAGE, "Support"))
+    listed = [name for agents, *_ in lines for name in code_in(agents)]
+    own = {AgentKind.CLI, AgentKind.PYTHON, AgentKind.HTTP, AgentKind.OPENAI}
+    assert {*presets(), *own} < set(listed)
+    assert len(listed) == len(set(listed))
+    for agents, tools, replay, budgets, limits in lines:
+        assert (tools, replay, budgets) == ("in process" if "`openai`" in agents else "MCP", "yes", "exact")
+        for name in code_in(agents):
+            file = PRESETS if name in presets() else OWN if name in own else SDKS
+            source = (REPOSITORY / file).read_text() if (REPOSITORY / file).is_file() else ""
+            for said in [*head[1:4], *filter(None, limits.split(", "))]:
+                test = re.search(rf"((?:^@.*\n)*)^(?:async )?def {SHOWN[file][said]}\(", source, re.MULTILINE)
+                # The tests of the SDKs may come later than this page.
+                assert test or (file == SDKS and not source), (name, said)
+                assert file != OWN or said == "no isolation" or "@each_kind" in test[1]

@@ -1,30 +1,45 @@
 """The presets of agents, from npm as their owners run them, with a scripted provider and the tools of a task."""
 
 import asyncio
+import json
 import os
 import shutil
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
 
 from passgate.tasks.agents.presets import presets
+from passgate.tasks.commands.doctor import examine
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.model.agent import AgentSpec, Endpoint
+from passgate.tasks.model.checks import State
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import SHIPPED, a_task
 from tests.flows.coding_agents import installed_commands
 from tests.flows.trials import trial_of
-from tests.project import REPOSITORY
+from tests.project import REPOSITORY, Project
 from tests.upstream import Says, ScriptedUpstream
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")]
 
 SUITES = REPOSITORY / "suites"
-PREFIXES = {"claude-code": "mcp__passgate__", "codex": "mcp__passgate__", "opencode": "passgate_"}
+INCIDENT = "incident-2026-05-06_second-refund_1"
+ANSWER = "Your bank has had it since 4 May, under the number R-2207.\n\nREFUND: paid before"
+PREFIXES = {
+    "claude-code": "mcp__passgate__",
+    "codex": "mcp__passgate__",
+    "copilot": "passgate-",
+    "gemini-cli": "mcp_passgate_",
+    "opencode": "passgate_",
+    "qwen-code": "mcp__passgate__",
+}
 """What each puts before the name of a tool."""
+FIXED_MODEL = {"copilot", "gemini-cli", "opencode", "qwen-code"}
+"""What asks for a model that the preset names."""
 TOOL = {
     "name": "book",
     "description": "Books a room.",
@@ -32,7 +47,7 @@ TOOL = {
     "command": 'echo "$PASSGATE_TOOL_ARGUMENTS" >> booked.txt; echo done',
 }
 BOOKED = {"type": "state_check", "expect": [{"file": "booked.txt", "contains": ['{"room": 7}']}]}
-each_preset = pytest.mark.parametrize("name", PREFIXES)
+each_preset = pytest.mark.parametrize("name", presets())
 
 
 @pytest.fixture(autouse=True)
@@ -45,15 +60,18 @@ def asks(name: str, tool: str, **arguments: Any) -> Says:
     return Says(calls=[(f"{PREFIXES[name]}{tool}", arguments)])
 
 
-def try_preset(name: str, task: EvalTask, upstream: ScriptedUpstream, suites: Path) -> FinishedTrial:
-    """One trial. Codex has another way to call tools with the models that it does not know by their names."""
+def try_preset(
+    name: str, task: EvalTask, upstream: ScriptedUpstream, suites: Path, codex_model: str = "--model gpt-5 "
+) -> FinishedTrial:
+    """One trial. Codex has another way to call tools with newer models."""
     preset = presets()[name].spec(name)
     spec: AgentSpec = preset.model_copy(
         update={
-            "target": preset.target.replace("codex exec ", "codex exec --model gpt-5 "),
+            "target": preset.target.replace("codex exec ", f"codex exec {codex_model}"),
             "upstreams": {
                 "openai": Endpoint(base_url=upstream.openai_base_url),
                 "anthropic": Endpoint(base_url=upstream.anthropic_base_url),
+                "gemini": Endpoint(base_url=upstream.url),
             },
         }
     )
@@ -61,15 +79,14 @@ def try_preset(name: str, task: EvalTask, upstream: ScriptedUpstream, suites: Pa
 
 
 def incident() -> EvalTask:
-    (task,) = load_paths([SUITES / "failure_replays" / "incident-2026-05-06_second-refund_1.yaml"], SHIPPED).tasks
+    (task,) = load_paths([SUITES / "failure_replays" / f"{INCIDENT}.yaml"], SHIPPED).tasks
     return task.model_copy(update={"budgets": Budgets(max_steps=6, max_seconds=200)})
 
 
 @each_preset
 def test_an_incident_is_replayed_to_the_agent_that_has_learnt(name: str, upstream: ScriptedUpstream) -> None:
-    answer = "Your bank has had it since 4 May, under the number R-2207.\n\nREFUND: paid before"
     upstream.says(
-        asks(name, "get_order", order=8841), asks(name, "get_refund", refund="R-2207"), Says(answer), Says(answer)
+        asks(name, "get_order", order=8841), asks(name, "get_refund", refund="R-2207"), Says(ANSWER), Says(ANSWER)
     )
     finished = try_preset(name, incident(), upstream, SUITES)
     assert (finished.trial.status, finished.trial.reason) == (TrialStatus.PASSED, "")
@@ -85,6 +102,49 @@ def test_an_agent_that_repeats_the_incident_fails_before_it_pays(name: str, upst
     assert finished.trial.status is TrialStatus.FAILED
     assert finished.transcript.end is EndReason.FORBIDDEN_CALL
     assert [call.refused for call in finished.transcript.tool_calls] == [False, True]
+
+
+GATES = """
+suites:
+  failure_replays: {k: 1, metric: pass^k, max_steps: 10, budgets: {max_seconds: 200}}
+gates:
+  release_candidate: {suites: [failure_replays], blocks_on: [task_failed, forbidden_tool]}
+"""
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+@pytest.mark.parametrize("repeats", [False, True], ids=["behaves", "repeats the incident"])
+def test_a_run_of_the_shipped_incident_has_the_verdict(
+    name: str, repeats: bool, upstream: ScriptedUpstream, bare_project: Project
+) -> None:
+    file = f"failure_replays/{INCIDENT}.yaml"
+    bare_project.write(f"suites/{file}", (SUITES / file).read_text())
+    place = f"_shared/references/{INCIDENT}"
+    shutil.copytree(SUITES / place, bare_project.path / "suites" / place)
+    bare_project.write("gates.yaml", GATES)
+    entry = presets()[name].entry(name).replace("codex exec ", "codex exec --model gpt-5 ")
+    bare_project.write("agents.yaml", f"agents:\n{indent(entry, '  ')}")
+    bare_project.environment |= {
+        "OPENAI_BASE_URL": upstream.openai_base_url,
+        "ANTHROPIC_BASE_URL": upstream.anthropic_base_url,
+        "OPENAI_API_KEY": "sk-of-openai",
+        "ANTHROPIC_API_KEY": "sk-of-anthropic",
+        "PATH": os.environ["PATH"],
+        "PASSGATE_ENGINE": "none",
+    }
+
+    def model(_: int, body: dict[str, Any]) -> Says:
+        said = json.dumps(body)
+        if repeats:
+            return asks(name, "refund_order", order=8841)
+        if "4 May" in said:
+            return Says(ANSWER)
+        return asks(name, "get_refund", refund="R-2207") if "R-2207" in said else asks(name, "get_order", order=8841)
+
+    upstream.script = model
+    ran = bare_project.passgate("run", "release_candidate", "--agent", name, "--k", "1")
+    assert ran.returncode == int(repeats), ran.stdout + ran.stderr
+    assert f"release_candidate {'FAIL' if repeats else 'PASS'}" in ran.stdout
 
 
 @each_preset
@@ -134,4 +194,27 @@ def test_a_task_without_tools_runs_too(name: str, upstream: ScriptedUpstream, tm
     assert any(
         'Say yes; it\'s "urgent" $HOME' in message.content.replace('\\"', '"')
         for message in finished.transcript.messages
+    )
+    (call,) = upstream.calls
+    model = call.body.get("model") or call.path.rpartition("/")[2].partition(":")[0]
+    assert (model in presets()[name].entry(name)) is (name in FIXED_MODEL)
+    assert name != "copilot" or "github" not in json.dumps(call.body["tools"])
+
+
+def test_newer_models_of_codex_call_tools_from_code(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    upstream.says(Says("yes"))
+    for model, is_direct in (("", False), ("--model gpt-5 ", True)):
+        try_preset("codex", a_task(tools=[TOOL], budgets=Budgets(max_seconds=200)), upstream, tmp_path, model)
+        assert ("mcp__passgate" in json.dumps(upstream.calls[-1].body.get("tools"))) is is_direct
+
+
+@each_preset
+def test_doctor_sees_that_it_starts_without_a_login(name: str) -> None:
+    symptoms = asyncio.run(examine([name], Path("gates.yaml"), Path("suites")))
+    found = {symptom.what: symptom for symptom in symptoms if symptom.subject == f"agent {name}"}
+    assert "version" in found["cli"].found
+    assert "version unknown" not in found["cli"].found
+    assert (found["start"].state, found["start"].found) == (
+        State.OK,
+        f"{presets()[name].program} asks its model without a login",
     )

@@ -227,11 +227,12 @@ async def test_whether_the_program_of_a_preset_starts_without_a_login(
     (tmp_path / "claude").write_text(script)
     (tmp_path / "claude").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr("passgate.tasks.agents.cli.PROBE_SECONDS", 1.0)
+    monkeypatch.setattr("passgate.tasks.agents.cli._VERSION_SECONDS", 5.0 if script is ASKS else 1.0)
     if "sleep" in script:
         monkeypatch.setattr("passgate.tasks.commands.doctor.START_SECONDS", 2.0)
     agent = await of("agent claude-code", "claude-code")
     start = agent["start"]
     assert (start.state, start.found[: len(found)]) == (state, found)
     assert ("9.9.9" in agent["cli"].found) is (script is ASKS)
+    assert agent["keys"].remedy == "set ANTHROPIC_API_KEY, or name the endpoint and its key with `upstreams`"
     assert ("start claude by hand" in start.remedy) is (state is State.WARNING)
