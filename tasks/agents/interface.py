@@ -86,14 +86,11 @@ class Attempt:
 
 def _call_tool(url: str, name: str, arguments: Mapping[str, Any]) -> Any:
     """Call a tool of the trial's MCP server."""
-    import urllib.request  # Few agents call tools so
+    from passgate.tasks.agents.mcp_stdio import post  # Few agents call tools so
 
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
-    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    request = urllib.request.Request(url, json.dumps(call).encode(), headers)  # noqa: S310 - passgate made the URL
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as response:
-            answer = json.load(response)
+        answer = json.loads(post(url, json.dumps(call).encode()))
     except OSError as error:
         raise ToolError(f"the tool {name} cannot be called: {error}") from error
     if "error" in answer:

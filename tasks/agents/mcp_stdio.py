@@ -28,10 +28,16 @@ def main(url: str) -> None:
         thread.join()
 
 
+def post(url: str, message: bytes) -> bytes:
+    """Return the answer to a message. Raises `OSError`."""
+    with _opener.open(urllib.request.Request(url, message, _HEADERS)) as response:  # noqa: S310 - it comes from passgate
+        answer: bytes = response.read()
+    return answer
+
+
 def _answer(url: str, line: bytes) -> None:
     try:
-        with _opener.open(urllib.request.Request(url, line, _HEADERS)) as response:  # noqa: S310 - it comes from passgate
-            answer = response.read()
+        answer = post(url, line)
     except urllib.error.HTTPError as error:
         answer = error.read()
         if not answer.startswith(b"{"):

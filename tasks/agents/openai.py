@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,9 +45,8 @@ class OpenAiAgent(Agent):
 
     uses_workspace = False
 
-    def __init__(self, spec: AgentSpec, suites_folder: Path) -> None:
+    def __init__(self, spec: AgentSpec) -> None:
         self._spec = spec
-        self._suites_folder = suites_folder
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
@@ -58,7 +56,7 @@ class OpenAiAgent(Agent):
         for key in OWN_KEYS:
             if key in spec.completion.parameters:
                 raise UsageError(f"completion.parameters.{key}: passgate sets this itself, take it out")
-        return cls(spec, suites_folder)
+        return cls(spec)
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
@@ -68,8 +66,7 @@ class OpenAiAgent(Agent):
         request = request_base(self._spec.target, attempt.tools, attempt.inputs.get("output_schema"))
         turn = _Turn({**self._spec.completion.parameters, **request}, opening.context, access)
         end, detail = await turn.run(seconds)
-        spoken = next((step.content for step in reversed(turn.steps) if step.content), "")
-        return read_transcript(Transcript(messages=(*opening.said, *turn.steps), output=spoken, end=end, detail=detail))
+        return read_transcript(Transcript(messages=(*opening.said, *turn.steps), end=end, detail=detail))
 
 
 class _Turn:
@@ -90,8 +87,7 @@ class _Turn:
                     answer = await self._access.complete(json.dumps(body, default=str).encode())
                     if answer.status >= _CLIENT_ERROR:
                         return _refusal(answer)
-                    calls = await self._step(answer.content)
-                    if not calls:
+                    if not await self._step(answer.content):
                         return EndReason.COMPLETED, ""
         return EndReason.TIMED_OUT, ""
 
@@ -114,17 +110,11 @@ class _Turn:
         return calls
 
     async def _call(self, asked: AskedCall) -> ToolCall:
-        started = time.monotonic()
         outcome, tools = ToolOutcome(f"there is no tool {asked.tool!r}", is_error=True), self._access.tools
         if tools is not None:
             outcome = await tools.call(*tools.find(asked.tool), asked.arguments)
-        return ToolCall(
-            tool=asked.tool,
-            arguments=dict(asked.arguments),
-            result=outcome.result,
-            is_error=outcome.is_error,
-            duration_ms=(time.monotonic() - started) * 1000,
-        )
+        arguments = dict(asked.arguments)
+        return ToolCall(tool=asked.tool, arguments=arguments, result=outcome.result, is_error=outcome.is_error)
 
 
 def _refusal(answer: ModelAnswer) -> tuple[EndReason, str]:

@@ -84,21 +84,19 @@ def read_transcript(value: Any) -> Transcript:
         raise MeasurementError(f"not a transcript: {first_problem(error)}") from error
     except ValueError as error:
         raise MeasurementError(f"not a transcript: {error}") from error
-    _recordable(transcript)
-    if transcript.output:
-        return transcript
-    last_words = next((step.content for step in reversed(transcript.steps) if step.content), "")
-    return transcript.model_copy(update={"output": last_words})
+    return _recordable(transcript)
 
 
 def _recordable(transcript: Transcript) -> Transcript:
-    """Return the same transcript, checked to be JSON: no half characters, no endless nesting."""
+    """Return the transcript with its output, which is what was said last unless it is given. Raise `MeasurementError`
+    if it cannot be JSON: half characters, endless nesting.
+    """
     try:
         # The journal nests it deeper.
         from_json(f"[[{transcript.model_dump_json()}]]")
     except (ValueError, RecursionError) as error:
         raise MeasurementError(f"the transcript cannot be recorded: {error}") from error
-    return transcript
+    return transcript.model_copy(update={"output": transcript.output or transcript.last_words})
 
 
 def no_answer(end: EndReason, detail: str = "", said: tuple[Message, ...] = ()) -> Transcript:

@@ -149,11 +149,10 @@ class TranscriptRecorder:
             message.model_copy(update={"tool_calls": tuple(recorded.call for recorded in calls)})
             for message, calls in self._entries
         )
-        steps = [message for message in messages if message.role == "assistant"]
-        output = next((step.content for step in reversed(steps) if step.content), "")
+        seen = Transcript(messages=messages)
         # Where the steps are not all that was used, the sum has to be said.
-        whole = total_usage([*self._beside, *(step.usage for step in steps)]) if self._beside else Usage()
-        return Transcript(messages=messages, output=output, usage=whole)
+        whole = total_usage([*self._beside, *(step.usage for step in seen.steps)]) if self._beside else Usage()
+        return seen.model_copy(update={"output": seen.last_words, "usage": whole})
 
 
 def completed(
@@ -174,7 +173,7 @@ def completed(
     if places is not None:
         served = {place: call for place, call in zip(places, known, strict=True) if call is not None}
         told = [served.get(place, call) for place, call in enumerate(reported.tool_calls)]
-        whole = reported.model_copy(update={"messages": _with_calls(reported.messages, told)})
+        whole = reported.model_copy(update={"messages": replace_calls(reported.messages, told)})
         return _with_what_was_used(whole, seen)
     update: dict[str, Any] = {
         "output": reported.output or seen.output,
@@ -188,7 +187,7 @@ def completed(
         rest = iter(reported.tool_calls)
         told = [call if call.refused else next(rest) for call in seen.tool_calls]
         calls = [other if call is None else call for call, other in zip(known, told, strict=True)]
-        update["messages"] = _with_calls(update["messages"], calls)
+        update["messages"] = replace_calls(update["messages"], calls)
     return seen.model_copy(update=update)
 
 
@@ -207,7 +206,7 @@ def _places(reported: Transcript, seen: Transcript, serves: Callable[[str], bool
     return None if any(map(serves, others)) else places
 
 
-def _with_calls(messages: Iterable[Message], calls: Iterable[ToolCall]) -> tuple[Message, ...]:
+def replace_calls(messages: Iterable[Message], calls: Iterable[ToolCall]) -> tuple[Message, ...]:
     """Return the messages with these calls in the place of theirs, in order."""
     rest = iter(calls)
     return tuple(

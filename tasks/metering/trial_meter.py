@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.access import ModelAnswer, TrialTranscript
 from passgate.tasks.metering.ledger import AdmittedCall, Ledger
-from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed
+from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed, replace_calls
 from passgate.tasks.metering.trial_tools import Forbidden, TrialTools
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript, Usage
 from passgate.tasks.providers.calls import CallProgress
@@ -88,11 +88,8 @@ class TrialMeter:
         seen = self.recorder.transcript(tools.not_made if tools else ())
         if any(call.refused for call in reported.tool_calls):
             # Which calls were refused only the meter knows.
-            messages = []
-            for message in reported.messages:
-                calls = tuple(call.model_copy(update={"refused": False}) for call in message.tool_calls)
-                messages.append(message.model_copy(update={"tool_calls": calls}))
-            reported = reported.model_copy(update={"messages": tuple(messages)})
+            calls = (call.model_copy(update={"refused": False}) for call in reported.tool_calls)
+            reported = reported.model_copy(update={"messages": replace_calls(reported.messages, calls)})
         knows_steps = seen.steps or (self.was_asked and not reported.complete)
         transcript = reported
         if knows_steps:

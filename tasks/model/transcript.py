@@ -165,6 +165,11 @@ class Transcript(Frozen):
         return tuple(message for message in self.messages if message.role == "assistant")
 
     @property
+    def last_words(self) -> str:
+        """The last text of the agent; empty if it said nothing."""
+        return next((step.content for step in reversed(self.steps) if step.content), "")
+
+    @property
     def whole_usage(self) -> Usage:
         """What the trial used: its own figures, else the sums over the steps, where every step has one."""
         of_steps = total_usage([step.usage for step in self.steps]) if self.steps else Usage()

@@ -31,7 +31,7 @@ def test_a_text_is_an_answer() -> None:
 
 def test_a_transcript_is_one() -> None:
     given = Transcript(output="yes")
-    assert read_transcript(given) is given
+    assert read_transcript(given) == given
 
 
 def test_the_last_words_are_the_answer_unless_it_is_given() -> None:
@@ -42,6 +42,7 @@ def test_the_last_words_are_the_answer_unless_it_is_given() -> None:
         {"role": "user", "content": "thanks"},
     ]
     assert read_transcript({"messages": messages}).output == "last"
+    assert read_transcript(Transcript.model_validate({"messages": messages})).output == "last"
     assert read_transcript({"messages": messages, "output": "given"}).output == "given"
     assert read_transcript({"messages": []}).output == ""
 

@@ -43,7 +43,6 @@ async def test_tools_are_run_and_their_results_told(turn, upstream: ScriptedUpst
         ("fail", {}, "exit code 3. why", True),
         ("look", {"at": "b"}, 'seen {"at": "b"}\n', False),
     ]
-    assert all(0 < (call.duration_ms or 0) < 240_000 for call in transcript.tool_calls)
 
     requests = [call.body for call in upstream.calls]
     fails = {"name": "fail", "description": "Fails.", "parameters": {"type": "object", "properties": {}}}
