@@ -175,8 +175,8 @@ class TrialMeter:
         self._waits.append((call.asked_at, time.monotonic() if in_vain else call.started_at))
         return True
 
-    def withhold(self, call: AskedCall) -> bool:
-        """Return whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
+    def withhold(self, call: AskedCall, reply: object) -> bool:
+        """Return whether a tool call is taken out of a reply: it is forbidden, or there is no budget for it."""
         call = call if self.tools is None else self.tools.with_usual_name(call)
         asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
         if self.forbidden(asked):
@@ -185,7 +185,7 @@ class TrialMeter:
         if not self.ledger.take_tool_call():
             return True
         if self.tools is not None:
-            self.tools.expect(call)
+            self.tools.expect(call, reply)
         return False
 
 
@@ -211,7 +211,7 @@ class MeteredCall:
 
     def withhold(self, call: AskedCall) -> bool:
         """Return whether a tool call of the reply is taken out of it."""
-        refused = self._trial.withhold(call)
+        refused = self._trial.withhold(call, self)
         if refused:
             self._refused.add(call.call_id)
         return refused

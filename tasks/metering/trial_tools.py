@@ -1,8 +1,10 @@
 """The tools that passgate runs for an agent: each call is checked, counted, run and recorded once."""
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from passgate.tasks.metering.mcp_servers import ConnectedServer
 
 Forbidden = Callable[[ToolCall], bool]
+_TURN_SECONDS = 5.0  # For a call that the model asked for before another
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,16 @@ class Toolbox(Protocol):
         """Run a tool. Return its errors too. Raise `MeasurementError` if it could not be run."""
 
 
+@dataclass(eq=False)
+class _Expected:
+    """A call that a model asked for and that its agent has not made."""
+
+    asked: AskedCall
+    reply: object  # What the calls of one reply have in common
+    before: "_Expected | None"  # The call of one of these tools before it, in the same reply
+    is_made: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 @dataclass
 class TrialTools:
     """The tools of one trial, as an agent outside of passgate calls them.
@@ -65,7 +78,7 @@ class TrialTools:
     recorder: TranscriptRecorder
     servers: Mapping[str, "ConnectedServer"] = field(default_factory=dict)
     is_reached: bool = False  # Whether the agent knows the tools: it has asked for them, or called one
-    _asked: list[AskedCall] = field(default_factory=list)  # Calls that a model asked for and the agent has not made
+    _expected: list[_Expected] = field(default_factory=list)
 
     def listed(self, server: str = "") -> dict[str, tuple[str, Any]]:
         """Return the tools that a client of a server sees, by their names there, each with its server. A client of no
@@ -105,7 +118,10 @@ class TrialTools:
 
     def serves(self, name: str) -> bool:
         """Return whether a name that an agent tells is that of a tool here, and the agent knows these tools."""
-        return self.is_reached and any(is_same_tool(own, name) for own in self._names)
+        return self.is_reached and self._has(name)
+
+    def _has(self, name: str) -> bool:
+        return any(is_same_tool(own, name) for own in self._names)
 
     @property
     def _names(self) -> set[str]:
@@ -116,11 +132,12 @@ class TrialTools:
     def not_made(self) -> list[str]:
         """The ids of the calls of these tools, by the names that clients give them, that the agent did not make."""
         named = tuple(f"mcp__{server}__" for server in (SERVER, *self.servers)) if self.is_reached else ()
-        return [call.call_id for call in self._asked if call.tool.startswith(named)]
+        return [one.asked.call_id for one in self._expected if one.asked.tool.startswith(named)]
 
-    def expect(self, call: AskedCall) -> None:
-        """Note a call that a model asked for and that its budget and the task allow."""
-        self._asked.append(call)
+    def expect(self, call: AskedCall, reply: object) -> None:
+        """Note a call that a model asked for in a reply, and that its budget and the task allow."""
+        same = (one for one in reversed(self._expected) if one.reply is reply and self._has(one.asked.tool))
+        self._expected.append(_Expected(call, reply, next(same, None)))
 
     @property
     def descriptions(self) -> tuple[Mapping[str, Any], ...]:
@@ -140,7 +157,20 @@ class TrialTools:
         """
         self.is_reached = True
         name = tool if server == SERVER else f"mcp__{server}__{tool}"
-        call, asked = ToolCall(tool=name, arguments=dict(arguments)), self._take_asked(server, tool, arguments)
+        call, expected = ToolCall(tool=name, arguments=dict(arguments)), self._take_expected(server, tool, arguments)
+        if expected is None:
+            return await self._run(server, tool, call, None)
+        if expected.before is not None and self.toolbox.answers_all:
+            # Agents may make the calls of one reply side by side. A recording has them in the order of the model.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(expected.before.is_made.wait(), _TURN_SECONDS)
+        try:
+            return await self._run(server, tool, call, expected.asked)
+        finally:
+            expected.is_made.set()
+
+    async def _run(self, server: str, tool: str, call: ToolCall, asked: AskedCall | None) -> ToolOutcome:
+        """Run a call unless it must not run, and record it."""
         refusal = self._refusal(call, is_counted=asked is not None)
         if refusal:
             refused = call.model_copy(update={"refused": True, "is_error": False})
@@ -149,9 +179,9 @@ class TrialTools:
         started = time.monotonic()
         try:
             if server == SERVER or self.toolbox.answers_all:
-                outcome = await self.toolbox.call(name, arguments)
+                outcome = await self.toolbox.call(call.tool, call.arguments)
             else:
-                outcome = await self.servers[server].call(tool, arguments)
+                outcome = await self.servers[server].call(tool, call.arguments)
         except MeasurementError as error:
             self.ledger.give_up("tool_failed", error)
             return ToolOutcome(str(error), is_error=True)
@@ -181,18 +211,22 @@ class TrialTools:
             self.ledger.take_tool_call()
         return "" if self.ledger.end is None else f"passgate ended this trial: {self.ledger.end[1]}"
 
-    def _take_asked(self, server: str, tool: str, arguments: Mapping[str, Any]) -> AskedCall | None:
+    def _take_expected(self, server: str, tool: str, arguments: Mapping[str, Any]) -> _Expected | None:
         """Remove and return the call that a model asked for and that the agent makes now; `None` if no model did.
 
         The model's name for the tool may tell the server. An agent may fill in defaults, so the arguments may differ.
         """
         others = tuple(f"mcp__{other}__" for other in (SERVER, *self.servers) if other != server)
-        same = [one for one in self._asked if is_same_tool(tool, one.tool) and not one.tool.startswith(others)]
-        if not same:
-            return None
         own, given = f"mcp__{server}__{tool}", dict(arguments)
-        found = min(same, key=lambda one: (not strictly_equal(dict(one.arguments), given), one.tool != own))
-        self._asked.remove(found)
+
+        def differs(one: _Expected) -> tuple[bool, bool]:
+            return not strictly_equal(dict(one.asked.arguments), given), one.asked.tool != own
+
+        names = [(one, one.asked.tool) for one in self._expected]
+        same = [one for one, name in names if is_same_tool(tool, name) and not name.startswith(others)]
+        found = min(same, key=differs, default=None)
+        if found is not None:
+            self._expected.remove(found)
         return found
 
 

@@ -139,9 +139,9 @@ SCENES = {
         {"mcp_servers": {"crm": {"command": f"exec {sys.executable} -S crm.py"}}},
     ),
     "replay": Scene(
-        (asks(7), asks(8), DONE),
+        (asks(7, 8), DONE),
         "completed",
-        3,
+        2,
         [("book", {"room": 7}, THEN, False), ("book", {"room": 8}, None, False)],
         [],
         REPLAY,

@@ -9,7 +9,8 @@ from agents.mcp import MCPServerStreamableHttp
 
 
 async def answer(prompt: str, *, streams: bool) -> str:
-    async with MCPServerStreamableHttp({"url": os.environ["PASSGATE_MCP_URL"]}) as tools:
+    server = MCPServerStreamableHttp({"url": os.environ["PASSGATE_MCP_URL"]}, client_session_timeout_seconds=60)
+    async with server as tools:
         agent = Agent("assistant", model="gpt-5-mini", mcp_servers=[tools])
         if streams:
             result = Runner.run_streamed(agent, prompt)

@@ -50,6 +50,7 @@ class Hotel:
     rooms: list[Any] = field(default_factory=list)
     mismatch: str = ""
     missing: str = ""
+    answers_all: bool = False
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         self.rooms.append(arguments.get("room"))
@@ -229,6 +230,30 @@ async def test_a_call_that_differs_from_the_recording_ends_the_trial(metered) ->
         found = await agent.transcript()
     assert found.end is EndReason.REPLAY_MISMATCH
     assert found.detail.startswith("call 1 differs (strict):\n")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_recording_has_calls_side_by_side_in_the_order_of_the_model(metered, upstream, stream: bool) -> None:
+    upstream.says(Says(calls=[("book", {"room": 7}), ("read", {}), ("book", {"room": 8})]))
+    async with metered(toolbox=RecordedTools(RECORDING, "strict"), offered=[BOOK]) as agent:
+        await agent.chat(stream=stream)
+        async with Client(agent.trial.mcp_url) as client:
+            last = asyncio.create_task(client.call_tool("book", {"room": 8}))
+            await asyncio.sleep(0.2)
+            assert (await client.call_tool("book", {"room": 7})).content[0].text == "booked"
+            assert (await last).content[0].text == "full"
+        found = await agent.transcript()
+    assert (found.end, [call[1] for call in calls(found)]) == (EndReason.COMPLETED, [7, None, 8])
+
+
+async def test_an_agent_that_makes_only_the_later_call_differs(metered, upstream, monkeypatch) -> None:
+    monkeypatch.setattr("passgate.tasks.metering.trial_tools._TURN_SECONDS", 0.1)
+    upstream.says(Says(calls=[("book", {"room": 7}), ("book", {"room": 8})]))
+    async with metered(toolbox=RecordedTools(RECORDING, "strict"), offered=[BOOK]) as agent:
+        await agent.chat()
+        async with Client(agent.trial.mcp_url) as client:
+            assert (await client.call_tool("book", {"room": 8})).is_error
+        assert (await agent.transcript()).end is EndReason.REPLAY_MISMATCH
 
 
 async def test_recorded_calls_that_do_not_come_are_missed_once_the_agent_has_looked_at_the_tools(metered) -> None:
