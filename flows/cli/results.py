@@ -33,9 +33,7 @@ _FORMATS: Final = {
 
 
 def report(
-    run: options.RunArgument,
-    history: options.HistoryOption = None,
-    open_page: options.OpenOption = False,
+    run: options.RunArgument, history: options.HistoryOption = None, open_page: options.OpenOption = False
 ) -> None:
     """Write the page of a run: one HTML file, and beside it the trials that it has no room for."""
     from passgate.tasks.commands.report import write_run_page
@@ -107,8 +105,7 @@ def trend(
         TrendFormat | None, typer.Option("--format", help="Default: as the output file ends, else table.")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write to this file.", parser=options.named_path),
+        Path | None, typer.Option(metavar="FILE", help="Write to this file.", parser=options.named_path)
     ] = None,
 ) -> None:
     """Show what has changed since when, by which task, and how each suite does."""

@@ -1,6 +1,6 @@
 """Tasks and suites as they were measured, made by hand."""
 
-from typing import Any
+from functools import partial
 
 from tests.unit.reports.hostile import HOSTILE
 
@@ -8,55 +8,50 @@ from passgate.tasks.model.measurement import Interval, SuiteMeasurement, TaskMea
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import MeanMetrics
 
-
-def a_task(**changes: Any) -> TaskMeasurement:
-    """A task that passed three of three trials, with changes."""
-    plain: dict[str, Any] = {
-        "suite": Suite.GOLDEN,
-        "task_id": "fix_login",
-        "file": "suites/golden/fix_login.yaml",
-        "line": 3,
-        "task_digest": "t" * 16,
-        "grader_digest": "g" * 16,
-        "metric": Metric.PASS_HAT_K,
-        "k": 3,
-        "planned": 3,
-        "passed": 3,
-        "failed": 0,
-        "errors": 0,
-        "state": TaskState.PASSED,
-        "pass_at_k": 1.0,
-        "pass_hat_k": 1.0,
-        "pass_rate": 1.0,
-        "pass_rate_interval": Interval(low=0.44, high=1.0),
-        "metrics": MeanMetrics(
-            total_tokens=1834, wall_time_seconds=12.3, steps=6.25, cost=0.0123, tool_error_rate=0.05
-        ),
-        "wall_times": (11.0, 12.3, 13.6),
-        "tracked_metrics": ("total_tokens", "wall_time_seconds", "steps", "tool_error_rate", "cost", "loop_rate"),
-    }
-    return TaskMeasurement(**plain | changes)
+a_task = partial(
+    TaskMeasurement,
+    suite=Suite.GOLDEN,
+    task_id="fix_login",
+    file="suites/golden/fix_login.yaml",
+    line=3,
+    task_digest="t" * 16,
+    grader_digest="g" * 16,
+    metric=Metric.PASS_HAT_K,
+    k=3,
+    planned=3,
+    passed=3,
+    failed=0,
+    errors=0,
+    state=TaskState.PASSED,
+    pass_at_k=1.0,
+    pass_hat_k=1.0,
+    pass_rate=1.0,
+    pass_rate_interval=Interval(low=0.44, high=1.0),
+    metrics=MeanMetrics(total_tokens=1834, wall_time_seconds=12.3, steps=6.25, cost=0.0123, tool_error_rate=0.05),
+    wall_times=(11.0, 12.3, 13.6),
+    tracked_metrics=("total_tokens", "wall_time_seconds", "steps", "tool_error_rate", "cost", "loop_rate"),
+)
+"""A task that passed three of three trials."""
 
 
-def a_failed_task(**changes: Any) -> TaskMeasurement:
-    """A task that failed two of three trials, with changes."""
-    plain: dict[str, Any] = {
-        "task_id": "repair_invoice_totals",
-        "file": "suites/golden/repair_invoice_totals.yaml",
-        "line": 1,
-        "passed": 1,
-        "failed": 2,
-        "state": TaskState.FAILED,
-        "pass_hat_k": 0.0,
-        "pass_rate": 1 / 3,
-        "pass_rate_interval": Interval(low=0.06, high=0.79),
-        "failed_trials": (1, 3),
-        "failure": (
-            "tests: 1 of 14 tests failed\n"
-            "FAILED tests/test_totals.py::TestTotals::test_rounding - assert Decimal('10.005') == Decimal('10.01')"
-        ),
-    }
-    return a_task(**plain | changes)
+a_failed_task = partial(
+    a_task,
+    task_id="repair_invoice_totals",
+    file="suites/golden/repair_invoice_totals.yaml",
+    line=1,
+    passed=1,
+    failed=2,
+    state=TaskState.FAILED,
+    pass_hat_k=0.0,
+    pass_rate=1 / 3,
+    pass_rate_interval=Interval(low=0.06, high=0.79),
+    failed_trials=(1, 3),
+    failure=(
+        "tests: 1 of 14 tests failed\n"
+        "FAILED tests/test_totals.py::TestTotals::test_rounding - assert Decimal('10.005') == Decimal('10.01')"
+    ),
+)
+"""A task that failed two of three trials."""
 
 
 def a_veto_task() -> TaskMeasurement:
@@ -94,24 +89,23 @@ def a_hostile_task() -> TaskMeasurement:
     )
 
 
-def an_undecided_task(**changes: Any) -> TaskMeasurement:
-    """A task of which two of five trials could not be measured, with changes."""
-    plain: dict[str, Any] = {
-        "suite": Suite.FAILURE_REPLAYS,
-        "task_id": "retry_after_timeout",
-        "file": "suites/failure_replays/retry_after_timeout.yaml",
-        "line": 1,
-        "k": 5,
-        "planned": 5,
-        "passed": 3,
-        "errors": 2,
-        "state": TaskState.UNDECIDED,
-        "pass_at_k": None,
-        "pass_hat_k": None,
-        "error_trials": (2, 4),
-        "error": "the provider answered 503 Service Unavailable, twice",
-    }
-    return a_task(**plain | changes)
+an_undecided_task = partial(
+    a_task,
+    suite=Suite.FAILURE_REPLAYS,
+    task_id="retry_after_timeout",
+    file="suites/failure_replays/retry_after_timeout.yaml",
+    line=1,
+    k=5,
+    planned=5,
+    passed=3,
+    errors=2,
+    state=TaskState.UNDECIDED,
+    pass_at_k=None,
+    pass_hat_k=None,
+    error_trials=(2, 4),
+    error="the provider answered 503 Service Unavailable, twice",
+)
+"""A task of which two of five trials could not be measured."""
 
 
 def an_unmeasured_task() -> TaskMeasurement:
@@ -127,73 +121,69 @@ def an_unmeasured_task() -> TaskMeasurement:
     )
 
 
-def a_confirmed_task(**changes: Any) -> TaskMeasurement:
-    """A task that failed one of three trials and four of nine confirming ones, with changes."""
-    plain: dict[str, Any] = {
-        "task_id": "flaky_search",
-        "file": "suites/golden/flaky_search.yaml",
-        "passed": 2,
-        "failed": 1,
-        "pass_rate": 2 / 3,
-        "pass_rate_interval": Interval(low=0.21, high=0.94),
-        "failed_trials": (2,),
-        "failure": "tests: 1 of 9 tests failed",
-        "confirming": (True,) * 5 + (False,) * 4,
-        "confirming_errors": 1,
-    }
-    return a_failed_task(**plain | changes)
+a_confirmed_task = partial(
+    a_failed_task,
+    task_id="flaky_search",
+    file="suites/golden/flaky_search.yaml",
+    passed=2,
+    failed=1,
+    pass_rate=2 / 3,
+    pass_rate_interval=Interval(low=0.21, high=0.94),
+    failed_trials=(2,),
+    failure="tests: 1 of 9 tests failed",
+    confirming=(True,) * 5 + (False,) * 4,
+    confirming_errors=1,
+)
+"""A task that failed one of three trials and four of nine confirming ones."""
 
 
-def a_withheld_task(**changes: Any) -> TaskMeasurement:
-    """A task that failed every trial, with changes."""
-    plain: dict[str, Any] = {
-        "passed": 0,
-        "failed": 3,
-        "pass_rate": 0.0,
-        "pass_rate_interval": Interval(low=0.0, high=0.56),
-        "failed_trials": (1, 2, 3),
-        "failure": "tests: 9 of 9 tests failed",
-    }
-    return a_failed_task(**plain | changes)
+a_withheld_task = partial(
+    a_failed_task,
+    passed=0,
+    failed=3,
+    pass_rate=0.0,
+    pass_rate_interval=Interval(low=0.0, high=0.56),
+    failed_trials=(1, 2, 3),
+    failure="tests: 9 of 9 tests failed",
+)
+"""A task that failed every trial."""
 
 
-def a_stopped_task(**changes: Any) -> TaskMeasurement:
-    """A task that was red with its second of five trials, so that three were left out, with changes."""
-    plain: dict[str, Any] = {
-        "suite": Suite.FAILURE_REPLAYS,
-        "task_id": "resume_upload",
-        "file": "suites/failure_replays/resume_upload.yaml",
-        "k": 5,
-        "planned": 5,
-        "passed": 1,
-        "failed": 1,
-        "not_run": 3,
-        "stopped_early": True,
-        "pass_at_k": None,
-        "pass_rate": None,
-        "pass_rate_interval": Interval(low=0.0, high=1.0),
-        "failed_trials": (2,),
-        "failure": "trajectory: the upload began anew",
-    }
-    return a_failed_task(**plain | changes)
+a_stopped_task = partial(
+    a_failed_task,
+    suite=Suite.FAILURE_REPLAYS,
+    task_id="resume_upload",
+    file="suites/failure_replays/resume_upload.yaml",
+    k=5,
+    planned=5,
+    passed=1,
+    failed=1,
+    not_run=3,
+    stopped_early=True,
+    pass_at_k=None,
+    pass_rate=None,
+    pass_rate_interval=Interval(low=0.0, high=1.0),
+    failed_trials=(2,),
+    failure="trajectory: the upload began anew",
+)
+"""A task that was red with its second of five trials, so that three were left out."""
 
 
-def a_suite(**changes: Any) -> SuiteMeasurement:
-    """The figures of a golden suite of twelve tasks that passed, with changes."""
-    plain: dict[str, Any] = {
-        "suite": Suite.GOLDEN,
-        "tasks": 12,
-        "tasks_passed": 12,
-        "tasks_undecided": 0,
-        "trials_passed": 36,
-        "trials_measured": 36,
-        "trials_error": 0,
-        "metric": "pass^k",
-        "k": "3",
-        "value": 1.0,
-        "interval": Interval(low=0.9, high=1.0),
-        "steps": 6.25,
-        "cost": 0.4371,
-        "wall_time_seconds": 443.2,
-    }
-    return SuiteMeasurement(**plain | changes)
+a_suite = partial(
+    SuiteMeasurement,
+    suite=Suite.GOLDEN,
+    tasks=12,
+    tasks_passed=12,
+    tasks_undecided=0,
+    trials_passed=36,
+    trials_measured=36,
+    trials_error=0,
+    metric="pass^k",
+    k="3",
+    value=1.0,
+    interval=Interval(low=0.9, high=1.0),
+    steps=6.25,
+    cost=0.4371,
+    wall_time_seconds=443.2,
+)
+"""The figures of a golden suite of twelve tasks that passed."""

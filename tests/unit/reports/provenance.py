@@ -1,6 +1,7 @@
 """How a verdict came about, made by hand: evidence, admission, integrity and sign-off."""
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from tests.unit.reports.hostile import HOSTILE
@@ -75,13 +76,12 @@ def an_integrity(**changes: Any) -> Integrity:
     return Integrity(**plain | changes)
 
 
-def a_sign_off(**changes: Any) -> SignOff:
-    """An approval by ada, with changes."""
-    plain: dict[str, Any] = {
-        "by": "ada",
-        "decision": "approve",
-        "reason": "read it",
-        "at": datetime(2026, 4, 1, 9, 30, tzinfo=UTC),
-        "verdict_digest": "v" * 16,
-    }
-    return SignOff(**plain | changes)
+a_sign_off = partial(
+    SignOff,
+    by="ada",
+    decision="approve",
+    reason="read it",
+    at=datetime(2026, 4, 1, 9, 30, tzinfo=UTC),
+    verdict_digest="v" * 16,
+)
+"""An approval by ada."""
