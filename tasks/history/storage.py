@@ -42,6 +42,9 @@ class RunTakenError(StorageError):
     """Another process coordinates the run."""
 
 
+_ABSENT: Final = (FileNotFoundError, NotADirectoryError)
+
+
 class LocalStorage:
     """Files in a folder, for their owner only; a name may have folders in it. Every method raises `StorageError`."""
 
@@ -50,7 +53,7 @@ class LocalStorage:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, `None` if there is none."""
-        with suppress(FileNotFoundError, NotADirectoryError), _storage_errors(f"read {self.folder / name}"):
+        with suppress(*_ABSENT), _storage_errors(f"read {self.folder / name}", *_ABSENT):
             return (self.folder / name).read_bytes()
         return None
 
@@ -66,8 +69,8 @@ class LocalStorage:
 
     def remove(self, name: str) -> None:
         """Remove a file if it is there."""
-        with suppress(FileNotFoundError), _storage_errors(f"remove {self.folder / name}"):
-            (self.folder / name).unlink()
+        with _storage_errors(f"remove {self.folder / name}"):
+            (self.folder / name).unlink(missing_ok=True)
 
     def sizes(self) -> dict[str, int]:
         """Return the names of all files, in all folders, with their sizes in bytes."""
@@ -77,7 +80,7 @@ class LocalStorage:
 
     def folders(self) -> list[str]:
         """Return the names of the folders at the top, sorted."""
-        with suppress(FileNotFoundError, NotADirectoryError), _storage_errors(f"list {self.folder}"):
+        with suppress(*_ABSENT), _storage_errors(f"list {self.folder}", *_ABSENT):
             return sorted(entry.name for entry in self.folder.iterdir() if entry.is_dir())
         return []
 
@@ -87,11 +90,11 @@ class LocalStorage:
 
 
 @contextmanager
-def _storage_errors(what: str) -> Iterator[None]:
-    """Raise `StorageError` for every error of the file system but for what is not there."""
+def _storage_errors(what: str, *expected: type[OSError]) -> Iterator[None]:
+    """Raise `StorageError` for every error of the file system but the expected ones."""
     try:
         yield
-    except (FileNotFoundError, NotADirectoryError):
+    except expected:
         raise
     except OSError as error:
         raise StorageError(f"cannot {what}: {error}") from error
