@@ -140,7 +140,7 @@ async def open_resources(
         if judge is not None:
             stack.push_async_callback(judge.close)
         if judge is not None and model:
-            from passgate.tasks.metering.charged_judge import ChargedLlmJudge
+            from passgate.tasks.metering.cost_cap import ChargedLlmJudge
 
             judge = ChargedLlmJudge(judge, prices.price(model), cost_cap)
         agent = make_agent(spec, suites_folder)

@@ -57,7 +57,7 @@ async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> t
     """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
     judge = None
     if resources.judge:
-        from passgate.tasks.metering.charged_judge import ChargedLlmJudge
+        from passgate.tasks.metering.cost_cap import ChargedLlmJudge
 
         judge = ChargedLlmJudge(resources.judge)
     known = TrialRecord(blank, judge)

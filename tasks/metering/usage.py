@@ -11,7 +11,7 @@ from passgate.tasks.model.trial import Trial, TrialMetrics, joined_models
 from passgate.tasks.stats.estimators import percentile
 
 if TYPE_CHECKING:
-    from passgate.tasks.metering.charged_judge import ChargedLlmJudge
+    from passgate.tasks.metering.cost_cap import ChargedLlmJudge
 
 # Costs are sums of fractions of cents.
 _ROUNDING: Final = 1 + 1e-9

@@ -2,13 +2,12 @@
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passgate.tasks.agents import FORMS, parse_agent
-from passgate.tasks.agents.presets import presets
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import AGENTS_FILE, TARGETS_FILE
@@ -55,9 +54,11 @@ def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
     agent = named.find(text)
     if agent is not None:
         return agent
+    from passgate.tasks.agents.presets import presets
+
     if preset := presets().get(text):
         return preset.spec(text)
-    raise UsageError(_unknown(text, (*named.agents, *named.target_names)))
+    raise UsageError(_unknown(text, (*named.agents, *named.target_names), presets()))
 
 
 def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) -> NamedAgents:
@@ -99,8 +100,8 @@ def targets_files(suites: Path, working_folder: Path) -> tuple[Path, ...]:
     return tuple(file for folder in folders if (file := folder / TARGETS_FILE).is_file())
 
 
-def _unknown(text: str, names: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(text, [*names, *presets(), AgentKind.ORACLE, AgentKind.NOP], n=1)
+def _unknown(text: str, names: tuple[str, ...], presets: Iterable[str]) -> str:
+    close = difflib.get_close_matches(text, [*names, *presets, AgentKind.ORACLE, AgentKind.NOP], n=1)
     hint = f"; did you mean {str(close[0])!r}?" if close else "."
     if not names:
         file = AGENTS_FILE

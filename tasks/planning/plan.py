@@ -12,7 +12,6 @@ from typing import Final
 
 from passgate import __version__
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.files.archive import pack, unpack
 from passgate.tasks.formats import loading
 from passgate.tasks.formats.digests import judging_outside, rule_files
 from passgate.tasks.formats.project_files import ENV_FILE
@@ -189,6 +188,8 @@ def new_plan(gate: GateName, request: RunRequest, checkout: Checkout, run_id: st
 
 def with_snapshot(plan: Plan, store: RunStore) -> Plan:
     """Keep the files of a plan in its store; return the plan with their digest. Raises `UsageError`, `StorageError`."""
+    from passgate.tasks.files.archive import pack  # Few runs are kept at a URL
+
     suites, brought = Path(plan.suites_folder).absolute(), Path(plan.request.suites).absolute()
     folders = [suites, *_outside(plan, suites), *([brought] if plan.brought else [])]
     root = Path(os.path.commonpath(folders)) if len(folders) > 1 else suites.parent
@@ -222,6 +223,8 @@ def with_files_in(plan: Plan, read: Callable[[str], bytes | None], folder: Path)
     """
     if plan.snapshot is None:
         return plan
+    from passgate.tasks.files.archive import unpack
+
     name = _archive_name(plan.snapshot.digest)
     content = read(name)
     if content is None or hashlib.sha256(content).hexdigest() != plan.snapshot.digest:

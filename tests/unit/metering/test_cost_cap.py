@@ -1,11 +1,16 @@
-"""The money of a run."""
+"""The money of a run, and a judge that costs money."""
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.metering.cost_cap import CostCap, Reservation, Spent
+from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.metering.cost_cap import ChargedLlmJudge, CostCap, Reservation, Spent
+from passgate.tasks.model.grade import JudgeMessage, JudgeReply, JudgeRequest
+from passgate.tasks.model.price import Price
+from passgate.tasks.model.transcript import Usage
 
 
 def reserved(cost_cap: CostCap, at_least: float, at_most: float | None = None) -> Reservation:
@@ -90,3 +95,48 @@ def test_one_call_at_a_time_overdraws_by_one_call_at_most(cap: float, calls: lis
             break
         cost_cap.settle(reservation, cost)
     assert cost_cap.spent <= cap + 1.0
+
+
+REQUEST = JudgeRequest(messages=(JudgeMessage(role="user", content="?"),), fingerprint="f")
+CENT = Price(input=100, output=0)
+
+
+class Oracle:
+    name = "a model"
+    votes = 3
+
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        await asyncio.sleep(0)
+        return JudgeReply(text="yes", usage=Usage(tokens_in=100, tokens_out=5))
+
+    async def close(self) -> None:
+        pass
+
+
+class Dead(Oracle):
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        raise MeasurementError("down")
+
+
+async def test_every_answer_is_paid_for_and_without_money_nobody_is_asked() -> None:
+    cost_cap = CostCap(0.01)
+    judge = ChargedLlmJudge(Oracle(), CENT, cost_cap)
+    reply = await judge.reply(REQUEST)
+    assert (judge.name, judge.votes, reply.text) == ("a model", 3, "yes")
+    assert reply.usage == Usage(tokens_in=100, tokens_out=5, cost_usd=0.01)
+    assert cost_cap.spent == pytest.approx(0.01)
+    with pytest.raises(CostCapError, match=r"\$0\.01"):
+        await judge.reply(REQUEST)
+
+
+async def test_an_answer_that_did_not_come_costs_nothing() -> None:
+    cost_cap = CostCap(1.0)
+    with pytest.raises(MeasurementError, match="down"):
+        await ChargedLlmJudge(Dead(), CENT, cost_cap).reply(REQUEST)
+    assert cost_cap.spent == 0.0
+    assert await cost_cap.reserve(1.0, 1.0) is not None
+
+
+async def test_an_unknown_price_leaves_the_cost_unknown() -> None:
+    reply = await ChargedLlmJudge(Oracle(), None, CostCap()).reply(REQUEST)
+    assert reply.usage.cost_usd is None
