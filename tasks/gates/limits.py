@@ -6,7 +6,7 @@ unchanged agent every few runs.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,16 @@ from passgate.tasks.model.baseline import Baseline, FiguresOfRuns, all_figures
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason, SlowerTask
-from passgate.tasks.stats import ratios
 from passgate.tasks.stats.estimators import percentile
-from passgate.tasks.stats.run_effects import Floats, cells_of, run_effects
+
+if TYPE_CHECKING:
+    from passgate.tasks.stats.ratios import Figures
 
 LATENCY = "latency P95"
 COST = "cost"
 # 1 + 15 / 100 is not 1.15: a ratio that is just at the limit does not exceed it.
 _ROUNDING = 1e-9
+Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 TaskFigures = Mapping[str, tuple[Sequence[float], FiguresOfRuns]]
 """Of each task: its trials now and in the runs of the baseline."""
@@ -36,6 +38,10 @@ def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Ba
     times = {name: (now, before) for name, (now, before) in times.items() if now and all_figures(before)}
     costs = {task.name: (task.costs, before.costs) for task, before in pairs}
     costs = {name: (now, before) for name, (now, before) in costs.items() if now and all_figures(before)}
+    if not times and not costs:
+        return ()
+    from passgate.tasks.stats import ratios  # Not needed by the first runs of a project
+
     percent, milliseconds = limits.latency_p95_increase_pct, limits.latency_p95_increase_ms
     texts = [f"+{limit:g} {unit}" for limit, unit in ((percent, "%"), (milliseconds, "ms")) if limit is not None]
     found = []
@@ -58,6 +64,9 @@ def _comparison(
     plain: dict[str, Any], statistic: Callable[[Floats], Floats], figures: TaskFigures, limits: Limits
 ) -> Comparison:
     """Return a comparison with these plain figures, which a statistic gives for each run."""
+    from passgate.tasks.stats import ratios
+    from passgate.tasks.stats.run_effects import cells_of, run_effects
+
     current = {task: values for task, (values, _) in figures.items()}
     compared = ratios.paired_figures(current, {task: runs for task, (_, runs) in figures.items()})
     pairs, runs = len(compared.tasks), len({run for _, runs in figures.values() for run in runs})
@@ -83,7 +92,7 @@ def _comparison(
     )
 
 
-def _slower_tasks(name: str, compared: ratios.Figures, bounds: Floats, limits: Limits) -> Iterator[SlowerTask]:
+def _slower_tasks(name: str, compared: "Figures", bounds: Floats, limits: Limits) -> Iterator[SlowerTask]:
     """Yield the tasks that are over the limit of a single task, the worst first."""
     rule = Rule.LATENCY if name == LATENCY else Rule.COST
     before, now = (

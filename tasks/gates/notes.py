@@ -12,7 +12,6 @@ from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.verdict import Comparison
-from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
 _NAMED: Final = 10  # Tasks that notes of one kind name
@@ -125,6 +124,8 @@ def limit_notes(
     """Say which limits could not be compared, and why."""
     risen = dear_after_nothing(measurement, baseline)
     for comparison in comparisons:
+        from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
+
         of_cost = comparison.name == COST
         if comparison.ratio is None and comparison.current:
             if comparison.pairs < LEAST_PAIRS and of_cost and risen:
