@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.coordinator import RunState, batches_of
+from passgate.tasks.execution.coordinator import RunState, planned_batches
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker
@@ -24,7 +24,7 @@ from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, Suite
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 AT_ONCE = 32
 ANSWER = "The order is confirmed. Code: OK-17"
@@ -82,7 +82,7 @@ async def gated(tasks: tuple[EvalTask, ...]) -> None:
                 run_state=RunState(journal=journal),
             )
             scheduler = Scheduler(AT_ONCE)
-            await asyncio.gather(*(worker.run(batch, scheduler) for batch in batches_of(tasks)))
+            await asyncio.gather(*(worker.run(batch, scheduler) for batch in planned_batches(tasks)))
 
 
 def timed(name: str, trials: int, work: Callable[[], object]) -> None:
@@ -116,7 +116,7 @@ def main() -> None:
         timed("load", trials, lambda: load_tasks(Path("suites"), policy))
         timed("run", trials, lambda: run(gated, tasks))
         finished, _ = read_journal(Path("journal.jsonl"))
-        timed("measure", trials, lambda: measurement_of(tasks, [one.trial for one in finished]))
+        timed("measure", trials, lambda: measure_trials(tasks, [one.trial for one in finished]))
         os.chdir("/")
 
 

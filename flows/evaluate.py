@@ -8,7 +8,7 @@ from functools import partial
 from passgate.flows.process.interrupts import cancel_on_sigterm
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.execution.coordinator import OpenExecutor
-from passgate.tasks.execution.engine import Engine, work_of
+from passgate.tasks.execution.engine import Engine, as_work
 from passgate.tasks.execution.holding import holding
 from passgate.tasks.execution.worker import in_process
 from passgate.tasks.history.masking import run_masker
@@ -19,7 +19,7 @@ from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import RunView, Verdict
-from passgate.tasks.planning.baseline import pool_of, read_rows, recent_runs, reusable_trials
+from passgate.tasks.planning.baseline import baseline_pool, read_rows, recent_runs, reusable_trials
 from passgate.tasks.record import record
 from passgate.tasks.report import report
 from passgate.tasks.run import run as run_trials
@@ -39,20 +39,20 @@ async def evaluate(
     `loaded` is the plan if it is loaded already, `run_id` that of a new run, `open_executor` says where trials run.
     """
     with cancel_on_sigterm():
-        plan = await engine.step("load", work_of(load, gate, request, run_id)) if loaded is None else loaded
+        plan = await engine.step("load", as_work(load, gate, request, run_id)) if loaded is None else loaded
         store, run = RunStore.of(plan.run_id), partial(run_trials, open_executor or partial(in_process, engine))
         async with holding(store) as still_held, engine.progress(plan):
-            earlier = await engine.step("baseline", work_of(read_rows, plan))
+            earlier = await engine.step("baseline", as_work(read_rows, plan))
             if plan.gate_policy.reuse is not None:
-                await store.take_over(await engine.step("reuse", work_of(reusable_trials, plan)))
-            pool = pool_of(plan, earlier)
+                await store.take_over(await engine.step("reuse", as_work(reusable_trials, plan)))
+            pool = baseline_pool(plan, earlier)
             trials = await run(plan, pool)
             await still_held()
-            await engine.step("record", work_of(record, plan, store.finished_trials(trials)))
+            await engine.step("record", as_work(record, plan, store.finished_trials(trials)))
             baseline = pool(trials)
-            measurement = await engine.step("measure", work_of(measure, plan, trials, baseline))
+            measurement = await engine.step("measure", as_work(measure, plan, trials, baseline))
             name, drift = judge_name(plan.policy.judge), drift_findings(plan)
-            judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, name, drift)
+            judging = as_work(judge, plan, plan.policy, trials, measurement, baseline, name, drift)
             verdict = await engine.step("judge", judging)
             if plan.base.edits:
                 # Imported here, because most changes edit nothing that judges them.
@@ -62,7 +62,7 @@ async def evaluate(
             recent = recent_runs(earlier, plan.run_id)
             view = RunView(verdict, tuple(trials), store.read_transcript, baseline.tasks, recent, plan)
             await still_held()
-            await engine.step("report", work_of(report, view, store, run_masker(plan)))
+            await engine.step("report", as_work(report, view, store, run_masker(plan)))
         await engine.publish(verdict)
     return verdict
 

@@ -15,7 +15,7 @@ from passgate.tasks.model.run import Edit, Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, Trial
 from passgate.tasks.model.verdict import Integrity, OtherVerdict, Verdict
-from passgate.tasks.planning.baseline import EarlierRuns, Pool, pool_of, read_rows
+from passgate.tasks.planning.baseline import EarlierRuns, Pool, baseline_pool, read_rows
 from passgate.tasks.planning.plan import plan_with_files
 from passgate.tasks.reports.messages import warn
 
@@ -94,7 +94,7 @@ async def _other_verdict(
         open_history(change.history_location, Checkout(Path.cwd()))
         earlier = read_rows(change)
     # This run is in the history by now, and no baseline of its own.
-    pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), earlier)
+    pool = baseline_pool(change.model_copy(update={"run_id": plan.run_id}), earlier)
     all_trials = await run(change, pool)
     baseline, name = pool(all_trials), judge_name(change.policy.judge)
     own = judge(change, change.policy, all_trials, measure(change, all_trials, baseline), baseline, name)

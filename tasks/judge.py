@@ -32,7 +32,7 @@ def judge(
     `judge_name` is the model that graded rubrics, `drift` the findings of drift in the history, as text.
     """
     ruling = rule_on(context, policy.gates[context.gate], measurement, baseline)
-    alarms = alarms_of(policy.gates[context.gate], measurement.suites, trials, drift)
+    alarms = suite_alarms(policy.gates[context.gate], measurement.suites, trials, drift)
     notes = (*(f"alarm: {alarm.message}" for alarm in alarms), *ruling.notes)
     has_rubrics = any(isinstance(grader, LlmRubric) for task in context.tasks for grader in task.graders)
     return Verdict(
@@ -68,7 +68,7 @@ def verdict_inputs(context: RunContext, policy: Policy, trials: Sequence[Trial],
     )
 
 
-def alarms_of(
+def suite_alarms(
     policy: GatePolicy, suites: Iterable[SuiteMeasurement], trials: Sequence[Trial], drift: Iterable[str] = ()
 ) -> tuple[Alarm, ...]:
     """Return what a gate's policy wants to be told of its suites. `drift` is what the history tells, in words."""

@@ -12,7 +12,7 @@ from passgate.tasks.integrity.who_judges import JudgingPlans, refuse_doubt, who_
 from passgate.tasks.model.run import ALSO_OF_RESUMED, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.find_run import refuse_tracked_runs
-from passgate.tasks.planning.plan import new_plan, plan_with_files, with_snapshot
+from passgate.tasks.planning.plan import new_plan, plan_with_files, store_snapshot
 from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable
 
 
@@ -87,7 +87,7 @@ def _write_plan(plan: Plan) -> Plan:
     """Write a plan, with the files that it needs if other machines run it. Return the plan as it is stored."""
     store = RunStore.new(plan.run_id, plan.request.run_store)
     if store.url is not None:
-        plan = with_snapshot(plan, store)
+        plan = store_snapshot(plan, store)
     try:
         store.settle_here()
         store.write_plan(plan, run_masker(plan))

@@ -6,7 +6,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 
 def measure(context: RunContext, trials: Sequence[Trial], baseline: Baseline) -> Measurement:
@@ -14,4 +14,4 @@ def measure(context: RunContext, trials: Sequence[Trial], baseline: Baseline) ->
 
     The trials of earlier runs of the same commit count too, if the policy has `baseline` name them.
     """
-    return measurement_of(context.tasks, trials, baseline.repeated_trials)
+    return measure_trials(context.tasks, trials, baseline.repeated_trials)

@@ -20,7 +20,7 @@ from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Verdict
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 REPOSITORY = Path(__file__).parents[1]
 STARTED = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -149,7 +149,7 @@ def a_baseline(*tasks: EvalTask, **changes: Any) -> Baseline:
 
 def measured(*groups: tuple[EvalTask, Sequence[Trial]]) -> Measurement:
     """What is measured in these trials of these tasks."""
-    return measurement_of([task for task, _ in groups], [trial for _, trials in groups for trial in trials])
+    return measure_trials([task for task, _ in groups], [trial for _, trials in groups for trial in trials])
 
 
 def a_grade(*, passed: bool = True, error: str | None = None, **changes: Any) -> Grade:

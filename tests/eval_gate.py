@@ -17,7 +17,7 @@ from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.sandboxes.workbench import Workbench
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 from tests.builders import SHIPPED, a_plan
 from tests.function_agent import FunctionAgent
 from tests.project import Project
@@ -85,5 +85,5 @@ async def gate_of_files(
 ) -> Ruling:
     """What the merge gate rules on the tests of these files."""
     tasks, finished = await trials_of_files(folder, files, agent, judge=judge, k=k)
-    measured = measurement_of(tasks, [one.trial for one in finished])
+    measured = measure_trials(tasks, [one.trial for one in finished])
     return rule_on(a_plan(*tasks), SHIPPED.gates[GateName.CI_MERGE], measured, Baseline(branch="main", young="block"))

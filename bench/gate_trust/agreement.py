@@ -16,7 +16,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 
 def agreement(gates: Gates, rates: Floats) -> int:
@@ -39,7 +39,7 @@ def _decided(gates: Gates, gate: int, rates: Floats) -> tuple[bool, tuple[int, .
     places = {task.task_id: place for place, task in enumerate(plan.tasks)}
     while more := confirming_trials(plan, trials, baseline):
         trials += [_trial(now[places[task.task_id]], task, number) for task, numbers in more for number in numbers]
-    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), baseline)
+    ruling = rule_on(plan, plan.gate_policy, measure_trials(plan.tasks, trials), baseline)
     run = Counter(trial.task_id for trial in trials)
     return ruling.decision is Decision.FAIL, tuple(run[task.task_id] for task in plan.tasks)
 

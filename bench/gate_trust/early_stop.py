@@ -19,7 +19,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Decision, Finding
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 PASSED, FAILED, VETOED, ERROR, LEFT_OUT = range(5)
 CONFIRMING = 9
@@ -145,7 +145,7 @@ class Gate:
 
     def _decided(self, trials: list[Trial]) -> _Answer:
         plan = self._kind.plan
-        ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), self._baseline)
+        ruling = rule_on(plan, plan.gate_policy, measure_trials(plan.tasks, trials), self._baseline)
         unfinished = any(one.finding is Finding.UNFINISHED for one in ruling.confirmations)
         wanted = confirming_trials(plan, trials, self._baseline) if unfinished else []
         more = [(self._places[task.task_id], number) for task, numbers in wanted for number in numbers]

@@ -13,9 +13,9 @@ from passgate.tasks.gates.limits import exceeds, exceeds_of_a_task
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import Limits, Policy, Rule
 from passgate.tasks.model.trial import TrialMetrics
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 from passgate.tasks.stats.ratios import LEAST_PAIRS, Figures, p95, paired_ratios, plain_ratios, task_ratios, total
-from passgate.tasks.stats.run_effects import cells_of, run_effects
+from passgate.tasks.stats.run_effects import pad_cells, run_effects
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -159,7 +159,7 @@ def _judged(gates: Figures, limits: Limits, rule: Rule, level: float | None = No
 
 def _judged_part(part: Figures, limits: Limits, rule: Rule, level: float) -> Found:
     pairs, statistic = len(part.tasks), p95 if rule is Rule.LATENCY else total
-    cells = cells_of(part.before)
+    cells = pad_cells(part.before)
     effects = run_effects(cells)
     means = level * np.exp(part.before.mean((-1, -2)))
     before = level * np.array([statistic(one.reshape(1, pairs, -1))[0] for one in np.exp(part.before)])
@@ -191,7 +191,7 @@ def _is_red(one: Figures) -> bool:
         task.name: a_baseline_task(wall_times={f"r{run:03}": tuple(of_run) for run, of_run in enumerate(runs)})
         for task, runs in zip(plan.tasks, before.tolist(), strict=True)
     }
-    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), Baseline(branch="main", tasks=entries))
+    ruling = rule_on(plan, plan.gate_policy, measure_trials(plan.tasks, trials), Baseline(branch="main", tasks=entries))
     return Rule.LATENCY in {reason.rule for reason in ruling.reasons if reason.blocking}
 
 

@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from passgate.tasks.agents.commands import Command, Given, Places, read_command
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, model_environment, symptom
-from passgate.tasks.agents.presets import preset_of
+from passgate.tasks.agents.presets import find_preset
 from passgate.tasks.agents.transcripts import (
     LONGEST_DETAIL,
     missing_key,
@@ -87,7 +87,7 @@ class CliAgent(Agent):
         """Say what the first word of the command stands for, or the program of a preset: nobody has checked lines for
         a shell.
         """
-        preset = preset_of(spec.target)
+        preset = find_preset(spec.target)
         first = preset.program if preset else spec.target.split(maxsplit=1)[0]
         if not _PROGRAM.fullmatch(first):
             return super().describe(spec)

@@ -41,6 +41,6 @@ def presets() -> Mapping[str, Preset]:
     return TypeAdapter(dict[str, Preset]).validate_python(yaml.safe_load(text))
 
 
-def preset_of(agent: str) -> Preset | None:
+def find_preset(agent: str) -> Preset | None:
     """Return the preset that an agent's command is from; `None` for any other command."""
     return next((preset for preset in presets().values() if preset.spec("").target == agent), None)

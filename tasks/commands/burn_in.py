@@ -15,7 +15,7 @@ from passgate.tasks.execution.coordinator import RunState, coordinate
 from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.worker import InProcess, open_worker, trials_at_once
 from passgate.tasks.files.atomic_write import make_private_folder
-from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of
+from passgate.tasks.forecasts.assumptions import Basis, baseline_noises, measured_rates, measured_spread
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.baseline import error_rates, pool_baseline
 from passgate.tasks.history.journal import FileJournal, read_journal
@@ -29,10 +29,10 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.planning.baseline import Pool, alone, pool_of_runs, rows_of
+from passgate.tasks.planning.baseline import Pool, alone, history_rows, pool_of_runs
 from passgate.tasks.reports import figures
 from passgate.tasks.stats.estimators import wilson_interval
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 
 class JudgedRun(NamedTuple):
@@ -97,7 +97,7 @@ async def burn_in(
         if is_whole and finished.pool is None:
             finished.first.append(trials)
         elif is_whole and finished.pool is not None:
-            measurement, baseline = measurement_of(plan.tasks, trials), finished.pool(trials)
+            measurement, baseline = measure_trials(plan.tasks, trials), finished.pool(trials)
             finished.judged.append(JudgedRun(trials, rule_on(plan, plan.gate_policy, measurement, baseline)))
         tell()
 
@@ -123,7 +123,7 @@ def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -
     if not judged or pool is None:
         return None
     # The rates come from all finished runs: those that made the baseline are of the same agent.
-    found = rows_of(plan, finished.all)
+    found = history_rows(plan, finished.all)
     every = plan.policy.baseline.model_copy(update={"runs": len(finished.all)})
     policy = plan.policy.model_copy(update={"baseline": every})
     measured = pool_baseline(alone(plan).model_copy(update={"policy": policy}), found)
@@ -132,7 +132,7 @@ def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -
         return None
     used = pool(judged[-1].trials)
     errors, spread = error_rates(measured, found), measured_spread(plan.tasks, measured)
-    basis = Basis(used, rates, "burn-in", errors, noises_of(measured), spread)
+    basis = Basis(used, rates, "burn-in", errors, baseline_noises(measured), spread)
     red = sum(run.ruling.decision is Decision.FAIL for run in judged)
     # A run that only waits for a sign-off has all its evidence.
     open_runs = [run for run in judged if run.ruling.decision is Decision.INCONCLUSIVE]

@@ -13,7 +13,7 @@ from typing import TypeVar
 from passgate import __version__
 from passgate.tasks.agents import FORMS
 from passgate.tasks.agents.llm_judge import SETTINGS, RecordedJudge, make_llm_judge
-from passgate.tasks.agents.presets import Preset, preset_of
+from passgate.tasks.agents.presets import Preset, find_preset
 from passgate.tasks.agents.starts import START_REMEDY
 from passgate.tasks.errors import InputError, MeasurementError, PassgateError, UsageError
 from passgate.tasks.files.temporary import temporary_folder
@@ -93,7 +93,7 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
             return subject
         symptoms = await diagnose(subject, setup.suites, setup.prices, needs_price)
         is_ok = all(symptom.state is State.OK for symptom in symptoms if symptom.what == subject.kind)
-        preset = preset_of(subject.target) if is_ok and setup.policy else None
+        preset = find_preset(subject.target) if is_ok and setup.policy else None
         if preset is None or setup.policy is None:
             return symptoms
         return [*symptoms, await _start_of_preset(subject, preset, setup.policy)]

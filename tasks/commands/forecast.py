@@ -14,9 +14,9 @@ from passgate.tasks.forecasts.assumptions import (
     Setting,
     Source,
     TaskAssumptions,
+    baseline_noises,
     measured_rates,
     measured_spread,
-    noises_of,
     trials_of,
 )
 from passgate.tasks.forecasts.setting_forecast import (
@@ -43,7 +43,7 @@ from passgate.tasks.model.task import BY_TRIALS, GateName, guards_safety
 from passgate.tasks.model.trial import MEASURED, TrialStatus
 from passgate.tasks.planning.baseline import pooled_baseline, read_earlier_runs
 from passgate.tasks.planning.plan import new_plan
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 from passgate.tasks.stats.regression import ENOUGH
 
@@ -84,7 +84,7 @@ def history_basis(plan: Plan, given: Mapping[str, float], source: Source) -> Bas
     if any(task.name not in rates for task in plan.tasks):
         raise UsageError(f"{_missing_rates_reason(plan, baseline, rows)}; `--assume 0.99` forecasts without any")
     spread = measured_spread(plan.tasks, baseline)
-    return Basis(baseline, rates, source, error_rates(baseline, rows), noises_of(baseline), spread)
+    return Basis(baseline, rates, source, error_rates(baseline, rows), baseline_noises(baseline), spread)
 
 
 def _missing_rates_reason(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
@@ -210,7 +210,7 @@ def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
 
 def _all(plan: Plan, status: TrialStatus) -> Measurement:
     """Return the measurement of a run in which every trial has this status."""
-    return measurement_of(plan.tasks, [one for task in plan.tasks for one in trials_of(task, status)])
+    return measure_trials(plan.tasks, [one for task in plan.tasks for one in trials_of(task, status)])
 
 
 def _gaps(plan: Plan, baseline: Baseline) -> tuple[str, ...]:

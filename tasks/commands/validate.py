@@ -11,7 +11,7 @@ from passgate.tasks.formats.loading import load_paths, load_pins_file, load_poli
 from passgate.tasks.formats.project_files import AGENTS_FILE, PINS_FILE, PRICES_FILE, QUARANTINE_FILE, read_quarantine
 from passgate.tasks.model.task import Suite
 from passgate.tasks.planning.named_agents import load_agents
-from passgate.tasks.planning.requirements import problems_at_gates, warnings_of
+from passgate.tasks.planning.requirements import problems_at_gates, weak_task_warnings
 
 
 def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None]) -> Loaded:
@@ -37,7 +37,7 @@ def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None])
     policy = None if policy_is_broken else policy_or_default(gates)
     loaded = Loaded() if policy is None else load_paths(task_paths, policy)
     runnable = [task for task in loaded.tasks if not task.cannot_run]
-    warnings, files = (*loaded.warnings, *warnings_of(runnable)), loaded.files + len(settings) + len(quarantines)
+    warnings, files = (*loaded.warnings, *weak_task_warnings(runnable)), loaded.files + len(settings) + len(quarantines)
     # What cannot be run is raised as a problem below, so the command must not print it as a remark too.
     found = replace(loaded, warnings=warnings, cannot_run=(), files=files)
     tell(found)

@@ -22,7 +22,7 @@ from passgate.tasks.model.task import EvalTask, guards_safety
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.planning.baseline import Pool
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 MOST_BATCHES: Final = 32  # Prefect task runs cost time on its server, so tasks share them once there are many
 
@@ -131,7 +131,7 @@ async def coordinate(plan: Plan, pool: Pool, run_state: RunState, executor: Exec
 
     order = tuple(key for key in run_order(plan.tasks, pool(run_state.finished)) if not run_state.has(key))
     # A round without an order has none to keep: it would be run whole. A resumed run may lack confirming trials alone.
-    current = Round(batches_of(plan.tasks), order) if order else confirming()
+    current = Round(planned_batches(plan.tasks), order) if order else confirming()
     while current.batches:
         await executor.run(current)
         if run_state.starts is not None:
@@ -143,7 +143,7 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
     """Return the tasks that get confirming trials, each with the numbers of those that can run at once; none when every
     failure is decided, or the gate is FAIL whatever they would show. Tasks that may not block get none.
     """
-    policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials, baseline.repeated_trials)
+    policy, measurement = plan.gate_policy, measure_trials(plan.tasks, trials, baseline.repeated_trials)
     if rule_on(plan, policy, measurement, baseline).decision is Decision.FAIL:
         return []
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
@@ -164,7 +164,7 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
     return found
 
 
-def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
+def planned_batches(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
     """Divide the planned trials of tasks into at most about thirty batches of one suite each; the order stays as far as
     it can.
     """

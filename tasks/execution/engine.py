@@ -12,7 +12,7 @@ T = TypeVar("T")
 Work = Callable[[], Awaitable[T]]  # A verb with its arguments
 
 
-def work_of(verb: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Work[T]:
+def as_work(verb: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Work[T]:
     """Return a sync verb as an async one."""
 
     async def work() -> T:

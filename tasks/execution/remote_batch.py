@@ -23,7 +23,7 @@ from passgate.tasks.history.storage import PLAN, storage_at
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch
 from passgate.tasks.model.trial import FinishedTrial
-from passgate.tasks.planning.plan import with_files_in
+from passgate.tasks.planning.plan import unpack_snapshot
 
 _LOOK_SECONDS: Final = 1.0
 LOOK_SECONDS_AT_URL: Final = 2.0  # Each look is a request
@@ -170,7 +170,7 @@ def _open_plan(batch: RemoteBatch) -> _OpenPlan:
         return _OpenPlan(plan, None)
     folder = TemporaryFolder(f"files-{plan.run_id}")
     try:
-        return _OpenPlan(with_files_in(plan, storage.read, folder.path), folder)
+        return _OpenPlan(unpack_snapshot(plan, storage.read, folder.path), folder)
     except BaseException:
         folder.remove()
         raise

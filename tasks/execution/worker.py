@@ -18,7 +18,7 @@ from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.reports.figures import missing
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 Slot = Callable[[], AbstractAsyncContextManager[None]]
 """A trial holds a slot of the shared limit while the context lasts, and waits for one to enter it."""
@@ -69,13 +69,13 @@ class Worker:
         every = [(opened.masker, one) for opened in self.resources.values() for one in opened.workbench.warnings]
         self.run_state.warnings.update(dict.fromkeys(masker.render(warning) for masker, warning in every))
 
-    def fault_of(self, batch: Batch, _result: object = None) -> StepFault | None:
+    def find_fault(self, batch: Batch, _result: object = None) -> StepFault | None:
         """Return why tasks of a batch have not passed: the first failure or error of each, `None` if all have passed.
 
         A task that is alone in its batch is not named.
         """
         tasks = [self.tasks[task_id] for task_id in dict.fromkeys(task_id for task_id, _ in batch.trials)]
-        measured = measurement_of(tasks, self.run_state.finished).tasks
+        measured = measure_trials(tasks, self.run_state.finished).tasks
         faults = {one.name: fault for one in measured if (fault := fault_of_task(one)) is not None}
         if not faults:
             return None
@@ -150,7 +150,7 @@ class InProcess:
         async with asyncio.TaskGroup() as group:
             for batch in current.batches:
                 # Confirming trials show a task that has failed already.
-                fault = partial(self._worker.fault_of, batch) if batch.step == "run" else no_fault
+                fault = partial(self._worker.find_fault, batch) if batch.step == "run" else no_fault
                 work = partial(self._worker.run, batch, scheduler)
                 group.create_task(self._engine.step(batch.step, work, batch.name, fault))
 

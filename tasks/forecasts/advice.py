@@ -199,10 +199,10 @@ def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast]
     tried: list[Improved] = []
 
     def attempts() -> Iterator[Improved]:
-        yield from _with_one_more(Improved((), now), evaluate)
+        yield from _add_change(Improved((), now), evaluate)
         fewest = sorted(tried, key=attrgetter("forecast.red"))[: _FIRST_OF_PAIRS - 1]
         firsts = dict.fromkeys([*tried[:1], *fewest])
-        yield from islice((both for first in firsts for both in _with_one_more(first, evaluate)), _MOST_PAIRS)
+        yield from islice((both for first in firsts for both in _add_change(first, evaluate)), _MOST_PAIRS)
 
     for one in attempts():
         if one.forecast.red <= target:
@@ -212,7 +212,7 @@ def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast]
     return best if best is not None and best.forecast.red < now.red else Improved((), now)
 
 
-def _with_one_more(before: Improved, evaluate: Callable[[Setting], SettingForecast]) -> Iterator[Improved]:
+def _add_change(before: Improved, evaluate: Callable[[Setting], SettingForecast]) -> Iterator[Improved]:
     """Yield the policy with one change more, of something that it has not changed yet."""
     changed = {change.what.partition(":")[0] for change in before.changes}
     for candidate in list(candidates(before.forecast.setting, before.forecast.causes())):

@@ -22,7 +22,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import BY_TRIALS, EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.stats.estimators import shrunk_rates
-from passgate.tasks.stats.ratios import Noise, noise_of
+from passgate.tasks.stats.ratios import Noise, estimate_noise
 
 Source = Literal["history", "assumed", "file", "burn-in"]
 LEAST_RATIO: Final = 150.0
@@ -50,11 +50,11 @@ class Basis:
         return entry if entry.runs or self.source not in {"assumed", "file"} else None
 
 
-def noises_of(baseline: Baseline) -> dict[Rule, Noise]:
+def baseline_noises(baseline: Baseline) -> dict[Rule, Noise]:
     """Return the noise of latency and of cost in the runs of a baseline."""
     return {
-        Rule.LATENCY: noise_of({name: task.wall_times for name, task in baseline.tasks.items()}),
-        Rule.COST: noise_of({name: task.costs for name, task in baseline.tasks.items()}),
+        Rule.LATENCY: estimate_noise({name: task.wall_times for name, task in baseline.tasks.items()}),
+        Rule.COST: estimate_noise({name: task.costs for name, task in baseline.tasks.items()}),
     }
 
 
@@ -63,7 +63,7 @@ def measured_spread(tasks: Iterable[EvalTask], baseline: Baseline) -> float:
     trials = [task for task in tasks if task.metric in BY_TRIALS]
     rates = measured_rates(trials, baseline)
     entries = {task.name: baseline.of(task.name) for task in trials}
-    return spread_of(RunCounts(rates[name], entry.counts) for name, entry in entries.items() if entry.n)
+    return effect_spread(RunCounts(rates[name], entry.counts) for name, entry in entries.items() if entry.n)
 
 
 class RunCounts(NamedTuple):
@@ -83,7 +83,7 @@ def centre(rate: float, spread: float) -> float:
     return high
 
 
-def spread_of(tasks: Iterable[RunCounts]) -> float:
+def effect_spread(tasks: Iterable[RunCounts]) -> float:
     """Return the standard deviation of the shifts of runs that these tasks show; 0 where that may be chance."""
     known = [one for one in tasks if one.counts]
     runs = sorted({run for one in known for run in one.counts})

@@ -58,7 +58,7 @@ class Draws:
         return np.random.default_rng([*self.seed, stream])
 
 
-def seed_of(setting: Setting, seed: int) -> tuple[int, int]:
+def setting_seed(setting: Setting, seed: int) -> tuple[int, int]:
     """Return the seed of a setting: the same for the same tasks and agent, whatever the policy is."""
     plan = setting.plan
     digests = [f"{task.name} {task.task_digest} {task.grader_digest}" for task in plan.tasks]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions, trials_of
-from passgate.tasks.forecasts.drawn_trials import Booleans, Draws, drawn_baseline, seed_of
+from passgate.tasks.forecasts.drawn_trials import Booleans, Draws, drawn_baseline, setting_seed
 from passgate.tasks.forecasts.simulated_gate import Runs, SimulatedGate, TaskTests
 from passgate.tasks.gates.guards import needless
 from passgate.tasks.gates.limits import exceeds
@@ -104,7 +104,7 @@ class SettingForecast:
         self._parts: list[tuple[SimulatedGate, Draws, dict[Rule, Booleans]]] = []
         exceeded, begin = simulation.limits.exceeded(setting.plan.gate_policy), 0
         for number, size in enumerate(simulation.sizes(setting)):
-            seed = (*seed_of(setting, simulation.seed), number)
+            seed = (*setting_seed(setting, simulation.seed), number)
             if self._is_drawn or not number:
                 baseline = drawn_baseline(setting, np.random.default_rng(seed))
                 gate = SimulatedGate(setting, baseline, simulation.tests)

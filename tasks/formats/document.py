@@ -75,7 +75,7 @@ class Document:
             places.build(self.root)
         return places
 
-    def line_of(self, key: str) -> int:
+    def key_line(self, key: str) -> int:
         """Return the line of a key of the whole document, which is a mapping that has it."""
         own = next((name for name, _ in self.root.value if name.value == key), None) if self.root else None
         return _place(own.start_mark).line if own is not None else self.keys[(key,)].line

@@ -286,7 +286,7 @@ class TaskReader:
         if said is None:
             problems = tuple(dict.fromkeys([*shape.problems, *shape.cannot_run]))
             return ReadTaskFile(None, Origin("", document.file, 1), problems)
-        line = document.line_of("task_id")
+        line = document.key_line("task_id")
         kinds = [grader.kind for grader in all_graders(shape.read_graders(said)) if isinstance(grader, Unavailable)]
         whole = Problem(file=document.file, line=line, column=1, path="graders", message="")
         missing = tuple(replace(whole, message=f"passgate has no evaluator {kind!r}") for kind in kinds)

@@ -243,10 +243,10 @@ def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any
     definitions = schema.get("$defs", {})
     schema = _tell_apart(schema, definitions)
     schema["$defs"] = {key: _tell_apart(value, definitions) for key, value in definitions.items()}
-    return headed(schema, name, title)
+    return add_head(schema, name, title)
 
 
-def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
+def add_head(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
     return {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
 
 

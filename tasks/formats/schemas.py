@@ -14,7 +14,7 @@ from passgate.tasks.formats.evals.compose import Include, Select, SuiteWords
 from passgate.tasks.formats.evals.forms import Form
 from passgate.tasks.formats.evals.words import EvalWords, names_by_spelling
 from passgate.tasks.formats.folder import TESTS_KEYS
-from passgate.tasks.formats.schema_check import headed, input_schema, json_schema
+from passgate.tasks.formats.schema_check import add_head, input_schema, json_schema
 from passgate.tasks.model.assertions import ExpectedCall, FieldCheck
 
 Schema = dict[str, Any]
@@ -109,7 +109,7 @@ def _schema(name: str, title: str, definitions: dict[str, Schema], goals: Sequen
     ]
     own = {**root["patternProperties"], "^x-": {"description": "The file's own."}}
     whole = {**root, "allOf": needed, "patternProperties": own, "$defs": dict(sorted(definitions.items()))}
-    return headed(whole, name, title)
+    return add_head(whole, name, title)
 
 
 def _unless(keys: Sequence[str], then: Schema) -> Schema:
@@ -254,9 +254,9 @@ def schemas() -> dict[str, dict[str, Any]]:
         "prices": input_schema(PriceTable, "prices", "passgate prices"),
         "baseline": input_schema(Pins, "baseline", "passgate baseline pins"),
         "quarantine": input_schema(QuarantineFile, "quarantine", "passgate quarantine"),
-        "verdict": headed(json_schema(Verdict, "serialization"), "verdict", "passgate verdict"),
+        "verdict": add_head(json_schema(Verdict, "serialization"), "verdict", "passgate verdict"),
         # Agents write it and passgate too: what is not known may be left out or `null`.
-        "transcript": headed(json_schema(Transcript), "transcript", "passgate transcript"),
+        "transcript": add_head(json_schema(Transcript), "transcript", "passgate transcript"),
         "eval": agentevals_schema(),
         "agentv": agentv_schema(),
     }

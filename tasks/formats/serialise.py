@@ -89,7 +89,7 @@ def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
 def serialised_model(model: BaseModel, saying: Serialisation, path: str = "") -> dict[str, Any]:
     """Return the same for a part of a task; `path` is where it stands in the task. `type` comes first."""
     if isinstance(model, LlmGrader) and model.prompt_file is not None:
-        model = _with_one_prompt(model, saying, path)
+        model = _merge_prompts(model, saying, path)
     fields = type(model).model_fields
     plain: dict[str, Any] = {}
     for name in sorted(fields, key=lambda name: name != "type"):
@@ -108,7 +108,7 @@ def serialised_model(model: BaseModel, saying: Serialisation, path: str = "") ->
     return plain
 
 
-def _with_one_prompt(grader: LlmGrader, saying: Serialisation, path: str) -> LlmGrader:
+def _merge_prompts(grader: LlmGrader, saying: Serialisation, path: str) -> LlmGrader:
     # Reading the path gives the prompt again, so the prompt is written only when the path cannot be.
     try:
         saying.place(grader.prompt_file or "")

@@ -130,7 +130,7 @@ def _can_block(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) ->
     """Return whether the baseline lets a failure of the task block beside tasks that pass, however it fails."""
     is_held = is_weighed(policy, task) and guarding_counts(baseline.of(task.name), baseline.young) is not None
     is_reported = is_young(policy, task, baseline)
-    return is_held or _meaning_of(policy, task, baseline, None, is_reported=is_reported).may_block
+    return is_held or _failure_meaning(policy, task, baseline, None, is_reported=is_reported).may_block
 
 
 def _blocks(reason: Reason, policy: GatePolicy, exempt: Collection[str]) -> bool:
@@ -168,7 +168,7 @@ def failed_tasks(
         if task.state is not TaskState.FAILED:
             continue
         is_reported = any_passed and is_young(policy, task, baseline)
-        meaning = _meaning_of(policy, task, baseline, confirmed.get(task.name), is_reported=is_reported)
+        meaning = _failure_meaning(policy, task, baseline, confirmed.get(task.name), is_reported=is_reported)
         is_regression = meaning.fallen and task.suite is Suite.GOLDEN
         rule = Rule.GOLDEN_REGRESSION if is_regression else Rule.TASK_FAILED
         message = meaning.text + _why_failed(task)
@@ -181,7 +181,7 @@ class _Meaning(NamedTuple):
     may_block: bool = True
 
 
-def _meaning_of(
+def _failure_meaning(
     policy: GatePolicy,
     task: TaskMeasurement,
     baseline: Baseline,

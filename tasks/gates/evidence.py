@@ -46,7 +46,7 @@ def confirmations(
     found = []
     is_spent = not confirming_left(policy, measurement)
     for task, _, alpha, test in _tested(policy, measurement, baseline, settled):
-        before, outcomes = baseline.of(task.name), outcomes_of(task)
+        before, outcomes = baseline.of(task.name), trial_outcomes(task)
         course = test.follow(outcomes) if test else None
         n, failed = (course.n, course.failed) if course else (len(outcomes), outcomes.count(False))
         finding = course.finding if course else Finding.UNFINISHED
@@ -79,7 +79,7 @@ def wanted_trials(
     for task, before, _, test in _tested(policy, measurement, baseline, settled):
         if task.confirming_errors >= MOST_ERRORS:
             continue
-        outcomes = outcomes_of(task)
+        outcomes = trial_outcomes(task)
         more = task.k - len(outcomes)
         if test:
             course = test.follow(outcomes)
@@ -88,7 +88,7 @@ def wanted_trials(
             wanted.append((before.chance_of_so_few(outcomes), Wanted(task.name, more)))
     if not wanted:
         return ()
-    run = {task.name: len(outcomes_of(task)) for task in measurement.tasks}
+    run = {task.name: len(trial_outcomes(task)) for task in measurement.tasks}
     shares = confirming_shares(
         np.array([confirming_left(policy, measurement)]),
         np.array([[one.trials for _, one in wanted]]),
@@ -149,7 +149,7 @@ def _tested(
     # Made one by one the tests would take many times longer.
     alike: dict[tuple[int, int], dict[str, Before]] = defaultdict(dict)
     for task in found:
-        if len(outcomes_of(task)) >= task.k:
+        if len(trial_outcomes(task)) >= task.k:
             alike[task.k, least_red_failures(task)][task.name] = guarded[task.name]
     tests: dict[str, RegressionTest] = {}
     for (k, red_from), of in alike.items():
@@ -181,7 +181,7 @@ def share_of_one(alpha: float, count: int) -> float:
     return float(1 - (1 - alpha) ** (1 / max(count, 1)))
 
 
-def outcomes_of(task: TaskMeasurement) -> list[bool]:
+def trial_outcomes(task: TaskMeasurement) -> list[bool]:
     """Return whether each measured trial passed: the first k in any order, then the confirming ones in theirs."""
     return [False] * task.failed + [True] * task.passed + list(task.confirming)
 
@@ -198,7 +198,8 @@ class TestedSuite(NamedTuple):
     def missing_at(self, look: int) -> dict[str, int]:
         """Return how many trials of each task are missing at a look."""
         return {
-            task.name: max(suite_regression.trials_at(look, task.k) - len(outcomes_of(task)), 0) for task in self.tasks
+            task.name: max(suite_regression.trials_at(look, task.k) - len(trial_outcomes(task)), 0)
+            for task in self.tasks
         }
 
     def course(self) -> tuple[Finding, int, int]:
@@ -208,7 +209,7 @@ class TestedSuite(NamedTuple):
             if any(self.missing_at(look).values()):
                 return Finding.UNFINISHED, look, before
             failed = sum(
-                outcomes_of(task)[: suite_regression.trials_at(look, task.k)].count(False) for task in self.tasks
+                trial_outcomes(task)[: suite_regression.trials_at(look, task.k)].count(False) for task in self.tasks
             )
             finding, before = self.test.conclude(look, failed), failed
             if finding is not Finding.UNFINISHED:
@@ -296,7 +297,7 @@ def tested_suites(
     by_suite: dict[Suite, list[tuple[TaskMeasurement, Counts]]] = {}
     for task in measurement.tasks:
         counts = guarding_counts(baseline.of(task.name), baseline.young) if is_weighed(policy, task) else None
-        is_whole = counts is not None and counts.n >= ENOUGH and len(outcomes_of(task)) >= task.k
+        is_whole = counts is not None and counts.n >= ENOUGH and len(trial_outcomes(task)) >= task.k
         if counts is not None and is_whole and task.name not in settled:
             by_suite.setdefault(task.suite, []).append((task, counts))
     suites = {suite: tasks for suite, tasks in by_suite.items() if len(tasks) >= suite_regression.LEAST_TASKS}

@@ -65,7 +65,7 @@ def _comparison(
 ) -> Comparison:
     """Return a comparison with these plain figures, which a statistic gives for each run."""
     from passgate.tasks.stats import ratios
-    from passgate.tasks.stats.run_effects import cells_of, run_effects
+    from passgate.tasks.stats.run_effects import pad_cells, run_effects
 
     current = {task: values for task, (values, _) in figures.items()}
     compared = ratios.paired_figures(current, {task: runs for task, (_, runs) in figures.items()})
@@ -75,7 +75,7 @@ def _comparison(
     )
     if not compared.comparable:
         return comparison
-    cells = cells_of(compared.before)
+    cells = pad_cells(compared.before)
     effects = run_effects(cells)
     together, each = ratios.paired_ratios(compared, cells, effects), ratios.task_ratios(compared, cells)
     of_run, ratio = ratios.plain_ratios(statistic, compared, cells, effects), float(together.ratios[0])

@@ -19,11 +19,11 @@ def plain_task_message(message: TaskMessage) -> dict[str, Any]:
     """Return a message of a task: `role` and `content`, a text or blocks, and what else it has."""
     content: Any = message.content
     if not isinstance(content, str):
-        content = [{"type": block.type, "value": block.value} | _without_none(text=block.text) for block in content]
+        content = [{"type": block.type, "value": block.value} | _drop_none(text=block.text) for block in content]
     plain = {"role": message.role, "content": content}
-    plain |= _without_none(name=message.name, tool_call_id=message.tool_call_id)
+    plain |= _drop_none(name=message.name, tool_call_id=message.tool_call_id)
     if message.tool_calls:
-        plain["tool_calls"] = [_without_none(id=call.id or None) | _plain(call) for call in message.tool_calls]
+        plain["tool_calls"] = [_drop_none(id=call.id or None) | _plain(call) for call in message.tool_calls]
     return plain
 
 
@@ -31,11 +31,11 @@ def plain_message(message: Message) -> dict[str, Any]:
     """Return a message of a transcript: `role`, `content` and `tool_calls`, each with AgentV's word for its status."""
     plain: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        plain["tool_calls"] = [_with_status(call) for call in message.tool_calls]
+        plain["tool_calls"] = [_add_status(call) for call in message.tool_calls]
     return plain
 
 
-def _with_status(call: ToolCall) -> dict[str, Any]:
+def _add_status(call: ToolCall) -> dict[str, Any]:
     status = {None: "unknown", True: "error", False: "ok"}[True if call.refused else call.is_error]
     return _plain(call) | {"status": status}
 
@@ -44,10 +44,10 @@ def _plain(call: ToolCall | MessageCall) -> dict[str, Any]:
     # OpenAI's messages have the call under `function`, its arguments as a JSON text.
     function = {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
     plain = {"tool": call.tool, "input": call.arguments, "output": call.result, "type": "function"}
-    return plain | {"function": function} | _without_none(duration_ms=call.duration_ms)
+    return plain | {"function": function} | _drop_none(duration_ms=call.duration_ms)
 
 
-def _without_none(**entries: Any) -> dict[str, Any]:
+def _drop_none(**entries: Any) -> dict[str, Any]:
     return {name: value for name, value in entries.items() if value is not None}
 
 
@@ -77,7 +77,7 @@ def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path 
         "file_changes": changes_text(evidence) or None,
         "workspace_path": str(evidence.sandbox.workspace),
         "config": dict(config),
-        **_without_none(output_path=None if output_path is None else str(output_path)),
+        **_drop_none(output_path=None if output_path is None else str(output_path)),
     }
     # AgentV's SDK makes one camelCase key of two such as `traceSummary` and `trace_summary`, and keeps the later value.
     return _agentevals(snake, evidence) | snake
@@ -164,7 +164,7 @@ def _figures(evidence: Evidence) -> dict[str, Any]:
     usage, seconds = evidence.transcript.whole_usage, evidence.metrics.wall_time_seconds
     tokens = None
     if usage.tokens_in is not None and usage.tokens_out is not None:
-        tokens = {"input": usage.tokens_in, "output": usage.tokens_out} | _without_none(cached=usage.tokens_cached)
+        tokens = {"input": usage.tokens_in, "output": usage.tokens_out} | _drop_none(cached=usage.tokens_cached)
     return {
         "token_usage": tokens,
         "cost_usd": usage.cost_usd if evidence.metrics.cost is None else evidence.metrics.cost,
@@ -192,7 +192,7 @@ def _trace(evidence: Evidence) -> dict[str, Any]:
         **_summary(evidence.transcript),
         "messages": conversation(evidence),
         "events": [{"ordinal": number, **event} for number, event in enumerate(_events(evidence.transcript))],
-        **_without_none(**_figures(evidence)),
+        **_drop_none(**_figures(evidence)),
         "metadata": {"eval_case_id": evidence.task.own_id},
     }
 
@@ -202,9 +202,9 @@ def _events(transcript: Transcript) -> Iterator[dict[str, Any]]:
         said = {"role": message.role, "content": message.content}
         yield {"event_id": f"message-{index}", "type": "message", "message": said}
         for number, call in enumerate(message.tool_calls):
-            plain = _with_status(call)
+            plain = _add_status(call)
             tool = {"name": call.tool, "input": plain["input"], "output": plain["output"], "status": plain["status"]}
             event = {"event_id": f"message-{index}-tool-{number}", "type": "tool_call", "tool": tool}
-            yield event | _without_none(duration_ms=call.duration_ms)
+            yield event | _drop_none(duration_ms=call.duration_ms)
     said = {"role": "assistant", "content": transcript.output}
     yield {"event_id": "final-response", "type": "final_response", "message": said}

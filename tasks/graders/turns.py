@@ -74,7 +74,7 @@ def turn_evidence(evidence: Evidence, turn: ConversationTurn, expected_output: A
 
 
 def conversation_evidence(evidence: Evidence) -> Evidence:
-    """Return the trial with the whole conversation as its answer: a paragraph per message, headed by its role."""
+    """Return the trial with the whole conversation as its answer: a paragraph per message, add_head by its role."""
     said = [f"{message.role}: {message.content}" for message in evidence.transcript.messages if message.content.strip()]
     return replace(evidence, transcript=evidence.transcript.model_copy(update={"output": "\n\n".join(said)}))
 

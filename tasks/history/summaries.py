@@ -14,7 +14,7 @@ from passgate.tasks.history.dataset import History, RunSelection
 from passgate.tasks.model.task import Metric
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus, joined_models, single_models
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
-from passgate.tasks.stats.measurement import score_of
+from passgate.tasks.stats.measurement import task_score
 
 Floats = npt.NDArray[np.float64]
 _KEYS: Final = ("run_id", "suite", "task_id")
@@ -112,7 +112,7 @@ def _summary_table(groups: pa.Table) -> pa.Table:
     columns |= {name: groups[f"{name}_first"] for name in _OF_RUN}
     columns |= {name: groups[f"{name}_sum"] for name in _COUNTED}
     columns |= {name: groups[f"measured_{name}_mean"] for name in _METRICS}
-    outcomes = pc.binary_join(_without_nulls(groups["letter_list"]), "")
+    outcomes = pc.binary_join(_drop_nulls(groups["letter_list"]), "")
     columns |= {
         "summary_version": pa.array(np.full(len(groups), SUMMARY_VERSION)),
         "model": pa.array(
@@ -128,7 +128,7 @@ def _summary_table(groups: pa.Table) -> pa.Table:
         "violations": groups["violated_sum"],
         "started_at": groups["planned_start_min"],
         "ended_at": groups["end_max"],
-        "wall_times": _without_nulls(groups["wall_time_list"]),
+        "wall_times": _drop_nulls(groups["wall_time_list"]),
         "total_cost": groups["paid_sum"],
     }
     values = _values(pa.table({**columns, "scores": groups["planned_score_list"]}))
@@ -137,7 +137,7 @@ def _summary_table(groups: pa.Table) -> pa.Table:
     return pa.table({field.name: pc.cast(columns[field.name], field.type) for field in schema}).cast(schema)
 
 
-def _without_nulls(lists: pa.ChunkedArray) -> pa.ListArray:
+def _drop_nulls(lists: pa.ChunkedArray) -> pa.ListArray:
     """Return the lists without the nulls in them."""
     whole = lists.combine_chunks()
     whole = whole if isinstance(whole, pa.ListArray) else pa.concat_arrays(whole.chunks)
@@ -159,7 +159,7 @@ def _values(groups: pa.Table) -> Floats:
     values = np.where(stopped & at & (passed > 0), 1.0, values)
     for index in np.flatnonzero(~(at | hat)):
         metric, least, scores = (groups[name][int(index)].as_py() for name in ("metric", "k", "scores"))
-        value = score_of(Metric(metric), [score for score in scores if score is not None], least)
+        value = task_score(Metric(metric), [score for score in scores if score is not None], least)
         values[index] = np.nan if value is None else value
     return values
 

@@ -70,7 +70,7 @@ def find_base(
                 raise UsageError(f"--base {given}: the repository of {checkout.folder} has no such commit; {_FETCH}")
             return _base(checkout, commit)
         if not checkout.head:
-            return _without_head(checkout)
+            return _base_without_head(checkout)
         target, default = checkout.target, checkout.default_branch
         if target and checkout.tip_commit(target):
             return _base_with(checkout, target)
@@ -145,7 +145,7 @@ def _local_only(checkout: Checkout, branch: str, is_ahead: bool) -> str:
     return ""
 
 
-def _without_head(checkout: Checkout) -> Base:
+def _base_without_head(checkout: Checkout) -> Base:
     """Return the base of a folder without a repository, or of a repository without a commit. Raise `GitError`."""
     target = f"this is a change into {checkout.target!r}, and" if checkout.target else ""
     if not checkout.is_repository:

@@ -101,7 +101,7 @@ def who_judges(own: Plan, checkout: Checkout, *, is_local: bool = False) -> Judg
     if chosen.change is None:
         return JudgingPlans(chosen.plan.model_copy(update={"base": here}))
     beside = base.model_copy(update={"judged_by": "change", "edits": (), "agent": None, "note": ""})
-    plan = _with_base(own, here.model_copy(update={"is_beside": True}))
+    plan = _add_base(own, here.model_copy(update={"is_beside": True}))
     return JudgingPlans(plan, chosen.plan.model_copy(update={"run_id": f"{own.run_id}/{CHANGE}", "base": beside}))
 
 
@@ -109,7 +109,7 @@ def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
     base = request_base(checkout, own.request, own.policy)
     root = checkout.top if base.judging else None
     if root is None:
-        return JudgingPlans(_with_base(own, base))
+        return JudgingPlans(_add_base(own, base))
     base = base.model_copy(update={"prefect_edits": edited_prefect_settings(checkout, base.judging)})
     # An agent of the command line is defined in no file.
     unused = {AGENTS_FILE} if looks_like_a_form(own.request.agent) else set()
@@ -118,16 +118,16 @@ def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
     if places is None or places.leads_out:
         base = base.add_note(_OUTSIDE)
     if places is None:
-        return JudgingPlans(_with_base(own, base))
+        return JudgingPlans(_add_base(own, base))
     places = _add_outside(_add_agents(places, own, root), own, checkout, base.judging, root)
     compared = _Comparison(own, base, checkout, root, places).find_edits(places)
     if not compared.base.edits:
-        return JudgingPlans(_with_base(own, base))
+        return JudgingPlans(_add_base(own, base))
     chosen = _base_plans(compared)
     if isinstance(chosen, _CannotJudge):
         doubt = base.doubt or (chosen.why if chosen.is_doubtful else "")
         doubted = compared.base.model_copy(update={"doubt": doubt})
-        return JudgingPlans(_with_base(own, doubted.add_note(chosen.why)))
+        return JudgingPlans(_add_base(own, doubted.add_note(chosen.why)))
     return chosen
 
 
@@ -143,15 +143,15 @@ def _base_plans(compared: _Comparison) -> JudgingPlans | _CannotJudge:
     if isinstance(found, _CannotJudge):
         run_folder.remove()
         return found
-    plan, base = found[0], _without_newer(compared.checkout, found[1])
+    plan, base = found[0], _drop_newer_edits(compared.checkout, found[1])
     change = compared.own.model_copy(update={"run_id": f"{compared.own.run_id}/{CHANGE}"})
     return JudgingPlans(
-        _with_base(plan, base.model_copy(update={"judged_by": "base"})),
-        _with_base(change, base.model_copy(update={"edits": (), "agent": None, "note": ""})),
+        _add_base(plan, base.model_copy(update={"judged_by": "base"})),
+        _add_base(change, base.model_copy(update={"edits": (), "agent": None, "note": ""})),
     )
 
 
-def _without_newer(checkout: Checkout, base: Base) -> Base:
+def _drop_newer_edits(checkout: Checkout, base: Base) -> Base:
     """Remove the edits that are newer commits of the target branch and not of the change."""
     if not base.tip or not base.commit:
         return base
@@ -274,7 +274,7 @@ def refuse_doubt(base: Base, checkout: Checkout) -> None:
         )
 
 
-def _with_base(plan: Plan, base: Base) -> Plan:
+def _add_base(plan: Plan, base: Base) -> Plan:
     """Return the plan with its base, which has the ancestors of a pinned commit if the plan pins one."""
     pinned = pinned_base(base, plan.pins, Path.cwd())
     return plan.model_copy(update={"base": pinned.model_copy(update={"note": base.add_note(pinned.note).note})})

@@ -178,7 +178,7 @@ class Ledger:
         self._refuse_what_is_over()
         if is_step and self._budgets.max_steps is not None and self._steps >= self._budgets.max_steps:
             self._over_budget(f"max_steps is {self._budgets.max_steps} and the agent wanted one more model call")
-        price = self._price_of(model)
+        price = self._find_price(model)
         estimate = Estimate.of(request.characters, request.max_tokens_out, self._sizes)
         self._refuse_what_cannot_fit(price, estimate)
         cost = estimate.cost(price)
@@ -238,7 +238,7 @@ class Ledger:
             self._over.set_result(None)
         self._queue.notify()
 
-    def _price_of(self, model: str) -> Price | None:
+    def _find_price(self, model: str) -> Price | None:
         price = self._price_of_model(model)
         if price is None and self._needs_price is not None:
             message = f"the price of the model {model!r} is unknown and {self._needs_price}: {price_remedy(model)}"

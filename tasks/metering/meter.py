@@ -51,7 +51,7 @@ class Meter:
 
     spec: AgentSpec
     upstreams: Mapping[str, Upstream]
-    _price_of: PriceOf
+    _find_price: PriceOf
     _cost_cap: CostCap
     _needs_price: str | None
     bridge: Bridge | None = None  # Where its server listens; `None` without one
@@ -73,7 +73,7 @@ class Meter:
 
         The agent gets the `offered` tools, which `toolbox` runs, and what `servers` offer.
         """
-        ledger = Ledger(budgets, self._price_of, self._cost_cap, needs_price=self._needs_price)
+        ledger = Ledger(budgets, self._find_price, self._cost_cap, needs_price=self._needs_price)
         token = ""
         if self.bridge is None:
             trial = TrialMeter(Unmetered.base_urls, "", {}, ledger, forbidden, self._complete)

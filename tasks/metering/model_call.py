@@ -77,7 +77,7 @@ async def admit(route: Route, content: bytes) -> AdmittedRequest | ModelAnswer:
         call = await route.trial.begin(asked, route.model or asked.model, is_step=route.api.is_step)
     except RefusalError as refusal:
         return error_answer(route.api, CLIENT_ERROR, refusal.code, str(refusal))
-    least = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
+    least = route.api.prepare(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
     sent = least if route.api.name in route.upstream.without_usage else route.api.asking_for_usage(least)
     # Most calls are sent as they came: writing the JSON anew would cost as much as reading it.
     return AdmittedRequest(
@@ -103,7 +103,7 @@ async def whole_reply(route: Route, admitted: AdmittedRequest, headers: Mapping[
         route.upstream.has_answered.add(route.api.name)
         refused = {asked.call_id for asked in reply.calls if call.withhold(asked)}
         call.answer(reply)
-        body = json_bytes(route.api.without_calls(answer.document, refused)) if refused else answer.body
+        body = json_bytes(route.api.remove_calls(answer.document, refused)) if refused else answer.body
         return ModelAnswer(answer.status, body, agent_headers(answer.headers))
     except (UpstreamError, ApiFormatError) as error:
         return answer_failure(route, admitted, error)

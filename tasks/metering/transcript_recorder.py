@@ -174,14 +174,14 @@ def completed(
         served = {place: call for place, call in zip(places, known, strict=True) if call is not None}
         told = [served.get(place, call) for place, call in enumerate(reported.tool_calls)]
         whole = reported.model_copy(update={"messages": replace_calls(reported.messages, told)})
-        return _with_what_was_used(whole, seen)
+        return _add_metered_usage(whole, seen)
     update: dict[str, Any] = {
         "output": reported.output or seen.output,
         "end": reported.end,
         "detail": reported.detail,
         "printed": reported.printed,
     }
-    update["messages"] = _with_players_usage(seen.messages, reported.messages)
+    update["messages"] = _add_player_usage(seen.messages, reported.messages)
     made = [call for call in seen.tool_calls if not call.refused]
     if [_identity(call) for call in made] == [_identity(call) for call in reported.tool_calls]:
         rest = iter(reported.tool_calls)
@@ -214,7 +214,7 @@ def replace_calls(messages: Iterable[Message], calls: Iterable[ToolCall]) -> tup
     )
 
 
-def _with_what_was_used(reported: Transcript, seen: Transcript) -> Transcript:
+def _add_metered_usage(reported: Transcript, seen: Transcript) -> Transcript:
     """Return the agent's conversation with the meter's figures: by step if both have the same steps, else in sum."""
     messages = reported.messages
     if len(seen.steps) == len(reported.steps):
@@ -226,7 +226,7 @@ def _with_what_was_used(reported: Transcript, seen: Transcript) -> Transcript:
     return reported.model_copy(update={"messages": messages, "usage": seen.whole_usage})
 
 
-def _with_players_usage(seen: tuple[Message, ...], reported: tuple[Message, ...]) -> tuple[Message, ...]:
+def _add_player_usage(seen: tuple[Message, ...], reported: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return the messages with the usage of the model that plays the user, which the meter does not see."""
     played = [message for message in reported if message.role == "user" and message.usage != Usage()]
     messages = []

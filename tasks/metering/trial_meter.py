@@ -177,7 +177,7 @@ class TrialMeter:
 
     def withhold(self, call: AskedCall, reply: object) -> bool:
         """Return whether a tool call is taken out of a reply: it is forbidden, or there is no budget for it."""
-        call = call if self.tools is None else self.tools.with_usual_name(call)
+        call = call if self.tools is None else self.tools.normalise_name(call)
         asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
         if self.forbidden(asked):
             self.ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {call.tool}")
@@ -257,7 +257,7 @@ class MeteredCall:
     def _write_down(self, reply: ModelReply, usage: Usage) -> None:
         refused = frozenset(n for n, call in enumerate(reply.calls) if call.call_id in self._refused)
         if self._trial.tools is not None:
-            reply = replace(reply, calls=tuple(map(self._trial.tools.with_usual_name, reply.calls)))
+            reply = replace(reply, calls=tuple(map(self._trial.tools.normalise_name, reply.calls)))
         self._trial.recorder.answer(
             reply,
             usage,

@@ -100,7 +100,7 @@ class TrialTools:
         named, _, tool = name.partition("__")
         return (named, tool) if not server and named in self.servers else (server or SERVER, name)
 
-    def with_usual_name(self, call: AskedCall) -> AskedCall:
+    def normalise_name(self, call: AskedCall) -> AskedCall:
         """Return a model's call. Where its client puts a server before the tool, as in `passgate_book`, `crm.book` and
         `mcp_passgate_crm__book`, it becomes `mcp__passgate__book` or `mcp__crm__book`, whose parts graders know.
         """

@@ -62,7 +62,7 @@ def block_text(block: ContentBlock) -> str:
 
 
 def as_prompt(messages: Sequence[TaskMessage]) -> str:
-    """Return messages as one text: one user message is its text, several are headed by their roles."""
+    """Return messages as one text: one user message is its text, several are add_head by their roles."""
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0].text
     return "\n\n".join(f"@[{message.role.capitalize()}]:\n{message.text}" for message in messages)

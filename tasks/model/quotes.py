@@ -146,7 +146,7 @@ class Masker:
     def render(self, message: Raw, limit: int = LONGEST_MESSAGE) -> MaskedText:
         """Return a message without secrets and known credentials, of at most `limit` characters and a note."""
         parts = message.parts if isinstance(message, RawText) else (message,)
-        return MaskedText(cut(self._without_credentials("".join(map(self._render_part, parts))), limit))
+        return MaskedText(cut(self._mask_credentials("".join(map(self._render_part, parts))), limit))
 
     def _render_part(self, part: str | Quote) -> str:
         match part:
@@ -156,18 +156,18 @@ class Masker:
                 return self.render(message, limit)
             case Quote(value=value, limit=limit, form="json"):
                 try:
-                    return cut(json_text(_each_text(value, self._without_credentials)), limit)
+                    return cut(json_text(_each_text(value, self._mask_credentials)), limit)
                 except RecursionError:
                     return TOO_DEEP
             case Quote(value=value, limit=limit, keep="end"):
-                text = self._without_credentials(value)
+                text = self._mask_credentials(value)
                 return text if len(text) <= limit else f"…{text[-limit:]}"
             case Quote(value=value, limit=limit, keep="both"):
-                return cut_middle(self._without_credentials(value), limit)
-        text = cut(self._without_credentials(part.value), part.limit)
+                return cut_middle(self._mask_credentials(value), limit)
+        text = cut(self._mask_credentials(part.value), part.limit)
         return repr(text) if part.form == "repr" else text
 
-    def _without_credentials(self, text: str) -> str:
+    def _mask_credentials(self, text: str) -> str:
         return mask_credentials(self.text(text))
 
     def text(self, text: str) -> str:

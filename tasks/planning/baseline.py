@@ -68,7 +68,7 @@ def read_earlier_runs(plan: RunContext, history: History, agent: str | None = No
         pooled.update(frame[is_of_baseline(plan, frame) & (frame["agent"] == str(plan.agent))]["run_id"])
         frames.insert(0, frame)
     trials, renamed = _under_present_names(plan.tasks, pd.concat([one for one in frames if len(one)] or frames))
-    return EarlierRuns(trials, renamed, repeats_of(plan, trials))
+    return EarlierRuns(trials, renamed, find_repeats(plan, trials))
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:
@@ -120,7 +120,7 @@ def recent_runs(earlier: EarlierRuns, before: str, most: int = _RECENT_RUNS) -> 
     return {name: tuple(of_name) for name, of_name in runs.items()}
 
 
-def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:
+def baseline_pool(plan: Plan, earlier: EarlierRuns) -> Pool:
     """Return a plan's baseline in the light of its trials, pooled once for all trials with the same models."""
     known: dict[frozenset[tuple[str, str, str]], Baseline] = {}
 
@@ -136,13 +136,13 @@ def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:
 def pool_of_history(plan: Plan) -> Pool | None:
     """Return what the history says of the plan's tasks; `None` if it knows none of them. Raises `StorageError`."""
     # Each run is judged by itself.
-    pool = pool_of(plan, replace(read_rows(plan), repeats=()))
+    pool = baseline_pool(plan, replace(read_rows(plan), repeats=()))
     return pool if pool(()).runs else None
 
 
 def pool_of_runs(plan: Plan, runs: Sequence[Sequence[Trial]]) -> Pool:
     """Return what runs say that are in no history, as if they had been run on the baseline branch."""
-    return pool_of(alone(plan), EarlierRuns(rows_of(plan, runs)))
+    return baseline_pool(alone(plan), EarlierRuns(history_rows(plan, runs)))
 
 
 def alone(plan: Plan) -> Plan:
@@ -150,7 +150,7 @@ def alone(plan: Plan) -> Plan:
     return plan.model_copy(update={"base": Base(), "pins": None})
 
 
-def rows_of(plan: Plan, runs: Sequence[Sequence[Trial]]) -> pd.DataFrame:
+def history_rows(plan: Plan, runs: Sequence[Sequence[Trial]]) -> pd.DataFrame:
     """Return runs as the history has them, their ids before that of the plan."""
     plan = plan.model_copy(update={"revision": Revision(branch=plan.policy.baseline.branch)})
     plans = (plan.model_copy(update={"run_id": f"{number:08}"}) for number in range(len(runs)))
@@ -184,7 +184,7 @@ def _under_present_names(tasks: Sequence[EvalTask], trials: pd.DataFrame) -> tup
     return pd.concat([trials[own], others]), renamed
 
 
-def repeats_of(context: RunContext, trials: pd.DataFrame) -> tuple[Repeat, ...]:
+def find_repeats(context: RunContext, trials: pd.DataFrame) -> tuple[Repeat, ...]:
     """Return the earlier runs of the context's commit, gate and agent, the oldest first, from the rows of its tasks. A
     run of files that differ from their commit is of no commit.
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from passgate.tasks.agents import agent_class, check_agent
 from passgate.tasks.agents.interface import PROBE_SECONDS
-from passgate.tasks.agents.presets import preset_of
+from passgate.tasks.agents.presets import find_preset
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
@@ -37,7 +37,7 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
     answered, probed = await asyncio.gather(asyncio.gather(*answers), kind.probe(agent))
     symptoms += [*answered, *probed]
     if not answered and "variables" in KINDS[agent.kind].settings:
-        preset = preset_of(agent.target)
+        preset = find_preset(agent.target)
         symptoms.append(_usual_keys(subject, (preset.key,) if preset else USUAL_KEYS))
     if agent.fixed_model is not None:
         return [*symptoms, price_symptom(subject, agent.fixed_model, prices, needs_price)]

@@ -83,7 +83,7 @@ def make_plan(
         shipped_policy=is_shipped,
         prices=loading.load_prices(files.gates),
         warnings=tuple(str(warning) for warning in loaded.warnings),
-        tasks=tuple(_with_k(task, request.k) for task in selected),
+        tasks=tuple(_set_k(task, request.k) for task in selected),
         outside=tuple(sorted(loaded.outside)),
         unselected=len(of_gate) - len(selected),
         revision=revision,
@@ -116,7 +116,7 @@ def add_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
         raise UsageError("each of their task_ids is already used by another task")
     loading.refuse_what_cannot_run(more, loaded)
     refuse_graders_that_cannot_fail(more, plan.gate_policy)
-    tasks = (*plan.tasks, *(_with_k(task, plan.request.k) for task in more))
+    tasks = (*plan.tasks, *(_set_k(task, plan.request.k) for task in more))
     brought = tuple(dict.fromkeys(task.suite for task in more))
     return plan.model_copy(update={"tasks": tasks, "brought": brought})
 
@@ -129,7 +129,7 @@ def plan_agent_digest(plan: Plan) -> str:
     return agent_digest(plan.agent, Path(plan.request.gates).parent, reuse.agent_files if reuse else ())
 
 
-def _with_k(task: EvalTask, k: int | None) -> EvalTask:
+def _set_k(task: EvalTask, k: int | None) -> EvalTask:
     if k == 1 and task.metric is Metric.CONFIDENCE_INTERVAL:
         raise UsageError(f"--k 1 is too few for {task.task_id}: a confidence interval needs two trials")
     return task if k is None else task.model_copy(update={"k": k})
@@ -186,7 +186,7 @@ def new_plan(gate: GateName, request: RunRequest, checkout: Checkout, run_id: st
     return plan.model_copy(update={"agent_digest": plan_agent_digest(plan), "policy": policy})
 
 
-def with_snapshot(plan: Plan, store: RunStore) -> Plan:
+def store_snapshot(plan: Plan, store: RunStore) -> Plan:
     """Keep the files of a plan in its store; return the plan with their digest. Raises `UsageError`, `StorageError`."""
     from passgate.tasks.files.archive import pack  # Few runs are kept at a URL
 
@@ -214,10 +214,10 @@ def plan_with_files(store: RunStore) -> Plan:
         return plan
     if not f"{store.location}/".endswith(f"/{plan.run_id}/"):
         raise UsageError(f"{store.location} holds the run {plan.run_id}: keep a run under its own id")
-    return with_files_in(plan, store.read_file, store.make(FILES))
+    return unpack_snapshot(plan, store.read_file, store.make(FILES))
 
 
-def with_files_in(plan: Plan, read: Callable[[str], bytes | None], folder: Path) -> Plan:
+def unpack_snapshot(plan: Plan, read: Callable[[str], bytes | None], folder: Path) -> Plan:
     """Unpack the files of a plan into an empty folder; return the plan that goes by them. `read` reads files of the
     run. Raises `StorageError`, also where the files are not those of the plan.
     """

@@ -137,7 +137,7 @@ def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
     return _problems(tasks, graders_that_cannot_fail, "cannot fail") if blocks else []
 
 
-def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
+def weak_task_warnings(tasks: Sequence[EvalTask]) -> list[Problem]:
     """Return what an agent that does not do the work would pass: worth knowing, and no reason to refuse a task."""
     from passgate.tasks.graders.vacuous import graders_that_ask_too_little
 

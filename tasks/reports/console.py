@@ -42,7 +42,7 @@ class Marked:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         narrower = options.update(width=max(1, options.max_width - len(self._bar)))
         begin = Segment(self._mark, Style.parse(self._style))
-        for text, width in _with_whole_commands(self._text, narrower.max_width):
+        for text, width in _wrap_commands(self._text, narrower.max_width):
             for line in console.render_lines(text, narrower.update(width=width), pad=False):
                 yield begin
                 yield from line
@@ -50,7 +50,7 @@ class Marked:
                 begin = Segment(self._bar, Style(dim=True))
 
 
-def _with_whole_commands(text: Text, width: int) -> Iterator[tuple[Text, int]]:
+def _wrap_commands(text: Text, width: int) -> Iterator[tuple[Text, int]]:
     """Yield a text's parts and their widths: no line ends within a command that its reader may copy."""
     glued = text.copy()
     glued.plain = _QUOTED.sub(lambda found: found[0].replace(" ", _GLUE), text.plain)

@@ -75,11 +75,11 @@ def readable(text: str, limit: int) -> tuple[str, int]:
 
     Of a text longer than `limit` a part in the middle is left out, so that its beginning and its end remain.
     """
-    text, left_out = without_middle(text, limit)
+    text, left_out = shorten_middle(text, limit)
     return visible(_LINE_END.sub("\n", text).expandtabs(4)), left_out
 
 
-def without_middle(text: str, limit: int) -> tuple[str, int]:
+def shorten_middle(text: str, limit: int) -> tuple[str, int]:
     """Return the text, or its beginning and end around a line that says how much is left out, and that number."""
     left_out = max(0, len(text) - limit)
     if not left_out:

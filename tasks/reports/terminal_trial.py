@@ -10,7 +10,7 @@ from passgate.tasks.model.transcript import ChangedFile, ChangeKind, Message
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import Marked, heading, render_parts
-from passgate.tasks.reports.escape import ELLIPSIS, printable, printable_lines, without_middle
+from passgate.tasks.reports.escape import ELLIPSIS, printable, printable_lines, shorten_middle
 from passgate.tasks.reports.trial import DIFF_LINES, GradeEntry, TrialDocument, command_lines, trial_document
 
 _MOST_MESSAGES = 100
@@ -136,5 +136,5 @@ def _entry(mark: str, text: str, *, indent: int = 0, style: str = "cyan") -> Mar
 
 def _lines(text: str) -> tuple[str, ...]:
     # The end of an agent's answer often says the most, so it stays.
-    cut, _ = without_middle(text, _MOST_CHARACTERS)
+    cut, _ = shorten_middle(text, _MOST_CHARACTERS)
     return printable_lines(cut, lines=_MOST_LINES, limit=_MOST_CHARACTERS)

@@ -81,7 +81,7 @@ def decide_by(task: EvalTask, trials: Iterable[Trial]) -> TaskState:
     )
 
 
-def score_of(metric: Metric, scores: Sequence[float], k: int) -> float | None:
+def task_score(metric: Metric, scores: Sequence[float], k: int) -> float | None:
     """Return the value of a task by its trials' scores: their mean, or the lower end of its interval for
     `confidence_interval`. `None` with fewer than k scores, or too few for an interval.
     """
@@ -98,7 +98,7 @@ def _between(least: float, most: float, threshold: float) -> TaskState:
     return TaskState.FAILED if most < threshold - _ROUNDING else TaskState.UNDECIDED
 
 
-def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial], earlier: Iterable[Trial] = ()) -> Measurement:
+def measure_trials(tasks: Sequence[EvalTask], trials: Iterable[Trial], earlier: Iterable[Trial] = ()) -> Measurement:
     """Return the numbers of every planned task and suite. A planned trial without a result counts as missing.
 
     The measured trials of `earlier` runs of the same commit, which `reused_from` names, count together with those of
@@ -208,7 +208,7 @@ def _task(sample: _Sample, estimates: dict[str, float]) -> TaskMeasurement:
         stopped_early=stopped_early,
         state=state,
         **_known_estimates(task, trials, state, estimates),
-        score=score_of(task.metric, scores, task.k),
+        score=task_score(task.metric, scores, task.k),
         pass_rate=len(passed) / n if n else None,
         pass_rate_interval=_interval(estimators.wilson_interval(n, len(passed) if n else 0)),
         failed_trials=tuple(trial.trial for trial in sample.own if trial.status is TrialStatus.FAILED),

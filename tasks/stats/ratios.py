@@ -1,7 +1,7 @@
 """Is this run slower or more expensive than the baseline? It is compared task by task, so that tasks of unlike size do
 not hide the difference: all tasks together (`paired_ratios`) and each by itself (`task_ratios`).
 
-Figures of trials (seconds, dollars) vary within a run and from run to run. `noise_of` measures by how much;
+Figures of trials (seconds, dollars) vary within a run and from run to run. `estimate_noise` measures by how much;
 `simulated_bounds` simulates how often the comparison is red for an agent that has not changed.
 """
 
@@ -18,8 +18,8 @@ from passgate.tasks.stats.run_effects import (
     Cells,
     Floats,
     RunEffects,
-    cells_of,
     effects_of_shifts,
+    pad_cells,
     run_effects,
     usual_variance,
 )
@@ -95,12 +95,12 @@ class Noise(NamedTuple):
     is unknown and given as 0."""
 
 
-def noise_of(figures: FiguresOfTasks) -> Noise:
+def estimate_noise(figures: FiguresOfTasks) -> Noise:
     """Return the noise of the positive figures, by analysis of variance; other figures are left out."""
     tasks = [task for task, runs in figures.items() if _any(runs.values())]
     if not tasks:
         return Noise({}, 0.0, 0)
-    cells = cells_of(_logarithms([figures[task] for task in tasks])[None])
+    cells = pad_cells(_logarithms([figures[task] for task in tasks])[None])
     effects = run_effects(cells)
     spreads = np.sqrt(cells.variances[0]).tolist()
     known = {task: spread for task, spread in zip(tasks, spreads, strict=True) if not np.isnan(spread)}

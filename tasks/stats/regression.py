@@ -6,7 +6,7 @@ A task that fails its first k trials gets further trials until the test decides 
   exactly, so it is drawn from Beta(c + 1/2, n - c + 1/2), Jeffreys' posterior, widened by the drift of whole runs. With
   fewer than `ENOUGH` trials it is drawn from Beta(c, n - c + 1), the choice that protects the agent: with a single look
   the test is then Fisher's exact test.
-- fallen: the pass rate is at most `fall_of` of the baseline's; any such rate is as likely as another.
+- fallen: the pass rate is at most `fallen_share` of the baseline's; any such rate is as likely as another.
 
 Of all stopping rules the test is the one that costs least (Wald and Wolfowitz 1948; Arrow, Blackwell and Girshick
 1949): the fewest trials of an unchanged task, plus a price for blocking it, plus a price for clearing a fallen one. It
@@ -37,11 +37,11 @@ from passgate.tasks.stats.stopping_rules import (
     Region,
     at_baseline,
     at_rate,
+    clear_unprovable,
+    drop_hopeless,
     operate,
     smallest,
     solve,
-    without_hope,
-    without_proof,
 )
 
 Integers = npt.NDArray[np.int64]
@@ -196,7 +196,7 @@ class Before(NamedTuple):
     def fallen_rate(self) -> float:
         """Return the highest pass rate that counts as fallen."""
         rate = self.passed / self.n
-        return rate * (FALL if self.is_thin else fall_of(rate))
+        return rate * (FALL if self.is_thin else fallen_share(rate))
 
     def chance_of_so_few(self, outcomes: Sequence[bool]) -> float:
         """Return the chance that of so many trials of an unchanged task so few pass."""
@@ -214,7 +214,7 @@ class Before(NamedTuple):
         return good * scale, bad * scale
 
 
-def fall_of(rate: float) -> float:
+def fallen_share(rate: float) -> float:
     """Return the share of its pass rate that a task may keep to count as fallen."""
     return FALL if rate >= STEADY else DEEP_FALL
 
@@ -254,9 +254,9 @@ def regression_tests(
     thin = [place for place, before in enumerate(baselines) if before.is_thin]
     young = [place for place in thin if not baselines[place].must_clear]
     for places, cheapest, dearest, ended in (
-        (young, _MISS_YOUNG, _MISS_YOUNG, without_hope),
-        (sorted({*thin} - {*young}), _CHEAPEST_MISS, _DEAREST_MISS_THIN, without_hope),
-        (sorted({*range(len(baselines))} - {*thin}), _CHEAPEST_MISS, _DEAREST_MISS, without_proof),
+        (young, _MISS_YOUNG, _MISS_YOUNG, drop_hopeless),
+        (sorted({*thin} - {*young}), _CHEAPEST_MISS, _DEAREST_MISS_THIN, drop_hopeless),
+        (sorted({*range(len(baselines))} - {*thin}), _CHEAPEST_MISS, _DEAREST_MISS, clear_unprovable),
     ):
         if places:
             problem = _Problem.of([baselines[place] for place in places], [alphas[place] for place in places], most, k)

@@ -36,7 +36,7 @@ class RunEffects(NamedTuple):
     """Runs that share a task with another: with fewer than two there is nothing to see, and the variances are 0."""
 
 
-def cells_of(before: Floats) -> Cells:
+def pad_cells(before: Floats) -> Cells:
     """Of figures by gate, task, run and trial, padded with NaN."""
     known = ~np.isnan(before)
     counts = known[0].sum(-1).astype(float)

@@ -89,7 +89,7 @@ def solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: Fl
     return regions[::-1]
 
 
-def without_hope(regions: list[Region], unchanged: Floats, fallen: Floats, k: int) -> list[Region]:
+def drop_hopeless(regions: list[Region], unchanged: Floats, fallen: Floats, k: int) -> list[Region]:
     """Return the regions, undecided at once where going on has hardly a chance to end in either answer."""
     pruned = [regions[-1]]
     most = k + len(regions) - 1
@@ -109,11 +109,11 @@ def without_hope(regions: list[Region], unchanged: Floats, fallen: Floats, k: in
     return pruned[::-1]
 
 
-def without_proof(regions: list[Region], unchanged: Floats, fallen: Floats, k: int) -> list[Region]:
+def clear_unprovable(regions: list[Region], unchanged: Floats, fallen: Floats, k: int) -> list[Region]:
     """Return the regions, cleared where going on has hardly a chance to show a fall: what is not shown fits the
     baseline.
     """
-    del unchanged  # as `without_hope`, which asks for both
+    del unchanged  # as `drop_hopeless`, which asks for both
     last = regions[-1]
     pruned, most = [last._replace(fits=~last.fallen)], k + len(regions) - 1
     blocked = np.where(last.fallen, fallen[:, None, most, : most + 1], 0.0)

@@ -109,7 +109,7 @@ def _test(members: tuple[Member, ...], alpha: float, drift: float, room: Room) -
             size = reached[:, begin:beyond].shape[1] + layer.shape[1] - 1
             both = (np.fft.rfft(one, _transform_size(size), axis=1) for one in (reached[:, begin:beyond], layer))
             reached, first = _chances(np.multiply(*both), size), max(fits, first)
-            spectrum = _without_the_least(spectrum * layer_spectrum)
+            spectrum = _drop_least(spectrum * layer_spectrum)
         fits_below.append(fits)
         fallen_from.append(fallen)
     return SuiteRegressionTest(looks, tuple(fits_below), tuple(fallen_from))
@@ -168,13 +168,13 @@ def _spectra(members: Sequence[Member], failing: Floats, looks: int) -> tuple[Co
         for one, tasks in alike.items():
             if one.k == k:
                 of_one_trial *= _power(1 + failing[:, columns[one], None] * turns, tasks)
-        of_one_trial = _without_the_least(of_one_trial)
+        of_one_trial = _drop_least(of_one_trial)
         planned *= _power(of_one_trial, k)
         layer *= _power(of_one_trial, trials_at(1, k) - k)
-    return _without_the_least(planned), _without_the_least(layer)
+    return _drop_least(planned), _drop_least(layer)
 
 
-def _without_the_least(spectrum: Complexes) -> Complexes:
+def _drop_least(spectrum: Complexes) -> Complexes:
     """Set what does not matter to 0: products of very small numbers take a hundred times longer."""
     return np.where(np.abs(spectrum) < _NOTHING, 0.0, spectrum)
 

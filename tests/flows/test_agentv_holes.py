@@ -14,7 +14,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 from tests.builders import a_plan
 from tests.eval_gate import Answer, SaysAlways, crashes, gate_of_files, says, trials_of_files
 from tests.project import Project
@@ -208,7 +208,7 @@ async def test_15_tests_that_were_not_run_are_no_pass(tmp_path: Path) -> None:
     )
     tasks, finished = await trials_of_files(tmp_path, {"EVAL.yaml": text}, says(PARIS))
     plan = a_plan(*tasks)
-    ruling = rule_on(plan, plan.gate_policy, measurement_of(tasks, [finished[0].trial]), Baseline(branch="main"))
+    ruling = rule_on(plan, plan.gate_policy, measure_trials(tasks, [finished[0].trial]), Baseline(branch="main"))
     assert ruling.decision is Decision.INCONCLUSIVE
     assert [reason.rule for reason in ruling.reasons] == [Rule.MISSING_EVIDENCE] * 3
 

@@ -16,7 +16,7 @@ import pytest
 
 from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, UsageError
-from passgate.tasks.execution.coordinator import OpenExecutor, batches_of
+from passgate.tasks.execution.coordinator import OpenExecutor, planned_batches
 from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.remote import RunRemotely, remote_executor
 from passgate.tasks.execution.remote_batch import run_batch
@@ -29,7 +29,7 @@ from passgate.tasks.model.run import BatchResult, Plan, RemoteBatch, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Verdict
-from passgate.tasks.planning.baseline import pool_of, read_rows
+from passgate.tasks.planning.baseline import baseline_pool, read_rows
 from passgate.tasks.run import run
 from tests.builders import task_document
 from tests.project import Project
@@ -93,7 +93,7 @@ def planned() -> Plan:
 
 def judged(plan: Plan, open_executor: OpenExecutor) -> tuple[Verdict, list[Trial]]:
     """A run from its plan to its verdict, with an executor."""
-    pool = pool_of(plan, read_rows(plan))
+    pool = baseline_pool(plan, read_rows(plan))
     trials = asyncio.run(run(open_executor, plan, pool))
     return judge(plan, plan.policy, trials, measure(plan, trials, pool(trials)), pool(trials), ""), trials
 
@@ -112,7 +112,7 @@ def first_batch(plan: Plan, **changes: Any) -> RemoteBatch:
     store.write_coordinator("first")
     batch = RemoteBatch(
         name="first",
-        trials=batches_of(plan.tasks)[0].trials,
+        trials=planned_batches(plan.tasks)[0].trials,
         location=store.location,
         plan_digest=store.plan_digest(),
         coordinator="first",

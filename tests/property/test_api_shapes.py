@@ -87,7 +87,7 @@ def test_a_reply_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataObj
         reply = side.api.read_reply(body)
     except ApiFormatError:
         return
-    left = side.api.without_calls(body, {call.call_id for call in reply.calls})
+    left = side.api.remove_calls(body, {call.call_id for call in reply.calls})
     assert body == original
     assert side.api.read_reply(left).calls == ()
     assert (left is body) == (not reply.calls)
@@ -100,7 +100,7 @@ def test_a_request_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataO
     original = copy.deepcopy(body)
     try:
         request = side.api.read_request(body)
-        sent = side.api.prepared(body, model="y", max_tokens_out=5)
+        sent = side.api.prepare(body, model="y", max_tokens_out=5)
     except ApiFormatError:
         return
     assert body == original

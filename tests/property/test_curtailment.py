@@ -23,7 +23,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 
 GATES = 600
 SEED = 20260131
@@ -164,7 +164,7 @@ def run_of(gate: Gate, turns: list[tuple[EvalTask, int]], at_once: int, *, stops
 def decided(gate: Gate, trials: list[Trial]) -> Decision:
     """The decision, after as many confirming trials as the gate wants."""
     while True:
-        measurement = measurement_of(gate.plan.tasks, trials)
+        measurement = measure_trials(gate.plan.tasks, trials)
         baseline = baseline_of(gate, measurement)
         wanted = confirming_trials(gate.plan, trials, baseline)
         more = [gate.trials[task.task_id][number] for task, numbers in wanted for number in numbers]

@@ -10,7 +10,7 @@ from tests.unit.forecasts.settings import STRICT, setting, tasks
 from passgate.tasks.forecasts.drawn_trials import Draws, drawn_baseline
 from passgate.tasks.forecasts.simulated_gate import SimulatedGate, TaskTests
 from passgate.tasks.stats.estimators import shrunk_rates
-from passgate.tasks.stats.ratios import noise_of
+from passgate.tasks.stats.ratios import estimate_noise
 from passgate.tasks.stats.regression import RegressionTest, regression_test
 
 rates = st.floats(0, 1)
@@ -60,6 +60,6 @@ of_runs = st.dictionaries(st.sampled_from("rst"), st.lists(st.floats(-1, 1e9), m
 
 @given(st.dictionaries(st.sampled_from("abc"), of_runs))
 def test_noise_is_never_negative(figures: dict[str, dict[str, list[float]]]) -> None:
-    noise = noise_of(figures)
+    noise = estimate_noise(figures)
     assert noise.drift >= 0
     assert all(spread >= 0 for spread in noise.spreads.values())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.judge import alarms_of
+from passgate.tasks.judge import suite_alarms
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import SuiteMeasurement
 from passgate.tasks.model.policy import GatePolicy
@@ -40,24 +40,24 @@ def policy(**alarm: Any) -> GatePolicy:
     ],
 )
 def test_an_agent_that_crashes_in_every_measured_trial_of_a_suite_is_told(trials: list[Trial], is_told: bool) -> None:
-    told = alarms_of(policy(), suites(trials), trials)
+    told = suite_alarms(policy(), suites(trials), trials)
     assert [alarm.kind for alarm in told] == [AlarmKind.CRASHED_AGENTS] * is_told
-    assert not alarms_of(policy(crashed_agents=False), suites(trials), trials)
+    assert not suite_alarms(policy(crashed_agents=False), suites(trials), trials)
 
 
 def test_a_suite_below_its_floor_is_told_and_one_at_its_floor_is_not() -> None:
     trials = trials_of(TASK, "pp")
-    assert not alarms_of(policy(floors={"golden": 1.0}), suites(trials), trials)
+    assert not suite_alarms(policy(floors={"golden": 1.0}), suites(trials), trials)
     trials = trials_of(TASK, "pf")
-    (alarm,) = alarms_of(policy(floors={"golden": 0.1}), suites(trials), trials)
+    (alarm,) = suite_alarms(policy(floors={"golden": 0.1}), suites(trials), trials)
     assert (alarm.kind, alarm.suite) == (AlarmKind.BELOW_FLOOR, TASK.suite)
     assert "0.0%, below its floor of 10.0%" in alarm.message
 
 
 def test_a_drift_is_told_unless_the_policy_does_not_want_it() -> None:
-    (alarm,) = alarms_of(policy(), (), [], ["golden pass rate 97 % -> 81 %"])
+    (alarm,) = suite_alarms(policy(), (), [], ["golden pass rate 97 % -> 81 %"])
     assert (alarm.kind, alarm.message) == (AlarmKind.DRIFT, "drift: golden pass rate 97 % -> 81 %")
-    assert not alarms_of(policy(drift=False), (), [], ["golden pass rate 97 % -> 81 %"])
+    assert not suite_alarms(policy(drift=False), (), [], ["golden pass rate 97 % -> 81 %"])
 
 
 def test_alarms_are_notes_and_block_nothing() -> None:

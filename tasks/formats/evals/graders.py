@@ -216,7 +216,7 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
         return None
     form, negated = _form(kind, sources)
     if form is None:
-        return _without_form(node, kind, negated, sources)
+        return _formless_grader(node, kind, negated, sources)
     transforms = sorted(_TRANSFORMS & node.value.keys() - form.words.model_fields.keys())
     for key in transforms:
         sources.cannot_run(node.child(key), NO_TRANSFORM, at_key=True)
@@ -260,7 +260,7 @@ def _form(kind: Node, sources: Sources) -> tuple[Form | None, bool]:
     return custom_assertion(kind, written[len(_NOT) :], sources.ground), True
 
 
-def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Grader | None:
+def _formless_grader(node: Node, kind: Node, negated: bool, sources: Sources) -> Grader | None:
     written = kind.value
     name = snake_case(written).removeprefix(_NOT)
     if name not in _FOREIGN and not name.startswith(_FAMILIES):

@@ -323,7 +323,7 @@ def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, 
     if said is not None:
         said = variables.filled(said, sources)
         if isinstance(said.value, str):
-            return _with_files(said.value, files, sources)
+            return _insert_files(said.value, files, sources)
         if own is not None:
             sources.refuse(own, "`input_files` are for a text as input; write them as content blocks", at_key=True)
         return read_messages(said, sources)
@@ -334,7 +334,7 @@ def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, 
     return () if test.get("turns") is not None else _of_prompt_file(files, raw, sources)
 
 
-def _with_files(text: str, files: Sequence[Node], sources: Sources) -> Messages:
+def _insert_files(text: str, files: Sequence[Node], sources: Sources) -> Messages:
     if not text.strip():
         return ()
     blocks = [_file_block(file, sources) for file in files]
@@ -351,7 +351,7 @@ def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Me
         if (beside := sources.ground.first_existing(candidates, Path.is_file)) is None:
             return ()
         named = Node(PROMPT_FILE, raw.node.places, beside.parent, raw.node.path)
-    return _with_files(sources.text(named, named.value)[1] or "", others, sources)
+    return _insert_files(sources.text(named, named.value)[1] or "", others, sources)
 
 
 def _chat(value: Any) -> Any:

@@ -81,15 +81,15 @@ class ChatCompletions(Api):
         text = values.reply_text(message.get("content"), f"{_MESSAGE}.content")
         return ModelReply(
             text=values.clean(text + values.text_or_empty(message.get("refusal"), f"{_MESSAGE}.refusal")),
-            calls=tuple(_calls_of(message)),
+            calls=tuple(_model_calls(message)),
             usage=_usage(body.get("usage")),
             model=values.clean(values.text_or_empty(body.get("model"), "model")),
             charges=Charges(tier=values.string_or_empty(body.get("service_tier")), tools=_searches(message)),
         )
 
-    def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
+    def remove_calls(self, body: Document, call_ids: Collection[str]) -> Document:
         choice, message = _choice(body)
-        if not any(call.call_id in call_ids for call in _calls_of(message)):
+        if not any(call.call_id in call_ids for call in _model_calls(message)):
             return body
         changed = _without(message, call_ids)
         reason = choice.get("finish_reason")
@@ -136,7 +136,7 @@ def _choice(body: Document) -> tuple[Document, Document]:
     return choice, values.mapping(choice.get("message"), _MESSAGE)
 
 
-def _calls_of(message: Document) -> Iterator[AskedCall]:
+def _model_calls(message: Document) -> Iterator[AskedCall]:
     entries = values.sequence_or_empty(message.get("tool_calls"), "tool_calls")
     for position, entry in enumerate(entries):
         yield _call_of_entry(entry, position)
@@ -168,7 +168,7 @@ def _reason_without_calls(reason: Any) -> Any:
     return "stop" if isinstance(reason, str) and reason in _OF_CALLS else reason
 
 
-def _kind_of(entry: Document) -> str:
+def _entry_type(entry: Document) -> str:
     """Whether an entry calls a `function`, with its arguments as JSON, or a `custom` tool, with a text."""
     return "custom" if entry.get("custom") is not None else "function"
 
@@ -176,7 +176,7 @@ def _kind_of(entry: Document) -> str:
 def _call_of_entry(entry: Any, position: int) -> AskedCall:
     place = f"tool_calls[{position}]"
     fields = values.mapping(entry, place)
-    kind = _kind_of(fields)
+    kind = _entry_type(fields)
     called = values.mapping(fields.get(kind), f"{place}.{kind}")
     name = values.text(called.get("name"), f"{place}.{kind}.name")
     identity = values.text_or_empty(fields.get("id"), f"{place}.id")
@@ -193,7 +193,7 @@ def _call_of_function_call(function_call: Any) -> AskedCall:
 def _call(identity: str, position: int, kind: str, name: str, given: Any) -> AskedCall:
     """Return a call from what its entry says; one without an id goes by its position."""
     is_text = kind == "custom" and isinstance(given, str)
-    arguments = {"input": values.clean(given)} if is_text else values.arguments_of(given)
+    arguments = {"input": values.clean(given)} if is_text else values.parse_arguments(given)
     return AskedCall(identity or f"tool_calls[{position}]", values.clean(name), arguments)
 
 
@@ -273,7 +273,7 @@ class _ChatStream(ReplyStream):
         fields = values.mapping(entry, place)
         index = values.count_or_none(fields.get("index"), f"{place}.index")
         identity = values.text_or_empty(fields.get("id"), f"{place}.id")
-        kind = _kind_of(fields)
+        kind = _entry_type(fields)
         called = values.mapping_or_empty(fields.get(kind), f"{place}.{kind}")
         call = self._same(index, identity, called)
         if call is None:

@@ -96,7 +96,7 @@ class Gemini(Api):
         instruction = {"parts": [{"text": system}]} if system else None
         return {**set_keys(systemInstruction=instruction, generationConfig=config or None), "contents": said}
 
-    def prepared(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
+    def prepare(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
         """Return the request with a lower limit; the model stands in its path."""
         key = next((key for key in (_CONFIG, _snake(_CONFIG)) if body.get(key) is not None), _CONFIG)
         config = body.get(key) or {}
@@ -136,11 +136,11 @@ class Gemini(Api):
             charges=_charges(body, candidate, NO_CHARGES),
         )
 
-    def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
+    def remove_calls(self, body: Document, call_ids: Collection[str]) -> Document:
         candidate = _candidate(body)
         parts = _parts(candidate.get("content"), _CONTENT)
         kept = [part for part, (_, owner) in zip(parts, _owners(parts), strict=True) if owner not in call_ids]
-        return body if len(kept) == len(parts) else _with_parts(body, kept)
+        return body if len(kept) == len(parts) else _replace_parts(body, kept)
 
     def stream(self, body: Document, is_withheld: IsWithheld) -> ReplyStream:
         return _ContentStream(is_withheld, model=self.path_model)
@@ -233,12 +233,12 @@ def _call(part: Document, seen: Counter[str]) -> tuple[AskedCall | None, str]:
         fields = values.mapping(asked, "functionCall")
         identity = _call_id(fields, seen, "functionCall")
         tool = values.clean(values.text(fields.get("name"), "functionCall.name"))
-        return AskedCall(identity, tool, values.arguments_of(fields.get("args"))), identity
+        return AskedCall(identity, tool, values.parse_arguments(fields.get("args"))), identity
     if (code := part.get("executableCode")) is not None:
         seen["executableCode"] += 1
         identity = f"code_execution#{seen['executableCode']}"
         return AskedCall(
-            identity, "code_execution", values.arguments_of(values.mapping(code, "executableCode"))
+            identity, "code_execution", values.parse_arguments(values.mapping(code, "executableCode"))
         ), identity
     if part.get("codeExecutionResult") is not None:
         return None, f"code_execution#{seen['executableCode']}"
@@ -247,7 +247,7 @@ def _call(part: Document, seen: Counter[str]) -> tuple[AskedCall | None, str]:
             fields = values.mapping(part[key], key)
             tool = values.text_or_empty(fields.get("toolType"), f"{key}.toolType").lower() or "tool"
             identity = values.text_or_empty(fields.get("id"), f"{key}.id") or tool
-            arguments = values.arguments_of(fields.get("args"))
+            arguments = values.parse_arguments(fields.get("args"))
             return (AskedCall(identity, values.clean(tool), arguments) if key == "toolCall" else None), identity
     return None, ""
 
@@ -298,7 +298,7 @@ def _charges(body: Document, candidate: Document, before: Charges) -> Charges:
     return Charges(tier or before.tier, tools={"google_search": max(known, count)})
 
 
-def _with_parts(body: Document, parts: list[Document]) -> Document:
+def _replace_parts(body: Document, parts: list[Document]) -> Document:
     candidate = body["candidates"][0]
     content = {**candidate["content"], "parts": parts or [{"text": ""}]}
     return {**body, "candidates": [{**candidate, "content": content}]}
@@ -349,7 +349,7 @@ class _ContentStream(ReplyStream):
         if not owners:
             return event
         parts = event["candidates"][0]["content"]["parts"]
-        return _with_parts(event, [part for position, part in enumerate(parts) if position not in owners])
+        return _replace_parts(event, [part for position, part in enumerate(parts) if position not in owners])
 
     def _ending(self) -> list[bytes]:
         if self.ended:

@@ -235,7 +235,7 @@ class Api(ABC):
             characters=values.characters([body.get(key) for key in self.texts]),
         )
 
-    def prepared(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
+    def prepare(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
         """Return the request as it is sent on: with another model, and with no more than `max_tokens_out` where it sets
         a limit that is higher. The same object when nothing has to be changed.
         """
@@ -256,7 +256,7 @@ class Api(ABC):
         """Return what was answered. Raises `ApiFormatError`."""
 
     @abstractmethod
-    def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
+    def remove_calls(self, body: Document, call_ids: Collection[str]) -> Document:
         """Return the reply without some of its tool calls, well-formed: with none left it ends as a reply without any.
         With a call that the provider has run its result goes too.
         """

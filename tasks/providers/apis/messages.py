@@ -59,7 +59,7 @@ class Messages(Api):
             rest = content
             if isinstance(content, list):
                 results = [(n, block) for n, block in enumerate(content) if _is_answer(block)]
-                answers += [_answer_of(block, f"{place}.content[{n}]") for n, block in results]
+                answers += [_tool_answer(block, f"{place}.content[{n}]") for n, block in results]
                 rest = [block for block in content if not _is_answer(block)]
             if role == "system" or (role == "user" and (rest or not content)):
                 text = values.content_text(rest, f"{place}.content")
@@ -78,9 +78,9 @@ class Messages(Api):
         more = set_keys(system=system or None, output_config=form, temperature=temperature)
         return {"model": model, "max_tokens": _LONGEST_JUDGEMENT, **more, "messages": said}
 
-    def prepared(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
+    def prepare(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
         """Return the request with a budget for thinking that fits below a limit that is lowered."""
-        sent = super().prepared(body, model=model, max_tokens_out=max_tokens_out)
+        sent = super().prepare(body, model=model, max_tokens_out=max_tokens_out)
         most, thinking = sent.get("max_tokens"), body.get("thinking")
         budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
         if most == body.get("max_tokens") or not isinstance(most, int) or not isinstance(budget, int) or budget < most:
@@ -95,14 +95,14 @@ class Messages(Api):
         return ModelReply(
             text=values.clean(text),
             calls=tuple(_asked_call(block, f"content[{n}]") for n, block in enumerate(blocks) if _is_call(block)),
-            usage=_usage_of(body.get("usage")),
+            usage=_read_usage(body.get("usage")),
             model=values.clean(values.text_or_empty(body.get("model"), "model")),
-            charges=_charges_of(values.mapping_or_empty(body.get("usage"), "usage"), blocks),
+            charges=_read_charges(values.mapping_or_empty(body.get("usage"), "usage"), blocks),
         )
 
-    def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
+    def remove_calls(self, body: Document, call_ids: Collection[str]) -> Document:
         blocks = _blocks(body)
-        kept = [block for block in blocks if _call_id_of(block) not in call_ids]
+        kept = [block for block in blocks if _call_id(block) not in call_ids]
         if len(kept) == len(blocks):
             return body
         reason = _reason_with(body.get("stop_reason"), filter(_is_call, kept))
@@ -125,14 +125,14 @@ def _blocks(body: Document) -> list[Document]:
 
 
 def _is_call(block: Document) -> bool:
-    return values.kind_of(block).endswith("tool_use")
+    return values.block_type(block).endswith("tool_use")
 
 
 def _is_answer(block: Any) -> bool:
-    return isinstance(block, dict) and values.kind_of(block).endswith("tool_result")
+    return isinstance(block, dict) and values.block_type(block).endswith("tool_result")
 
 
-def _call_id_of(block: Document) -> str:
+def _call_id(block: Document) -> str:
     """Return the call that a block is, or is the result of; empty for other blocks."""
     identity = block.get("id" if _is_call(block) else "tool_use_id")
     return identity if isinstance(identity, str) else ""
@@ -143,17 +143,17 @@ def _asked_call(block: Document, place: str, given: str | None = None) -> AskedC
     return AskedCall(
         call_id=values.text(block.get("id"), f"{place}.id"),
         tool=values.clean(values.text(block.get("name"), f"{place}.name")),
-        arguments=values.arguments_of(given or block.get("input")),
+        arguments=values.parse_arguments(given or block.get("input")),
     )
 
 
-def _answer_of(block: Document, place: str) -> ToolAnswer:
+def _tool_answer(block: Document, place: str) -> ToolAnswer:
     """Return a block as a result: text of the agent's, of the provider's own tools what they gave."""
     content = block.get("content")
     is_error = values.truth_or_false(block.get("is_error"), f"{place}.is_error")
     if isinstance(content, dict):
-        is_error = is_error or values.kind_of(content).endswith("_error")
-    is_text = values.kind_of(block) == "tool_result"
+        is_error = is_error or values.block_type(content).endswith("_error")
+    is_text = values.block_type(block) == "tool_result"
     return ToolAnswer(
         call_id=values.text(block.get("tool_use_id"), f"{place}.tool_use_id"),
         result=values.content_text(content, f"{place}.content") if is_text else content,
@@ -165,12 +165,12 @@ def _reason_with(reason: Any, calls: Iterable[Document]) -> Any:
     """Return the reason to stop of a reply that is left with these calls: without one to go on from, the turn
     is over.
     """
-    kinds = {values.kind_of(call) for call in calls}
+    kinds = {values.block_type(call) for call in calls}
     is_over = (reason == "tool_use" and "tool_use" not in kinds) or (reason == "pause_turn" and not kinds)
     return "end_turn" if is_over else reason
 
 
-def _usage_of(given: Any) -> Usage:
+def _read_usage(given: Any) -> Usage:
     """Return the usage of a message. Anthropic counts tokens from and to its cache beside `input_tokens`."""
     fields = values.mapping_or_empty(given, "usage")
     cached, written, rest, out = (
@@ -181,7 +181,7 @@ def _usage_of(given: Any) -> Usage:
     return Usage(tokens_in=whole, tokens_cached=cached, tokens_cache_write=written, tokens_out=out)
 
 
-def _charges_of(usage: Document, blocks: Iterable[Document]) -> Charges:
+def _read_charges(usage: Document, blocks: Iterable[Document]) -> Charges:
     """Return what is charged beside the tokens. How often code ran only the blocks of the message say."""
     created, used = usage.get("cache_creation"), usage.get("server_tool_use")
     hour = created.get("ephemeral_1h_input_tokens") if isinstance(created, dict) else None
@@ -234,14 +234,14 @@ class _MessageStream(ReplyStream):
         self._model = values.text_or_empty(message.get("model"), "message.model")
         self._used = dict(values.mapping_or_empty(message.get("usage"), "message.usage"))
         # What was written so far is no account of what will have been written.
-        self._usage = _usage_of(self._used).model_copy(update={"tokens_out": None})
+        self._usage = _read_usage(self._used).model_copy(update={"tokens_out": None})
 
     def _begin_block(self, index: int, block: Document) -> None:
         self.started = True
         if _is_call(block):
             self._open_calls[index] = (block, [])
             self._called.append(block)
-        elif _call_id_of(block) in self._refused:
+        elif _call_id(block) in self._refused:
             self._gaps.add(index)
         else:
             self._open.add(index)
@@ -277,8 +277,8 @@ class _MessageStream(ReplyStream):
         # Counts are of the whole message; those that did not change may be left out.
         self._used.update({key: value for key, value in usage.items() if value is not None})
         if usage:
-            self._usage = _usage_of(self._used)
-            self._charges = _charges_of(self._used, self._called)
+            self._usage = _read_usage(self._used)
+            self._charges = _read_charges(self._used, self._called)
         if values.mapping_or_empty(event.get("delta"), "delta").get("stop_reason") is not None:
             self._has_reason = True
 

@@ -61,11 +61,11 @@ class Responses(Api):
             (values.mapping(item, f"input[{n}]"), f"input[{n}]")
             for n, item in enumerate(values.sequence_or_empty(listed, "input"))
         ]
-        said = [_said(item, place) for item, place in items if values.kind_of(item) in {"", "message"}]
+        said = [_said(item, place) for item, place in items if values.block_type(item) in {"", "message"}]
         instructions = values.content_text(body.get("instructions"), "instructions")
         if instructions:
             said.insert(0, InputMessage("system", instructions))
-        answers = [_answer_of(item, place) for item, place in items if _is_answer(item)]
+        answers = [_tool_answer(item, place) for item, place in items if _is_answer(item)]
         return tuple(one for one in said if one is not None), tuple(answers)
 
     def question(
@@ -78,10 +78,10 @@ class Responses(Api):
     def read_reply(self, body: Document) -> ModelReply:
         _raise_error(body)
         values.sequence(body.get("output"), "output")
-        return _reply_of(body)
+        return _read_reply(body)
 
-    def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
-        items = _items_of(body)
+    def remove_calls(self, body: Document, call_ids: Collection[str]) -> Document:
+        items = _output_items(body)
         kept = _without(items, call_ids)
         return body if len(kept) == len(items) else {**body, "output": kept}
 
@@ -114,7 +114,7 @@ def _said(item: Document, place: str) -> InputMessage | None:
 
 def _is_call(item: Document) -> bool:
     """Whether an item is a call that was not asked for before."""
-    kind = values.kind_of(item)
+    kind = values.block_type(item)
     if kind == "mcp_call":
         return item.get("approval_request_id") is None
     return kind.endswith(_CALL) or kind in _OTHER_CALLS
@@ -122,7 +122,7 @@ def _is_call(item: Document) -> bool:
 
 def _is_answer(item: Document) -> bool:
     """Whether an item is the result of a call."""
-    kind = values.kind_of(item)
+    kind = values.block_type(item)
     return kind.endswith(_ANSWERS) or (kind == "mcp_call" and (_has(item, "output") or _has(item, "error")))
 
 
@@ -130,7 +130,7 @@ def _has(item: Document, key: str) -> bool:
     return item.get(key) is not None
 
 
-def _call_id_of(item: Document, position: int) -> str:
+def _call_id(item: Document, position: int) -> str:
     """Return the call that an item is, or is the result of; one without an id goes by its position in the output."""
     for key in ("approval_request_id", "call_id", "id"):
         if isinstance(item.get(key), str) and item[key]:
@@ -141,11 +141,11 @@ def _call_id_of(item: Document, position: int) -> str:
 def _asked_call(item: Document, position: int) -> AskedCall:
     """Return an item as a call."""
     place = f"output[{position}]"
-    kind = values.kind_of(item)
+    kind = values.block_type(item)
     name = values.text_or_empty(item.get("name"), f"{place}.name")
     namespace = values.text_or_empty(item.get("namespace"), f"{place}.namespace")
     return AskedCall(
-        call_id=_call_id_of(item, position),
+        call_id=_call_id(item, position),
         tool=values.clean(
             f"{namespace}__{name}" if namespace and name else name or _OTHER_CALLS.get(kind) or kind.removesuffix(_CALL)
         ),
@@ -154,17 +154,17 @@ def _asked_call(item: Document, position: int) -> AskedCall:
 
 
 def _arguments(item: Document, place: str) -> Mapping[str, Any]:
-    if values.kind_of(item) == "custom_tool_call":
+    if values.block_type(item) == "custom_tool_call":
         return {"input": values.clean(values.text_or_empty(item.get("input"), f"{place}.input"))}
     if _has(item, "arguments"):
-        return values.arguments_of(item["arguments"])
+        return values.parse_arguments(item["arguments"])
     whole = next((item[key] for key in _GIVEN_AS if isinstance(item.get(key), dict)), None)
-    return values.arguments_of(whole or {key: item[key] for key in _GIVEN_AMONG if _has(item, key)})
+    return values.parse_arguments(whole or {key: item[key] for key in _GIVEN_AMONG if _has(item, key)})
 
 
-def _answer_of(item: Document, place: str) -> ToolAnswer:
+def _tool_answer(item: Document, place: str) -> ToolAnswer:
     """Return an item as a result: the text of what the agent ran, of other tools what they gave."""
-    kind = values.kind_of(item)
+    kind = values.block_type(item)
     result = next((item[key] for key in _RESULTS if _has(item, key)), None)
     if kind in _TEXT_ANSWERS:
         result = values.content_text([result] if isinstance(result, dict) else result, f"{place}.output")
@@ -173,7 +173,7 @@ def _answer_of(item: Document, place: str) -> ToolAnswer:
         is_error = _has(item, "error")
     elif kind == "apply_patch_call_output":
         is_error = item.get("status") == "failed"
-    return ToolAnswer(_call_id_of(item, 0), result, is_error)
+    return ToolAnswer(_call_id(item, 0), result, is_error)
 
 
 def _without(output: list[Document], call_ids: Collection[str]) -> list[Document]:
@@ -181,23 +181,23 @@ def _without(output: list[Document], call_ids: Collection[str]) -> list[Document
     return [
         item
         for position, item in enumerate(output)
-        if not ((_is_call(item) or _is_answer(item)) and _call_id_of(item, position) in call_ids)
+        if not ((_is_call(item) or _is_answer(item)) and _call_id(item, position) in call_ids)
     ]
 
 
-def _items_of(response: Document) -> list[Document]:
+def _output_items(response: Document) -> list[Document]:
     """Return the output items of a response. Raises `ApiFormatError`."""
     output = values.sequence_or_empty(response.get("output"), "output")
     return [values.mapping(item, f"output[{position}]") for position, item in enumerate(output)]
 
 
-def _reply_of(response: Document) -> ModelReply:
+def _read_reply(response: Document) -> ModelReply:
     """Return what a whole response answers. Raises `ApiFormatError`."""
-    items = _items_of(response)
+    items = _output_items(response)
     said = [
         values.reply_text(item.get("content"), f"output[{position}].content")
         for position, item in enumerate(items)
-        if values.kind_of(item) == "message"
+        if values.block_type(item) == "message"
     ]
     return ModelReply(
         text=values.clean("".join(said)),
@@ -210,8 +210,8 @@ def _reply_of(response: Document) -> ModelReply:
 
 def _tool_uses(items: list[Document]) -> Counter[str]:
     """Count the uses of tools that the provider charges for."""
-    uses = Counter(values.kind_of(item).removesuffix(_CALL) for item in items if values.kind_of(item) in _CHARGED)
-    containers = {str(item.get("container_id")) for item in items if values.kind_of(item) == "code_interpreter_call"}
+    uses = Counter(values.block_type(item).removesuffix(_CALL) for item in items if values.block_type(item) in _CHARGED)
+    containers = {str(item.get("container_id")) for item in items if values.block_type(item) == "code_interpreter_call"}
     uses["code_interpreter"] += len(containers)
     return uses
 
@@ -289,7 +289,7 @@ class _ResponseStream(ReplyStream):
         index = values.count(event.get("output_index"), "output_index")
         if _is_call(item):
             self._take_call(item, index, is_done=is_done)
-        elif _is_answer(item) and _call_id_of(item, index) in self._refused:
+        elif _is_answer(item) and _call_id(item, index) in self._refused:
             self._gaps.add(index)
         elif is_done:
             self._keep(item, index)
@@ -299,7 +299,7 @@ class _ResponseStream(ReplyStream):
     def _take_call(self, item: Document, index: int, *, is_done: bool) -> None:
         self.started = True
         if not is_done:
-            self._open_calls[index] = _call_id_of(item, index)
+            self._open_calls[index] = _call_id(item, index)
             return
         self._open_calls.pop(index, None)
         if self._refuses(_asked_call(item, index)):
@@ -320,10 +320,10 @@ class _ResponseStream(ReplyStream):
 
     def _end(self, response: Document) -> None:
         """Handle the last event, which repeats the whole output. Ask about calls that only it has."""
-        final = _reply_of(response)
-        refused = self._refused_of(final.calls)
+        final = _read_reply(response)
+        refused = self._refused_ids(final.calls)
         if refused:
-            self._kept = _without(_items_of(response), refused)
+            self._kept = _without(_output_items(response), refused)
         allowed = {call.call_id for call in final.calls} - refused
         self._gaps.update(index for index, identity in self._open_calls.items() if identity not in allowed)
         self._open_calls.clear()
@@ -335,7 +335,7 @@ class _ResponseStream(ReplyStream):
         self._model = final.model or self._model
         self.ended = True
 
-    def _refused_of(self, calls: Iterable[AskedCall]) -> set[str]:
+    def _refused_ids(self, calls: Iterable[AskedCall]) -> set[str]:
         earlier = list(self._decided)
         refused = set()
         for call in calls:

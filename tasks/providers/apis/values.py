@@ -88,7 +88,7 @@ def truth_or_false(value: Any, place: str) -> bool:
     raise _wrong(value, place, "true or false")
 
 
-def kind_of(fields: Mapping[str, Any]) -> str:
+def block_type(fields: Mapping[str, Any]) -> str:
     """Return the `type` of a block or an item; empty when it is not a text."""
     kind = fields.get("type")
     return kind if isinstance(kind, str) else ""
@@ -156,13 +156,13 @@ def characters(value: Any) -> int:
             total += len(one)
         elif isinstance(one, list):
             waiting.extend(one)
-        elif isinstance(one, dict) and kind_of(one) not in _FILES:
+        elif isinstance(one, dict) and block_type(one) not in _FILES:
             total += sum(map(len, one))
             waiting.extend(held for key, held in one.items() if key not in _OPAQUE)
     return total
 
 
-def arguments_of(given: Any) -> Mapping[str, Any]:
+def parse_arguments(given: Any) -> Mapping[str, Any]:
     """Return the arguments of a tool call from their JSON text, or from the object itself. No text is no arguments."""
     if isinstance(given, dict):
         return _cleaned(given)

@@ -9,9 +9,9 @@ from passgate.tasks.execution.coordinator import (
     MOST_BATCHES,
     Round,
     RunState,
-    batches_of,
     confirming_trials,
     coordinate,
+    planned_batches,
     run_order,
 )
 from passgate.tasks.gates.decide import rule_on
@@ -20,7 +20,7 @@ from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Finding
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 from tests.builders import (
     a_baseline,
     a_baseline_task,
@@ -102,7 +102,7 @@ def test_a_run_has_at_most_as_many_confirming_trials_as_the_policy_says() -> Non
         rounds += 1
     assert len(trials) == 36 + 21
     assert rounds < 20
-    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), baseline)
+    ruling = rule_on(plan, plan.gate_policy, measure_trials(plan.tasks, trials), baseline)
     assert ruling.decision is Decision.PASS
     assert Finding.UNDECIDED in {one.finding for one in ruling.confirmations}
     assert any("`regression.max_confirming: 0.6`" in reason.message for reason in ruling.reasons)
@@ -113,7 +113,7 @@ def test_batches_hold_every_task_once_and_one_suite_each() -> None:
         a_task(task_id=f"t{number}", suite=suite)
         for number, suite in enumerate([Suite.GOLDEN, Suite.ADVERSARIAL, Suite.GOLDEN])
     ]
-    made = batches_of(tasks)
+    made = planned_batches(tasks)
     assert [one.name for one in made] == ["golden/t0", "golden/t2", "adversarial/t1"]
     suites = {task.task_id: task.suite for task in tasks}
     assert all(len({suites[task_id] for task_id, _ in one.trials}) == 1 for one in made)
@@ -123,7 +123,7 @@ def test_batches_hold_every_task_once_and_one_suite_each() -> None:
 def test_there_are_never_very_many_batches(count: int) -> None:
     suites, plain = list(Suite), a_task()
     tasks = [plain.model_copy(update={"task_id": f"t{number}", "suite": suites[number % 4]}) for number in range(count)]
-    made = batches_of(tasks)
+    made = planned_batches(tasks)
     wanted = [(task.task_id, trial) for task in tasks for trial in range(task.k)]
     assert sorted(key for one in made for key in one.trials) == sorted(wanted)
     assert len(made) <= MOST_BATCHES + len(suites)

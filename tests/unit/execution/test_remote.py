@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
-from passgate.tasks.execution.coordinator import Round, RunState, batches_of
+from passgate.tasks.execution.coordinator import Round, RunState, planned_batches
 from passgate.tasks.execution.remote import BatchSizes, RunRemotely, remote_executor
 from passgate.tasks.execution.remote_batch import CollectedTrials
 from passgate.tasks.history.masking import run_masker
@@ -72,7 +72,7 @@ def run(
         store.write_plan(made, run_masker(made))
         async with remote_executor(run_one, made, store, state, workers) as executor:
             assert store.read_file("coordinator")
-            await executor.run(Round(batches_of(tasks)))
+            await executor.run(Round(planned_batches(tasks)))
         assert not store.read_file("coordinator"), "batches that still run anywhere stop"
 
     with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.measurement import measure_trials
 from tests.builders import STARTED, a_baseline_task, a_grade, a_plan, a_policy, a_task, a_trial, a_violation, measured
 from tests.unit.forecasts.settings import EVIDENCE, foresee
 from tests.unit.forecasts.settings import setting as assumed
@@ -99,7 +99,7 @@ def played(plan: Plan, baseline: Baseline, outcomes: Mapping[str, Sequence[Trial
     trials = [outcomes[task.task_id][number] for task in plan.tasks for number in range(task.k)]
     while wanted := confirming_trials(plan, trials, baseline):
         trials += [outcomes[task.task_id][number] for task, numbers in wanted for number in numbers]
-    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), baseline)
+    ruling = rule_on(plan, plan.gate_policy, measure_trials(plan.tasks, trials), baseline)
     counts = Counter(trial.task_id for trial in trials)
     return ruling.decision, [counts[task.task_id] for task in plan.tasks]
 

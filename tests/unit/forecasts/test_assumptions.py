@@ -5,7 +5,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from passgate.tasks.forecasts.assumptions import RunCounts, centre, measured_rates, noises_of, spread_of
+from passgate.tasks.forecasts.assumptions import RunCounts, baseline_noises, centre, effect_spread, measured_rates
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import EvalTask, Metric
@@ -34,7 +34,7 @@ def test_the_rates_of_tasks(tasks: list[EvalTask], baseline: Baseline, rate: flo
 def test_times_and_costs_have_each_their_noise() -> None:
     steps = (exp(-1.0), 1.0, exp(1.0))
     times = {"later": tuple(exp(4.0) * step for step in steps), "first": steps}
-    noises = noises_of(a_baseline(TASKS[0], wall_times=times, costs={"first": (2.0, 2.0)}))
+    noises = baseline_noises(a_baseline(TASKS[0], wall_times=times, costs={"first": (2.0, 2.0)}))
     assert noises[Rule.LATENCY].spreads == {"golden/t00": pytest.approx(1.0)}
     assert noises[Rule.LATENCY].drift == pytest.approx((8 - 1 / 3) ** 0.5)
     assert noises[Rule.COST] == ({"golden/t00": 0.0}, 0.0, 0)
@@ -50,15 +50,15 @@ def history(rate: float, spread: float, seed: int, *, tasks: int = 20, runs: int
 
 @pytest.mark.parametrize("rate", [0.99, 0.95, 0.8])
 def test_a_healthy_history_shows_no_difference(rate: float) -> None:
-    assert [spread_of(history(rate, 0.0, seed)) for seed in range(30)] == [0.0] * 30
+    assert [effect_spread(history(rate, 0.0, seed)) for seed in range(30)] == [0.0] * 30
 
 
 def test_runs_that_differ_are_told() -> None:
-    found = [spread_of(history(0.9, 0.1, seed)) for seed in range(10)]
+    found = [effect_spread(history(0.9, 0.1, seed)) for seed in range(10)]
     assert all(found)
     assert np.mean(found) == pytest.approx(0.1, abs=0.03)
-    assert spread_of(history(0.9, 0.3, 1, runs=1)) == 0.0
-    assert spread_of([]) == 0.0
+    assert effect_spread(history(0.9, 0.3, 1, runs=1)) == 0.0
+    assert effect_spread([]) == 0.0
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.95, 0.99])

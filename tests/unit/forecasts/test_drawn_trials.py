@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from passgate.tasks.forecasts.drawn_trials import Draws, drawn_baseline, seed_of, shifted_rates
+from passgate.tasks.forecasts.drawn_trials import Draws, drawn_baseline, setting_seed, shifted_rates
 from passgate.tasks.gates.guards import run_drift
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.task import Metric
@@ -23,8 +23,8 @@ def test_more_trials_begin_with_the_same_ones() -> None:
 
 def test_the_seed_is_that_of_the_tasks_and_the_agent_whatever_the_policy_is() -> None:
     one = setting(tasks(3), **EVIDENCE)
-    assert seed_of(one, 0) == seed_of(setting(tasks(3), 0.5, **STRICT), 0) != seed_of(one, 1)
-    assert seed_of(one, 0) != seed_of(setting([a_task(task_digest="other")], **EVIDENCE), 0)
+    assert setting_seed(one, 0) == setting_seed(setting(tasks(3), 0.5, **STRICT), 0) != setting_seed(one, 1)
+    assert setting_seed(one, 0) != setting_seed(setting([a_task(task_digest="other")], **EVIDENCE), 0)
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.95])

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from passgate.tasks.stats.ratios import FiguresOfTasks, paired_figures, paired_ratios
-from passgate.tasks.stats.run_effects import cells_of, run_effects
+from passgate.tasks.stats.run_effects import pad_cells, run_effects
 
 
 class Answer(NamedTuple):
@@ -21,7 +21,7 @@ def ratio_of_tasks(current: Mapping[str, Sequence[float]], baseline: FiguresOfTa
     figures = paired_figures(current, baseline)
     if not figures.comparable:
         return None
-    cells = cells_of(figures.before)
+    cells = pad_cells(figures.before)
     effects = run_effects(cells)
     found = paired_ratios(figures, cells, effects)
     drift = float(effects.variance[0]) ** 0.5

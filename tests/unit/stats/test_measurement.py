@@ -6,7 +6,7 @@ from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement, TaskState
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
-from passgate.tasks.stats.measurement import decide, decide_by, measurement_of
+from passgate.tasks.stats.measurement import decide, decide_by, measure_trials
 from tests.builders import a_grade, a_task, a_trial, a_violation, measured, trials_of
 
 TASK = a_task()
@@ -95,7 +95,7 @@ def test_the_order_of_the_trials_does_not_matter() -> None:
         trial.model_copy(update={"reason": f"reason {trial.trial}", "metrics": TrialMetrics(cost=float(trial.trial))})
         for trial in trials_of(TASK, "ffe")
     ]
-    assert measurement_of([TASK], trials[::-1]) == measurement_of([TASK], trials)
+    assert measure_trials([TASK], trials[::-1]) == measure_trials([TASK], trials)
 
 
 def test_the_first_reason_of_each_kind_is_kept_and_violations_with_their_trial() -> None:
@@ -105,7 +105,7 @@ def test_the_first_reason_of_each_kind_is_kept_and_violations_with_their_trial()
         a_trial(TASK, 1, TrialStatus.FAILED, reason="second", grades=(a_grade(), grade)),
         a_trial(TASK, 2, TrialStatus.ERROR, reason="third"),
     ]
-    (one,) = measurement_of([TASK], trials).tasks
+    (one,) = measure_trials([TASK], trials).tasks
     assert (one.failure, one.error) == ("first", "third")
     found = [(hit.trial, hit.rule, hit.message) for hit in one.violations]
     assert found == [(1, "forbidden_tool", "called rm"), (1, "safety_violation", "it leaked")]
@@ -116,7 +116,7 @@ def test_means_are_over_the_trials_in_which_a_metric_was_measured() -> None:
         a_trial(TASK, number, metrics=TrialMetrics(steps=steps, cost=cost, wall_time_seconds=seconds))
         for number, (steps, cost, seconds) in enumerate([(2, 0.5, 1.0), (5, None, 2.0), (None, 0.25, None)])
     ]
-    (one,) = measurement_of([TASK], trials).tasks
+    (one,) = measure_trials([TASK], trials).tasks
     assert (one.metrics.steps, one.metrics.cost, one.metrics.wall_time_seconds) == (3.5, 0.375, 1.5)
     assert one.metrics.total_tokens is None
     assert (one.wall_times, one.costs) == ((1.0, 2.0), (0.5, 0.25))
@@ -193,7 +193,7 @@ class TestConfirming:
         grade = a_grade(violations=(a_violation(),))
         assert [hit.trial for hit in self.confirmed(TrialStatus.FAILED, grades=(grade,)).violations] == [3]
         more = a_trial(TASK, 3, metrics=TrialMetrics(cost=0.5, wall_time_seconds=9.0))
-        run = measurement_of([TASK], [*trials_of(TASK, "ppf", cost=0.25, wall_time_seconds=1.0), more])
+        run = measure_trials([TASK], [*trials_of(TASK, "ppf", cost=0.25, wall_time_seconds=1.0), more])
         assert (run.cost, run.latency_p95_seconds) == (1.25, 1.0)
 
 
@@ -203,7 +203,7 @@ def test_models_and_isolations_are_named_once_and_trials_of_an_earlier_run_say_s
         a_trial(TASK, number, model=model, isolation=isolation, reused_from="run-1")
         for number, (model, isolation) in enumerate(zip(models, isolations, strict=True))
     ]
-    run = measurement_of([TASK], trials)
+    run = measure_trials([TASK], trials)
     assert (run.tasks[0].models, run.isolation) == (("a", "b"), ("bubblewrap", "process_group"))
     assert (run.tasks[0].reused_from, task("ppp").reused_from) == ("run-1", "")
 
@@ -213,7 +213,7 @@ def figures(cost: float | None) -> Measurement:
         a_trial(TASK, number, metrics=TrialMetrics(wall_time_seconds=float(number + 1), cost=cost, steps=number))
         for number in range(3)
     ]
-    return measurement_of([TASK], trials)
+    return measure_trials([TASK], trials)
 
 
 def test_the_figures_of_a_run() -> None:
@@ -228,7 +228,7 @@ def test_suites_come_in_their_order_and_one_of_mixed_tasks_says_so() -> None:
     replay, golden = a_task(task_id="r", suite=Suite.FAILURE_REPLAYS), TASK
     run = measured((replay, trials_of(replay, "ppp")), (golden, trials_of(golden, "ppp")))
     assert [one.suite for one in run.suites] == [Suite.GOLDEN, Suite.FAILURE_REPLAYS]
-    assert measurement_of([], []) == Measurement(suites=(), tasks=(), latency_p95_seconds=None, cost=None, isolation=())
+    assert measure_trials([], []) == Measurement(suites=(), tasks=(), latency_p95_seconds=None, cost=None, isolation=())
     first, second = a_task(k=1), a_task(task_id="b", k=10, metric=Metric.PASS_AT_K)
     (one,) = measured((first, trials_of(first, "p")), (second, trials_of(second, "p" * 10))).suites
     assert (one.metric, one.k, one.value) == ("pass@k, pass^k", "1-10", 1.0)

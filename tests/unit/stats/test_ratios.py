@@ -13,13 +13,13 @@ from passgate.tasks.stats.ratios import (
     Noise,
     Pair,
     Ratios,
-    noise_of,
+    estimate_noise,
     p95,
     plain_ratios,
     simulated_bounds,
     total,
 )
-from passgate.tasks.stats.run_effects import cells_of, run_effects
+from passgate.tasks.stats.run_effects import pad_cells, run_effects
 from tests.unit.stats.paired import Answer, ratio_of_tasks
 
 Trials = list[list[float]]
@@ -161,7 +161,7 @@ class TestPlainFigures:
         return Figures(tuple(f"t{task}" for task in range(12)), levels[:, :, -1], levels[:, :, :-1])
 
     def compared(self, gates: Figures, statistic: str) -> Ratios:
-        cells = cells_of(gates.before)
+        cells = pad_cells(gates.before)
         return plain_ratios({"total": total, "p95": p95}[statistic], gates, cells, run_effects(cells))
 
     def test_are_those_of_the_reports(self) -> None:
@@ -207,16 +207,16 @@ class TestNoise:
 
     @pytest.mark.parametrize(("spread", "drift"), [(0.3, 0.0), (0.3, 0.2), (0.05, 0.5)])
     def test_spread_and_drift_are_told_apart(self, spread: float, drift: float) -> None:
-        noise = noise_of(self.drawn(spread=spread, drift=drift))
+        noise = estimate_noise(self.drawn(spread=spread, drift=drift))
         assert fmean(noise.spreads.values()) == pytest.approx(spread, rel=0.05)
         assert noise.drift == pytest.approx(drift, rel=0.2, abs=0.02)
 
     def test_what_has_no_drift_or_no_spread(self) -> None:
-        one = noise_of({"a": {"r": [1.0, 2.0]}, "b": {"r": [9.0]}})
+        one = estimate_noise({"a": {"r": [1.0, 2.0]}, "b": {"r": [9.0]}})
         assert (one.drift, one.runs, one.spreads.keys()) == (0, 0, {"a"})
-        noise = noise_of({"a": {"r": [1.0], "s": [exp(1.0)]}})
+        noise = estimate_noise({"a": {"r": [1.0], "s": [exp(1.0)]}})
         assert (noise.drift, noise.runs, noise.spreads) == (pytest.approx(0.5**0.5), 2, {})
-        assert noise_of({"a": {"r": [0.0, -1.0], "s": []}}) == Noise({}, 0.0, 0)
+        assert estimate_noise({"a": {"r": [0.0, -1.0], "s": []}}) == Noise({}, 0.0, 0)
 
     @pytest.mark.parametrize("of_each", [2, 3, 20])
     def test_the_drift_is_found_whichever_tasks_a_run_has(self, of_each: int) -> None:
@@ -225,16 +225,16 @@ class TestNoise:
             draws, some = random.Random(seed), {}
             for task, runs in self.drawn(spread=0.3, drift=0.2, runs=20, seed=seed).items():
                 some[task] = {run: runs[run] for run in draws.sample(sorted(runs), of_each)}
-            squares.append(noise_of(some).drift ** 2)
+            squares.append(estimate_noise(some).drift ** 2)
         assert fmean(squares) == pytest.approx(0.2**2, rel=0.12)
 
     def test_runs_that_share_no_task_say_nothing_of_drift(self) -> None:
-        noise = noise_of({f"t{number}": {f"r{number}": [1.0 + number, 2.0 + number]} for number in range(20)})
+        noise = estimate_noise({f"t{number}": {f"r{number}": [1.0 + number, 2.0 + number]} for number in range(20)})
         assert (noise.drift, noise.runs, len(noise.spreads)) == (0, 0, 20)
         shared = self.drawn(spread=0.1, drift=0.3, runs=3)
         alone = {f"alone{number}": {f"r{number % 5}": [5.0, 6.0]} for number in range(100)}
-        noise = noise_of({**shared, **alone})
-        assert (noise.drift, noise.runs) == (pytest.approx(noise_of(shared).drift), 3)
+        noise = estimate_noise({**shared, **alone})
+        assert (noise.drift, noise.runs) == (pytest.approx(estimate_noise(shared).drift), 3)
 
 
 class TestSimulatedBounds:

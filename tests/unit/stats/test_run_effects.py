@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from passgate.tasks.stats.ratios import Figures, paired_ratios, task_ratios
-from passgate.tasks.stats.run_effects import Cells, cells_of, effects_of_shifts, run_effects
+from passgate.tasks.stats.run_effects import Cells, effects_of_shifts, pad_cells, run_effects
 
 GATES, TASKS, K = 300, 12, 3
 
@@ -26,7 +26,7 @@ def unchanged(runs: int, *, persistence: float, drift: float, spread: float = 0.
 
 
 def cells(runs: int, *, persistence: float, drift: float) -> Cells:
-    return cells_of(unchanged(runs, persistence=persistence, drift=drift).before)
+    return pad_cells(unchanged(runs, persistence=persistence, drift=drift).before)
 
 
 @pytest.mark.parametrize("drift", [0.1, 0.3])
@@ -48,7 +48,7 @@ def test_effects_that_persist_are_told_and_say_less() -> None:
 @pytest.mark.parametrize("persistence", [0.0, 0.5, 0.9])
 def test_an_unchanged_run_is_hardly_ever_slower(runs: int, persistence: float) -> None:
     figures = unchanged(runs, persistence=persistence, drift=0.15)
-    of_cells = cells_of(figures.before)
+    of_cells = pad_cells(figures.before)
     effects = run_effects(of_cells)
     assert (paired_ratios(figures, of_cells, effects).bounds > 1.1).mean() <= 4 / GATES
     assert (task_ratios(figures, of_cells).bounds > 2).any(axis=1).mean() <= 1 / GATES
@@ -64,9 +64,9 @@ def test_the_same_is_found_of_the_shifts_alone() -> None:
 def test_a_slower_task_is_found_and_a_faster_run_makes_none_slower() -> None:
     figures = unchanged(20, persistence=0.5, drift=0.3)
     figures.now[:, 4] += np.log(10)
-    found = task_ratios(figures, cells_of(figures.before))
+    found = task_ratios(figures, pad_cells(figures.before))
     assert (found.bounds[:, 4] > 2).mean() > 0.95
     assert found.bounds.shape == (GATES, TASKS)
     figures = unchanged(20, persistence=0.0, drift=0.0)
     figures.now[:, 1:] -= np.log(5)
-    assert (task_ratios(figures, cells_of(figures.before)).bounds <= 1).all()
+    assert (task_ratios(figures, pad_cells(figures.before)).bounds <= 1).all()

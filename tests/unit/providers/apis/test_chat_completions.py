@@ -185,18 +185,18 @@ class TestReplyWithoutCalls:
 
     def test_the_others_stay_and_all_is_the_same_when_no_call_is_meant(self) -> None:
         original = copy.deepcopy(self.body)
-        left = API.without_calls(self.body, {"call_b"})
+        left = API.remove_calls(self.body, {"call_b"})
         assert self.body == original
         original["choices"][0]["message"]["tool_calls"].pop()
         assert left == original
-        assert API.without_calls(self.body, {"call_z"}) is self.body
+        assert API.remove_calls(self.body, {"call_z"}) is self.body
 
     def test_without_any_left_it_is_a_reply_of_text_as_without_a_legacy_one(self) -> None:
-        (choice,) = API.without_calls(self.body, ["call_a", "call_b"])["choices"]
+        (choice,) = API.remove_calls(self.body, ["call_a", "call_b"])["choices"]
         assert choice["finish_reason"] == "stop"
         assert choice["message"] == {"role": "assistant", "content": "", "refusal": None, "annotations": []}
         body = completion({"content": "Hm", "function_call": {"name": "read", "arguments": "{}"}}, "function_call")
-        (choice,) = API.without_calls(body, {"read"})["choices"]
+        (choice,) = API.remove_calls(body, {"read"})["choices"]
         assert (choice["finish_reason"], choice["message"]["content"]) == ("stop", "Hm")
         assert "function_call" not in choice["message"]
 

@@ -44,10 +44,10 @@ def test_a_request_says_its_limit_its_context_and_its_size(snake: bool) -> None:
     assert asked.said == (InputMessage("system", "Be kind."), InputMessage("user", "See\n[image]"))
     assert asked.max_tokens_out == 900
     assert asked.characters < 200
-    sent = api_at().prepared(body, model="other", max_tokens_out=5)
+    sent = api_at().prepare(body, model="other", max_tokens_out=5)
     assert sent[config] == {limit: 5}
     assert "model" not in sent
-    assert api_at().prepared(body, model=None, max_tokens_out=1000) is body
+    assert api_at().prepare(body, model=None, max_tokens_out=1000) is body
 
 
 def test_more_than_one_reply_is_refused() -> None:
@@ -92,7 +92,7 @@ def test_what_the_provider_has_run_goes_with_its_result() -> None:
         ("code_execution", {"language": "PYTHON", "code": "1"}),
         ("google_search_web", {"q": "a"}),
     ]
-    left = api_at().without_calls(body, {"code_execution#1"})
+    left = api_at().remove_calls(body, {"code_execution#1"})
     assert left["candidates"][0]["content"]["parts"] == parts[2:]
     stream, _ = passed(api_at(STREAM), b"".join(event(reply(part)) for part in parts), refusing("google_search_web"))
     kept = [one["candidates"][0]["content"]["parts"] for one in documents(stream)]
@@ -101,9 +101,9 @@ def test_what_the_provider_has_run_goes_with_its_result() -> None:
 
 def test_one_of_two_calls_without_ids_is_taken_out() -> None:
     body = reply(call("read", path="a"), call("read", path="b"))
-    left = api_at().without_calls(body, {"read#2"})
+    left = api_at().remove_calls(body, {"read#2"})
     assert left["candidates"][0]["content"]["parts"] == [call("read", path="a")]
-    assert api_at().without_calls(left, {"read"})["candidates"][0]["content"]["parts"] == [{"text": ""}]
+    assert api_at().remove_calls(left, {"read"})["candidates"][0]["content"]["parts"] == [{"text": ""}]
 
 
 @pytest.mark.parametrize(

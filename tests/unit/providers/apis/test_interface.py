@@ -26,8 +26,8 @@ ERRORS = (openai.APIError, anthropic.APIError)
     ],
 )
 def test_a_request_with_nothing_to_change_stays_as_it_is(api: ModuleType, body: Json, most: int) -> None:
-    assert api.API.prepared(body, model=None, max_tokens_out=None) is body
-    assert api.API.prepared(body, model=body["model"], max_tokens_out=most) is body
+    assert api.API.prepare(body, model=None, max_tokens_out=None) is body
+    assert api.API.prepare(body, model=body["model"], max_tokens_out=most) is body
 
 
 BOTH_LIMITS = chat.request(max_tokens=9, max_completion_tokens=7, temperature=0.5)
@@ -44,7 +44,7 @@ BOTH_LIMITS = chat.request(max_tokens=9, max_completion_tokens=7, temperature=0.
 def test_model_and_limit_are_set_in_a_copy(api: ModuleType, body: Json, limit: dict[str, int]) -> None:
     original = copy.deepcopy(body)
     (most,) = limit.values()
-    assert api.API.prepared(body, model="other", max_tokens_out=most) == {**original, "model": "other", **limit}
+    assert api.API.prepare(body, model="other", max_tokens_out=most) == {**original, "model": "other", **limit}
     assert body == original
 
 

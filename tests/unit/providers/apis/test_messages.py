@@ -118,7 +118,7 @@ class TestPreparedRequest:
     )
     def test_thinking_keeps_within_a_lowered_limit(self, most: int, thinking: Json) -> None:
         given = {"type": "enabled", "budget_tokens": 4000, "display": "omitted"}
-        sent = API.prepared(request(max_tokens=8000, thinking=given), model=None, max_tokens_out=most)
+        sent = API.prepare(request(max_tokens=8000, thinking=given), model=None, max_tokens_out=most)
         assert (sent["max_tokens"], sent["thinking"]) == (most, thinking)
 
 
@@ -172,22 +172,22 @@ class TestReplyWithoutCalls:
 
     def test_the_others_stay_and_all_is_the_same_when_no_call_is_meant(self) -> None:
         original = copy.deepcopy(self.body)
-        left = API.without_calls(self.body, {"toolu_b"})
+        left = API.remove_calls(self.body, {"toolu_b"})
         assert self.body == original
         assert left == {**original, "content": original["content"][:4]}
-        assert API.without_calls(self.body, {"toolu_z", "msg"}) is self.body
+        assert API.remove_calls(self.body, {"toolu_z", "msg"}) is self.body
 
     def test_a_call_that_was_run_goes_with_its_result(self) -> None:
-        left = API.without_calls(self.body, {"srvtoolu_c"})
+        left = API.remove_calls(self.body, {"srvtoolu_c"})
         assert [block["type"] for block in left["content"]] == ["text", "tool_use", "tool_use"]
         assert left["stop_reason"] == "tool_use"
 
     def test_without_any_left_the_turn_is_over(self) -> None:
-        left = API.without_calls(self.body, {"toolu_a", "toolu_b"})
+        left = API.remove_calls(self.body, {"toolu_a", "toolu_b"})
         assert [block["type"] for block in left["content"]] == ["text", "server_tool_use", "web_search_tool_result"]
         assert left["stop_reason"] == "end_turn"
         paused = message(server_tool_use(query="?"), reason="pause_turn")
-        left = API.without_calls(paused, {"srvtoolu_c"})
+        left = API.remove_calls(paused, {"srvtoolu_c"})
         assert (left["content"], left["stop_reason"]) == ([], "end_turn")
 
 

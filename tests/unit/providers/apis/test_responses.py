@@ -171,15 +171,15 @@ class TestReplyWithoutCalls:
 
     def test_the_others_stay_and_all_is_the_same_when_no_call_is_meant(self) -> None:
         original = copy.deepcopy(self.body)
-        assert API.without_calls(self.body, {"call_b"}) == {**original, "output": [*OUTPUT[:2], OUTPUT[3]]}
-        assert API.without_calls(self.body, {"call_a", "call_b"})["output"] == [OUTPUT[0], OUTPUT[3]]
+        assert API.remove_calls(self.body, {"call_b"}) == {**original, "output": [*OUTPUT[:2], OUTPUT[3]]}
+        assert API.remove_calls(self.body, {"call_a", "call_b"})["output"] == [OUTPUT[0], OUTPUT[3]]
         assert self.body == original
-        assert API.without_calls(self.body, {"call_z", "msg_0"}) is self.body
+        assert API.remove_calls(self.body, {"call_z", "msg_0"}) is self.body
 
     def test_a_call_that_was_run_goes_with_its_result(self) -> None:
         shell = {"type": "shell_call", "id": "s", "call_id": "c", "action": {"commands": ["ls"]}}
         result = {"type": "shell_call_output", "id": "o", "call_id": "c", "output": []}
-        assert API.without_calls(response(shell, result, HELLO), {"c"})["output"] == [HELLO]
+        assert API.remove_calls(response(shell, result, HELLO), {"c"})["output"] == [HELLO]
 
 
 def test_an_event_of_an_error_has_the_keys_that_are_documented() -> None:
