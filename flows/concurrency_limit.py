@@ -306,7 +306,7 @@ class SlotPool:
             await self._limit.release_forgotten()
 
     async def _look_for_others(self) -> None:
-        """If the limit is full, let half of the slots go back, the oldest first."""
+        """Give back half of the slots, the oldest first, if the limit is full."""
         now, kept = _now(), [one for one in self._leases if one.is_kept]
         old = [one for one in kept if now - one.taken_at > _TURN_SECONDS]  # In the order in which they were taken
         if old and now >= self._look_at:

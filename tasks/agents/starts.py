@@ -53,7 +53,7 @@ class Starts:
 
 
 def counted_trials(finished: Sequence[FinishedTrial]) -> list[FinishedTrial]:
-    """Of a run's trials those that say something of the agent: where its command was wrong, it was never started."""
+    """Return a run's trials that say something of the agent: where its command was wrong, it was never started."""
     return list(finished) if _one_has_started(finished) else [one for one in finished if not one.has_not_started]
 
 

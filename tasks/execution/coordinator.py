@@ -75,20 +75,20 @@ class RunState:
 
     @property
     def spent(self) -> float:
-        """US dollars that the run has cost so far. Trials of earlier runs are paid for."""
+        """Return the US dollars that the run has cost so far. Trials of earlier runs are paid for."""
         return sum(trial.cost for trial in self._finished.values() if not trial.reused_from)
 
     def paid_for(self, key: TrialKey) -> float:
-        """US dollars that the earlier attempts at a trial have cost."""
+        """Return the US dollars that the earlier attempts at a trial have cost."""
         return self._finished[key].cost if key in self._finished else 0.0
 
     def has(self, key: TrialKey) -> bool:
-        """Whether a trial was measured."""
+        """Return whether a trial was measured."""
         task_id, trial = key
         return trial in self._measured[task_id]
 
     def needless(self, task: EvalTask) -> str | None:
-        """Why no further trial of a task need be run now; `None` while one matters."""
+        """Return why no further trial of a task need be run now; `None` while one matters."""
         measured = tuple(self._measured[task.task_id].values())
         return None if self._plan is None else needless(self._plan, task, measured)
 

@@ -62,16 +62,16 @@ class CollectedTrials:
 
 
 async def _run(plan: Plan, batch: RemoteBatch, open_limit: OpenLimit) -> BatchResult:
-    lookout = _Lookout(batch)
-    await lookout.refuse_abandoned()
+    coordinator_watch = _CoordinatorWatch(batch)
+    await coordinator_watch.refuse_abandoned()
     collected = CollectedTrials()
     run_state = RunState(batch.earlier, plan=plan, journal=collected)
     cost_cap = CostCap(batch.cost_cap, share=batch.share, call_cost=batch.call_cost)
     async with open_worker(plan, run_state, cost_cap, open_limit) as opened:
-        worker = replace(opened, shared_slot=partial(lookout.slot, opened.shared_slot))
+        worker = replace(opened, shared_slot=partial(coordinator_watch.slot, opened.shared_slot))
         began = time.monotonic()
         running = asyncio.create_task(worker.run(batch, Scheduler(batch.trials_at_once)))
-        abandoned = asyncio.create_task(lookout.watch())
+        abandoned = asyncio.create_task(coordinator_watch.wait_until_abandoned())
         try:
             await asyncio.wait([running, abandoned], return_when=asyncio.FIRST_COMPLETED)
             await (running if running.done() else abandoned)
@@ -88,7 +88,7 @@ async def _run(plan: Plan, batch: RemoteBatch, open_limit: OpenLimit) -> BatchRe
     )
 
 
-class _Lookout:
+class _CoordinatorWatch:
     """Stops a batch once another process coordinates the run, none does, or the parent of this process has ended.
 
     A cluster may keep the batch of a killed coordinator for longer than the next one needs to run the same trials.
@@ -107,7 +107,7 @@ class _Lookout:
         if is_abandoned:
             raise EngineError("the batch was stopped: nobody coordinates it any more")
 
-    async def watch(self) -> None:
+    async def wait_until_abandoned(self) -> None:
         """Look again and again, for trials that run. Raises `EngineError`."""
         while True:
             await asyncio.sleep(LOOK_SECONDS_AT_URL if self._is_at_url else _LOOK_SECONDS)

@@ -35,7 +35,7 @@ def left_out(task: EvalTask, trial: int, reason: str, masker: Masker, *, paid_be
 async def run_trial(
     task: EvalTask, trial: int, resources: TrialResources, *, paid_before: float = 0.0
 ) -> FinishedTrial:
-    """One trial. What may be gone at the next attempt is tried again, what is left then has the status `error`.
+    """Run one trial. What may be gone at the next attempt is tried again, what is left then has the status `error`.
 
     Once the money of the run is spent, trials are `not_run`. `paid_before` is what it has cost already, in US dollars.
     """
@@ -54,7 +54,7 @@ async def run_trial(
 
 
 async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> tuple[FinishedTrial, bool]:
-    """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
+    """Make one attempt at a trial. Return what is known of it, however it ends, and whether another one is worth it."""
     judge = None
     if resources.judge:
         from passgate.tasks.metering.cost_cap import ChargedLlmJudge

@@ -59,7 +59,7 @@ def baseline_noises(baseline: Baseline) -> dict[Rule, Noise]:
 
 
 def measured_spread(tasks: Iterable[EvalTask], baseline: Baseline) -> float:
-    """By how much the pass rates of whole runs of a baseline differ; 0 where that may be chance."""
+    """Return by how much the pass rates of whole runs of a baseline differ; 0 where that may be chance."""
     trials = [task for task in tasks if task.metric in BY_TRIALS]
     rates = measured_rates(trials, baseline)
     entries = {task.name: baseline.of(task.name) for task in trials}

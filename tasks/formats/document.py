@@ -178,7 +178,7 @@ def _compose(text: str) -> yaml.Node | None:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Whether a text may be nested deeper than is allowed. It surely is not where this says no: to count is slow."""
+    """Return whether a text may be nested too deep. `False` is sure, and saves the slow count."""
     # A level of block style begins at a further column, behind nothing but such characters; a list also in the column
     # of its key. A level of flow style begins at a bracket, and in it there may be a pair without one of its own.
     columns = max(map(len, _INDENT.findall(text)), default=1)

@@ -43,7 +43,7 @@ _OF_SCORES = (Metric.MEAN, Metric.CONFIDENCE_INTERVAL)
 
 
 def findings(task: TaskFile, file: Path, root: Path, policy: Policy) -> Iterator[Finding]:
-    """Everything wrong with a task of a file whose shape is right. `root` is the suites folder."""
+    """Yield everything wrong with a task of a file whose shape is right. `root` is the suites folder."""
     folder = find_suite(file)
     if folder is not None and folder != task.suite:
         yield ("suite",), f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`"
@@ -146,7 +146,7 @@ def _message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
 
 
 def _agent_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
-    """Everything wrong with what a task gives to agents that let passgate run their tools, and with its user."""
+    """Yield everything wrong with what a task gives to agents that let passgate run their tools, and with its user."""
     names: set[str] = set()
     for index, tool in enumerate(task.environment.tools):
         path: DocumentPath = ("environment", "tools", index)

@@ -239,7 +239,7 @@ def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, is_reported: b
 
 
 def _why_failed(task: TaskMeasurement) -> str:
-    """By which rule a task has failed, and how its first failed trial did."""
+    """Return by which rule a task has failed, and how its first failed trial did."""
     score = "unknown" if task.score is None else f"{task.score:.3g}"
     passes = "one trial" if task.needed == 1 else f"{task.needed} trials"
     rule = {

@@ -71,9 +71,9 @@ def confirmations(
 def wanted_trials(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str] = ()
 ) -> tuple[Wanted, ...]:
-    """Return the confirming trials to be run next: as many of each task as would decide it if they went on as they have
-    begun. Of the same tasks as `confirmations`. Where a run has not so many left, those tasks get them that an
-    unchanged agent would leave with so few passes most rarely.
+    """Return the confirming trials to run next, for the same tasks as `confirmations`: as many of each task as decide
+    it if their outcomes do not change. If the run has fewer trials left, the tasks come first whose passes are the
+    least likely for an unchanged agent.
     """
     wanted: list[tuple[float, Wanted]] = []
     for task, before, _, test in _tested(policy, measurement, baseline, settled):

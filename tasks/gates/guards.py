@@ -81,13 +81,13 @@ def held_against(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline:
 
 
 def drift_in_force(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline) -> Drift:
-    """By how much the whole runs of the baseline differ that the tasks are held against."""
+    """Return by how much the whole runs of the baseline differ that the tasks are held against."""
     entries = [baseline.of(task.name) for task in tasks if is_weighed(policy, task)]
     return run_drift(entry for entry in entries if guarding_counts(entry, baseline.young) is not None)
 
 
 def run_drift(entries: Iterable[BaselineTask]) -> Drift:
-    """By how much the pass rates of whole runs of a baseline differ."""
+    """Return by how much the pass rates of whole runs of a baseline differ."""
     return drift_between_runs({run: Counts(*pair) for run, pair in entry.counts.items()} for entry in entries)
 
 

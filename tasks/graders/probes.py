@@ -111,8 +111,8 @@ def leaf_graders(grader: Grader) -> Iterator[Grader]:
 
 
 def is_regraded(grader: Grader, mutant: Mutant) -> bool:
-    """Return whether a grader is asked about a mutant; else it keeps the grade of the good one. Judges, which cost
-    money, are asked only where nothing was written: there they give 0 unasked.
+    """Return whether a grader grades a mutant again; otherwise the grade of the good transcript stands. A judge, which
+    costs money, is asked only about a mutant in which nothing was written, and gives 0 there without a request.
     """
     sources = {leaf.evidence for leaf in leaf_graders(grader)}
     wrote = bool(mutant.transcript.output.strip() or mutant.transcript.tool_calls)

@@ -112,7 +112,7 @@ class Checkout:
 
     @cached_property
     def has_remote(self) -> bool:
-        """Whether there is a remote `origin`."""
+        """Return whether there is a remote `origin`."""
         return bool(git_text(self.folder, "config", "--get", "remote.origin.url"))
 
     @cached_property

@@ -198,7 +198,7 @@ class Ledger:
             raise RefusalError(code, str(error))
 
     def _refuse_what_cannot_fit(self, price: Price | None, estimate: Estimate) -> None:
-        """By what is used: what is reserved for calls in flight may be given back."""
+        """Refuse by what is used: what is reserved for calls in flight may be given back."""
         most, used, needed = self._budgets.max_tokens, int(self._tokens.used), estimate.least_in + 1
         if most is not None and used + needed > most:
             self._over_budget(f"max_tokens is {most}, the trial used {used} and the next call needs {needed}")
@@ -253,7 +253,7 @@ class Ledger:
             self.give_up("usage_unknown", MeasurementError(message))
 
     def _longest_reply(self, price: Price | None, estimate: Estimate) -> int | None:
-        """How many tokens of output the budgets have room for beside the input that is known to come."""
+        """Return how many tokens of output the budgets have room for beside the input that is known to come."""
         limits = []
         if self._tokens.free is not None:
             limits.append(int(self._tokens.free) - estimate.least_in)

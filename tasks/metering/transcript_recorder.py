@@ -141,8 +141,8 @@ class TranscriptRecorder:
         return frozenset(position for position, recorded in enumerate(calls) if recorded.is_known)
 
     def transcript(self, not_made: Iterable[str] = ()) -> Transcript:
-        """Everything so far. Its output is what the model said last. `not_made` are ids of calls that the model asked
-        for and that did not reach the tool.
+        """Return everything so far. Its output is what the model said last. `not_made` are ids of calls that the model
+        asked for and that did not reach the tool.
         """
         self._settle_calls(not_made)
         messages = tuple(

@@ -71,7 +71,7 @@ class Price(Rates):
         return "" if tool is None else f"tools: {{{json.dumps(tool)}: DOLLARS}}"
 
     def cost(self, usage: Usage, charges: Charges = NO_CHARGES) -> float | None:
-        """US dollars of one call; `None` when the tokens in or out, or the price of a charge, are not known."""
+        """Return the US dollars of one call; `None` if the tokens in or out, or the price of a charge, are unknown."""
         if usage.tokens_in is None or usage.tokens_out is None or self.missing(charges):
             return None
         long = self.long_prompt

@@ -107,7 +107,7 @@ def size(number_of_bytes: int) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """At most so many of the names, as in `a, b, c and 2 more`."""
+    """Return up to `most` of the names, as in `a, b, c and 2 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
@@ -152,7 +152,7 @@ def quantity(number: float, unit: str) -> str:
 
 
 def change(baseline: float, current: float) -> str:
-    """By how much current differs from baseline, as in `+27 %`."""
+    """Return by how much current differs from baseline, as in `+27 %`."""
     return f"{(current / baseline - 1) * 100:+.0f} %" if baseline else UNKNOWN
 
 
@@ -162,7 +162,7 @@ def times(factor: float | None) -> str:
 
 
 def tracked(name: str, value: float | None) -> str:
-    """One of a trial's metrics, with the unit that its name says."""
+    """Return one of a trial's metrics, with the unit that its name says."""
     if value is None:
         return UNKNOWN
     if name == "cost":

@@ -116,7 +116,7 @@ class ViolationGroup(NamedTuple):
 
 
 def every_task(verdict: Verdict) -> tuple[TaskFinding, ...]:
-    """Each measured task with what the verdict says of it, in the measurement's order."""
+    """Yield each measured task with what the verdict says of it, in the measurement's order."""
     reasons: dict[tuple[Suite | None, str | None], list[Reason]] = defaultdict(list)
     for reason in verdict.reasons:
         reasons[reason.suite, reason.task_id].append(reason)
@@ -177,7 +177,7 @@ def message_once(reason: Reason, found: Sequence[TaskFinding]) -> str:
 
 
 def ordered_reasons(verdict: Verdict) -> tuple[Reason, ...]:
-    """Every reason, the blocking ones first."""
+    """Return every reason, the blocking ones first."""
     return tuple(sorted(verdict.reasons, key=lambda reason: not reason.blocking))
 
 
@@ -190,7 +190,7 @@ def reasons_without_task(verdict: Verdict) -> tuple[Reason, ...]:
 
 
 def is_open(verdict: Verdict, reason: Reason) -> bool:
-    """Whether a blocking reason can still be settled, with more trials or with a person's decision."""
+    """Return whether a blocking reason can still be settled, with more trials or with a person's decision."""
     return reason.rule is Rule.MISSING_EVIDENCE or (reason.rule is Rule.SIGN_OFF and verdict.awaiting_sign_off)
 
 
@@ -213,7 +213,7 @@ def violation_groups(task: TaskMeasurement) -> tuple[ViolationGroup, ...]:
 
 
 def blocking(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """Those of the reasons that block."""
+    """Return the reasons that block."""
     return tuple(reason for reason in reasons if reason.blocking)
 
 
@@ -266,7 +266,7 @@ def other_verdict(verdict: Verdict, integrity: Integrity) -> str:
 
 
 def is_same_verdict(verdict: Verdict, other: OtherVerdict) -> bool:
-    """Whether another verdict says what this one does, for the same reasons."""
+    """Return whether another verdict says what this one does, for the same reasons."""
     reasons = (blocking(verdict.reasons), blocking(other.reasons))
     told = [[(reason.rule, reason.suite, reason.task_id) for reason in of_one] for of_one in reasons]
     return verdict.decision is other.decision and told[0] == told[1]

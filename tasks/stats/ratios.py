@@ -171,7 +171,8 @@ def plain_ratios(statistic: Callable[[Floats], Floats], figures: Figures, cells:
 
 
 def task_ratios(figures: Figures, cells: Cells) -> Ratios:
-    """Of each gate and task, beside the other tasks of the run: what slows all of them is left to the paired ratio.
+    """Return the ratio of each gate and task, beside the other tasks of the run. What slows all of them is in the
+    paired ratio.
 
     The lower quartile of a task's trials is compared, so that a few trials that hang are no slower task. It deviates
     from the median task of its run; how much it does so from run to run is the error, moderated by that of all tasks

@@ -37,7 +37,7 @@ class RunEffects(NamedTuple):
 
 
 def pad_cells(before: Floats) -> Cells:
-    """Of figures by gate, task, run and trial, padded with NaN."""
+    """Return the cells of figures by gate, task, run and trial, padded with NaN."""
     known = ~np.isnan(before)
     counts = known[0].sum(-1).astype(float)
     filled = np.where(known, before, 0.0)
@@ -109,7 +109,7 @@ def _effects(
 
 
 def usual_variance(variances: Floats) -> Floats:
-    """Of each gate, the mean over the tasks whose variance is known; 0 where none is."""
+    """Return, for each gate, the mean over the tasks whose variance is known; 0 where none is."""
     known = ~np.isnan(variances)
     return np.asarray(np.where(known, variances, 0.0).sum(-1) / np.maximum(known.sum(-1), 1))
 
@@ -141,7 +141,7 @@ class _Weights(NamedTuple):
         )
 
     def deviations(self, means: Floats) -> Floats:
-        """Of each gate and run, from the centres of its tasks."""
+        """Return, for each gate and run, the deviation from the centres of its tasks."""
         centres = (means * self.shares).sum(-1, keepdims=True)
         return np.asarray(((means - centres) * self.of_run).sum(1))
 

@@ -169,7 +169,7 @@ def _reason_without_calls(reason: Any) -> Any:
 
 
 def _entry_type(entry: Document) -> str:
-    """Whether an entry calls a `function`, with its arguments as JSON, or a `custom` tool, with a text."""
+    """Return whether an entry calls a `function`, with its arguments as JSON, or a `custom` tool, with a text."""
     return "custom" if entry.get("custom") is not None else "function"
 
 

@@ -111,7 +111,7 @@ class ReplyStream(ABC):
             self.started = True
 
     def _decide(self, call: AskedCall) -> bool:
-        """Whether a call is taken out."""
+        """Return whether a call is taken out."""
         self._calls.append(call)
         return self._is_withheld(call)
 

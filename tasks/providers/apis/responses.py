@@ -113,7 +113,7 @@ def _said(item: Document, place: str) -> InputMessage | None:
 
 
 def _is_call(item: Document) -> bool:
-    """Whether an item is a call that was not asked for before."""
+    """Return whether an item is a call that was not asked for before."""
     kind = values.block_type(item)
     if kind == "mcp_call":
         return item.get("approval_request_id") is None
@@ -121,7 +121,7 @@ def _is_call(item: Document) -> bool:
 
 
 def _is_answer(item: Document) -> bool:
-    """Whether an item is the result of a call."""
+    """Return whether an item is the result of a call."""
     kind = values.block_type(item)
     return kind.endswith(_ANSWERS) or (kind == "mcp_call" and (_has(item, "output") or _has(item, "error")))
 

@@ -127,7 +127,7 @@ def reply_text(content: Any, place: str) -> str:
 
 
 def _parts_with_text(content: Any, place: str) -> list[tuple[Any, str, str | None]]:
-    """Every part of a message, its place, and its text; `None` for a part that has none."""
+    """Yield every part of a message, its place, and its text; `None` for a part that has none."""
     if content is None or isinstance(content, str):
         return [(content, place, content or "")]
     parts = [(part, f"{place}[{number}]") for number, part in enumerate(sequence(content, place))]
@@ -148,7 +148,7 @@ def _kind_of_file(part: dict[str, Any], place: str) -> str:
 
 
 def characters(value: Any) -> int:
-    """How many characters of text a JSON value holds, keys of objects included, images and other files left out."""
+    """Return how many characters of text a JSON value holds, with the keys of objects, without images and files."""
     total, waiting = 0, [value]
     while waiting:
         one = waiting.pop()
