@@ -1,11 +1,13 @@
 """The CI files that `passgate init` writes: read as GitHub and GitLab read them, their commands really run."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -232,7 +234,8 @@ def test_what_is_installed_is_a_version_that_exists(
         here.git("remote", "add", "origin", direct)
         suffix += here.git("rev-parse", "HEAD")
         direct = {"url": here.path.as_uri(), "dir_info": {"editable": True}}
-    monkeypatch.setattr("passgate.flows.cli.repository._install_source", lambda: direct)
+    installed = SimpleNamespace(read_text=lambda name: direct and json.dumps(direct))
+    monkeypatch.setattr("passgate.flows.cli.repository.distribution", lambda name: installed)
     assert own_version(__version__) == (suffix, "OWNER" not in suffix)
 
 
