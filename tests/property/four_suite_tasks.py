@@ -1,5 +1,6 @@
-"""Tasks as the schema of the four-suite format has them."""
+"""Tasks as the schema of the four-suite format has them: valid ones, and ones with something broken."""
 
+import copy
 import math
 from typing import Any
 
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from tests.property.documents import nested
 
 SUITES = ["golden", "open_ended", "adversarial", "failure_replays"]
+NEEDED = ["task_id", "suite", "description", "inputs", "graders", "tracked_metrics"]
 
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"), max_size=12
@@ -56,3 +58,40 @@ valid_tasks = mapping_with(
     metadata=values,
 )
 """Whatever the schema accepts, much of it without a meaning for passgate."""
+
+OF_OTHER_TYPES: dict[tuple[str, ...], list[Any]] = {
+    ("task_id",): [None, 7, ["a"], {}],
+    ("suite",): [None, 7, "goldn", ""],
+    ("description",): [None, True, 1.5, []],
+    ("inputs",): [None, "text", []],
+    ("graders",): [None, {}, [], "text"],
+    ("tracked_metrics",): [None, {}, [], "cost"],
+    ("tags",): [None, "one", [1]],
+    ("environment",): [None, [], "docker"],
+    ("environment", "sandbox"): [None, 3, {}],
+    ("environment", "reset"): [None, [], "git reset"],
+    ("environment", "budgets"): [None, [], 20],
+    ("trials",): [None, [], 3],
+    ("trials", "k"): [None, 0, -1, 1.5, "3"],
+    ("trials", "metric"): [None, "pass", 1],
+    ("gates",): [None, [], True],
+    ("gates", "ci_merge_gate"): [None, 1, "yes"],
+    ("gates", "nightly"): [None, 0, "no"],
+    ("gates", "release_candidate"): [None, [], "on"],
+}
+"""Values that the schema refuses, by where they stand."""
+
+
+@st.composite
+def invalid_tasks(draw: st.DrawFn) -> dict[str, Any]:
+    """A valid task with a key taken away that is needed, or with a value that the schema refuses."""
+    task = copy.deepcopy(draw(valid_tasks))
+    if draw(st.booleans()):
+        del task[draw(st.sampled_from(NEEDED))]
+        return task
+    *above, key = draw(st.sampled_from(sorted(OF_OTHER_TYPES)))
+    container = task
+    for name in above:
+        container = container.setdefault(name, {})
+    container[key] = draw(st.sampled_from(OF_OTHER_TYPES[(*above, key)]))
+    return task

@@ -1,4 +1,4 @@
-"""Every task that the schema of the four-suite format accepts loads."""
+"""Every task that the schema of the four-suite format accepts loads, and every other one is refused with its place."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from jsonschema import Draft202012Validator
 from tests.builders import REPOSITORY, SHIPPED, task_document
-from tests.property.four_suite_tasks import valid_tasks
+from tests.property.four_suite_tasks import invalid_tasks, valid_tasks
 
 from passgate.tasks.formats.four_suite import ReadTaskFile, TaskReader
 from passgate.tasks.formats.schema_check import schema_validator
@@ -67,3 +67,13 @@ def test_every_task_of_the_format_loads(load: Load, document: dict[str, Any]) ->
         assert task.k == document.get("trials", {}).get("k", SHIPPED.suites[task.suite].k)
     else:
         assert said.unread or said.missing or (said.warnings and task.unknown), "what is not known is told"
+
+
+@given(document=invalid_tasks())
+def test_every_other_task_is_refused_with_its_place(load: Load, document: dict[str, Any]) -> None:
+    assert not FORMAT.is_valid(document)
+    task, said = load(document)
+    assert task is None
+    assert said.problems
+    for problem in said.problems:
+        assert PLACE.match(str(problem)), problem
