@@ -16,23 +16,17 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.mutations import MUTATIONS
+from passgate.tasks.commands.validate import readers_of_settings
 from passgate.tasks.errors import InputError, Problem
-from passgate.tasks.formats.loading import load_paths, load_pins_file, load_policy, load_price_table, policy_or_default
-from passgate.tasks.formats.project_files import (
-    AGENTS_FILE,
-    PINS_FILE,
-    PRICES_FILE,
-    QUARANTINE_FILE,
-    read_quarantine,
-)
-from passgate.tasks.planning.named_agents import load_agents
+from passgate.tasks.formats.loading import load_paths, policy_or_default
+from passgate.tasks.formats.project_files import QUARANTINE_FILE, read_quarantine
 from passgate.tasks.planning.requirements import problems_at_gates
 
 REPOSITORY = Path(__file__).parents[1]
@@ -81,9 +75,7 @@ def bounded(seconds: int) -> Iterator[None]:
 
 def problems_of(file: Path) -> Sequence[Problem]:
     """What `passgate validate` finds wrong with a file."""
-    readers: dict[str, Callable[[Path], object]] = {"gates.yaml": load_policy, AGENTS_FILE: load_agents}
-    readers |= {PRICES_FILE: load_price_table, PINS_FILE: load_pins_file, QUARANTINE_FILE: _read_quarantine}
-    read = readers.get(file.name)
+    read = readers_of_settings("gates.yaml").get(file.name, _read_quarantine if file.name == QUARANTINE_FILE else None)
     if read is not None:
         try:
             read(file)
