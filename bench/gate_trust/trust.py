@@ -36,8 +36,8 @@ def trusted(name: str, world: World, scale: Scale) -> Block:
     unchanged, shipped = gates.judged(gates.rates, bounded=False), gates.judged(gates.rates)
     most = MOST_RED_WITH_RUN_EFFECTS if world.run_effect else MOST_RED
     extra, spent = _extra_trials(unchanged, world), _extra_trials(shipped, world)
-    red = share("unchanged: red, as a run may spend", shipped.red, target=Target(most))
-    confirming = mean("unchanged: confirming trials, as a run may spend", spent, target=Target(1.0))
+    red = share("unchanged: red, as shipped", shipped.red, target=Target(most))
+    confirming = mean("unchanged: confirming trials, as shipped", spent, target=Target(1.0))
     forecast = forecast_of(world)
     figures = [
         share("unchanged: red, strict", _strictly_red(gates)),
@@ -91,7 +91,7 @@ def _one_task(gates: Gates, rng: np.random.Generator) -> Iterator[Figure]:
                 target = Target(least, "at least") if low >= FROM[label] else None
                 name = f"a task from {low:g} to {min(high, 1):g} falls {label}"
                 yield share(name, caught[inside], target=target)
-                yield share(f"{name}, as a run may spend", spent[inside])
+                yield share(f"{name}, as shipped", spent[inside])
 
 
 def _whole_agent(gates: Gates, forecast: SettingForecast) -> Iterator[Figure]:
@@ -99,7 +99,7 @@ def _whole_agent(gates: Gates, forecast: SettingForecast) -> Iterator[Figure]:
         to = WHOLE[gates.world.name]
         rates = np.full_like(gates.rates, to)
         target = Target(CAUGHT_WHOLE[gates.world.name], "at least")
-        spent = share(f"all tasks fall to {to}: red, as a run may spend", gates.judged(rates).red)
+        spent = share(f"all tasks fall to {to}: red, as shipped", gates.judged(rates).red)
         said = forecast.red_if_all_keep(to / gates.world.rates[0])
         off = max(spent.low - said, said - spent.high, 0.0)
         yield share(f"all tasks fall to {to}: red", gates.judged(rates, bounded=False).red, target=target)
