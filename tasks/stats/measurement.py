@@ -1,7 +1,7 @@
 """Trials in, the states and the numbers of tasks and suites with their intervals out."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import isnan
 from operator import attrgetter
@@ -217,15 +217,7 @@ def _task(sample: _Sample, estimates: dict[str, float]) -> TaskMeasurement:
         error=missing[0].reason if missing else "",
         equal_failures=sum(trial.reason == failed[0].reason for trial in failed),
         equal_errors=sum(trial.reason == missing[0].reason for trial in missing),
-        # Those of confirming trials too: a violation counts wherever it happens.
-        violations=tuple(
-            TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message, run_id=run_id)
-            for trial, run_id in (
-                *((trial, "") for trial in (*sample.own, *sample.confirming)),
-                *((trial, trial.reused_from) for trial in (*sample.earlier, *sample.earlier_confirming)),
-            )
-            for violation in trial.violations
-        ),
+        violations=tuple(_violations(sample)),
         metrics=MeanMetrics(**{name: _mean(_known(measured, name)) for name in TrialMetrics.model_fields}),
         tracked_metrics=task.tracked_metrics,
         wall_times=_known(measured, "wall_time_seconds"),
@@ -242,6 +234,15 @@ def _task(sample: _Sample, estimates: dict[str, float]) -> TaskMeasurement:
         reused_from=next((trial.reused_from for trial in sample.own if trial.reused_from), ""),
         needed=sample.needed,
     )
+
+
+def _violations(sample: _Sample) -> Iterator[TrialViolation]:
+    """Yield the violations of all trials, the confirming ones too: a violation counts wherever it happens."""
+    own = [(trial, "") for trial in (*sample.own, *sample.confirming)]
+    earlier = [(trial, trial.reused_from) for trial in (*sample.earlier, *sample.earlier_confirming)]
+    for trial, run_id in (*own, *earlier):
+        for violation in trial.violations:
+            yield TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message, run_id=run_id)
 
 
 def _known_estimates(
