@@ -153,6 +153,16 @@ def test_a_batch_stops_with_its_trials_when_another_process_coordinates_the_run_
     assert calls(repository) == ["a 0"], "no trial begins then, and none of a batch that begins later"
 
 
+def test_a_batch_at_a_url_runs_nothing_that_begins_after_its_coordinator_was_replaced(repository: Project) -> None:
+    plan = planned()
+    batch = first_batch(plan)
+    folder = RunStore.of(plan.run_id).here
+    (folder / "coordinator").write_text("second")
+    with pytest.raises(EngineError, match="nobody coordinates it any more"):
+        run_batch(batch.model_copy(update={"location": folder.as_uri()}))
+    assert calls(repository) == []
+
+
 def test_a_run_that_goes_on_in_this_process_ends_batches_that_are_left_elsewhere(repository: Project) -> None:
     plan = planned()
     batch = first_batch(plan)
