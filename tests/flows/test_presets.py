@@ -20,6 +20,7 @@ from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import SHIPPED, a_task
 from tests.flows.coding_agents import installed_commands
+from tests.flows.recorded_models import play, read_reference
 from tests.flows.trials import trial_of
 from tests.project import REPOSITORY, Project
 from tests.upstream import Says, ScriptedUpstream
@@ -114,13 +115,11 @@ gates:
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])
 @pytest.mark.parametrize("repeats", [False, True], ids=["behaves", "repeats the incident"])
-def test_a_run_of_the_shipped_incident_has_the_verdict(
+def test_a_run_of_the_shipped_incidents_has_the_verdict(
     name: str, repeats: bool, upstream: ScriptedUpstream, bare_project: Project
 ) -> None:
-    file = f"failure_replays/{INCIDENT}.yaml"
-    bare_project.write(f"suites/{file}", (SUITES / file).read_text())
-    place = f"_shared/references/{INCIDENT}"
-    shutil.copytree(SUITES / place, bare_project.path / "suites" / place)
+    shutil.copytree(SUITES / "failure_replays", bare_project.path / "suites" / "failure_replays")
+    shutil.copytree(SUITES / "_shared", bare_project.path / "suites" / "_shared")
     bare_project.write("gates.yaml", GATES)
     entry = presets()[name].entry(name).replace("codex exec ", "codex exec --model gpt-5 ")
     bare_project.write("agents.yaml", f"agents:\n{indent(entry, '  ')}")
@@ -132,19 +131,16 @@ def test_a_run_of_the_shipped_incident_has_the_verdict(
         "PATH": os.environ["PATH"],
         "PASSGATE_ENGINE": "none",
     }
-
-    def model(_: int, body: dict[str, Any]) -> Says:
-        said = json.dumps(body)
-        if repeats:
-            return asks(name, "refund_order", order=8841)
-        if "4 May" in said:
-            return Says(ANSWER)
-        return asks(name, "get_refund", refund="R-2207") if "R-2207" in said else asks(name, "get_order", order=8841)
-
-    upstream.script = model
+    tasks = load_paths([SUITES / "failure_replays"], SHIPPED).tasks
+    transcripts = {task.inputs["prompt"]: read_reference(task, is_solution=not repeats) for task in tasks}
+    upstream.script = play(transcripts, PREFIXES[name])
     ran = bare_project.passgate("run", "release_candidate", "--agent", name, "--k", "1")
     assert ran.returncode == int(repeats), ran.stdout + ran.stderr
     assert f"release_candidate {'FAIL' if repeats else 'PASS'}" in ran.stdout
+    (run,) = bare_project.run_folders()
+    trials = [json.loads(line)["trial"] for line in (run / "journal.jsonl").read_text().splitlines()]
+    status = "failed" if repeats else "passed"
+    assert {trial["task_id"]: trial["status"] for trial in trials} == {task.task_id: status for task in tasks}
 
 
 @each_preset

@@ -9,14 +9,17 @@ import pytest
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.agent import Endpoint
 from passgate.tasks.model.policy import JudgePolicy, Policy
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from tests.builders import SHIPPED
+from tests.flows.recorded_models import play, read_reference
 from tests.flows.trials import trial_of
 from tests.project import REPOSITORY
 from tests.scenarios import Scenarios
 from tests.scenarios.shipped import nothing_done, release
+from tests.upstream import ScriptedUpstream
 
 SUITES = REPOSITORY / "suites"
 TASKS = load_tasks(SUITES, SHIPPED)
@@ -77,6 +80,19 @@ def test_doing_nothing_fails_the_other_tasks(task: EvalTask) -> None:
 def test_a_wrong_solution_fails(task: EvalTask, name: str) -> None:
     trial = tried(task, f"oracle:{name}")
     assert trial.status is TrialStatus.FAILED, trial.reason
+
+
+@pytest.mark.parametrize("task", [task for task in TASKS if task.tools], ids=lambda task: task.task_id)
+def test_an_agent_with_the_tools_of_a_task_can_do_it(task: EvalTask, upstream: ScriptedUpstream) -> None:
+    upstream.script = play({task.inputs["prompt"]: read_reference(task, is_solution=True)})
+    model = parse_agent("openai:m").model_copy(
+        update={"upstreams": {"openai": Endpoint(base_url=upstream.openai_base_url)}}
+    )
+    finished = asyncio.run(trial_of(model, task, SUITES))
+    # Recorded replies of the judge are of the references, whose tools answer a little otherwise.
+    grades = [grade for grade in finished.trial.grades if grade.type != "llm_rubric"]
+    assert [(grade.name, grade.message) for grade in grades if not grade.passed] == []
+    assert {call.tool for call in finished.transcript.tool_calls} <= {tool.name for tool in task.tools}
 
 
 @pytest.mark.parametrize("suite", list(Suite))

@@ -7,6 +7,7 @@ Prints JSON. Exit code 0: a result. Exit code 1: an error.
 
 import argparse
 import json
+import os
 import sqlite3
 import sys
 from datetime import date
@@ -34,7 +35,10 @@ def parser():
 
 
 def main():
-    options = parser().parse_args()
+    # Agents of passgate give the arguments as JSON, commands give them as flags.
+    given = json.loads(os.environ.get("PASSGATE_TOOL_ARGUMENTS", "{}"))
+    flags = [f"--{name}={value}" for name, value in given.items()]
+    options = parser().parse_args(sys.argv[1:] + flags)
     database = sqlite3.connect(DATABASE)
     database.row_factory = sqlite3.Row
     answer = list_contracts(database, options.ends_before, options.cursor)

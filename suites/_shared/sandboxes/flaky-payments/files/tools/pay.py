@@ -12,6 +12,7 @@ Each prints JSON. Exit code 0: a result. Exit code 1: an error.
 
 import argparse
 import json
+import os
 import re
 import sqlite3
 import sys
@@ -161,7 +162,10 @@ TOOLS = {tool.__name__: tool for tool in (get_invoice, charge, list_refunds, ref
 
 
 def main():
-    options = vars(parser().parse_args())
+    # Agents of passgate give the arguments as JSON, commands give them as flags.
+    given = json.loads(os.environ.get("PASSGATE_TOOL_ARGUMENTS", "{}"))
+    flags = [f"--{name}={value}" for name, value in given.items()]
+    options = vars(parser().parse_args(sys.argv[1:] + flags))
     tool = TOOLS[options.pop("tool")]
     database = sqlite3.connect(ROOT / "var" / "payments.db")
     database.row_factory = sqlite3.Row

@@ -8,6 +8,7 @@ Each prints JSON. Exit code 0: a result. Exit code 1: an error.
 
 import argparse
 import json
+import os
 import sqlite3
 import sys
 from pathlib import Path
@@ -47,7 +48,10 @@ def parser():
 
 
 def main():
-    options = vars(parser().parse_args())
+    # Agents of passgate give the arguments as JSON, commands give them as flags.
+    given = json.loads(os.environ.get("PASSGATE_TOOL_ARGUMENTS", "{}"))
+    flags = [f"--{name}={value}" for name, value in given.items()]
+    options = vars(parser().parse_args(sys.argv[1:] + flags))
     del options["tool"]
     function = options.pop("function")
     database = sqlite3.connect(DATABASE)
