@@ -214,6 +214,12 @@ def replace_calls(messages: Iterable[Message], calls: Iterable[ToolCall]) -> tup
     )
 
 
+def rename_calls(transcript: Transcript, name: Callable[[str], str]) -> Transcript:
+    """Return the transcript with the names that `name` has for its tools."""
+    calls = (call.model_copy(update={"tool": name(call.tool)}) for call in transcript.tool_calls)
+    return transcript.model_copy(update={"messages": replace_calls(transcript.messages, calls)})
+
+
 def _add_metered_usage(reported: Transcript, seen: Transcript) -> Transcript:
     """Return the agent's conversation with the meter's figures: by step if both have the same steps, else in sum."""
     messages = reported.messages

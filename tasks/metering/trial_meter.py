@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.access import ModelAnswer, TrialTranscript
 from passgate.tasks.metering.ledger import AdmittedCall, Ledger
-from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed, replace_calls
+from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed, rename_calls, replace_calls
 from passgate.tasks.metering.trial_tools import Forbidden, TrialTools
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript, Usage
 from passgate.tasks.providers.calls import CallProgress
@@ -90,6 +90,8 @@ class TrialMeter:
             # Which calls were refused only the meter knows.
             calls = (call.model_copy(update={"refused": False}) for call in reported.tool_calls)
             reported = reported.model_copy(update={"messages": replace_calls(reported.messages, calls)})
+        if tools is not None:
+            seen, reported = rename_calls(seen, tools.task_name), rename_calls(reported, tools.task_name)
         knows_steps = seen.steps or (self.was_asked and not reported.complete)
         transcript = reported
         if knows_steps:
@@ -177,10 +179,12 @@ class TrialMeter:
 
     def withhold(self, call: AskedCall, reply: object) -> bool:
         """Return whether a tool call is taken out of a reply: it is forbidden, or there is no budget for it."""
-        call = call if self.tools is None else self.tools.normalise_name(call)
+        if self.tools is not None:
+            call = replace(call, tool=self.tools.normalise_name(call.tool))
         asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
         if self.forbidden(asked):
-            self.ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {call.tool}")
+            name = call.tool if self.tools is None else self.tools.task_name(call.tool)
+            self.ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {name}")
             return True
         if not self.ledger.take_tool_call():
             return True
@@ -257,7 +261,8 @@ class MeteredCall:
     def _write_down(self, reply: ModelReply, usage: Usage) -> None:
         refused = frozenset(n for n, call in enumerate(reply.calls) if call.call_id in self._refused)
         if self._trial.tools is not None:
-            reply = replace(reply, calls=tuple(map(self._trial.tools.normalise_name, reply.calls)))
+            normalise = self._trial.tools.normalise_name
+            reply = replace(reply, calls=tuple(replace(call, tool=normalise(call.tool)) for call in reply.calls))
         self._trial.recorder.answer(
             reply,
             usage,

@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from passgate.tasks.errors import MeasurementError
@@ -100,21 +100,27 @@ class TrialTools:
         named, _, tool = name.partition("__")
         return (named, tool) if not server and named in self.servers else (server or SERVER, name)
 
-    def normalise_name(self, call: AskedCall) -> AskedCall:
-        """Return a model's call. Where its client puts a server before the tool, as in `passgate_book`, `crm.book` and
-        `mcp_passgate_crm__book`, it becomes `mcp__passgate__book` or `mcp__crm__book`, whose parts graders know.
+    def normalise_name(self, called: str) -> str:
+        """Return a model's name for a tool. Where its client puts a server before it, as in `passgate_book`, `crm.book`
+        and `mcp_passgate_crm__book`, it becomes `mcp__passgate__book` or `mcp__crm__book`, whose parts graders know.
         """
-        if call.tool in self._names:
-            return call
+        if called in self._names:
+            return called
         for server in (SERVER, *self.servers):
-            prefix = re.match(rf"(?:mcp[_-]+)?{re.escape(server)}[_.:/-]+", call.tool, re.IGNORECASE)
+            prefix = re.match(rf"(?:mcp[_-]+)?{re.escape(server)}[_.:/-]+", called, re.IGNORECASE)
             if prefix is None:
                 continue
-            rest = _plain(call.tool[prefix.end() :])
+            rest = _plain(called[prefix.end() :])
             for name, (owner, tool) in self.listed("" if server == SERVER else server).items():
                 if _plain(name) == rest:
-                    return replace(call, tool=f"mcp__{owner}__{tool.name}")
-        return call
+                    return f"mcp__{owner}__{tool.name}"
+        return called
+
+    def task_name(self, called: str) -> str:
+        """Return the name that a task has for a tool, as in transcripts: `book`, or `mcp__crm__book` of a server of the
+        task, whatever a client puts before it.
+        """
+        return self.normalise_name(called).removeprefix(f"mcp__{SERVER}__")
 
     def serves(self, name: str) -> bool:
         """Return whether a name that an agent tells is that of a tool here, and the agent knows these tools."""

@@ -97,7 +97,7 @@ def results(finished: dict[str, Any]) -> list[tuple[str, Any, bool]]:
 
 def test_a_command_in_a_sandbox_without_network_has_the_tools(shop: Project, upstream: ScriptedUpstream) -> None:
     upstream.says(ASKS, Says("done"))
-    assert results(run(shop, 0)) == [("mcp__passgate__refund", {"refunded": 7}, False)]
+    assert results(run(shop, 0)) == [("refund", {"refunded": 7}, False)]
 
 
 @pytest.mark.parametrize(

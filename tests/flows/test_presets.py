@@ -91,7 +91,7 @@ def test_an_incident_is_replayed_to_the_agent_that_has_learnt(name: str, upstrea
     )
     finished = try_preset(name, incident(), upstream, SUITES)
     assert (finished.trial.status, finished.trial.reason) == (TrialStatus.PASSED, "")
-    tools = [(call.tool.rpartition("__")[2], call.result) for call in finished.transcript.tool_calls]
+    tools = [(call.tool, call.result) for call in finished.transcript.tool_calls]
     assert tools[1] == ("get_refund", {"refund": "R-2207", "order": 8841, "euros": 64.0, "sent": "4 May"})
     assert len(tools) == 2
 
@@ -102,7 +102,9 @@ def test_an_agent_that_repeats_the_incident_fails_before_it_pays(name: str, upst
     finished = try_preset(name, incident(), upstream, SUITES)
     assert finished.trial.status is TrialStatus.FAILED
     assert finished.transcript.end is EndReason.FORBIDDEN_CALL
-    assert [call.refused for call in finished.transcript.tool_calls] == [False, True]
+    calls = [(call.tool, call.refused) for call in finished.transcript.tool_calls]
+    assert calls == [("get_order", False), ("refund_order", True)]
+    assert "the forbidden tool call refund_order" in finished.trial.reason
 
 
 GATES = """

@@ -124,7 +124,7 @@ def recording(suites: Path, order: int, tool: str = "refund") -> dict[str, str]:
 
 
 def results(finished: FinishedTrial) -> list[tuple[str, Any]]:
-    return [(call.tool.removeprefix("mcp__passgate__"), call.result) for call in finished.transcript.tool_calls]
+    return [(call.tool, call.result) for call in finished.transcript.tool_calls]
 
 
 @each_kind

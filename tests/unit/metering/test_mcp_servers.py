@@ -192,7 +192,7 @@ async def test_of_two_servers_with_a_tool_of_one_name_the_one_counts_that_the_mo
         found = (await agent.transcript()).tool_calls
     assert [(call.tool, call.arguments["room"], call.result) for call in found] == [
         ("mcp__crm__book", 7, {"result": "by crm: 7"}),
-        ("mcp__passgate__book" if names[1] != "book" else "book", 8, "by the task\n"),
+        ("book", 8, "by the task\n"),
     ]
 
 

@@ -83,11 +83,11 @@ async def test_a_client_finds_the_tools_and_gets_their_results(metered, result: 
 
 NAMES = {
     "book": "book",
-    "mcp__passgate__book": "mcp__passgate__book",
+    "mcp__passgate__book": "book",
     "shop.book": "shop.book",
-    "passgate__book": "mcp__passgate__book",
-    "passgate-book": "mcp__passgate__book",
-    "mcp_passgate_book": "mcp__passgate__book",
+    "passgate__book": "book",
+    "passgate-book": "book",
+    "mcp_passgate_book": "book",
 }  # As clients write it, and as it is in the transcript
 
 
