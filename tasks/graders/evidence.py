@@ -36,6 +36,7 @@ from passgate.tasks.model.trial import TrialMetrics
 
 # A server or a namespace stands before the name: mcp__crm__delete, crm.delete, crm/delete, functions:delete.
 _SEPARATOR: Final = re.compile(r"__|[./:]")
+_OWN_SERVER: Final = re.compile(r"^(mcp\.)?passgate\.(?=[^*])")
 _METER: Final = "Send the agent's model calls through the passgate meter"
 _FILE: Final = "have the agent write its transcript, with usage and times, to the file that PASSGATE_TRANSCRIPT names"
 _RETURNED: Final = "return a transcript, with usage and times, from its function"
@@ -139,7 +140,8 @@ def tool_matches(pattern: str, tool: str) -> bool:
         return True
     parts = _SEPARATOR.split(name)
     ends = (".".join(parts[start:]) for start in range(len(parts)))
-    dotted = _SEPARATOR.sub(".", pattern)
+    # The task's own tools have no server in transcripts; a pattern for all of passgate's must not mean every tool.
+    dotted = _OWN_SERVER.sub("", _SEPARATOR.sub(".", pattern))
     return any(fnmatchcase(end, dotted) for end in ends)
 
 

@@ -177,6 +177,11 @@ def test_a_forbidden_tool_is_found_in_every_spelling(pattern: str, tool: str) ->
         ("crm.delete_customer", "mcp__crm__delete_customer", True),
         *(("crm__*", "crm.delete_customer", True), ("mcp__crm__*", "mcp__crm__delete_customer", True)),
         ("mcp__crm__*", "mcp__shop__delete_customer", False),
+        *(
+            ("mcp__passgate__refund", "refund", True),
+            ("passgate.ref*", "Refund", True),
+            ("mcp__passgate__*", "x", False),
+        ),
         *(("delete", "soft_delete", False), ("delete", "delete_customer", False)),
         *(("send", "mcp__mail__resend", False), ("crm", "mcp__crm__read", False), ("*", "", True)),
     ],
