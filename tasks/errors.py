@@ -46,8 +46,9 @@ class Quote:
     def __str__(self) -> str:
         """Return it for a debugger or a traceback, secrets included. What leaves a trial is rendered by a `Masker`."""
         text = str(self.value)
-        shown = text[-self.limit :] if self.keep == "end" else text[: self.limit]
-        return repr(shown) if self.form == "repr" else shown
+        if len(text) > self.limit:
+            text = f"…{text[-self.limit :]}" if self.keep == "end" else f"{text[: self.limit]}…"
+        return repr(text) if self.form == "repr" else text
 
 
 @dataclass(frozen=True)

@@ -201,7 +201,7 @@ def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path, mcp_url: str,
 
 
 def _end(result: ProcessResult, environment: Mapping[str, str]) -> tuple[EndReason, str]:
-    tail = (result.stderr.strip() or result.stdout.strip())[-LONGEST_DETAIL:]
+    tail = last_part(result.stderr.strip() or result.stdout.strip(), LONGEST_DETAIL)
     if result.timed_out:
         return EndReason.TIMED_OUT, tail
     if result.output_limit_hit:

@@ -23,6 +23,7 @@ from passgate.tasks.agents.transcripts import (
 )
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.environment import search_path
+from passgate.tasks.model.quotes import beginning
 from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.transcript import MOST, EndReason, Tokens, ToolCall, Transcript, Usage
 
@@ -270,7 +271,9 @@ def agentv_transcript(content: str) -> Transcript:
     else:
         transcript = read_transcript(as_text(answer.text)).model_copy(update={"usage": usage})
     if answer.error:
-        return transcript.model_copy(update={"end": EndReason.CRASHED, "detail": answer.error[:LONGEST_DETAIL]})
+        return transcript.model_copy(
+            update={"end": EndReason.CRASHED, "detail": beginning(answer.error, LONGEST_DETAIL)}
+        )
     return transcript
 
 

@@ -16,7 +16,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess, TrialTranscript
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.json_values import json_digest
-from passgate.tasks.model.quotes import end, quote_repr, raw
+from passgate.tasks.model.quotes import cut, end, quote_repr, raw
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript, Usage, total_usage
 
@@ -271,15 +271,7 @@ def player_request(persona: str, turns: Sequence[Turn]) -> JudgeRequest:
     Raises `MeasurementError` for a conversation that is too long.
     """
     said = [part for turn in turns for part in (("user", turn.said.content), ("agent", turn.transcript.output))]
-    shown = [
-        (
-            who,
-            text
-            if len(text) <= LONGEST_PART
-            else f"{text[:LONGEST_PART]}… ({len(text) - LONGEST_PART} characters more)",
-        )
-        for who, text in said
-    ]
+    shown = [(who, cut(text, LONGEST_PART)) for who, text in said]
     conversation = "\n".join(f"{who}:\n{indent(text, '    ', lambda _: True)}" for who, text in shown)
     if len(conversation) > LONGEST_CONVERSATION:
         raise MeasurementError(f"the conversation has more than {LONGEST_CONVERSATION} characters: too long to go on")

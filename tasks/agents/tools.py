@@ -121,21 +121,16 @@ class SandboxTools:
 def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     # `AskedCall` has this key in place of arguments that are not a JSON object.
     if set(arguments) == {"unparsed"} != set(tool.parameters.get("properties", {})):
-        return [f"they are not a JSON object: {_excerpt(str(arguments['unparsed']))}"]
+        return [f"they are not a JSON object: {beginning(str(arguments['unparsed']), _EXCERPT)}"]
     # With a registry of its own the validator fetches nothing from the network.
     validator = schema_validator(tool.parameters)(tool.parameters, registry=Registry())
     try:
         errors = islice(validator.iter_errors(dict(arguments)), _MOST_PROBLEMS)
-        return [_excerpt(f"{error.json_path}: {error.message}") for error in errors]
+        return [beginning(f"{error.json_path}: {error.message}", _EXCERPT) for error in errors]
     except Unresolvable as error:
         raise MeasurementError(f"the parameters of the tool {tool.name} refer to what is not there: {error}") from error
     except RecursionError:
         return ["they are nested too deep"]
-
-
-def _excerpt(text: str) -> str:
-    shown = beginning(text, _EXCERPT)
-    return shown if shown == text else f"{shown}…"
 
 
 def _outcome(tool: Tool, result: ProcessResult) -> ToolOutcome:

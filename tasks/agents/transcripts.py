@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.quotes import beginning
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
 PRINTED_BYTES: Final = 64 * 1024  # How much of what an agent prints is kept: its end
@@ -125,7 +126,7 @@ def read_json(content: str | bytes) -> Any:
 def excerpt(content: str | bytes) -> str:
     """Return the beginning of a text, for the detail of a transcript."""
     text = content if isinstance(content, str) else content[: LONGEST_DETAIL * 4].decode("utf-8", "replace")
-    return sendable(text).strip()[:LONGEST_DETAIL]
+    return beginning(sendable(text).strip(), LONGEST_DETAIL)
 
 
 def sendable(text: str) -> str:

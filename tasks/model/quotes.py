@@ -21,6 +21,8 @@ LEAST_LENGTH: Final = 6  # Characters of a secret: shorter values occur in ordin
 LEAST_LINE: Final = 8  # Characters of a line of a secret that has several
 LONGEST_MESSAGE: Final = 3 * EXCERPT
 
+CUT: Final = "…"  # Where passgate has cut a text; `Masker` masks the half of a secret beside it
+_CUTS: Final = re.compile(r"(…|\.{3})")  # Other programs write three dots
 _FOR_HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _ESCAPE: Final = re.compile("%[0-9A-F]{2}")
 
@@ -94,19 +96,13 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def beginning(text: str, limit: int) -> str:
-    """Return the beginning of a text before its secrets are known: it ends with a word, so with no half of a secret."""
-    if len(text) <= limit:
-        return text
-    words = text[: limit + 1].rsplit(maxsplit=1)
-    return words[0] if len(words) == 2 and len(words[0]) >= limit // 2 else text[:limit]
+    """Return the beginning of a text whose secrets are masked later, with a mark where it is cut."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}{CUT}"
 
 
 def end(text: str, limit: int) -> str:
-    """Return the end of a text before its secrets are known: it begins with a word, as `beginning` ends with one."""
-    if len(text) <= limit:
-        return text
-    words = text[-limit - 1 :].split(maxsplit=1)
-    return words[1] if len(words) == 2 and len(words[1]) >= limit // 2 else text[-limit:]
+    """Return the end of a text whose secrets are masked later, with a mark where it is cut."""
+    return text if len(text) <= limit else f"{CUT}{text[len(text) - limit + 1 :]}"
 
 
 def json_text(value: Any) -> str:
@@ -142,6 +138,7 @@ class Masker:
         # The longest first: one secret may hold another.
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
         self._in_json = sorted({written for form in self._forms for written in _as_json(form)})
+        self._ends_in_json = {end for written in self._in_json for end in _both_ends(written)}
 
     def render(self, message: Raw, limit: int = LONGEST_MESSAGE) -> MaskedText:
         """Return a message without secrets and known credentials, of at most `limit` characters and a note."""
@@ -171,19 +168,38 @@ class Masker:
         return mask_credentials(self.text(text))
 
     def text(self, text: str) -> str:
-        """Return the text without secrets."""
+        """Return the text without secrets, and without halves of them where it was cut."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
-        return text
+        return self._mask_halves(text)
+
+    def _mask_halves(self, text: str) -> str:
+        parts = _CUTS.split(text)
+        if len(parts) == 1:
+            return text
+        # A text has many dots and few beginnings of secrets.
+        begun = [form for form in self._forms if form[:LEAST_LENGTH] in text]
+        ended = [form for form in self._forms if form[-LEAST_LENGTH:] in text]
+        if not (begun or ended):
+            return text
+        last = len(parts) - 1
+        for place in range(0, len(parts), 2):
+            if place > 0:
+                parts[place] = _mask_end_of_secret(parts[place], ended)
+            if place < last:
+                parts[place] = _mask_begin_of_secret(parts[place], begun)
+        return "".join(parts)
 
     def json(self, text: str) -> str:
         """Return a JSON document without secrets in its texts and keys."""
-        if not any(written in text for written in self._in_json):
+        # Every secret has ends, and so has the half of one.
+        if not any(end in text for end in self._ends_in_json):
             return text
         # Replaced in the text itself, a secret could take half of an escape with it.
-        document = _each_text(json.loads(text), self.text)
-        return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+        document = json.loads(text)
+        masked = _each_text(document, self.text)
+        return text if masked == document else json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
 
     def finds_in(self, content: bytes) -> bool:
         """Return whether a file contains a secret."""
@@ -200,6 +216,34 @@ def _parts(value: str) -> Iterator[str]:
     yield from wholes
     if len(lines) > 1:
         yield from (line.strip() for line in lines if len(line.strip()) >= LEAST_LINE)
+
+
+def _both_ends(form: str) -> tuple[str, str]:
+    return form[:LEAST_LENGTH], form[-LEAST_LENGTH:]
+
+
+def _mask_begin_of_secret(text: str, forms: Iterable[str]) -> str:
+    """Mask the beginning of a secret with which a text ends."""
+    for form in forms:
+        least = form[:LEAST_LENGTH]
+        at = text.find(least, max(0, len(text) - len(form) + 1))
+        while at >= 0:
+            if form.startswith(text[at:]):
+                return text[:at] + MASK
+            at = text.find(least, at + 1)
+    return text
+
+
+def _mask_end_of_secret(text: str, forms: Iterable[str]) -> str:
+    """Mask the end of a secret with which a text begins."""
+    for form in forms:
+        least = form[-LEAST_LENGTH:]
+        at = text.rfind(least, 0, len(form) - 1)
+        while at >= 0:
+            if form.endswith(text[: at + LEAST_LENGTH]):
+                return MASK + text[at + LEAST_LENGTH :]
+            at = text.rfind(least, 0, at + LEAST_LENGTH - 1)
+    return text
 
 
 def _forms(value: str) -> Iterator[str]:

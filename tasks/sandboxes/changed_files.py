@@ -8,6 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from passgate.tasks.model.quotes import beginning
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges
 
 MOST_FILES: Final = 100  # Changed files of one trial that are listed; the others are counted
@@ -95,7 +96,7 @@ def changes_since(before: WorkspaceFiles, workspace: Path, template: Path | None
         diff = diff if diff and len(diff) <= room else None
         room -= len(diff or "")
         size = None if new is None else new.size
-        listed.append(ChangedFile(path=name[:_LONGEST_PATH], change=kind, size=size, diff=diff))
+        listed.append(ChangedFile(path=beginning(name, _LONGEST_PATH), change=kind, size=size, diff=diff))
     return FileChanges(files=tuple(listed))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.model.quotes import beginning, end
+from passgate.tasks.model.quotes import CUT
 from passgate.tasks.model.sandbox import ProcessResult
 
 KEPT_BYTES = 1024 * 1024  # How much of each output stream is kept: half of it from the beginning, half from the end
@@ -162,10 +162,8 @@ class _Kept:
         if self._seen <= KEPT_BYTES:
             return (self._head + self._tail).decode("utf-8", "replace")
         head, tail = self._head.decode("utf-8", "ignore"), self._tail[-_HALF:].decode("utf-8", "ignore")
-        # Whole words: nobody knows the secrets here, and half of one would not be masked.
-        head, tail = beginning(head, len(head) - 1), end(tail, len(tail) - 1)
         left_out = self._seen - len(head.encode()) - len(tail.encode())
-        return f"{head}\n… (passgate left out {left_out} bytes here) …\n{tail}"
+        return f"{head}{CUT}\n(passgate left out {left_out} bytes here)\n{CUT}{tail}"
 
 
 class _Streams:

@@ -50,6 +50,15 @@ elif task == "late":
     print(every, flush=True)
     sys.stderr.write("".join(value + "z" * 1980 for value in values))
     sys.exit(3)
+elif task == "cut":
+    kept = 512 * 1024
+    for place in range(440, 500):
+        folder = "d" * 200 + "/" + "e" * 200
+        os.makedirs(folder, exist_ok=True)
+        open(folder + "/" + "f" * (place - 402) + values[0], "w").write("long")
+    sys.stderr.write(values[0] + "z" * (16_000 - 12))
+    print("x" * (kept - 12) + values[0] + "y" * 3 * kept + values[4] + "x" * (kept - 12), end="")
+    sys.exit(3)
 print(long if task == "long" else every)
 """
 GRADER = """\
@@ -89,6 +98,7 @@ GRADERS: dict[str, list[dict[str, object]]] = {
         {"type": "output_check", "equals": "done"},
     ],
     "crash": [{"type": "output_check", "contains": ["done"]}],
+    "cut": [{"type": "output_check", "contains": ["done"]}],
     "late": [{"type": "output_check", "contains": ["done"]}],
     "long": [{"type": "output_check", "equals": "done", "json_schema": {"type": "object"}}],
 }

@@ -33,6 +33,7 @@ from passgate.tasks.agents.processes.messages import STARTED, TurnReply, TurnReq
 from passgate.tasks.agents.processes.process_tree import fork_with_keeper
 from passgate.tasks.agents.transcripts import LONGEST_DETAIL, no_answer, read_transcript, sendable
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.quotes import beginning, end
 from passgate.tasks.model.transcript import EndReason, Message
 
 AgentFunction = Callable[[Attempt], Any]
@@ -117,7 +118,7 @@ def import_function(target: str) -> AgentFunction:
 def one_line(error: BaseException) -> str:
     """Return an exception in one line."""
     text = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else repr(error)
-    return sendable(text)[:_LONGEST_MESSAGE]
+    return beginning(sendable(text), _LONGEST_MESSAGE)
 
 
 def short_traceback(error: BaseException) -> str:
@@ -128,7 +129,7 @@ def short_traceback(error: BaseException) -> str:
         for frame in _agent_frames(error)[-_MOST_FRAMES:]
     ]
     message, frames = one_line(error), sendable("\n".join(places))
-    return f"{message}\n{frames[len(message) + 1 - LONGEST_DETAIL :]}".rstrip()
+    return f"{message}\n{end(frames, LONGEST_DETAIL - len(message) - 1)}".rstrip()
 
 
 def _agent_frames(error: BaseException) -> list[traceback.FrameSummary]:
@@ -208,7 +209,9 @@ def _answer(request: TurnRequest, load: Callable[[], AgentFunction], runner: asy
     try:
         return TurnReply(transcript=read_transcript(answer))
     except MeasurementError as error:
-        return TurnReply(transcript=no_answer(EndReason.UNREADABLE, sendable(str(error))[:LONGEST_DETAIL], said))
+        return TurnReply(
+            transcript=no_answer(EndReason.UNREADABLE, beginning(sendable(str(error)), LONGEST_DETAIL), said)
+        )
 
 
 def _flush() -> None:

@@ -19,7 +19,7 @@ from passgate.tasks.agents.transcripts import (
     refuse_endless,
 )
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.quotes import end
+from passgate.tasks.model.quotes import CUT
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
 MAX_PRINTED_BYTES: Final = 64 * 1024 * 1024  # An agent that prints more than this in a trial is ended
@@ -52,10 +52,12 @@ class Printed:
         for _ in range(_MOST_CHUNKS):
             if not self._read():
                 break
-        text = self._kept[-PRINTED_BYTES:].decode("utf-8", "replace")
-        if len(self._kept) > PRINTED_BYTES:
-            # Half a character may stand where it was cut, and half a secret.
-            text = end(text.lstrip("\ufffd"), len(text) - 1)
+        if len(self._kept) <= PRINTED_BYTES:
+            text = self._kept.decode("utf-8", "replace")
+        else:
+            kept = self._kept[len(CUT.encode()) - PRINTED_BYTES :]
+            # Half a character may stand where it was cut.
+            text = CUT + kept.decode("utf-8", "replace").lstrip("\ufffd")
         self._kept.clear()
         return text
 

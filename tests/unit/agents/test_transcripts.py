@@ -198,7 +198,7 @@ def test_an_excerpt_is_short_and_can_be_written_down(content: str | bytes) -> No
 
 def test_a_text_is_itself_and_an_excerpt_is_bounded() -> None:
     assert (as_text("a\n"), as_text({"ö": [1]})) == ("a\n", '{"ö": [1]}')
-    assert excerpt(b"a" * 100_000) == "a" * LONGEST_DETAIL
+    assert excerpt(b"a" * 100_000) == "a" * (LONGEST_DETAIL - 1) + "…"
     assert excerpt(" whole\n") == "whole"
 
 

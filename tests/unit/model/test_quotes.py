@@ -16,6 +16,8 @@ from jinja2 import Environment
 from passgate.tasks.errors import Quote, Raw
 from passgate.tasks.model.quotes import (
     CREDENTIAL_PATTERNS,
+    CUT,
+    LEAST_LENGTH,
     LONGEST_MESSAGE,
     MASK,
     UNMASKED,
@@ -198,33 +200,37 @@ def test_messages_are_put_together(message: Raw, told: str) -> None:
 def test_a_message_is_bounded() -> None:
     assert len(Masker([TOKEN]).render("x" * 100_000)) < LONGEST_MESSAGE + 50
     message = raw("it is ", quote_repr("x" * 600, 500), quote_end("y" * 600, 500), quote("z" * 600, 500))
-    assert str(message) == f"it is '{'x' * 500}'{'y' * 500}{'z' * 500}"
+    assert str(message) == f"it is '{'x' * 500}…'…{'y' * 500}{'z' * 500}…"
 
 
-@given(st.text(st.sampled_from("ab \n"), max_size=80), st.integers(min_value=1, max_value=50))
-def test_what_is_cut_off_begins_and_ends_with_whole_words(text: str, limit: int) -> None:
+@given(st.text(st.sampled_from("ab \n"), max_size=80), st.integers(min_value=2, max_value=50))
+def test_a_text_that_is_cut_before_it_is_masked_has_a_mark_there(text: str, limit: int) -> None:
     first, last = beginning(text, limit), end(text, limit)
-    assert max(len(first), len(last)) <= limit
-    assert text.startswith(first)
-    assert text.endswith(last)
-    words = text.split()
-    if len(text) > limit and len(first.split()) > 1:
-        assert set(first.split()) <= set(words)
-    if len(text) > limit and len(last.split()) > 1:
-        assert set(last.split()) <= set(words)
+    if len(text) <= limit:
+        assert first == last == text
+    else:
+        assert first == text[: limit - 1] + CUT
+        assert last == CUT + text[1 - limit :]
 
 
-@pytest.mark.parametrize(
-    ("text", "limit", "first", "last"),
-    [
-        *(("short", 10, "short", "short"), ("token ABCDEF", 8, "token", "ABCDEF")),
-        *(("token ABCDEF", 5, "token", "BCDEF"), ("ABCDEF token", 8, "ABCDEF", "token")),
-        ("x" * 20, 8, "x" * 8, "x" * 8),
-    ],
-)
-def test_a_word_across_the_border_is_left_out(text: str, limit: int, first: str, last: str) -> None:
-    assert beginning(text, limit) == first
-    assert end(text, limit) == last
+@pytest.mark.parametrize("secret", [TOKEN, HARD, "Vy5 Nb8 Mc2 Xz6 Lk4 Jh9"])
+@pytest.mark.parametrize("form", ["as it is", "repr", "JSON", "a part of a URL", "HTML"])
+def test_the_half_of_a_secret_beside_a_cut_is_masked(secret: str, form: str) -> None:
+    written, masker = FORMS[form](secret).strip("'\""), Masker([secret])
+    for size in range(LEAST_LENGTH, len(written)):
+        begun, ended = written[:size], written[-size:]
+        for dots in (CUT, "..."):
+            text = f"a.b {begun}{dots}\n(9 bytes)\n{dots}{ended} c.d"
+            assert masker.text(text) == f"a.b {MASK}{dots}\n(9 bytes)\n{dots}{MASK} c.d"
+            assert json.loads(masker.json(json.dumps([text]))) == [masker.text(text)]
+        assert masker.render(str(quote(f"a{begun}bbb", 1 + size))) == f"a{MASK}{CUT}"
+        assert masker.render(str(quote_end(f"bbb{ended}a", 1 + size))) == f"{CUT}{MASK}a"
+
+
+def test_what_is_no_half_of_a_secret_stays_beside_a_cut() -> None:
+    text = f"deplo{CUT} deploy-token-A, {CUT} deploy-tokens{CUT}VWXYZ {CUT}{CUT} TUVWXYZ... and so on..."
+    assert Masker([TOKEN]).text(text) == text
+    assert Masker([TOKEN]).json(f'[1e2, "{text}"]') == f'[1e2, "{text}"]'
 
 
 def test_texts_that_are_cut_say_so() -> None:

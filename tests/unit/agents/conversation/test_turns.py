@@ -69,7 +69,7 @@ def test_output_and_end_are_those_of_the_last_turn_and_completeness_is_that_of_a
 
 def test_of_what_was_printed_the_end_is_kept() -> None:
     whole = whole_transcript([turn("a", printed="x" * 65_000), turn("b", printed="y" * 65_000)])
-    assert whole.printed == "x" * 536 + "y" * 65_000
+    assert whole.printed == "…" + "x" * 535 + "y" * 65_000
 
 
 STEP = agent("b", usage=Usage(tokens_in=3, cost_usd=0.5))
