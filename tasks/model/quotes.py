@@ -25,6 +25,10 @@ CUT: Final = "…"  # Where passgate has cut a text; `Masker` masks the half of 
 _CUTS: Final = re.compile(r"(…|\.{3})")  # Other programs write three dots
 _FOR_HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _ESCAPE: Final = re.compile("%[0-9A-F]{2}")
+_OF_JAVASCRIPT: Final = ("!~*'()", "!~*'();,/?:@&=+$#")  # What encodeURIComponent and encodeURI leave as it is
+_IN_SHELL: Final = re.compile(r'(["\\$`])')
+_BASE64: Final = "[A-Za-z0-9+/_-]"
+_WRAPPED: Final = re.compile(rf"(?<!{_BASE64})(?:{_BASE64}{{40,}}+(?:(?:\\r)?\\n|\r?\n))++{_BASE64}*")
 
 MaskedText = NewType("MaskedText", str)  # A text that a `Masker` has rendered
 _KEY: Final = r"[A-Za-z0-9_-]"
@@ -169,10 +173,16 @@ class Masker:
 
     def text(self, text: str) -> str:
         """Return the text without secrets, and without halves of them where it was cut."""
+        text = _WRAPPED.sub(self._mask_wrapped, text)
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
         return self._mask_halves(text)
+
+    def _mask_wrapped(self, found: re.Match[str]) -> str:
+        """Return base64 without line breaks if a secret is in it, else as it is."""
+        joined = re.sub(r"\\[rn]|\s", "", found[0])
+        return joined if any(form in joined and form not in found[0] for form in self._forms) else found[0]
 
     def _mask_halves(self, text: str) -> str:
         parts = _CUTS.split(text)
@@ -216,6 +226,8 @@ def _parts(value: str) -> Iterator[str]:
     yield from wholes
     if len(lines) > 1:
         yield from (line.strip() for line in lines if len(line.strip()) >= LEAST_LINE)
+    if (read := value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) != value:
+        yield from _parts(read)  # As passgate reads the output of programs
 
 
 def _both_ends(form: str) -> tuple[str, str]:
@@ -247,28 +259,32 @@ def _mask_end_of_secret(text: str, forms: Iterable[str]) -> str:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Return a secret as it is, and in the forms of JSON, Python's `repr`, URLs, HTML and base64; each also in JSON, as
-    where a program is given a transcript and prints it.
+    """Return a secret as it is, and in the forms of JSON, Python's `repr`, URLs, HTML, shells, YAML and base64; each
+    also in JSON, as where a program is given a transcript and prints it.
     """
-    sendable, html = value.encode("utf-8", "replace"), escape(value, quote=False)
-    # Which quotation marks `repr` escapes depends on what stands beside the secret.
-    in_quotes = repr(value)[1:-1].replace("\\'", "'")
-    in_urls = (parse.quote(sendable), parse.quote(sendable, safe=""), parse.quote_plus(sendable))
+    content, html = value.encode("utf-8", "surrogateescape"), escape(value, quote=False)
+    in_urls = [parse.quote(content, safe=safe) for safe in ("/", "", *_OF_JAVASCRIPT)] + [parse.quote_plus(content)]
     marks = product(('"', "&quot;", "&#34;"), ("'", "&#x27;", "&#39;", "&apos;"))
     forms = [
-        *(value, *_as_json(value), in_quotes, in_quotes.replace("'", "\\'"), *in_urls),
+        *(value, *_as_json(value), *in_urls),
+        *(_IN_SHELL.sub(r"\\\1", value), value.replace('"', '""')),
+        *(value.replace("'", quoted) for quoted in ("'\\''", "'\"'\"'", "''")),
         *(_ESCAPE.sub(lambda found: found[0].lower(), written) for written in in_urls),
         *(html.replace('"', double).replace("'", single) for double, single in marks),
     ]
+    # Which quotation marks `repr` escapes depends on what stands beside the secret.
+    for written in (repr(value)[1:-1], ascii(value)[1:-1], repr(content)[2:-1]):
+        in_quotes = written.replace("\\'", "'")
+        forms += [in_quotes, in_quotes.replace("'", "\\'")]
     for form in forms:
         yield from (form, *_as_json(form))
-    yield from _base64(sendable)
+    yield from _base64(content)
 
 
 def _as_json(text: str) -> tuple[str, ...]:
     plain = (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
-    # Go and browsers escape what HTML would read.
-    return *plain, *(one.translate(_FOR_HTML) for one in plain)
+    # Go and browsers escape what HTML would read, PHP the slash.
+    return *plain, *(one.translate(_FOR_HTML) for one in plain), *(one.replace("/", "\\/") for one in plain)
 
 
 def _base64(content: bytes) -> Iterator[str]:

@@ -3,6 +3,10 @@
 import base64
 import html
 import json
+import os
+import re
+import shlex
+import textwrap
 import time
 import urllib.parse
 from collections.abc import Callable
@@ -51,6 +55,16 @@ FORMS: dict[str, Write] = {
     "JSON beyond ASCII": lambda text: json.dumps(text, ensure_ascii=False),
     "JSON in JSON": lambda text: json.dumps(json.dumps({"key": text})),
     "JSON of Go": lambda text: json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
+    "JSON of PHP": lambda text: json.dumps(text).replace("/", "\\/"),
+    "ascii": ascii,
+    "bytes": lambda text: repr(os.fsencode(text))[1:],
+    "an argument of a shell": shlex.quote,
+    "the trace of a shell": lambda text: shlex.quote(text).replace('"\'"', "\\'"),
+    "a variable of a shell": lambda text: re.sub(r'(["\\$`])', r"\\\1", text),
+    "YAML and SQL": lambda text: text.replace("'", "''"),
+    "CSV": lambda text: text.replace('"', '""'),
+    "encodeURIComponent": lambda text: urllib.parse.quote(text, safe="!~*'()"),
+    "encodeURI": lambda text: urllib.parse.quote(text, safe="!~*'();,/?:@&=+$#"),
     "a path of a URL": urllib.parse.quote,
     "a part of a URL": lambda text: urllib.parse.quote(text, safe=""),
     "a part of a URL in lower case": lambda text: urllib.parse.quote("/", safe="").lower() + _lower(text),
@@ -110,6 +124,27 @@ def test_a_secret_is_masked_in_base64_whatever_stands_beside_it(before: bytes, a
     assert left[1] == MASK
     assert len(left[0]) <= len(before) * 4 / 3 + 2
     assert len(left[2]) <= len(after) * 4 / 3 + 4
+
+
+@pytest.mark.parametrize("width", [40, 64, 76])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_secret_is_masked_in_base64_that_is_wrapped(width: int, newline: str) -> None:
+    for before in ("", "user:", "somebody:"):
+        written = base64.b64encode(f"{before}{PEM}{HARD}".encode()).decode()
+        wrapped = newline.join(textwrap.wrap(written, width))
+        for text in (wrapped, json.dumps(wrapped)[1:-1]):
+            assert Masker([HARD, PEM]).text(f"key: {text} end") == Masker([HARD, PEM]).text(f"key: {written} end")
+    others = newline.join(textwrap.wrap(base64.b64encode(PEM.encode()).decode(), width))
+    assert Masker([HARD]).text(others) == others
+
+
+@pytest.mark.parametrize("form", [str, repr, ascii, os.fsencode, urllib.parse.quote_from_bytes, base64.b64encode])
+def test_a_secret_that_is_no_utf_8_is_masked_as_it_is_read(form: Callable[[Any], Any]) -> None:
+    secret = b"p\xe4ssw\xf6rd-Kx93zQ"
+    of_bytes = form in (urllib.parse.quote_from_bytes, base64.b64encode)
+    written = form(secret if of_bytes else os.fsdecode(secret))
+    text = written.decode("utf-8", "replace") if isinstance(written, bytes) else written
+    assert Masker([os.fsdecode(secret)]).text(f"<{text}>").strip("<'\">") == MASK
 
 
 def test_each_line_of_a_secret_is_masked_and_short_ones_are_not() -> None:
