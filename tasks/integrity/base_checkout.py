@@ -19,9 +19,9 @@ from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity import git
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, Objects, full_commit, git_bytes, split_names
-from passgate.tasks.integrity.judging_places import JudgingPlaces
+from passgate.tasks.integrity.judging_places import JudgingPlaces, find_edits
 from passgate.tasks.model.agent import AgentChange, AgentKind, AgentSpec, agent_change, looks_like_a_form
-from passgate.tasks.model.run import Edit, Plan
+from passgate.tasks.model.run import Base, Edit, Plan
 from passgate.tasks.planning.named_agents import named_agents
 from passgate.tasks.planning.plan import PlanFiles, make_plan, plan_agent_digest
 
@@ -55,19 +55,36 @@ class CommittedFile:
         return self.mode == SUBMODULE
 
 
-def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Sequence[Edit], folder: Path) -> PlanFiles:
-    """Write the judging files of a commit into a folder that contains at most others of them, and return where they
+@dataclass(frozen=True)
+class ChangeComparison:
+    """A change and its base."""
+
+    own: Plan  # Of the change's own files
+    base: Base
+    checkout: Checkout
+    root: Path  # The top folder of the repository
+    places: JudgingPlaces
+
+    def find_edits(self, places: JudgingPlaces) -> "ChangeComparison":
+        """Return the comparison with other places and the edits of them. Raise `UsageError` if git fails."""
+        edits = find_edits(self.checkout, self.base.judging, places.what)
+        return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
+
+
+def check_out(compared: ChangeComparison, folder: Path) -> PlanFiles:
+    """Write the judging files of the base into a folder that contains at most others of them, and return where they
     are.
 
     If they may use files elsewhere in the repository, as eval files do, write these too. Raise `UsageError` if git
     cannot read the files, `StorageError` if they cannot be written.
     """
-    root, names, suites = top_folder(checkout), list(places.what), folder / places.suites
+    root, commit, objects = compared.root, compared.base.judging, compared.checkout.objects
+    names, suites = list(compared.places.what), folder / compared.places.suites
     try:
         files = committed_files(root, commit, names)
         new = _not_in(folder, files)
-        write_files(checkout.objects, new, folder)
-        _write_submodules(root, new, edits, folder)
+        write_files(objects, new, folder)
+        _write_submodules(root, new, compared.base.edits, folder)
         # Paths of eval files may lead anywhere in the repository, and nowhere else.
         (folder / ".git").mkdir(exist_ok=True)
         # A repository may be large, so write the whole tree only for tasks that may need it.
@@ -75,19 +92,12 @@ def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Seq
         if uses_more or (suites.is_dir() and folder_files(suites, os.environ).evals):
             # Without these files, only tasks that name one of them fail to load.
             with suppress(CommitTooLargeError):
-                write_files(checkout.objects, _not_in(folder, committed_files(root, commit)), folder)
-        add_uncommitted(root, files, [edit.path for edit in edits], names, folder)
+                write_files(objects, _not_in(folder, committed_files(root, commit)), folder)
+        add_uncommitted(root, files, [edit.path for edit in compared.base.edits], names, folder)
     except OSError as error:
         raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
     working_folder = folder / Path.cwd().resolve().relative_to(root)
-    return PlanFiles(suites, folder / places.gates, working_folder, _environment(checkout, places.suites, folder))
-
-
-def top_folder(checkout: Checkout) -> Path:
-    """Return the top folder of a repository. Raise `UsageError` outside of one."""
-    if checkout.top is None:
-        raise UsageError(f"{checkout.folder} is in no repository")
-    return checkout.top
+    return PlanFiles(suites, folder / compared.places.gates, working_folder, _environment(compared, folder))
 
 
 def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[CommittedFile]:
@@ -196,23 +206,24 @@ def _edits_in(edits: Sequence[Edit], path: str) -> bool:
     return any(f"{edit.path}/".startswith(f"{path}/") for edit in edits)
 
 
-def plan_of_checkout(own: Plan, files: PlanFiles, default_branch: str) -> Plan:
-    """Load the plan of the same run from the files of a checkout. Take from the plan `own` the agent, the folders that
-    it works on outside of the suites, and the prices of models that those files do not price.
+def plan_of_checkout(compared: ChangeComparison, files: PlanFiles, agent: AgentSpec) -> Plan:
+    """Load the plan of the same run with this agent from the base's `files`. Take from the change's own plan the
+    folders that the agent works on outside of the suites, and the prices of models that those files do not price.
 
     Mask the secrets of both plans. Raise `InputError` or `UsageError`.
     """
-    plan = make_plan(own.gate, own.request, own.agent, revision=own.revision, version=own.passgate_version, files=files)
+    own = compared.own
+    plan = make_plan(own.gate, own.request, agent, revision=own.revision, version=own.passgate_version, files=files)
     original = Path(own.suites_folder)
     secrets = tuple(dict.fromkeys((*plan.policy.secrets, *own.policy.secrets)))
-    model = own.agent.fixed_model
+    model = agent.fixed_model
     added = model and plan.prices.price(model) is None and own.prices.price(model) is not None
     unpriced = f"the merge base has no price for the model {model!r}: passgate uses the one that this change adds"
     changed = {
         "run_id": own.run_id,
         "created_at": own.created_at,
         "tasks": tuple(relocate_task(task, files.suites, original) for task in plan.tasks),
-        "policy": plan.policy.into(default_branch).model_copy(update={"secrets": secrets}),
+        "policy": plan.policy.into(compared.checkout.baseline_branch).model_copy(update={"secrets": secrets}),
         "prices": plan.prices.over(own.prices),
         "warnings": (*plan.warnings, *([unpriced] if added else [])),
     }
@@ -235,15 +246,16 @@ def first_problem(error: InputError | UsageError, files: PlanFiles) -> str:
     return first + more
 
 
-def _environment(checkout: Checkout, suites: str, folder: Path) -> Mapping[str, str]:
+def _environment(compared: ChangeComparison, folder: Path) -> Mapping[str, str]:
     """Return the variables of this process and of the untracked `.env` files around the suites folder."""
-    root, variables = top_folder(checkout), dict[str, str]()
-    places = [place for place in (root / suites, *(root / suites).parents) if place.is_relative_to(root)]
+    root, variables = compared.root, dict[str, str]()
+    suites = root / compared.places.suites
+    places = [place for place in (suites, *suites.parents) if place.is_relative_to(root)]
     for place in reversed(places):
         file = (place / ENV_FILE).resolve()
         # A link of the change may lead to a file of the change.
         name = file.relative_to(root) if file.is_relative_to(root) else None
-        if name and not (folder / name).exists() and not checkout.is_tracked(str(name)):
+        if name and not (folder / name).exists() and not compared.checkout.is_tracked(str(name)):
             try:
                 variables |= read_env_file(file)
             except EnvFileError as error:
@@ -260,11 +272,11 @@ class JudgedAgent:
     note: str = ""  # Why the merge base does not define it
 
 
-def judged_agent(own: Plan, edits: Sequence[Edit], files: PlanFiles, folder: Path, root: Path) -> JudgedAgent:
-    """Return the agent of a change, or the merge base's if the change edits a judging part of it.
-
-    `own` is the plan of the change's own files, `folder` is a checkout of the repository `root`.
+def judged_agent(compared: ChangeComparison, files: PlanFiles, folder: Path) -> JudgedAgent:
+    """Return the agent of a change, or the merge base's, whose `files` are in a folder, if the change edits a judging
+    part of it.
     """
+    own, root = compared.own, compared.root
     name, before, why = own.request.agent, None, "this change brings it"
     try:
         if looks_like_a_form(name):
@@ -280,7 +292,7 @@ def judged_agent(own: Plan, edits: Sequence[Edit], files: PlanFiles, folder: Pat
     if before is None:
         return JudgedAgent(own.agent, note=f"the merge base does not define the agent {name!r}: {why}")
     recordings = recordings_folder(before, root)
-    if recordings is not None and (folder / recordings).is_dir() and _edits_in(edits, recordings):
+    if recordings is not None and (folder / recordings).is_dir() and _edits_in(compared.base.edits, recordings):
         # Use the recordings of the checkout, under the agent's name in the history.
         before = before.model_copy(update={"target": str(folder / recordings), "name": str(before)})
     change = agent_change(name, before, own.agent)

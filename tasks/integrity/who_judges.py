@@ -3,7 +3,7 @@
 import os
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -22,6 +22,7 @@ from passgate.tasks.formats.project_files import (
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import CHANGE
 from passgate.tasks.integrity.base_checkout import (
+    ChangeComparison,
     check_out,
     first_problem,
     judged_agent,
@@ -69,22 +70,6 @@ class _CannotJudge:
     is_doubtful: bool = True  # False if nothing judged before, or if the merge base allows it
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """A change and its base."""
-
-    own: Plan  # Of the change's own files
-    base: Base
-    checkout: Checkout
-    root: Path  # The top folder of the repository
-    places: JudgingPlaces
-
-    def find_edits(self, places: JudgingPlaces) -> "_Comparison":
-        """Return the comparison with other places and the edits of them. Raise `UsageError` if git fails."""
-        edits = find_edits(self.checkout, self.base.judging, places.what)
-        return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
-
-
 def who_judges(own: Plan, checkout: Checkout, *, is_local: bool = False) -> JudgingPlans:
     """Return the plan of the judging files: the merge base's if the change edits any of them, else the change's own.
 
@@ -119,8 +104,8 @@ def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
         base = base.add_note(_OUTSIDE)
     if places is None:
         return JudgingPlans(_add_base(own, base))
-    places = _add_outside(_add_agents(places, own, root), own, checkout, base.judging, root)
-    compared = _Comparison(own, base, checkout, root, places).find_edits(places)
+    compared = ChangeComparison(own, base, checkout, root, _add_agents(places, own, root))
+    compared = compared.find_edits(_add_outside(compared, own, root))
     if not compared.base.edits:
         return JudgingPlans(_add_base(own, base))
     chosen = _base_plans(compared)
@@ -131,7 +116,7 @@ def _judging_plans(own: Plan, checkout: Checkout) -> JudgingPlans:
     return chosen
 
 
-def _base_plans(compared: _Comparison) -> JudgingPlans | _CannotJudge:
+def _base_plans(compared: ChangeComparison) -> JudgingPlans | _CannotJudge:
     run_folder = RunStore.of(compared.own.run_id)
     folder = run_folder.make(_CHECKOUT)
     try:
@@ -165,10 +150,10 @@ def _drop_newer_edits(checkout: Checkout, base: Base) -> Base:
     return base.model_copy(update={"edits": edits}).add_note(note)
 
 
-def _check_out_base(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+def _check_out_base(compared: ChangeComparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
     """Return the plan of the merge base's files, and the base with the edits of files that only these use."""
     try:
-        files = check_out(compared.checkout, compared.base.judging, compared.places, compared.base.edits, folder)
+        files = check_out(compared, folder)
     except UsageError as error:
         return _CannotJudge(f"{compared.base.name} cannot judge this change: {error}")
     missing = _missing_judge(compared, files, folder)
@@ -181,7 +166,7 @@ def _check_out_base(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | 
         return _CannotJudge(f"{compared.base.name} cannot be read, so this change judges itself: {why}")
 
 
-def _base_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+def _base_plan(compared: ChangeComparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
     """Load the plan. Raise `InputError` or `UsageError` for invalid files."""
     own, base = compared.own, compared.base
     policy, _ = policy_of_run(files.gates, Path(own.request.gates))
@@ -190,19 +175,18 @@ def _base_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[P
         count = f"{len(base.edits)} file{'s' if len(base.edits) != 1 else ''}"
         edits = f"this change edits what it is judged by ({count}) and judges itself"
         return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at {base.name}", is_doubtful=False)
-    agent = judged_agent(own, base.edits, files, folder, compared.root)
-    own = own.model_copy(update={"agent": agent.spec})
-    plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
-    wider = _add_outside(compared.places, plan, compared.checkout, base.judging, folder.resolve())
+    agent = judged_agent(compared, files, folder)
+    plan = plan_of_checkout(compared, files, agent.spec)
+    wider = _add_outside(compared, plan, folder.resolve())
     if wider.what.keys() - compared.places.what.keys():
-        base = compared.find_edits(wider).base
-        check_out(compared.checkout, base.judging, wider, base.edits, folder)
-        plan = plan_of_checkout(own, files, compared.checkout.baseline_branch)
-    base = base.model_copy(update={"agent": agent.change}).add_note(agent.note)
+        compared = compared.find_edits(wider)
+        check_out(compared, folder)
+        plan = plan_of_checkout(compared, files, agent.spec)
+    base = compared.base.model_copy(update={"agent": agent.change}).add_note(agent.note)
     return _add_missing_suites(own, plan, base, files)
 
 
-def _missing_judge(compared: _Comparison, files: PlanFiles, folder: Path) -> _CannotJudge | None:
+def _missing_judge(compared: ChangeComparison, files: PlanFiles, folder: Path) -> _CannotJudge | None:
     """Return why the base has nothing to judge with, as for a change that adds the gate; `None` if it has."""
     request = compared.own.request
     has_suites = files.suites.is_dir() and files.suites.resolve().is_relative_to(folder.resolve())
@@ -228,10 +212,11 @@ def _add_agents(places: JudgingPlaces, own: Plan, root: Path) -> JudgingPlaces:
     return places.add([name, f"{here}/{name}"], above=[name], what=_AGENTS)
 
 
-def _add_outside(places: JudgingPlaces, plan: Plan, checkout: Checkout, commit: str, tree: Path) -> JudgingPlaces:
+def _add_outside(compared: ChangeComparison, plan: Plan, tree: Path) -> JudgingPlaces:
     """Add the files that the plan uses outside of its suites folder, and the targets of links. `tree` is the folder of
     the files that the plan was loaded from.
     """
+    places, checkout, commit = compared.places, compared.checkout, compared.base.judging
     suites, judge = Path(plan.suites_folder), plan.policy.judge
     named = {*plan.outside, *judging_outside(plan.tasks, suites), *([judge.recorded] if judge.recorded else [])}
     paths = {name: posixpath.normpath(f"{places.suites}/{name}") for name in named}
