@@ -25,8 +25,8 @@ MODELS = {"pydantic", "passgate.tasks.model.task", "passgate.tasks.reports.figur
         (("try", "golden/one"), "tasks.formats.loading", LARGE),
         (("check-graders",), "tasks.commands.check_graders", LARGE),
         (("doctor", "nop"), "tasks.commands.doctor", LARGE),
-        (("--version",), "flows.cli.app", MODELS),
-        (("--help",), "flows.cli.app", MODELS),
+        (("--version",), "flows.cli", MODELS),
+        (("--help",), "flows.cli", MODELS),
     ],
 )
 def test_commands_for_authors_and_help_start_without_what_they_do_not_need(

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from passgate.flows.cli.app import app
+from passgate.flows.cli import app
 
 _GROUP: Any = typer.main.get_command(app)
 _TOP: Mapping[str, Any] = {name: _GROUP.get_command(None, name) for name in _GROUP.commands}
