@@ -2,12 +2,11 @@
 
 import posixpath
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.errors import first_known
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
@@ -91,7 +90,7 @@ async def _other_verdict(
     # The agent was chosen with the plan: what the change makes of it is not the gate's agent.
     change = change.model_copy(update={"request": request, "agent": plan.agent})
     if change.history_location != plan.history_location:
-        open_history(change.history_location, Checkout(Path.cwd()))
+        open_history(change.history_location)
         earlier = read_rows(change)
     # This run is in the history by now, and no baseline of its own.
     pool = baseline_pool(change.model_copy(update={"run_id": plan.run_id}), earlier)

@@ -131,7 +131,6 @@ def prune(
 def named_history(gates: str, history: str | None) -> "History":
     """Open the history that an option names, or else the one of a gates file. Raise `InputError`, `UsageError`."""
     from passgate.tasks.formats.loading import policy_or_default
-    from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.integrity.tracked_folders import open_history
 
-    return open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
+    return open_history(history or policy_or_default(Path(gates)).history)

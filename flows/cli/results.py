@@ -68,12 +68,11 @@ def view(
 ) -> None:
     """Write the pages of all runs and of the trends, and open them in the browser."""
     from passgate.tasks.commands.view import write_pages
-    from passgate.tasks.integrity.checkout import Checkout
     from passgate.tasks.planning.find_run import find_run, refuse_tracked_runs
 
     run_id = None
     if run is None:
-        refuse_tracked_runs(Checkout(Path.cwd()))
+        refuse_tracked_runs()
     elif "://" in (run_id := find_run(run)):
         raise UsageError(f"{run_id} is not a run of this folder: write its page with `passgate report {run_id}`")
     page, failures = write_pages(run_id)

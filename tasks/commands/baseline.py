@@ -49,11 +49,10 @@ def plan_of_every_task(request: RunRequest) -> Plan:
 
 def pool(plan: Plan) -> Baseline:
     """Return the baseline of the plan's tasks. Raises `UsageError` for an empty or tracked history, `StorageError`."""
-    location = plan.history_location
-    history = open_history(location, Checkout(Path.cwd()))
+    history = open_history(plan.history_location)
     earlier = read_earlier_runs(plan, history)
     if earlier.trials.empty and not history.run_ids():
-        raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
+        raise UsageError(f"the history {history.location} has no runs yet: `passgate run` makes the first")
     return pooled_baseline(plan, earlier)
 
 

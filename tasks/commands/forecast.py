@@ -76,7 +76,7 @@ def forecast_basis(plan: Plan, assumed: float | None, rates_file: Path | None) -
 
 def history_basis(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     """Return the history's basis with given pass rates. Raises `UsageError` if a task has no rate, `StorageError`."""
-    history = open_history(plan.history_location, Checkout(Path.cwd()))
+    history = open_history(plan.history_location)
     earlier = read_earlier_runs(plan, history, str(plan.agent))
     rows = earlier.trials
     baseline = pooled_baseline(plan, earlier)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import open_history
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
@@ -68,7 +67,7 @@ def _write_page(store: RunStore, verdict: Verdict | None, history: str | None = 
 def known_before(plan: Plan, trials: Sequence[Trial]) -> KnownBefore:
     """Return what the history contains today; nothing if it cannot be read."""
     try:
-        open_history(plan.history_location, Checkout(Path.cwd()))
+        open_history(plan.history_location)
         rows = read_rows(plan)
         return KnownBefore(pooled_baseline(plan, rows, trials), recent_runs(rows, plan.run_id))
     except PassgateError as error:

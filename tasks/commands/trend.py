@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import Any, Final
 
 import pandas as pd
@@ -22,11 +22,13 @@ from passgate.tasks.model.names import Period
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trial import single_models
+from passgate.tasks.planning.plan import start_time
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.reports.trend import change_text, trend_html
 from passgate.tasks.stats.change_points import FALSE_ALARMS
 from passgate.tasks.stats.estimators import percentile, suite_interval
+from passgate.tasks.stats.measurement import known_mean
 
 _LONGEST_NAME: Final = 120
 _WEEK: Final = timedelta(days=7)
@@ -63,7 +65,7 @@ def trend_page(gate: GateName, agent: str, *, home: str) -> str:
 def drift(plan: Plan) -> tuple[str, ...]:
     """Return the falls that a run is the first to show. It is in the history already. No verdict depends on it."""
     try:
-        history = open_history(plan.history_location, Checkout(Path.cwd()))
+        history = open_history(plan.history_location)
         return new_falls(plan.run_id, read_trend(history, TrendRequest(gate=plan.gate, agent=str(plan.agent))))
     except PassgateError as error:
         warn(f"cannot look for drift: {error}. The verdict does not depend on it")
@@ -100,7 +102,7 @@ def make_trend(summaries: pd.DataFrame, request: TrendRequest) -> Trend:
     gate, agent = points[-1].gate, points[-1].agent
     points = [point for point in points if (point.gate, point.agent) == (gate, agent)]
     rows = _select(summaries, replace(request, gate=gate, agent=agent))
-    days = {run_id: _began(run_id).date() for run_id in sorted({point.run_id for point in points})}
+    days = {run_id: start_time(run_id).date() for run_id in sorted({point.run_id for point in points})}
     commits = {point.run_id: point.git_commit for point in points}
     stamps = [RunStamp(run_id=one, day=day.isoformat(), git_commit=commits[one]) for one, day in days.items()]
     labels: dict[Period, Callable[[TrendPoint], str]] = {
@@ -127,7 +129,7 @@ def make_trend(summaries: pd.DataFrame, request: TrendRequest) -> Trend:
         last_week=_periods(week, lambda _: "last 7 days"),
         week_before=_periods(before, lambda _: "7 days before"),
         flaky=flaky_tasks(rows),
-        seconds_per_verdict=median((end - _began(run_id)).total_seconds() for run_id, end in ends.items())
+        seconds_per_verdict=median((end - start_time(run_id)).total_seconds() for run_id, end in ends.items())
         if ends
         else None,
         cost_per_verdict=sum(costs) / len({point.run_id for point in week}) if costs else None,
@@ -180,19 +182,14 @@ def _select(summaries: pd.DataFrame, request: TrendRequest) -> pd.DataFrame:
     return summaries
 
 
-def _began(run_id: str) -> datetime:
-    return datetime.strptime(run_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-
-
 def _periods(points: Iterable[TrendPoint], label: Callable[[TrendPoint], str]) -> tuple[TrendPeriod, ...]:
     """Return the points of each suite and period together, in the order of suites and time."""
-    order = {suite: number for number, suite in enumerate(Suite)}
-    ordered = sorted(points, key=lambda point: (order[point.suite], point.run_id))
+    ordered = sorted(points, key=lambda point: ([*Suite].index(point.suite), point.run_id))
     periods = list[TrendPeriod]()
     # A version may come back; its runs are then two periods.
     for (suite, name), group in groupby(ordered, lambda point: (point.suite, label(point))):
         own = list(group)
-        value = _mean([point.value for point in own])
+        value = known_mean([point.value for point in own])
         low, high = (None, None) if value is None else suite_interval(value, own[-1].tasks)
         periods.append(
             TrendPeriod(
@@ -204,12 +201,7 @@ def _periods(points: Iterable[TrendPoint], label: Callable[[TrendPoint], str]) -
                 value=value,
                 low=low,
                 high=high,
-                **{name: _mean([getattr(point, name) for point in own]) for name in _MEANS},
+                **{name: known_mean([getattr(point, name) for point in own]) for name in _MEANS},
             )
         )
     return tuple(periods)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None

@@ -23,8 +23,8 @@ _TRACKED_AS = {
 }
 
 
-def open_history(location: str, checkout: Checkout) -> History:
-    """Open the history at a folder or URL, for runs of what is checked out.
+def open_history(location: str, checkout: Checkout | None = None) -> History:
+    """Open the history at a folder or URL, for runs of what is checked out, by default around the working folder.
 
     Raise `UsageError` for one that git tracks there or that is a file, `StorageError` for one that cannot be opened.
     """
@@ -59,11 +59,12 @@ class Tracked:
     root: str  # What to take out of git: the folder itself, the link or the submodule; relative to the top folder
 
 
-def refuse_tracked(what: str, place: Path, checkout: Checkout) -> None:
+def refuse_tracked(what: str, place: Path, checkout: Checkout | None = None) -> None:
     """Refuse a folder of passgate's that the repository around `checkout`, or one further out, tracks.
 
     `what` names the folder in the message, with its article. Raise `UsageError`, also if git cannot tell.
     """
+    checkout = checkout or Checkout(Path.cwd())
     try:
         found = find_tracked(place, checkout)
     except GitError as error:

@@ -8,12 +8,13 @@ from passgate.tasks.history.run_store import LAST
 from passgate.tasks.history.storage import STATE_FOLDER, storage_at
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import refuse_tracked
+from passgate.tasks.reports.figures import listed
 
 _RUNS: Final = STATE_FOLDER / "runs"
 _MOST_NAMED: Final = 5
 
 
-def refuse_tracked_runs(checkout: Checkout) -> None:
+def refuse_tracked_runs(checkout: Checkout | None = None) -> None:
     """Raise `UsageError` if git tracks the folder of the runs: a change could contain forged ones."""
     refuse_tracked(f"passgate's folder {STATE_FOLDER}", STATE_FOLDER, checkout)
 
@@ -26,7 +27,7 @@ def find_run(name: str) -> str:
     """
     if not name:
         raise UsageError(f"the name of the run is empty: use its id, the start of its id, or `{LAST}`")
-    refuse_tracked_runs(Checkout(Path.cwd()))
+    refuse_tracked_runs()
     if "://" in name:
         runs, _, name = name.rstrip("/").rpartition("/")
         return f"{runs}/{_matching(name, storage_at(runs).folders(), runs)}"
@@ -39,9 +40,7 @@ def _matching(name: str, known: list[str], runs: str) -> str:
         return name if name in matching else matching[0]
     if not matching:
         raise UsageError(f"no run {name!r} in {runs}{_newest(known)}")
-    newest = matching[: -_MOST_NAMED - 1 : -1]
-    others = f" and {len(matching) - len(newest)} more" if len(matching) > len(newest) else ""
-    raise UsageError(f"{name!r} matches {len(matching)} runs: {', '.join(newest)}{others}")
+    raise UsageError(f"{name!r} matches {len(matching)} runs: {listed(matching[::-1], _MOST_NAMED)}")
 
 
 def run_name(name: str) -> str:
